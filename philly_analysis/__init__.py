@@ -1,0 +1,1 @@
+"""Trace analytics and workload characterization for GPU clusters."""
