@@ -1,14 +1,14 @@
 """Every error this package raises on purpose.
 
 PhillyError
-├── InputError      raw files that cannot be read as what they should be
-├── TraceError      a folder that is not a trace, or one that cannot be written
-├── MissingTable    a question that needs a table this trace does not have
-├── QueryError      SQL that is refused or does not run
-├── UnknownName     a word the user typed that names nothing here
-├── ModelError      a model that cannot be fitted, read or sampled
-├── ExportError     a workload that a format cannot carry
-└── SimulationError a simulation that cannot start or go on
+├── InputError         raw files that cannot be read as what they should be
+├── TraceError         a folder that is not a trace, or one that cannot be written
+├── MissingTableError  a question that needs a table this trace does not have
+├── QueryError         SQL that is refused or does not run
+├── UnknownNameError   a word the user typed that names nothing here
+├── ModelError         a model that cannot be fitted, read or sampled
+├── ExportError        a workload that a format cannot carry
+└── SimulationError    a simulation that cannot start or go on
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class TraceError(PhillyError):
     """A folder that is not a trace, or a trace that cannot be written."""
 
 
-class MissingTable(PhillyError):
+class MissingTableError(PhillyError):
     """A question that needs a table this trace does not have."""
 
 
@@ -35,14 +35,15 @@ class QueryError(PhillyError):
     """SQL that is refused or does not run."""
 
 
-class UnknownName(PhillyError):
+class UnknownNameError(PhillyError):
     """A word the user typed that names nothing here."""
 
     def __init__(self, kind: str, word: str, known: Iterable[str]) -> None:
         names = sorted(known)
         close = get_close_matches(word, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        super().__init__(f"no {kind} named {word!r}{hint} There are: {', '.join(names) or 'none'}")
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        there_are = f"There are: {', '.join(names)}." if names else "There are none."
+        super().__init__(f"no {kind} named {word!r}.{hint} {there_are}")
 
 
 class ModelError(PhillyError):

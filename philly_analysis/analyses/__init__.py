@@ -1,0 +1,63 @@
+"""One finding per module: a question, the SQL of the same name that answers it, and a figure."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from matplotlib.figure import Figure
+
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.result import Result
+from philly_analysis.trace import Trace
+
+
+class Analysis(Protocol):
+    """What each module of this package offers."""
+
+    QUESTION: str
+    """The question, as the page's heading asks it."""
+
+    NEEDS: tuple[str, ...]
+    """Tables without which it cannot be asked."""
+
+    def compute(self, trace: Trace) -> Result:
+        """Answer the question on one trace."""
+
+    def plot(self, result: Result) -> Figure:
+        """Draw the answer, from the Result only."""
+
+
+ANALYSES: dict[str, Analysis] = {}
+"""Every finding, in the order of the page."""
+
+
+def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:
+    """Answer the named questions on a trace; all that it has the tables for, when none is named.
+
+    Parameters
+    ----------
+    trace
+        An open trace.
+    names
+        Keys of :data:`ANALYSES`.
+
+    Returns
+    -------
+    dict
+        Result by name, in the order of the page.
+
+    Raises
+    ------
+    UnknownNameError
+        A name is not an analysis.
+    MissingTableError
+        A named analysis needs a table that the trace does not have.
+    """
+    wanted = list(names)
+    for name in wanted:
+        if name not in ANALYSES:
+            raise UnknownNameError("analysis", name, ANALYSES)
+    chosen = wanted or [n for n, a in ANALYSES.items() if trace.tables.issuperset(a.NEEDS)]
+    return {
+        name: ANALYSES[name].compute(trace).labelled(synthetic=trace.manifest.synthetic)
+        for name in chosen
+    }

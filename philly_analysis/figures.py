@@ -1,0 +1,207 @@
+"""The visual language: one style, one colour per gang bucket and status, and the shapes in use."""
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+GANGS = ("1", "2-4", "5-8", ">8")
+"""Gang-size buckets of the study, in order."""
+
+GANG_COLORS = {"1": "#8fb8de", "2-4": "#3d7ab5", "5-8": "#1b3f73", ">8": "#d9822b"}
+STATUS_COLORS = {"Pass": "#3a9a78", "Killed": "#e0a83a", "Failed": "#c4473f"}
+ACCENT, MUTED, INK = "#1b3f73", "#9aa5b1", "#22272e"
+CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#9c8755", "#5a6570")
+"""Colours for categories that have none of their own."""
+
+STYLE: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": MUTED,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.prop_cycle": mpl.cycler(color=CYCLE),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "figure.dpi": 110,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "grid.color": "#e6e9ed",
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "philly_analysis",
+    "text.color": INK,
+    "xtick.color": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.color": INK,
+    "ytick.labelsize": 8.5,
+}
+
+_TIME_TICKS = {
+    1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3_600: "1 h", 36_000: "10 h",
+    86_400: "1 d", 604_800: "1 wk", 2_592_000: "30 d",
+}  # fmt: skip
+
+
+def canvas(
+    columns: int = 1, rows: int = 1, *, width: float = 7.2, height: float = 3.4, **layout: Any
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure in the house style.
+
+    Parameters
+    ----------
+    columns, rows
+        Panels.
+    width, height
+        Size in inches, of the whole figure.
+    **layout
+        Passed to ``Figure.subplots``, e.g. ``sharey=True``.
+
+    Returns
+    -------
+    tuple
+        The figure, and its axes row by row.
+    """
+    with mpl.rc_context(STYLE):
+        fig = Figure(figsize=(width, height), layout="constrained")
+        axes = fig.subplots(rows, columns, squeeze=False, **layout)
+    return fig, list(axes.flat)
+
+
+def time_axis(ax: Axes, lo_s: float = 1, hi_s: float = 2_592_000, *, axis: str = "x") -> None:
+    """Make an axis of seconds logarithmic, ticked in the units that people read."""
+    scale = {"x": ax.set_xscale, "y": ax.set_yscale}[axis]
+    limit = {"x": ax.set_xlim, "y": ax.set_ylim}[axis]
+    the_axis = {"x": ax.xaxis, "y": ax.yaxis}[axis]
+    scale("log")
+    limit(lo_s, hi_s)
+    the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
+    the_axis.set_minor_locator(NullLocator())
+    the_axis.set_major_formatter(FuncFormatter(lambda t, _: _TIME_TICKS.get(round(t), "")))
+
+
+def cdf(
+    ax: Axes,
+    table: pd.DataFrame,
+    *,
+    value: str,
+    by: str,
+    colors: Mapping[str, str],
+    percentile: str = "percentile",
+    counts: Mapping[str, int] | None = None,
+) -> None:
+    """Draw one cumulative curve per group from a percentile grid.
+
+    Parameters
+    ----------
+    table
+        Long table with the columns `by`, `percentile` (0-100) and `value`.
+    colors
+        Colour by group; its order is the order of the legend, groups without rows are left out.
+    counts
+        Number of observations by group, added to the legend.
+    """
+    for group, color in colors.items():
+        rows = table[table[by] == group].sort_values(percentile)
+        if rows.empty:
+            continue
+        n = f"  n={counts[group]:,}" if counts and group in counts else ""
+        ax.plot(rows[value], rows[percentile], color=color, label=f"{group}{n}")
+    percent_axis(ax, "share of observations")
+
+
+def percent_axis(ax: Axes, label: str, *, axis: str = "y") -> None:
+    """Give an axis the range 0 to 100 %."""
+    limit, set_label, the_axis = {
+        "x": (ax.set_xlim, ax.set_xlabel, ax.xaxis),
+        "y": (ax.set_ylim, ax.set_ylabel, ax.yaxis),
+    }[axis]
+    limit(0, 100)
+    set_label(label)
+    the_axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g} %"))
+
+
+def bars(
+    ax: Axes,
+    groups: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    *,
+    colors: Mapping[str, str],
+    stacked: bool = False,
+    label: str = "{:.1f}",
+) -> None:
+    """Draw bars per group, one per part, side by side or stacked, each with its number."""
+    x = np.arange(len(groups))
+    width = 0.62 if stacked else 0.8 / max(len(parts), 1)
+    bottom = np.zeros(len(groups))
+    for i, (name, heights) in enumerate(parts.items()):
+        values = np.asarray(heights, float)
+        at = x if stacked else x + (i - (len(parts) - 1) / 2) * width
+        drawn = ax.bar(
+            at, values, width * 0.94, bottom=bottom if stacked else 0,
+            color=colors.get(name, CYCLE[i % len(CYCLE)]), label=name,
+        )  # fmt: skip
+        ax.bar_label(
+            drawn,
+            labels=["" if not np.isfinite(v) or v == 0 else label.format(v) for v in values],
+            label_type="center" if stacked else "edge",
+            fontsize=7.5,
+            color="white" if stacked else INK,
+            padding=0 if stacked else 1,
+        )
+        if stacked:
+            bottom = bottom + np.nan_to_num(values)
+    ax.set_xticks(x, list(groups))
+    ax.grid(visible=False, axis="x")
+
+
+def legend(ax: Axes, title: str | None = None, **place: Any) -> None:
+    """Add a legend when there is anything to tell apart."""
+    handles, labels = ax.get_legend_handles_labels()
+    if handles:
+        with mpl.rc_context(STYLE):
+            ax.legend(handles, labels, title=title, **place)
+
+
+def empty(fig: Figure, why: str) -> Figure:
+    """Say in the middle of a figure why there is nothing to draw."""
+    for ax in fig.axes:
+        ax.set_axis_off()
+    fig.text(0.5, 0.5, why, ha="center", va="center", color=MUTED)
+    return fig
+
+
+def stamp(fig: Figure, *, synthetic: bool) -> Figure:
+    """Mark a figure that was drawn from a synthetic trace."""
+    if synthetic:
+        fig.text(
+            0.995, 0.995, "synthetic data", ha="right", va="top", fontsize=8, style="italic",
+            color="#b0413e",
+        )  # fmt: skip
+    return fig
+
+
+def svg(fig: Figure) -> str:
+    """Return a figure as SVG text, without XML preamble, the same for the same figure."""
+    out = io.StringIO()
+    with mpl.rc_context(STYLE):
+        fig.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def ordered(present: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return the names present, those of `order` first and in its order."""
+    names = set(present)
+    return [n for n in order if n in names] + sorted(names - set(order))

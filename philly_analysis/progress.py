@@ -1,0 +1,43 @@
+"""Long steps show on a terminal that they are under way; in a pipe they stay quiet."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+_TERMINAL = Console(stderr=True)
+_POLL_S = 0.2
+
+
+@contextmanager
+def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[None]:
+    """Show `what` with the elapsed time while the block runs.
+
+    Parameters
+    ----------
+    con
+        A connection whose running query is the work: its progress fills a bar.
+    """
+    if not _TERMINAL.is_terminal:
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = (BarColumn(),) if con is not None else ()
+    done = threading.Event()
+    with Progress(*columns, *bar, console=_TERMINAL, transient=True) as progress:
+        task = progress.add_task(what, total=100 if con is not None else None)
+
+        def watch() -> None:
+            while con is not None and not done.wait(_POLL_S):
+                progress.update(task, completed=max(con.query_progress(), 0))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()

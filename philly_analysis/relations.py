@@ -1,0 +1,121 @@
+"""The graph of SQL files: which relation reads which, found from each file's syntax tree."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from philly_analysis.errors import QueryError
+from philly_analysis.schema import TABLES
+
+SHELVES = ("sql", "analyses")
+"""Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
+
+_PACKAGE = Path(__file__).parent
+MACROS = (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
+"""Functions that every relation may call: the one file that is not a SELECT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One ``.sql`` file: its name, text, the relations it reads, and whether it is stored.
+
+    Attributes
+    ----------
+    reads
+        Names of tables and relations in its ``from`` clauses, its own CTEs left out.
+    stored
+        True when the first comment line says ``stored``: written to Parquet once per trace
+        instead of computed at each use.
+    """
+
+    name: str
+    sql: str
+    reads: frozenset[str]
+    stored: bool
+
+
+def tables_read(sql: str) -> frozenset[str]:
+    """Return the names of the tables that a SELECT reads, without binding them.
+
+    Raises
+    ------
+    QueryError
+        The text is not exactly one SELECT, or does not parse.
+    """
+    with duckdb.connect() as con:
+        row = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
+    assert row is not None  # noqa: S101 - a scalar SELECT returns one row
+    tree: dict[str, Any] = json.loads(row[0])
+    if tree["error"]:
+        raise QueryError(f"not a query: {tree['error_message']} Give one SELECT statement.")
+    if len(tree["statements"]) != 1:
+        raise QueryError(f"{len(tree['statements'])} statements given; give one SELECT statement.")
+    return frozenset(_names(tree["statements"][0]["node"], frozenset()))
+
+
+def _names(node: Any, ctes: frozenset[str]) -> Iterator[str]:
+    """Walk a syntax tree and yield base tables that no enclosing CTE defines."""
+    if isinstance(node, list):
+        for child in node:
+            yield from _names(child, ctes)
+    elif isinstance(node, dict):
+        if "cte_map" in node:
+            ctes = ctes | {entry["key"].lower() for entry in node["cte_map"]["map"]}
+        if node.get("type") == "BASE_TABLE" and not node.get("schema_name"):
+            name = node["table_name"].lower()
+            if name not in ctes:
+                yield name
+        for child in node.values():
+            yield from _names(child, ctes)
+
+
+@cache
+def relations() -> dict[str, Relation]:
+    """Every relation of the package, by name."""
+    found: dict[str, Relation] = {}
+    for shelf in SHELVES:
+        for path in sorted((_PACKAGE / shelf).glob("*.sql")):
+            if path.stem == "macros":
+                continue
+            if path.stem in found or path.stem in TABLES:
+                raise QueryError(f"{shelf}/{path.name}: the name {path.stem} is taken already")
+            sql = path.read_text("utf-8")
+            first_line = sql.split("\n", 1)[0]
+            found[path.stem] = Relation(
+                name=path.stem,
+                sql=sql,
+                reads=tables_read(sql),
+                stored=first_line.strip().lower() == "-- stored",
+            )
+    return found
+
+
+def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
+    """Return the relations that `names` need, in order of creation, and every other name read.
+
+    The second part holds base tables as well as names that nothing defines.
+    """
+    known = relations()
+    graph: dict[str, frozenset[str]] = {}
+    others: set[str] = set()
+    open_names = [name.lower() for name in names]
+    while open_names:
+        name = open_names.pop()
+        if name in graph:
+            continue
+        if name not in known:
+            others.add(name)
+            continue
+        graph[name] = known[name].reads
+        open_names.extend(known[name].reads)
+    try:
+        order = TopologicalSorter(graph).static_order()
+        return [known[name] for name in order if name in known], frozenset(others)
+    except CycleError as error:
+        raise QueryError(f"relations read each other in a circle: {error.args[1]}") from error

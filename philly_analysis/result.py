@@ -1,0 +1,88 @@
+"""A Result is one small table that answers one question, with its headline facts."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import pandas as pd
+
+from philly_analysis.errors import UnknownNameError
+
+Value = float | int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One headline number, named with its unit (``median_wait_s``), and what it says."""
+
+    name: str
+    value: Value
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A number that was printed elsewhere beside the same thing measured here.
+
+    Attributes
+    ----------
+    what
+        What is compared, as a phrase.
+    published, measured
+        The two values in `unit`; ``measured`` is None where this trace cannot say.
+    source
+        Where the published value stands, e.g. ``ATC'19, Table 6``.
+    reason
+        Why the two may differ.
+    """
+
+    what: str
+    published: float
+    measured: float | None
+    unit: str
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one analysis found on one trace.
+
+    Attributes
+    ----------
+    name
+        Name of the analysis.
+    table
+        Tidy table, small enough to draw from and to download.
+    facts
+        Headline numbers that the page, the prose and the golden tests quote.
+    sentences
+        What the facts support, in words; computed, never boilerplate.
+    caveats
+        What limits the answer on this trace: exclusions with counts, estimates, gaps.
+    comparisons
+        Published values beside measured ones; empty unless the trace is the study's cluster.
+    synthetic
+        True when the trace is synthetic; figures then say so.
+    """
+
+    name: str
+    table: pd.DataFrame
+    facts: tuple[Fact, ...] = ()
+    sentences: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = field(default=())
+    synthetic: bool = False
+
+    def fact(self, name: str) -> Value:
+        """Return the value of a fact by name."""
+        for fact in self.facts:
+            if fact.name == name:
+                return fact.value
+        raise UnknownNameError(f"fact of {self.name}", name, [f.name for f in self.facts])
+
+    def labelled(self, *, synthetic: bool) -> Self:
+        """Return the same result, marked as drawn from a synthetic trace or not."""
+        return replace(self, synthetic=synthetic)
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(max_rows=20, index=False, border=0))

@@ -1,0 +1,341 @@
+"""The tables of a trace: columns, types, units, meaning, keys, references and checks.
+
+From these declarations come the Parquet types, the validator (:func:`Table.faults`), the data
+dictionary (``philly tables``) and the strategies of the tests. Times are UTC throughout, stored
+as timestamps without a zone; a table or column that a source cannot fill is absent or null.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
+
+_ARROW: dict[Type, pa.DataType] = {
+    "varchar": pa.string(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "double[]": pa.list_(pa.float64()),
+    "timestamp": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    check
+        SQL predicate that a value which is not null must satisfy, or empty. It may read the
+        row's other columns; a null outcome passes.
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    unit: str = ""
+    nullable: bool = False
+    check: str = ""
+
+    @property
+    def arrow(self) -> pa.Field:
+        """The column as an Arrow field."""
+        return pa.field(self.name, _ARROW[self.type], nullable=self.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Columns of one table whose values must be the key columns of the same name in another."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way in which a row can be wrong: a reason, and the SQL predicate that finds it."""
+
+    reason: str
+    predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a trace: what a row is, its columns, its key and what it refers to.
+
+    Attributes
+    ----------
+    streamed
+        True for tables of per-minute samples, which may be larger than memory: they are
+        written and read in a stream, as a folder of Parquet files, and their keys are
+        checked slice by slice.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    references: tuple[Reference, ...] = ()
+    streamed: bool = False
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(c.name for c in self.columns)
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The table as an Arrow schema."""
+        return pa.schema([c.arrow for c in self.columns])
+
+    @property
+    def typed_columns(self) -> str:
+        """The select list that casts each column to its declared type."""
+        return ", ".join(f"{c.name}::{c.type} as {c.name}" for c in self.columns)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Ways in which a single row can be wrong, in the order in which they are reported."""
+        missing = (
+            Fault(f"{c.name} is missing", f"{c.name} is null")
+            for c in self.columns
+            if not c.nullable
+        )
+        failed = (
+            Fault(f"{c.name} fails: {c.check}", f"not coalesce({c.check}, true)")
+            for c in self.columns
+            if c.check
+        )
+        return (*missing, *failed)
+
+    @property
+    def fault_sql(self) -> str:
+        """SQL expression: the reason why a row is wrong, or null."""
+        faults = self.faults()
+        if not faults:
+            return "null::varchar"
+        whens = " ".join(
+            f"when {f.predicate} then '{f.reason.replace(chr(39), chr(39) * 2)}'" for f in faults
+        )
+        return f"case {whens} end"
+
+
+STATUSES = ("Pass", "Killed", "Failed")
+"""How a job ended, in the words of the Philly archive (the study's third is 'unsuccessful')."""
+
+END_REASONS = (
+    "completed", "failed", "killed", "preempted", "time_limit", "node_failure", "migrated",
+    "resized",
+)  # fmt: skip
+"""How an attempt ended. Sources that do not say leave it null."""
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> str:
+    return f"{column} in ({', '.join(repr(v) for v in values)})"
+
+
+_JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it")
+_ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
+_MACHINE_ID = Column("machine_id", "varchar", "server identifier")
+_AT = Column("at", "timestamp", "minute that the sample describes", unit="UTC")
+
+JOBS = Table(
+    name="jobs",
+    row="a submitted job",
+    columns=(
+        _JOB_ID,
+        Column("vc", "varchar", "virtual cluster, queue or partition", nullable=True),
+        Column("user", "varchar", "who submitted it", nullable=True),
+        Column(
+            "gpus", "integer", "gang size: GPUs held together; null: never known",
+            unit="GPUs", nullable=True, check="gpus >= 0",
+        ),
+        Column("submitted_at", "timestamp", "when it was submitted", unit="UTC"),
+        Column(
+            "eligible_at", "timestamp", "when nothing but resources kept it waiting",
+            unit="UTC", nullable=True, check="eligible_at >= submitted_at",
+        ),
+        Column(
+            "status", "varchar", "how it ended", nullable=True, check=_one_of("status", STATUSES)
+        ),
+        Column("cpus", "double", "CPU cores asked for", nullable=True, check="cpus >= 0"),
+        Column(
+            "mem_gb", "double", "host memory asked for", unit="GB", nullable=True,
+            check="mem_gb >= 0",
+        ),
+        Column(
+            "time_limit_s", "double", "run time after which it is killed", unit="s",
+            nullable=True, check="time_limit_s > 0",
+        ),
+        Column("job_type", "varchar", "what it computes, e.g. a model's name", nullable=True),
+        Column(
+            "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
+            nullable=True,
+        ),
+    ),
+    key=("job_id",),
+)  # fmt: skip
+
+ATTEMPTS = Table(
+    name="attempts",
+    row="one scheduling attempt of a job",
+    columns=(
+        _JOB_ID,
+        _ATTEMPT,
+        Column("started_at", "timestamp", "when it got its GPUs", unit="UTC", nullable=True),
+        Column(
+            "ended_at", "timestamp", "when it gave them back; null: unknown or still running",
+            unit="UTC", nullable=True, check="ended_at >= started_at",
+        ),
+        Column(
+            "gpus", "integer", "GPUs it held; null: unknown", unit="GPUs", nullable=True,
+            check="gpus >= 0",
+        ),
+        Column(
+            "end_reason", "varchar", "how it ended, where the source says so", nullable=True,
+            check=_one_of("end_reason", END_REASONS),
+        ),
+        Column("exit_code", "integer", "exit code of its last process", nullable=True),
+        Column(
+            "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
+            nullable=True,
+        ),
+    ),
+    key=("job_id", "attempt"),
+    references=(Reference("jobs", ("job_id",)),),
+)  # fmt: skip
+
+PLACEMENTS = Table(
+    name="placements",
+    row="one GPU held by one attempt",
+    columns=(
+        _JOB_ID,
+        _ATTEMPT,
+        _MACHINE_ID,
+        Column("gpu", "integer", "index of the GPU in its server, from 0", check="gpu >= 0"),
+        Column(
+            "container", "integer", "which container of the attempt held it, from 0",
+            nullable=True, check="container >= 0",
+        ),
+    ),
+    key=("job_id", "attempt", "machine_id", "gpu"),
+    references=(
+        Reference("attempts", ("job_id", "attempt")),
+        Reference("machines", ("machine_id",)),
+    ),
+)  # fmt: skip
+
+MACHINES = Table(
+    name="machines",
+    row="a server",
+    columns=(
+        _MACHINE_ID,
+        Column(
+            "gpus", "integer", "GPUs that placements and samples show; else those listed",
+            unit="GPUs", check="gpus >= 0",
+        ),
+        Column(
+            "gpus_listed", "integer", "GPUs that the machine list claims", unit="GPUs",
+            nullable=True, check="gpus_listed >= 0",
+        ),
+        Column("cpus", "double", "CPU cores", nullable=True, check="cpus > 0"),
+        Column("mem_gb", "double", "host memory", unit="GB", nullable=True, check="mem_gb > 0"),
+        Column("gpu_model", "varchar", "model of its GPUs", nullable=True),
+        Column(
+            "gpu_mem_gb", "double", "memory of one GPU", unit="GB", nullable=True,
+            check="gpu_mem_gb > 0",
+        ),
+        Column("rack", "varchar", "rack or network domain", nullable=True),
+    ),
+    key=("machine_id",),
+)  # fmt: skip
+
+GPU_SAMPLES = Table(
+    name="gpu_samples",
+    row="one machine's GPUs in one minute",
+    columns=(
+        _AT,
+        _MACHINE_ID,
+        Column(
+            "util_pct", "double[]",
+            "utilisation by GPU index, one value per GPU; a null value: offline",
+            unit="%", check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
+        ),
+    ),
+    key=("at", "machine_id"),
+    references=(Reference("machines", ("machine_id",)),),
+    streamed=True,
+)  # fmt: skip
+
+HOST_SAMPLES = Table(
+    name="host_samples",
+    row="one machine in one minute",
+    columns=(
+        _AT,
+        _MACHINE_ID,
+        Column(
+            "cpu_pct", "double", "CPU utilisation", unit="%", nullable=True,
+            check="cpu_pct between 0 and 100",
+        ),
+        Column(
+            "mem_used_gb", "double", "memory in use, page cache included", unit="GB",
+            nullable=True, check="mem_used_gb between 0 and mem_gb",
+        ),
+        Column("mem_gb", "double", "memory in total", unit="GB", nullable=True,
+               check="mem_gb > 0"),
+    ),
+    key=("at", "machine_id"),
+    references=(Reference("machines", ("machine_id",)),),
+    streamed=True,
+)  # fmt: skip
+
+FAILURES = Table(
+    name="failures",
+    row="one failed attempt whose output is known",
+    columns=(
+        _JOB_ID,
+        _ATTEMPT,
+        Column("reason", "varchar", "why it failed; 'No signature': nothing matched"),
+        Column("tier", "varchar", "IF, AE, U joined by +; empty: none", nullable=True),
+        Column("fine", "varchar", "finer cause, where there is one", nullable=True),
+        Column("rule", "varchar", "signature that decided", nullable=True),
+        Column("line", "bigint", "number of the deciding line, from 1", nullable=True),
+        Column("excerpt", "varchar", "deciding lines, secrets masked", nullable=True),
+    ),
+    key=("job_id", "attempt"),
+    references=(Reference("attempts", ("job_id", "attempt")),),
+)
+
+VIRTUAL_CLUSTERS = Table(
+    name="virtual_clusters",
+    row="a virtual cluster and its quota",
+    columns=(
+        Column("vc", "varchar", "virtual cluster"),
+        Column("gpus", "integer", "GPUs it is entitled to", unit="GPUs", check="gpus >= 0"),
+    ),
+    key=("vc",),
+)
+
+REJECTS = Table(
+    name="rejects",
+    row="one raw row that no table took",
+    columns=(
+        Column("table", "varchar", "table that it was meant for"),
+        Column("source_file", "varchar", "raw file"),
+        Column("source_line", "bigint", "line (or entry, for JSON) in it, from 1", nullable=True),
+        Column("reason", "varchar", "why it was rejected"),
+        Column("raw", "varchar", "the row as it stood, shortened", nullable=True),
+    ),
+    key=(),
+)
+
+TABLES: dict[str, Table] = {
+    t.name: t
+    for t in (
+        JOBS, MACHINES, ATTEMPTS, PLACEMENTS, GPU_SAMPLES, HOST_SAMPLES, FAILURES,
+        VIRTUAL_CLUSTERS,
+    )
+}  # fmt: skip
+"""The tables of a trace; a table stands after those it refers to."""

@@ -1,0 +1,141 @@
+"""Writes a trace: whole or not at all, and only if it keeps its contract."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from philly_analysis.errors import TraceError
+from philly_analysis.manifest import MANIFEST, Manifest
+from philly_analysis.schema import TABLES, Table
+
+
+@contextmanager
+def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
+    """Give a folder to fill that becomes `out` whole when the block ends, or not at all.
+
+    Parameters
+    ----------
+    force
+        Replace a trace that is there already.
+
+    Raises
+    ------
+    TraceError
+        `out` exists (and is not to be replaced, or is no trace), or cannot be written.
+    """
+    out = Path(out)
+    if out.exists():
+        if not force:
+            raise TraceError(f"{out} exists. Give another folder, or --force to replace it.")
+        if not (out / MANIFEST).is_file():
+            raise TraceError(f"{out} is not a trace, so it is not replaced. Give another folder.")
+    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        if out.exists():
+            old = out.parent / f".{out.name}.old-{os.getpid()}"
+            out.rename(old)
+            partial.rename(out)
+            shutil.rmtree(old)
+        else:
+            partial.rename(out)
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> None:
+    """Write the manifest, the last file of a trace, with the rows that each table holds."""
+    (folder / MANIFEST).write_text(replace(manifest, rows=dict(rows)).to_json(), "utf-8")
+
+
+def write(
+    out: str | Path,
+    tables: Mapping[str, pl.DataFrame | pa.Table],
+    manifest: Manifest,
+    *,
+    force: bool = False,
+) -> Path:
+    """Write tables that are in memory as a trace.
+
+    Each table is cast to its declared types; nullable columns that it lacks become null.
+
+    Returns
+    -------
+    Path
+        The folder, `out`.
+
+    Raises
+    ------
+    TraceError
+        A row breaks the contract of its table, or the folder cannot be written.
+    """
+    with new_folder(out, force=force) as folder, duckdb.connect() as con:
+        rows = {name: 0 for name in TABLES if name in tables}
+        for name in rows:
+            table, data = TABLES[name], tables[name]
+            arrow = data.to_arrow() if isinstance(data, pl.DataFrame) else data
+            for column in table.columns:
+                if column.nullable and column.name not in arrow.column_names:
+                    arrow = arrow.append_column(column.name, pa.nulls(arrow.num_rows))
+            con.register(f"given_{name}", arrow)
+            con.execute(f"create table {name} as select {table.typed_columns} from given_{name}")
+            con.unregister(f"given_{name}")
+            if wrong := violations(con, table):
+                raise TraceError(f"{name} breaks its contract: {'; '.join(wrong)}")
+            typed = con.table(name).to_arrow_table()
+            rows[name] = typed.num_rows
+            file = folder / name / "0.parquet" if table.streamed else folder / f"{name}.parquet"
+            file.parent.mkdir(exist_ok=True)
+            pq.write_table(typed.cast(table.arrow), file, compression="zstd")
+        seal(folder, manifest, rows)
+    return Path(out)
+
+
+def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
+    """Say how a table in `con`, beside those it refers to, breaks its contract.
+
+    Returns
+    -------
+    list of str
+        One sentence per kind of fault, with the number of rows; empty when there is none.
+    """
+    found = con.sql(
+        f"select count(*), reason from (select {table.fault_sql} as reason from {table.name}) "
+        "where reason is not null group by all order by all"
+    ).fetchall()
+    for missing in [r for r in table.references if not _exists(con, r.table)]:
+        found.append((_count(con, table.name), f"{missing.table} is absent"))
+    key = ", ".join(table.key)
+    found += con.sql(
+        f"select sum(n), 'the key ({key}) repeats' from "
+        f"(select count(*) as n from {table.name} group by {key} having count(*) > 1) "
+        "having count(*) > 0"
+    ).fetchall()
+    for reference in [r for r in table.references if _exists(con, r.table)]:
+        columns = ", ".join(reference.columns)
+        found += con.sql(
+            f"select count(*), '({columns}) is not in {reference.table}' from {table.name} "
+            f"anti join {reference.table} using ({columns}) having count(*) > 0"
+        ).fetchall()
+    return [f"{n:,} rows: {reason}" for n, reason in found if n]
+
+
+def _exists(con: duckdb.DuckDBPyConnection, table: str) -> bool:
+    names = con.execute("select table_name from duckdb_tables()").fetchall()
+    return (table,) in names
+
+
+def _count(con: duckdb.DuckDBPyConnection, table: str) -> int:
+    [(rows,)] = con.sql(f"select count(*) from {table}").fetchall()
+    return int(rows)
