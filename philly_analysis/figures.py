@@ -2,14 +2,16 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.typing import RcKeyType
 
 GANGS = ("1", "2-4", "5-8", ">8")
 """Gang-size buckets of the study, in order."""
@@ -20,13 +22,13 @@ ACCENT, MUTED, INK = "#1b3f73", "#9aa5b1", "#22272e"
 CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#9c8755", "#5a6570")
 """Colours for categories that have none of their own."""
 
-STYLE: dict[str, Any] = {
+STYLE: dict[RcKeyType, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": MUTED,
     "axes.grid": True,
     "axes.labelcolor": INK,
     "axes.labelsize": 9,
-    "axes.prop_cycle": mpl.cycler(color=CYCLE),
+    "axes.prop_cycle": cycler(color=CYCLE),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
@@ -79,13 +81,12 @@ def canvas(
     return fig, list(axes.flat)
 
 
-def time_axis(ax: Axes, lo_s: float = 1, hi_s: float = 2_592_000, *, axis: str = "x") -> None:
+def time_axis(
+    ax: Axes, lo_s: float = 1, hi_s: float = 2_592_000, *, axis: Literal["x", "y"] = "x"
+) -> None:
     """Make an axis of seconds logarithmic, ticked in the units that people read."""
-    scale = {"x": ax.set_xscale, "y": ax.set_yscale}[axis]
-    limit = {"x": ax.set_xlim, "y": ax.set_ylim}[axis]
-    the_axis = {"x": ax.xaxis, "y": ax.yaxis}[axis]
-    scale("log")
-    limit(lo_s, hi_s)
+    ax.set(**{f"{axis}scale": "log", f"{axis}lim": (lo_s, hi_s)})
+    the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
     the_axis.set_minor_locator(NullLocator())
     the_axis.set_major_formatter(FuncFormatter(lambda t, _: _TIME_TICKS.get(round(t), "")))
@@ -121,14 +122,10 @@ def cdf(
     percent_axis(ax, "share of observations")
 
 
-def percent_axis(ax: Axes, label: str, *, axis: str = "y") -> None:
+def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
     """Give an axis the range 0 to 100 %."""
-    limit, set_label, the_axis = {
-        "x": (ax.set_xlim, ax.set_xlabel, ax.xaxis),
-        "y": (ax.set_ylim, ax.set_ylabel, ax.yaxis),
-    }[axis]
-    limit(0, 100)
-    set_label(label)
+    ax.set(**{f"{axis}lim": (0, 100), f"{axis}label": label})
+    the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g} %"))
 
 
