@@ -51,7 +51,7 @@ STYLE: dict[RcKeyType, Any] = {
 }
 
 _TIME_TICKS = {
-    1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3_600: "1 h", 36_000: "10 h",
+    1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3_600: "1 h",
     86_400: "1 d", 604_800: "1 wk", 2_592_000: "30 d",
 }  # fmt: skip
 
@@ -179,11 +179,16 @@ def empty(fig: Figure, why: str) -> Figure:
     return fig
 
 
+def title(ax: Axes, text: str) -> None:
+    """Give a panel its title."""
+    ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold", color=INK)
+
+
 def stamp(fig: Figure, *, synthetic: bool) -> Figure:
     """Mark a figure that was drawn from a synthetic trace."""
     if synthetic:
         fig.text(
-            0.995, 0.995, "synthetic data", ha="right", va="top", fontsize=8, style="italic",
+            0.998, 0.004, "synthetic data", ha="right", va="bottom", fontsize=8, style="italic",
             color="#b0413e",
         )  # fmt: skip
     return fig

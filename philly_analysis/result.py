@@ -1,6 +1,6 @@
 """A Result is one small table that answers one question, with its headline facts."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import pandas as pd
@@ -59,6 +59,8 @@ class Result:
         What the facts support, in words; computed, never boilerplate.
     caveats
         What limits the answer on this trace: exclusions with counts, estimates, gaps.
+    warnings
+        What makes other findings doubtful, e.g. clocks that disagree; the page opens with them.
     comparisons
         Published values beside measured ones; empty unless the trace is the study's cluster.
     synthetic
@@ -70,7 +72,8 @@ class Result:
     facts: tuple[Fact, ...] = ()
     sentences: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
-    comparisons: tuple[Comparison, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     synthetic: bool = False
 
     def fact(self, name: str) -> Value:

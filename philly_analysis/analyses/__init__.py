@@ -13,11 +13,13 @@ from philly_analysis.trace import Trace
 class Analysis(Protocol):
     """What each module of this package offers."""
 
-    QUESTION: str
-    """The question, as the page's heading asks it."""
+    @property
+    def QUESTION(self) -> str:  # noqa: N802 - a module's constant
+        """The question, as the page's heading asks it."""
 
-    NEEDS: tuple[str, ...]
-    """Tables without which it cannot be asked."""
+    @property
+    def NEEDS(self) -> tuple[str, ...]:  # noqa: N802
+        """Tables without which it cannot be asked."""
 
     def compute(self, trace: Trace) -> Result:
         """Answer the question on one trace."""
@@ -26,8 +28,20 @@ class Analysis(Protocol):
         """Draw the answer, from the Result only."""
 
 
-ANALYSES: dict[str, Analysis] = {}
-"""Every finding, in the order of the page."""
+CHAPTERS: dict[str, dict[str, Analysis]] = {
+    "The trace": {},
+    "Workload": {},
+    "Queueing": {},
+    "Locality and utilisation": {},
+    "Failures": {},
+    "Definitions": {},
+}
+"""Every finding by name, in the chapters and the order of the page."""
+
+ANALYSES: dict[str, Analysis] = {
+    name: analysis for chapter in CHAPTERS.values() for name, analysis in chapter.items()
+}
+"""Every finding by name."""
 
 
 def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:

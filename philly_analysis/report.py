@@ -1,0 +1,223 @@
+"""Turns the Results of a trace into a page: report.html, figures/*.svg and tables/*.csv."""
+
+import base64
+import math
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from philly_analysis import figures
+from philly_analysis.analyses import CHAPTERS, Analysis
+from philly_analysis.errors import TraceError
+from philly_analysis.progress import step
+from philly_analysis.relations import needed
+from philly_analysis.result import Result
+from philly_analysis.schema import REJECTS
+from philly_analysis.trace import Trace
+
+PAGE = "report.html"
+_PREVIEW_ROWS = 12
+_REJECTS_SHOWN = 20
+_RUN_POLICY = {
+    "span": "first start to last end",
+    "sum": "sum of its attempts",
+    "last": "its last attempt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One finding as the page shows it."""
+
+    name: str
+    question: str
+    result: Result
+    svg: str
+    sql: tuple[tuple[str, str], ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finding's table."""
+        return len(self.result.table)
+
+    @property
+    def csv(self) -> str:
+        """The table as a data URI, so that the page stays one file."""
+        text = self.result.table.to_csv(index=False)
+        return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
+
+    @property
+    def preview(self) -> str:
+        """First rows of the table as HTML, escaped."""
+        shown = self.result.table.head(_PREVIEW_ROWS)
+        return str(shown.to_html(index=False, border=0, escape=True, float_format="{:,.4g}".format))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why published and measured values may differ, each reason once."""
+        return list(dict.fromkeys(c.reason for c in self.result.comparisons))
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Findings that belong together."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A question that the trace cannot answer, and the tables that it lacks."""
+
+    question: str
+    missing: tuple[str, ...]
+
+
+def report(trace: Trace | str | Path, out: str | Path = "reports") -> Path:
+    """Compute every finding that a trace has the tables for, and write its page.
+
+    Parameters
+    ----------
+    trace
+        An open trace, or its folder.
+    out
+        Folder of reports; the page goes to ``out/<trace's folder name>/report.html``, and a
+        report that stands there is replaced whole.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    TraceError
+        The folder is no trace, or the report cannot be written.
+    """
+    if not isinstance(trace, Trace):
+        with Trace(trace) as opened:
+            return report(opened, out)
+    chapters, gaps = _answer(trace)
+    with _replacing(Path(out) / trace.path.name) as folder:
+        (folder / "figures").mkdir()
+        (folder / "tables").mkdir()
+        for section in (s for c in chapters for s in c.sections):
+            (folder / "figures" / f"{section.name}.svg").write_text(section.svg, "utf-8")
+            section.result.table.to_csv(folder / "tables" / f"{section.name}.csv", index=False)
+        (folder / PAGE).write_text(_page(trace, chapters, gaps), "utf-8")
+    return Path(out) / trace.path.name / PAGE
+
+
+def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
+    chapters: list[Chapter] = []
+    gaps: list[Gap] = []
+    for title, analyses in CHAPTERS.items():
+        sections = []
+        for name, analysis in analyses.items():
+            if missing := tuple(t for t in analysis.NEEDS if t not in trace.tables):
+                gaps.append(Gap(analysis.QUESTION, missing))
+                continue
+            with step(analysis.QUESTION):
+                sections.append(_section(trace, name, analysis))
+        if sections:
+            chapters.append(Chapter(title, tuple(sections)))
+    return chapters, gaps
+
+
+def _section(trace: Trace, name: str, analysis: Analysis) -> Section:
+    synthetic = trace.manifest.synthetic
+    result = analysis.compute(trace).labelled(synthetic=synthetic)
+    figure = figures.stamp(analysis.plot(result), synthetic=synthetic)
+    order, _ = needed([name])
+    return Section(
+        name=name,
+        question=analysis.QUESTION,
+        result=result,
+        svg=figures.svg(figure),
+        sql=tuple((f"{r.name}.sql", r.sql) for r in reversed(order)),
+    )
+
+
+def _page(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("philly_analysis"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
+    results = {s.name: s.result for c in chapters for s in c.sections}
+    overview = results.get("overview")
+    return env.get_template(PAGE).render(
+        title=f"{trace.manifest.name}: GPU-cluster trace report",
+        subtitle=" ".join(overview.sentences[:1]) if overview else "",
+        manifest=trace.manifest,
+        warnings=[w for r in results.values() for w in r.warnings],
+        tiles=[
+            {
+                "value": f.value if isinstance(f.value, str) else number(f.value),
+                "meaning": f.meaning,
+            }
+            for f in (overview.facts if overview else ())
+        ],
+        chapters=chapters,
+        gaps=gaps,
+        rejects=_rejects(trace),
+        run_policy=_RUN_POLICY[trace.run_policy],
+        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _rejects(trace: Trace) -> list[dict[str, object]]:
+    if not trace.has(REJECTS.name):
+        return []
+    frame: pd.DataFrame = trace.sql(
+        "select source_file as file, source_line as line, reason, coalesce(raw, '') as raw "
+        "from rejects order by all limit $n",
+        n=_REJECTS_SHOWN,
+    ).df()
+    frame["line"] = frame["line"].astype(object).where(frame["line"].notna(), None)
+    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Write a number for people: thousands grouped, about three significant digits."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    sign = "+" if signed else ""
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:{sign},.0f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:{sign},.{digits}f}"
+
+
+@contextmanager
+def _replacing(out: Path) -> Iterator[Path]:
+    """Give a folder to fill that replaces the report at `out` when the block ends."""
+    if out.exists() and not (out / PAGE).is_file():
+        raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
+    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        if out.exists():
+            shutil.rmtree(out)
+        partial.rename(out)
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def reports(traces: Iterable[str | Path], out: str | Path = "reports") -> list[Path]:
+    """Write the page of each trace."""
+    return [report(trace, out) for trace in traces]
