@@ -20,15 +20,15 @@ from philly_analysis.progress import step
 from philly_analysis.relations import needed
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
-from philly_analysis.trace import Trace
+from philly_analysis.trace import RunPolicy, Trace
 
 PAGE = "report.html"
 _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
-_RUN_POLICY = {
-    "span": "first start to last end",
-    "sum": "sum of its attempts",
-    "last": "its last attempt",
+_RUN_TIME = {
+    RunPolicy.SPAN: "first start to last end",
+    RunPolicy.SUM: "sum of its attempts",
+    RunPolicy.LAST: "its last attempt",
 }
 
 
@@ -172,7 +172,7 @@ def _page(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         chapters=chapters,
         gaps=gaps,
         rejects=_rejects(trace),
-        run_policy=_RUN_POLICY[trace.run_policy],
+        run_policy=_RUN_TIME[trace.run_policy],
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 

@@ -3,9 +3,10 @@
 import hashlib
 import os
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, get_args
+from typing import Self
 
 import duckdb
 
@@ -15,8 +16,17 @@ from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
 from philly_analysis.schema import REJECTS, TABLES
 
-RunPolicy = Literal["span", "sum", "last"]
-"""How attempts become a job's run time: first start to last end, sum of attempts, last attempt."""
+
+class RunPolicy(StrEnum):
+    """How attempts become a job's run time."""
+
+    SPAN = "span"
+    """first start to last end, so waits between attempts are in it"""
+    SUM = "sum"
+    """sum of its attempts"""
+    LAST = "last"
+    """its last attempt"""
+
 
 MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""
@@ -44,7 +54,7 @@ class Trace:
         The folder is missing or holds no manifest.
     """
 
-    def __init__(self, path: str | Path, *, run_policy: RunPolicy = "span") -> None:
+    def __init__(self, path: str | Path, *, run_policy: RunPolicy | str = RunPolicy.SPAN) -> None:
         self.path = Path(path).resolve()
         manifest = self.path / MANIFEST
         if not manifest.is_file():
@@ -52,8 +62,8 @@ class Trace:
                 f"{path} is not a trace: it has no {MANIFEST}. Make one with "
                 "`philly ingest SOURCE RAW OUT`."
             )
-        if run_policy not in get_args(RunPolicy):
-            raise UnknownNameError("run policy", run_policy, get_args(RunPolicy))
+        if run_policy not in list(RunPolicy):
+            raise UnknownNameError("run policy", run_policy, list(RunPolicy))
         try:
             self._manifest_text = manifest.read_text("utf-8")
             self.manifest = Manifest.from_json(self._manifest_text)
@@ -61,10 +71,12 @@ class Trace:
             raise TraceError(
                 f"{manifest} cannot be read: {error}. Ingest the trace again."
             ) from None
-        self.run_policy = run_policy
+        self.run_policy = RunPolicy(run_policy)
         self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
         self._con = _connect(self.path, Path(self._scratch.name))
-        self._con.execute(f"create table {_SETTINGS} as select $p as run_policy", {"p": run_policy})
+        self._con.execute(
+            f"create table {_SETTINGS} as select $p as run_policy", {"p": self.run_policy.value}
+        )
         self._created = {_SETTINGS}
         self.tables = frozenset(t for t in TABLES if _files(self.path, t))
         for name in (*self.tables, REJECTS.name):
@@ -125,7 +137,7 @@ class Trace:
         try:
             return self._con.sql(query, params=values or None)
         except duckdb.Error as error:
-            raise QueryError(str(error)) from None
+            raise QueryError(_first_line(error)) from None
 
     def answer(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return one relation of the package, whole: ``select * from name``."""
@@ -157,7 +169,7 @@ class Trace:
             else:
                 self._con.sql(relation.sql).create_view(relation.name)
         except duckdb.Error as error:
-            raise QueryError(f"{relation.name}: {error}") from None
+            raise QueryError(f"{relation.name}: {_first_line(error)}") from None
 
     def _store(self, relation: Relation) -> Path:
         """Return the Parquet file of a stored relation, computed now if it is not there yet."""
@@ -194,6 +206,10 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set lock_configuration = true")
     con.execute(MACROS)
     return con
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).split("\n", 1)[0]
 
 
 def _glob_safe(path: Path) -> str:

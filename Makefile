@@ -1,0 +1,95 @@
+# philly_analysis: `make` alone prints this help.
+#
+# Each target sets up what it needs: a virtual environment in .venv, made on first use.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+TRACE  ?=
+SCALE  ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help reports test test-all check lint types format bench sample notebooks clean
+
+help: ## what there is
+	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@echo
+	@echo "  make reports TRACE=<folder>   the same for your own Philly archive or ingested trace"
+	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
+
+# --- environments -----------------------------------------------------------------------------
+
+$(VENV)/.run: pyproject.toml
+	@echo "== preparing $(VENV) (first use: a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "== adding the tools for tests and checks"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,notebooks]'
+	@touch $@
+
+# --- what users run ---------------------------------------------------------------------------
+
+INGEST := philly_analysis/schema.py $(wildcard philly_analysis/ingest/*.py philly_analysis/ingest/philly/*)
+
+data/traces/sample/manifest.json: $(wildcard data/sample/*) $(INGEST) | $(VENV)/.run
+	@echo "== ingesting the bundled sample (synthetic)"
+	@$(BIN)/philly ingest philly data/sample data/traces/sample --force
+
+ifeq ($(TRACE),)
+reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute every finding, write reports/sample/report.html
+	@echo "== computing every finding"
+	@$(BIN)/philly report data/traces/sample --out reports
+else
+reports: $(VENV)/.run
+	@set -e; trace='$(TRACE)'; \
+	if [ ! -f "$$trace/manifest.json" ]; then \
+	  name=$$(basename "$$trace" .tar.gz); made="data/traces/$$name"; \
+	  if [ ! -f "$$made/manifest.json" ] || [ -n "$$(find "$$trace" -newer "$$made/manifest.json" | head -n 1)" ]; then \
+	    echo "== ingesting $$trace"; \
+	    $(BIN)/philly ingest philly "$$trace" "$$made" --force; \
+	  fi; \
+	  trace="$$made"; \
+	fi; \
+	echo "== computing every finding"; \
+	$(BIN)/philly report "$$trace" --out reports
+endif
+
+sample: $(VENV)/.run ## make the bundled synthetic sample again, byte for byte
+	$(BIN)/python data/generate.py data/sample
+
+notebooks: $(VENV)/.dev ## run every notebook from top to bottom
+	$(BIN)/python -m jupytext --to ipynb --execute --output /dev/null notebooks/*.py
+
+# --- what developers run ----------------------------------------------------------------------
+
+test: $(VENV)/.dev ## the tests: offline, under three minutes
+	$(BIN)/python -m pytest -q -n auto
+
+test-all: $(VENV)/.dev ## also the slow ones and those on real traces (PHILLY_TRACES)
+	$(BIN)/python -m pytest -q -n auto -m ''
+
+check: lint types test ## lint, types, tests: what must be green
+
+lint: $(VENV)/.dev ## style of Python and SQL, and the import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/sqlfluff lint --processes 2 philly_analysis
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## put the code in shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan
+	$(BIN)/python tests/bench/bench.py --scale $(SCALE)
+
+clean: ## remove what was made: environment, traces, reports
+	rm -rf $(VENV) data/traces reports/*/ .pytest_cache .mypy_cache .ruff_cache .hypothesis
