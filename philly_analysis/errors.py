@@ -39,7 +39,7 @@ class UnknownNameError(PhillyError):
     """A word the user typed that names nothing here."""
 
     def __init__(self, kind: str, word: str, known: Iterable[str]) -> None:
-        names = sorted(known)
+        names = sorted(map(str, known))
         close = get_close_matches(word, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         there_are = f"There are: {', '.join(names)}." if names else "There are none."

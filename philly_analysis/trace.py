@@ -79,10 +79,14 @@ class Trace:
         )
         self._created = {_SETTINGS}
         self.tables = frozenset(t for t in TABLES if _files(self.path, t))
-        for name in (*self.tables, REJECTS.name):
-            if files := _files(self.path, name):
-                self._con.read_parquet(files).create_view(name)
-                self._created.add(name)
+        try:
+            for name in (*self.tables, REJECTS.name):
+                if files := _files(self.path, name):
+                    self._con.read_parquet(files).create_view(name)
+                    self._created.add(name)
+        except duckdb.Error as error:
+            self.close()
+            raise TraceError(f"{path}: {_first_line(error)}. Ingest the trace again.") from None
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +205,8 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")
     con.execute("set enable_progress_bar = false")
-    con.execute("set allowed_directories = $folders", {"folders": [str(path), str(scratch)]})
+    allowed = [str(path), _glob_safe(path), str(scratch)]
+    con.execute("set allowed_directories = $folders", {"folders": allowed})
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")
     con.execute(MACROS)

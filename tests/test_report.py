@@ -1,0 +1,98 @@
+"""The page: one file, whole, escaped, honest about gaps."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis.analyses import ANALYSES, CHAPTERS
+from philly_analysis.errors import TraceError
+from philly_analysis.report import number, report
+from philly_analysis.trace import Trace
+from tests.paper import JOBS, paper_trace
+
+
+class Page(HTMLParser):
+    """Collects the tags and attributes that a browser would act on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in {"href", "src", "xlink:href"} and value:
+                self.addresses.append(value)
+            if name == "id" and value and tag == "section":
+                self.ids.append(value)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    hostile = "<script>alert(1)</script>"
+    jobs = JOBS.with_columns(vc=pl.lit(hostile), user=pl.lit('"><img src=x onerror=alert(1)>'))
+    path = paper_trace(folder / "paper", jobs=jobs)
+    return report(path, folder / "out").read_text("utf-8")
+
+
+def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        askable = [n for n, a in ANALYSES.items() if trace.tables.issuperset(a.NEEDS)]
+        gaps = [a for a in ANALYSES.values() if not trace.tables.issuperset(a.NEEDS)]
+    assert Page(page).ids == askable
+    assert gaps
+    assert "What this trace cannot answer" in page
+
+
+def test_text_from_logs_is_escaped(page: str) -> None:
+    tags = Page(page).tags
+    assert "script" not in tags
+    assert "img" not in tags
+    assert "alert(1)" in page
+
+
+def test_the_page_is_one_file_that_asks_nothing_of_the_network(page: str) -> None:
+    for address in Page(page).addresses:
+        assert address.startswith(("#", "data:")), address
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
+    assert "Synthetic data." in page
+    figures = page.count("<figure>")
+    assert figures > 0
+    assert page.count(">synthetic data<") == figures
+
+
+def test_a_report_replaces_only_a_report(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    first = report(path, tmp_path / "out")
+    assert report(path, tmp_path / "out") == first
+    assert sorted(f.name for f in first.parent.iterdir()) == ["figures", "report.html", "tables"]
+    (tmp_path / "mine" / "t").mkdir(parents=True)
+    with pytest.raises(TraceError, match="not a report"):
+        report(path, tmp_path / "mine")
+
+
+def test_every_chapter_has_findings_and_every_module_stands_in_one() -> None:
+    folder = Path(__file__).parent.parent / "philly_analysis" / "analyses"
+    modules = {f.stem for f in folder.glob("*.py")} - {"__init__"}
+    with_sql = {f.stem for f in folder.glob("*.sql")}
+    assert with_sql & modules == set(ANALYSES)
+    assert all(CHAPTERS.values())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (float("nan"), "–"), (1234567, "1,234,567"), (0.1234, "0.12"), (45.67, "45.7"),
+     (456.7, "457"), (12345.6, "12,346")],
+)  # fmt: skip
+def test_numbers_read_well(value: float | None, text: str) -> None:
+    assert number(value) == text

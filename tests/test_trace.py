@@ -1,0 +1,149 @@
+"""Opening, asking and storing."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis.errors import (
+    MissingTableError,
+    QueryError,
+    TraceError,
+    UnknownNameError,
+)
+from philly_analysis.relations import needed, relations, tables_read
+from philly_analysis.trace import Trace
+from tests.paper import at, paper_trace
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return paper_trace(tmp_path / "paper")
+
+
+def test_values_go_in_by_name(path: Path) -> None:
+    with Trace(path) as trace:
+        rows = trace.sql("select job_id from jobs where gpus >= $n order by all", n=2).fetchall()
+    assert rows == [("b",), ("c",)]
+
+
+def test_waits_of_the_paper_trace(path: Path) -> None:
+    with Trace(path) as trace:
+        rows = trace.sql("select job_id, attempt, first, wait_s from waits order by all").fetchall()
+    assert rows == [
+        ("a", 1, True, 300.0),
+        ("b", 1, True, 0.0),
+        ("b", 2, False, 180.0),
+        ("c", 1, True, 120.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "b_run_s"), [("span", 13 * 60), ("sum", 10 * 60), ("last", 6 * 60)]
+)
+def test_run_time_follows_the_named_policy(path: Path, policy: str, b_run_s: float) -> None:
+    with Trace(path, run_policy=policy) as trace:
+        rows = trace.sql("select job_id, run_s, censored from job_runs order by all").fetchall()
+    # c was seen for 11 minutes: from its start to the last moment the log knows of
+    assert rows == [("a", 600.0, False), ("b", b_run_s, False), ("c", 660.0, True)]
+
+
+def test_an_unknown_policy_is_refused(path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'span'"):
+        Trace(path, run_policy="spam")
+
+
+def test_a_missing_table_is_named(path: Path) -> None:
+    with Trace(path) as trace:
+        assert not trace.has("gpu_samples")
+        with pytest.raises(MissingTableError, match="needs the table gpu_samples"):
+            trace.sql("select * from gpu_samples")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "drop table jobs",
+        "copy jobs to 'x.csv'",
+        "select 1; select 2",
+        "selec 1",
+        "attach 'x.db'",
+        "select nope from jobs",
+    ],
+)
+def test_what_is_not_one_select_is_refused(path: Path, text: str) -> None:
+    with Trace(path) as trace, pytest.raises(QueryError):
+        trace.sql(text)
+
+
+def test_files_outside_the_trace_cannot_be_read(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    with Trace(path) as trace, pytest.raises(QueryError, match=r"[Pp]ermission"):
+        trace.sql(f"select * from read_csv('{tmp_path / 'secret.csv'}')").fetchall()
+
+
+def test_an_unknown_name_is_met_with_a_hint(path: Path) -> None:
+    with Trace(path) as trace, pytest.raises(UnknownNameError, match="Did you mean 'jobs'"):
+        trace.sql("select * from job")
+
+
+def test_a_folder_with_wildcards_in_its_name_opens(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "odd [1]*? name")
+    with Trace(path) as trace:
+        assert trace.sql("select count(*) from jobs").fetchall() == [(3,)]
+
+
+def test_a_folder_without_manifest_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"no manifest\.json"):
+        Trace(tmp_path)
+
+
+def test_a_broken_manifest_is_one_clear_error(path: Path) -> None:
+    (path / "manifest.json").write_text('{"name": ')
+    with pytest.raises(TraceError, match="cannot be read"):
+        Trace(path)
+
+
+def test_ctes_and_subqueries_are_seen_through() -> None:
+    text = """
+        with a as (select * from jobs), b as (select * from a)
+        select *, (select max(wait_s) from waits) from b
+        where exists (from placements p where p.job_id = b.job_id)
+    """
+    assert tables_read(text) == {"jobs", "waits", "placements"}
+
+
+def test_relations_come_after_what_they_read() -> None:
+    seen: set[str] = set()
+    order, _ = needed(relations())
+    for relation in order:
+        assert relation.reads & set(relations()) <= seen
+        seen.add(relation.name)
+    assert seen == set(relations())
+
+
+def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(path: Path) -> None:
+    gpu_minutes = pl.DataFrame(
+        {
+            "at": [at(6)],
+            "machine_id": ["m0"],
+            "util_pct": [[50.0, 0.0, None, None]],
+        }
+    )
+    stored = next(r.name for r in relations().values() if r.stored)
+    path = paper_trace(path.parent / "sampled", gpu_samples=gpu_minutes)
+    with Trace(path) as trace:
+        first = trace.answer(stored).fetchall()
+    [file] = (path / "derived").glob(f"{stored}-*.parquet")
+    written = file.stat().st_mtime_ns
+    with Trace(path) as trace:
+        assert trace.answer(stored).fetchall() == first
+    assert file.stat().st_mtime_ns == written
+
+    manifest = path / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "renamed"}))
+    with Trace(path) as trace:
+        trace.answer(stored)
+    [again] = (path / "derived").glob(f"{stored}-*.parquet")
+    assert again.name != file.name
