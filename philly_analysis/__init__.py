@@ -1,1 +1,40 @@
-"""Trace analytics and workload characterization for GPU clusters."""
+"""Trace analytics and workload characterization for GPU clusters: the public names.
+
+>>> from philly_analysis import Trace, analyze, fit, ingest, report  # doctest: +SKIP
+>>> ingest("philly", "trace-data.tar.gz", "my-trace")  # doctest: +SKIP
+>>> with Trace("my-trace") as trace:  # doctest: +SKIP
+...     trace.sql("select vc, count(*) from jobs group by vc").df()
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from philly_analysis.errors import PhillyError
+from philly_analysis.trace import RunPolicy, Trace
+
+if TYPE_CHECKING:
+    from philly_analysis.analyses import analyze
+    from philly_analysis.page import report
+    from philly_analysis.workload import Workload
+
+__all__ = [
+    "PhillyError",
+    "RunPolicy",
+    "Trace",
+    "Workload",
+    "analyze",
+    "report",
+]
+
+# Names whose rooms take a second or more to open (plotting, statistics): opened on first use.
+_ROOMS = {
+    "Workload": "workload",
+    "analyze": "analyses",
+    "report": "page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)

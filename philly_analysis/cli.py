@@ -193,7 +193,7 @@ def report(
     run_policy: RunPolicyOption = RunPolicy.SPAN,
 ) -> None:
     """Compute every finding and write a page with figures and tables per trace."""
-    from philly_analysis.report import report as run
+    from philly_analysis.page import report as run
 
     for path in traces:
         with Trace(path, run_policy=run_policy) as opened:

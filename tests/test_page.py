@@ -9,7 +9,7 @@ import pytest
 
 from philly_analysis.analyses import ANALYSES, CHAPTERS
 from philly_analysis.errors import TraceError
-from philly_analysis.report import number, report
+from philly_analysis.page import number, report
 from philly_analysis.trace import Trace
 from tests.paper import JOBS, paper_trace
 
