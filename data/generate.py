@@ -1,0 +1,338 @@
+"""Writes a small synthetic archive in the raw format of the Philly traces, quirks included.
+
+Usage: python data/generate.py OUT [--seed N] [--days N] [--jobs N] [--machines N] [--gzip]
+
+The same arguments give the same bytes. Nothing in it was recorded: job sizes, run times,
+statuses, retries and utilisation are drawn from published figures (see published.py), waits
+come from a small gang scheduler (see gangs.py).
+"""
+
+import argparse
+import gzip
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import minutes
+import numpy as np
+from gangs import Attempt, Job, Server, schedule
+from published import (
+    FAILURE_MEDIAN_MIN,
+    FAILURE_SIGMA,
+    GANG_ATTEMPTS,
+    LONG_FROM,
+    MOST_ATTEMPTS,
+    NO_ATTEMPT_FRAC,
+    NO_END_FRAC,
+    NO_START_FRAC,
+    RETRY_PROBABILITY,
+    STATUS_LONG,
+    STATUS_SHORT,
+    STATUSES,
+    VC_LARGEST_GANG,
+    VCS,
+    gang_bucket,
+    run_time_s,
+)
+
+PACIFIC = ZoneInfo("America/Los_Angeles")
+DAY_S = 86_400
+LONGEST_S = DAY_S
+"""Run times are cut at a day: a small cluster could not carry the study's weeks."""
+WARM_UP_S = 3 * DAY_S
+"""Jobs run before the first day; those that ended by then are left out, as in the archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to generate: the first day is centred so that 2017-11-05 falls inside."""
+
+    seed: int
+    days: int
+    jobs: int
+    machines: int
+
+    @property
+    def origin(self) -> datetime:
+        """Midnight, Pacific, of the first day."""
+        first = datetime(2017, 11, 5) - timedelta(days=self.days // 2)
+        return first.replace(tzinfo=PACIFIC).astimezone(UTC)
+
+    @property
+    def sampled_s(self) -> tuple[int, int]:
+        """Seconds after the origin between which utilisation was recorded: the middle half."""
+        return (self.days // 4 * DAY_S, (self.days - self.days // 4) * DAY_S)
+
+    @property
+    def restarts_s(self) -> tuple[int, ...]:
+        """When the resource manager restarted: before the log, and twice in it."""
+        return (-40 * DAY_S - 4_987, 3 * DAY_S + 51_582, 7 * DAY_S + 8_384)
+
+
+def servers(count: int, rng: np.random.Generator) -> list[Server]:
+    """Return machines: about half with 8 GPUs, a third with 2, a few with 4, the rest silent."""
+    kinds = [8] * round(count * 0.53) + [4] * round(count * 0.06)
+    silent = max(1, round(count * 0.06))
+    kinds += [2] * (count - len(kinds) - silent)
+    names = rng.permutation(10 * count)[:count]
+    gpus = [*rng.permutation(kinds).tolist(), *[0] * silent]
+    return [Server(f"m{n}", g, i % 2) for i, (n, g) in enumerate(zip(names, gpus, strict=True))]
+
+
+def draw_jobs(plan: Plan, rng: np.random.Generator) -> list[Job]:
+    """Return jobs in order of submission, from the warm-up to the last day."""
+    from_s, until_s = -WARM_UP_S, plan.days * DAY_S
+    count = round(plan.jobs * (until_s - from_s) / until_s)
+    vc_share = np.array([jobs for jobs, _, _ in VCS], float)
+    vc_share = vc_share**0.75  # the largest would else be nearly alone in so small a log
+    vc_share /= vc_share.sum()
+    sizes = np.array(list(GANG_ATTEMPTS))
+    weights = np.array(list(GANG_ATTEMPTS.values()), float)
+    users = [max(3, round(90 * share)) for share in vc_share]
+    jobs: list[Job] = []
+    while len(jobs) < count:
+        at = rng.uniform(from_s, until_s)
+        local = (plan.origin + timedelta(seconds=at)).astimezone(PACIFIC)
+        # three times as many by day as by night, half as many at weekends
+        busy = (1 + 0.5 * np.cos((local.hour - 15) / 24 * 2 * np.pi)) / 1.5
+        if rng.random() > busy * (0.55 if local.weekday() >= 5 else 1.0):
+            continue
+        vc = int(rng.choice(len(VCS), p=vc_share))
+        allowed = sizes <= VC_LARGEST_GANG[vc]
+        p = weights * allowed / (weights * allowed).sum()
+        multi = min(1.0, (VCS[vc][1] - 1) / ((sizes * p).sum() - 1))
+        gpus = int(rng.choice(sizes, p=p)) if rng.random() < multi else 1
+        user = int(min(users[vc] * rng.beta(0.7, 2.5), users[vc] - 1))
+        # one request in twelve is a sweep: the same gang again and again, seconds apart
+        for repeat in range(1 + (rng.geometric(0.25) if rng.random() < 0.08 and gpus == 1 else 0)):
+            submit_s = int(at + 7 * repeat)
+            jobs.append(draw_job(vc, user, gpus, submit_s, rng))
+    for restart_s in plan.restarts_s[1:]:
+        # the first jobs that a restarted manager takes
+        jobs += [draw_job(0, 0, 1, restart_s + after_s, rng) for after_s in (12, 34)]
+    for back_days in (6, 13, 24):  # survivors of an earlier time
+        old = draw_job(4, 1, 8, -WARM_UP_S - back_days * DAY_S, rng)
+        old.status, old.runs_s = "Killed", [(back_days + 5) * DAY_S - 3_319]
+        jobs.append(old)
+    return sorted((j for j in jobs if j.submit_s < until_s), key=lambda j: j.submit_s)
+
+
+def draw_job(vc: int, user: int, gpus: int, submit_s: int, rng: np.random.Generator) -> Job:
+    """Return one job: its run time by gang, its status by length, its failures before the end."""
+    u = rng.random()
+    total_s = run_time_s(u, gpus, LONGEST_S)
+    status = str(rng.choice(STATUSES, p=STATUS_LONG if u >= LONG_FROM else STATUS_SHORT))
+    runs_s: list[int] = []
+    if rng.random() >= NO_ATTEMPT_FRAC:
+        retry = RETRY_PROBABILITY[status][gang_bucket(gpus)]
+        while len(runs_s) < MOST_ATTEMPTS - 1 and rng.random() < retry:
+            failed_s = 60 * FAILURE_MEDIAN_MIN * rng.lognormal(0, FAILURE_SIGMA)
+            runs_s.append(max(4, int(min(failed_s, total_s))))
+        runs_s.append(max(3, int(total_s)))
+    return Job(vc, user, gpus, submit_s, status, runs_s)
+
+
+def clock(at: datetime) -> str:
+    """Write a moment as the job log does: UTC, no zone."""
+    return at.strftime("%Y-%m-%d %H:%M:%S")
+
+
+class Log:
+    """The job log: what the scheduler did, as the archive would tell it."""
+
+    def __init__(self, plan: Plan, machines: list[Server], rng: np.random.Generator) -> None:
+        self.plan, self.machines, self.rng = plan, machines, rng
+        self.vcs = [rng.bytes(3).hex() for _ in VCS]
+        self.sequence = dict.fromkeys(plan.restarts_s, 0)
+
+    def at(self, seconds: float) -> str:
+        """Write seconds after the origin."""
+        return clock(self.plan.origin + timedelta(seconds=seconds))
+
+    def job_id(self, submit_s: int) -> str:
+        """Return ``application_<epoch ms of the manager's last restart>_<number since>``."""
+        restart = max(r for r in self.plan.restarts_s if r <= submit_s)
+        self.sequence[restart] += 1
+        epoch_ms = round((self.plan.origin + timedelta(seconds=restart)).timestamp() * 1000) + 472
+        return f"application_{epoch_ms}_{self.sequence[restart]:04d}"
+
+    def user(self, job: Job) -> str:
+        """Name a user by six hexadecimal digits."""
+        return f"{(job.vc * 7919 + job.user + 1) * 2_654_435_761 % 2**24:06x}"
+
+    def detail(self, attempt: Attempt) -> list[dict[str, object]]:
+        """Write one entry per container; some gangs have several containers on one machine."""
+        entries = []
+        for i, gpus in attempt.held:
+            # 81 of 4,206 multi-GPU jobs of the real log repeat a machine
+            step = 1 if len(gpus) > 1 and self.rng.random() < 0.02 else len(gpus)
+            entries += [
+                {
+                    "ip": self.machines[i].machine_id,
+                    "gpus": [f"gpu{g}" for g in gpus[k : k + step]],
+                }
+                for k in range(0, len(gpus), step)
+            ]
+        return entries
+
+    def entry(self, job: Job) -> dict[str, object]:
+        """Write one job."""
+        attempts = [
+            {
+                "start_time": self.at(a.start_s),
+                "end_time": "None" if a.end_s is None else self.at(a.end_s),
+                "detail": self.detail(a),
+            }
+            for a in job.attempts
+        ]
+        for position, attempt in enumerate(attempts):
+            last = position == len(attempts) - 1
+            if self.rng.random() < NO_START_FRAC:
+                attempt["start_time"] = "None"
+            if self.rng.random() < NO_END_FRAC * (0.5 if last else 3):
+                attempt["end_time"] = "None"
+        return {
+            "status": job.status,
+            "vc": self.vcs[job.vc],
+            "jobid": self.job_id(job.submit_s),
+            "attempts": attempts,
+            "submitted_time": self.at(job.submit_s),
+            "user": self.user(job),
+        }
+
+
+def fake_starts(log: Log) -> list[dict[str, object]]:
+    """Return jobs of August that all start in the one second in which the archive says so."""
+    entries = []
+    for k, server in enumerate([s for s in log.machines if s.gpus == 8][:8]):
+        submitted = datetime(2017, 8, 14, 20, 11, 7, tzinfo=UTC) + timedelta(hours=7.3 * k)
+        started = datetime(2017, 9, 2, 3, 45, 2, tzinfo=UTC)
+        gpus = [f"gpu{g}" for g in range((1, 1, 4, 1, 8, 1, 2, 1)[k])]
+        entries.append({
+            "status": ("Pass", "Killed")[k % 2],
+            "vc": log.vcs[k % 4],
+            "jobid": f"application_1501000000472_{k + 1:04d}",
+            "attempts": [{
+                "start_time": clock(started),
+                "end_time": clock(started + timedelta(hours=9 * (k + 1), seconds=17 * k)),
+                "detail": [{"ip": server.machine_id, "gpus": gpus}],
+            }],
+            "submitted_time": clock(submitted),
+            "user": f"{k % 3 + 161:06x}",
+        })  # fmt: skip
+    return entries
+
+
+def spoil_jobs(entries: list[dict[str, object]], rng: np.random.Generator) -> None:
+    """Make a handful of entries wrong, in place; each should be a counted reject or a flag."""
+    long = [e for e in entries if len(e["attempts"]) > 1 and e["attempts"][0]["end_time"] != "None"]
+    for e in long[5:11:3]:  # attempts that overlap: the second starts before the first has ended
+        second = datetime.fromisoformat(e["attempts"][1]["start_time"])
+        e["attempts"][0]["end_time"] = clock(second + timedelta(seconds=30))
+    e = long[20]["attempts"][0]  # an attempt that ends before it starts
+    e["end_time"] = clock(datetime.fromisoformat(e["start_time"]) - timedelta(seconds=61))
+    long[30]["attempts"][1]["detail"] = []  # an attempt that held nothing
+    entries[40] = {k: v for k, v in entries[40].items() if k != "jobid"}
+    entries[80]["submitted_time"] = "2017-13-45 99:00:00"
+    entries[120]["status"] = "Unknown"
+    entries.append(dict(entries[160]))  # a job twice
+    entries.append("not a job")
+    rng.shuffle(entries)
+
+
+def write_log(plan: Plan, jobs: list[Job], log: Log, rng: np.random.Generator) -> str:
+    """Return the text of ``cluster_job_log``."""
+    kept = [j for j in jobs if j.submit_s >= 0 or (j.attempts and _end(j, plan) > 0)]
+    entries = [log.entry(j) for j in kept]
+    entries += fake_starts(log)
+    spoil_jobs(entries, rng)
+    return "[" + ",\n".join(json.dumps(e) for e in entries) + "]\n"
+
+
+def _end(job: Job, plan: Plan) -> int:
+    end_s = job.attempts[-1].end_s
+    return plan.days * DAY_S if end_s is None else end_s
+
+
+def write_machine_list(machines: list[Server]) -> str:
+    """Return the list with its spaces, and wrong as in the archive.
+
+    Three quarters of the 8-GPU servers are listed with 2 GPUs, half of the 2-GPU servers with 8.
+    """
+    rows = []
+    ranks = {8: 0, 4: 0, 2: 0, 0: 0}
+    for s in machines:
+        ranks[s.gpus] += 1
+        listed = 8 if s.gpus in (0, 4) or (s.gpus == 8) == (ranks[s.gpus] % 4 == 0) else 2
+        if s.gpus == 2:
+            listed = 8 if ranks[2] % 2 else 2
+        rows.append((listed, s.machine_id))
+    lines = [f"{m},{n}, {'12GB' if n == 2 else '24GB'}" for n, m in sorted(rows)]
+    return "\n".join(["machineId, number of GPUs, single GPU mem", *lines]) + "\n"
+
+
+def synthetic(plan: Plan, compress: bool) -> str:
+    """Return the text of SYNTHETIC.md, whose first paragraph says what the archive is."""
+    options = f"--seed {plan.seed} --days {plan.days} --jobs {plan.jobs} --machines {plan.machines}"
+    sampled = [plan.origin + timedelta(seconds=s) for s in plan.sampled_s]
+    command = f"python data/generate.py OUT {options}{' --gzip' if compress else ''}"
+    return f"""\
+This archive is synthetic: about {plan.jobs:,} jobs on {plan.machines} machines over {plan.days}
+days, drawn with seed {plan.seed} from published figures of the Philly study (Jeon et al.,
+USENIX ATC 2019) by `{command}`.
+It has the raw format and the quirks of the public Philly archive. Nothing in it was recorded on
+a real cluster, and nothing computed from it is a finding about Philly.
+
+- Jobs are submitted from {clock(plan.origin)} UTC for {plan.days} days, the daylight-saving
+  change of 2017-11-05 among them. As in the public archive, earlier jobs are those that
+  survived until then, and a few of August have the false start 2017-09-02 03:45:02.
+- Utilisation is recorded from {clock(sampled[0])} to {clock(sampled[1])} UTC, and written in
+  Pacific time; five hours are missing.
+- Run times are cut at one day and gangs at 32 GPUs, so that a small cluster can carry the load.
+- Waits, placements and the effect of locality come from a small gang scheduler with quotas per
+  virtual cluster, a three-minute hold, back-off, and locality relaxed step by step.
+- A handful of rows is wrong on purpose: each should be counted, none should stop a reader.
+"""
+
+
+def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
+    """Write the archive into a new folder."""
+    rng = np.random.default_rng(plan.seed)
+    machines = servers(plan.machines, rng)
+    jobs = draw_jobs(plan, rng)
+    working = [s for s in machines if s.gpus]
+    capacity = sum(s.gpus for s in working)
+    shares = np.array([held for _, _, held in VCS], float) ** 0.75
+    quotas = [round(capacity * s) for s in shares / shares.sum()]
+    schedule([j for j in jobs if j.runs_s], machines, quotas, plan.days * DAY_S, rng)
+    log = Log(plan, machines, rng)
+    measured = minutes.measure(jobs, machines, plan.sampled_s, rng)
+    out.mkdir(parents=True)
+    files = {
+        "cluster_job_log": write_log(plan, jobs, log, rng),
+        "cluster_machine_list": write_machine_list(machines),
+    }
+    for name, lines in minutes.rows(measured, machines, plan.origin, rng).items():
+        files[name] = "\n".join(lines) + "\n"
+    (out / "SYNTHETIC.md").write_text(synthetic(plan, compress), "utf-8")
+    for name, text in files.items():
+        if compress and name != "cluster_machine_list":
+            (out / f"{name}.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+        else:
+            (out / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=20171105)
+    parser.add_argument("--days", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=3200)
+    parser.add_argument("--machines", type=int, default=28)
+    parser.add_argument("--gzip", action="store_true", help="compress all but the machine list")
+    given = parser.parse_args()
+    generate(
+        Plan(given.seed, given.days, given.jobs, given.machines), given.out, compress=given.gzip
+    )
