@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.typing import RcKeyType
 
@@ -49,6 +51,8 @@ STYLE: dict[RcKeyType, Any] = {
     "ytick.color": INK,
     "ytick.labelsize": 8.5,
 }
+
+_STAMP_INCHES = 0.17
 
 _TIME_TICKS = {
     1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3_600: "1 h",
@@ -90,6 +94,18 @@ def time_axis(
     the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
     the_axis.set_minor_locator(NullLocator())
     the_axis.set_major_formatter(FuncFormatter(lambda t, _: _TIME_TICKS.get(round(t), "")))
+
+
+def day_axis(ax: Axes) -> None:
+    """Tick a horizontal axis of days as people read them."""
+    locator = AutoDateLocator(maxticks=9)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    formats = ["%Y", "%b\n%Y", "%d", "%H:%M", "%H:%M", "%S.%f"]
+    formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator, formats=formats, show_offset=False
+    )
+    ax.xaxis.set_major_formatter(formatter)
+    ax.set_xlabel("day (UTC)")
 
 
 def cdf(
@@ -186,10 +202,13 @@ def title(ax: Axes, text: str) -> None:
 
 def stamp(fig: Figure, *, synthetic: bool) -> Figure:
     """Mark a figure that was drawn from a synthetic trace."""
-    if synthetic:
+    engine = fig.get_layout_engine()
+    if synthetic and isinstance(engine, ConstrainedLayoutEngine):
+        strip = _STAMP_INCHES / fig.get_figheight()
+        engine.set(rect=(0, strip, 1, 1 - strip))
         fig.text(
-            0.998, 0.004, "synthetic data", ha="right", va="bottom", fontsize=8, style="italic",
-            color="#b0413e",
+            0.998, 0.3 * strip, "synthetic data", ha="right", va="bottom", fontsize=8,
+            style="italic", color="#b0413e",
         )  # fmt: skip
     return fig
 
