@@ -80,7 +80,25 @@ def write(
     TraceError
         A row breaks the contract of its table, or the folder cannot be written.
     """
-    with new_folder(out, force=force) as folder, duckdb.connect() as con:
+    with new_folder(out, force=force) as folder:
+        seal(folder, manifest, fill(folder, tables))
+    return Path(out)
+
+
+def fill(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) -> dict[str, int]:
+    """Write tables that are in memory into a folder of :func:`new_folder`.
+
+    Returns
+    -------
+    dict
+        Rows by table.
+
+    Raises
+    ------
+    TraceError
+        A row breaks the contract of its table.
+    """
+    with duckdb.connect() as con:
         rows = {name: 0 for name in TABLES if name in tables}
         for name in rows:
             table, data = TABLES[name], tables[name]
@@ -98,8 +116,7 @@ def write(
             file = folder / name / "0.parquet" if table.streamed else folder / f"{name}.parquet"
             file.parent.mkdir(exist_ok=True)
             pq.write_table(typed.cast(table.arrow), file, compression="zstd")
-        seal(folder, manifest, rows)
-    return Path(out)
+    return rows
 
 
 def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
@@ -116,9 +133,9 @@ def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
     ).fetchall()
     for missing in [r for r in table.references if not _exists(con, r.table)]:
         found.append((_count(con, table.name), f"{missing.table} is absent"))
-    key = ", ".join(table.key)
+    key = ", ".join(f'"{column}"' for column in table.key)
     found += con.sql(
-        f"select sum(n), 'the key ({key}) repeats' from "
+        f"select sum(n), 'the key ({', '.join(table.key)}) repeats' from "
         f"(select count(*) as n from {table.name} group by {key} having count(*) > 1) "
         "having count(*) > 0"
     ).fetchall()

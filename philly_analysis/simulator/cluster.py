@@ -1,0 +1,147 @@
+"""Who holds which GPU: the machines' free GPUs, CPUs and memory, and the grants that take them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.workload import Machine
+
+
+class Grant(NamedTuple):
+    """The GPUs that one job holds.
+
+    Attributes
+    ----------
+    shares
+        (machine, GPUs) pairs: index of the machine in the cluster, and a bit per GPU index.
+    gpus
+        GPUs in all shares together.
+    cpus, mem_gb
+        CPU cores and host memory (GB) per GPU; 0 where nobody counts them.
+    guest
+        True for GPUs used beside their holder, or while nobody holds them (AntMan's
+        opportunistic jobs): they stay free for others to hold.
+    partial
+        True for GPUs held idle by a gang that is not whole yet.
+    """
+
+    shares: tuple[tuple[int, int], ...]
+    gpus: int
+    cpus: float = 0.0
+    mem_gb: float = 0.0
+    guest: bool = False
+    partial: bool = False
+
+
+def bits(mask: int) -> tuple[int, ...]:
+    """Return the indices of the bits that are set, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(found)
+
+
+def lowest(mask: int, count: int) -> int:
+    """Return the lowest `count` set bits of a mask."""
+    rest = mask
+    for _ in range(count):
+        rest &= rest - 1
+    return mask ^ rest
+
+
+class Cluster:
+    """The machines, and what of them is free.
+
+    Machines are sets of bits: ``by_free[f]`` has the bit of each machine with exactly f free
+    GPUs, so that the best fit is found in as many steps as a machine has GPUs, however many
+    machines and jobs there are.
+
+    Attributes
+    ----------
+    free_gpus
+        Per machine, a bit per GPU that nobody holds.
+    by_free
+        Per number of free GPUs, a bit per machine.
+    free, capacity
+        Free GPUs, and all GPUs, of the cluster.
+    free_cpus, free_mem_gb
+        Per machine; infinite where the machine does not say what it has.
+    racks
+        Per rack, a bit per machine; one rack of all machines where none is named.
+    """
+
+    __slots__ = (
+        "biggest", "by_free", "capacity", "free", "free_cpus", "free_gpus", "free_mem_gb",
+        "machines", "racks",
+    )  # fmt: skip
+
+    def __init__(self, machines: Sequence[Machine]) -> None:
+        self.machines = tuple(machines)
+        self.free_gpus = [(1 << m.gpus) - 1 for m in self.machines]
+        self.biggest = max((m.gpus for m in self.machines), default=0)
+        self.by_free = [0] * (self.biggest + 1)
+        racks: dict[str | None, int] = {}
+        for i, machine in enumerate(self.machines):
+            self.by_free[machine.gpus] |= 1 << i
+            racks[machine.rack] = racks.get(machine.rack, 0) | 1 << i
+        self.racks = tuple(racks.values())
+        self.capacity = self.free = sum(m.gpus for m in self.machines)
+        unlimited = float("inf")
+        self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
+        self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
+
+    def copy(self) -> Self:
+        """Return a cluster in the same state, to try things on."""
+        twin = object.__new__(type(self))
+        twin.machines, twin.racks = self.machines, self.racks
+        twin.biggest, twin.capacity, twin.free = self.biggest, self.capacity, self.free
+        twin.free_gpus, twin.by_free = self.free_gpus.copy(), self.by_free.copy()
+        twin.free_cpus, twin.free_mem_gb = self.free_cpus.copy(), self.free_mem_gb.copy()
+        return twin
+
+    def take(self, grant: Grant) -> None:
+        """Take what a grant names.
+
+        Raises
+        ------
+        SimulationError
+            One of its GPUs is held, or a machine lacks the CPUs or the memory.
+        """
+        if not grant.guest:
+            for machine, gpus in grant.shares:
+                if gpus & ~self.free_gpus[machine]:
+                    raise SimulationError(
+                        f"GPUs {bits(gpus)} of {self.machines[machine].machine_id} were granted "
+                        f"while only {bits(self.free_gpus[machine])} were free."
+                    )
+                self._set(machine, self.free_gpus[machine] & ~gpus)
+        self._reserve(grant, -1)
+
+    def give(self, grant: Grant) -> None:
+        """Give back what a grant names."""
+        if not grant.guest:
+            for machine, gpus in grant.shares:
+                self._set(machine, self.free_gpus[machine] | gpus)
+        self._reserve(grant, 1)
+
+    def _set(self, machine: int, free: int) -> None:
+        before, after = self.free_gpus[machine].bit_count(), free.bit_count()
+        self.free_gpus[machine] = free
+        self.free += after - before
+        self.by_free[before] ^= 1 << machine
+        self.by_free[after] ^= 1 << machine
+
+    def _reserve(self, grant: Grant, sign: int) -> None:
+        if not grant.cpus and not grant.mem_gb:
+            return
+        for machine, gpus in grant.shares:
+            count = gpus.bit_count()
+            self.free_cpus[machine] += sign * grant.cpus * count
+            self.free_mem_gb[machine] += sign * grant.mem_gb * count
+            if self.free_cpus[machine] < -1e-6 or self.free_mem_gb[machine] < -1e-6:
+                raise SimulationError(
+                    f"{self.machines[machine].machine_id} was asked for more than it has: "
+                    f"{-self.free_cpus[machine]:g} CPUs, {-self.free_mem_gb[machine]:g} GB short."
+                )

@@ -1,0 +1,303 @@
+"""The clock: runs jobs on machines as a policy wishes, from event to event."""
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from operator import attrgetter
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.causes import Causes
+from philly_analysis.simulator.cluster import Cluster, Grant
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.policies.policy import FOREVER, Policy
+from philly_analysis.simulator.schedule import Record, Schedule
+from philly_analysis.simulator.speed import AS_RECORDED, Speed
+from philly_analysis.simulator.view import View, Wish
+from philly_analysis.workload import JobSpec, Machine
+
+
+def run(
+    specs: Iterable[JobSpec],
+    machines: Sequence[Machine],
+    policy: Policy,
+    *,
+    speed: Speed = AS_RECORDED,
+    quotas: Mapping[str, int] | None = None,
+    until_done: Collection[str] = (),
+) -> Schedule:
+    """Simulate jobs on machines.
+
+    Parameters
+    ----------
+    specs
+        The jobs, in any order.
+    machines
+        Where they run.
+    policy
+        Who decides.
+    speed
+        How fast they run.
+    quotas
+        GPUs that each virtual cluster is entitled to, for policies that look at it.
+    until_done
+        Stop when these jobs have ended; empty: when all have.
+
+    Returns
+    -------
+    Schedule
+        What happened; times are seconds on the clock of ``JobSpec.submit_s``.
+
+    Raises
+    ------
+    SimulationError
+        There is nothing to simulate, a gang is larger than the cluster, or the policy breaks
+        a law: a GPU held twice, a gang that is not whole, a job that never starts.
+    """
+    jobs = [
+        Job(spec, i) for i, spec in enumerate(sorted(specs, key=lambda s: (s.submit_s, s.job_id)))
+    ]
+    _check(jobs, machines)
+    return _Engine(jobs, machines, policy, speed, quotas or {}).run(frozenset(until_done))
+
+
+def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
+    capacity = sum(m.gpus for m in machines)
+    if not capacity:
+        raise SimulationError(
+            f"There is nothing to run on: {len(machines)} machines with no GPUs. "
+            "Give machines, e.g. --machines 552x8."
+        )
+    if not jobs:
+        raise SimulationError(
+            "There is nothing to run: no job of the workload has a gang and attempts with both "
+            "times. Give a workload with durations."
+        )
+    if large := [job for job in jobs if job.gpus > capacity]:
+        worst = max(large, key=attrgetter("gpus"))
+        raise SimulationError(
+            f"{len(large):,} of {len(jobs):,} jobs ask for more GPUs than the {capacity:,} of the "
+            f"{len(machines):,} machines, e.g. {worst.spec.job_id} for {worst.gpus:,}. Give more "
+            "machines, or a workload without them."
+        )
+
+
+class _Engine:
+    """State of one simulation: the jobs, the cluster, the events to come."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        machines: Sequence[Machine],
+        policy: Policy,
+        speed: Speed,
+        quotas: Mapping[str, int],
+    ) -> None:
+        self._jobs, self._policy, self._speed = jobs, policy, speed
+        self._cluster = Cluster(machines)
+        self._view = View(self._cluster, policy, quotas)
+        self._causes = Causes(jobs, quotas, self._cluster.capacity)
+        self._record = Record()
+        self._heap: list[tuple[float, int, int, Job, bool]] = []
+        self._pushed = self._events = 0
+        self._residents: list[dict[Job, None]] = [{} for _ in machines]
+        self._reviewed: dict[Job, float] = {}
+
+    def run(self, until_done: frozenset[str]) -> Schedule:
+        """Go from event to event until nothing is left."""
+        jobs, heap, view = self._jobs, self._heap, self._view
+        arrived, to_do = 0, len(until_done) or len(jobs)
+        while to_do and (heap or arrived < len(jobs)):
+            now_s = heap[0][0] if heap else FOREVER
+            if arrived < len(jobs):
+                now_s = min(now_s, jobs[arrived].spec.submit_s)
+            view.now_s = now_s
+            while heap and heap[0][0] <= now_s:
+                _, _, version, job, ends = heappop(heap)
+                if ends:
+                    if version == job.version:
+                        self._events += 1
+                        if self._end(job, now_s) and (
+                            not until_done or job.spec.job_id in until_done
+                        ):
+                            to_do -= 1
+                elif self._reviewed.get(job) == now_s:
+                    self._events += 1
+                    self._look_again(job, now_s)
+            while arrived < len(jobs) and jobs[arrived].spec.submit_s <= now_s:
+                self._events += 1
+                self._wait(jobs[arrived], now_s)
+                arrived += 1
+            if view.freed or view.changed:
+                wish = self._policy.decide(view)
+                view.changed, view.freed = [], False
+                if wish:
+                    self._apply(wish, now_s)
+        if to_do and not until_done:
+            self._explain_stall()
+        return self._record.schedule(jobs, self._cluster.machines, self._causes, self._events)
+
+    def _wait(self, job: Job, now_s: float) -> None:
+        """Let a job queue from now on."""
+        job.queued_s = now_s
+        self._causes.open(job, now_s)
+        self._look_again(job, now_s)
+
+    def _look_again(self, job: Job, now_s: float) -> None:
+        """Sort a job anew, and let the policy decide."""
+        self._view.changed.append(job)
+        self._sort(job, now_s)
+
+    def _sort(self, job: Job, now_s: float) -> None:
+        view, policy = self._view, self._policy
+        if job.running:
+            self._unstand(job)
+            job.standing = (policy.standing(job, now_s), job.index, job)
+            insort(view.running, job.standing)
+        else:
+            view.queue.file(job, policy.group(job, now_s), policy.key(job, now_s))
+        due_s = policy.review_s(job, now_s)
+        if now_s < due_s < FOREVER:
+            if self._reviewed.get(job) != due_s:
+                self._reviewed[job] = due_s
+                self._push(due_s, job, ends=False)
+        else:
+            self._reviewed.pop(job, None)
+
+    def _push(self, at_s: float, job: Job, *, ends: bool) -> None:
+        self._pushed += 1
+        heappush(self._heap, (at_s, self._pushed, job.version, job, ends))
+
+    def _unstand(self, job: Job) -> None:
+        if job.standing is not None:
+            del self._view.running[bisect_left(self._view.running, job.standing)]
+            job.standing = None
+
+    def _end(self, job: Job, now_s: float) -> bool:
+        """End a job's present run; True when it was the last."""
+        grant = self._stop(job, now_s, job.runs[job.run].end_reason or "completed")
+        self._reviewed.pop(job, None)
+        more = job.finish_run()
+        if more:
+            self._wait(job, now_s)
+        self._tell_neighbours([grant], now_s)
+        return not more
+
+    def _stop(self, job: Job, now_s: float, reason: str) -> Grant:
+        """Take a job off its GPUs."""
+        self._record.attempt(job, now_s, reason)
+        self._unstand(job)
+        grant = self._take_back(job, now_s)
+        job.halt(now_s)
+        return grant
+
+    def _take_back(self, job: Job, now_s: float) -> Grant:
+        grant = job.held
+        self._cluster.give(grant)
+        self._settle(job, grant, now_s, -1)
+        self._view.freed = True
+        return grant
+
+    def _settle(self, job: Job, grant: Grant, now_s: float, sign: int) -> None:
+        """Count a running job's grant in (or out of) its virtual cluster and its machines."""
+        if not grant.guest:
+            self._causes.use(job.vc, sign * grant.gpus, now_s)
+            self._view.used[job.vc] = self._view.used.get(job.vc, 0) + sign * grant.gpus
+        if self._speed.neighbourly:
+            for machine, _ in grant.shares:
+                if sign > 0:
+                    self._residents[machine][job] = None
+                else:
+                    del self._residents[machine][job]
+
+    def _apply(self, wish: Wish, now_s: float) -> None:
+        """Compare a wish with the present, and make it so: first all is cleared, then taken."""
+        touched = [self._clear(job, grant, now_s) for job, grant in wish.items()]
+        for job, grant in wish.items():
+            if grant is not None:
+                self._lawful(job, grant)
+                self._cluster.take(grant)
+                if grant.partial:
+                    job.grant = grant
+                    self._view.holding[job] = None
+                else:
+                    self._start(job, grant, now_s)
+                touched.append(grant)
+        self._tell_neighbours([grant for grant in touched if grant is not None], now_s)
+        for job, grant in wish.items():
+            if grant is not None and not grant.partial:
+                self._set_speed(job, now_s, anew=True)
+        self._view.changed, self._view.freed = [], False
+
+    def _clear(self, job: Job, grant: Grant | None, now_s: float) -> Grant | None:
+        """Take from a job what it holds, before the wish is granted."""
+        if not job.running:
+            if job.grant is not None:
+                self._cluster.give(job.grant)
+                job.grant = None
+                del self._view.holding[job]
+            return None
+        old = job.held
+        if grant is not None and grant.shares == old.shares:  # same GPUs, other CPUs
+            return self._take_back(job, now_s)
+        reason = "preempted"
+        if grant is not None:
+            reason = "migrated" if grant.gpus == old.gpus else "resized"
+        self._stop(job, now_s, reason)
+        job.interrupted = True
+        if grant is None:
+            self._wait(job, now_s)
+        return old
+
+    def _lawful(self, job: Job, grant: Grant) -> None:
+        whole = grant.gpus == job.gpus or self._policy.elastic or grant.partial
+        counted = sum(gpus.bit_count() for _, gpus in grant.shares) == grant.gpus > 0
+        if not whole or not counted or (grant.guest and not self._policy.shares):
+            raise SimulationError(
+                f"{type(self._policy).__name__} broke a law: {job} asks for {job.gpus} GPUs and "
+                f"was granted {grant}."
+            )
+
+    def _start(self, job: Job, grant: Grant, now_s: float) -> None:
+        """Let a job run on GPUs that are taken for it; or go on, if it never left them."""
+        self._settle(job, grant, now_s, 1)
+        if job.running:
+            job.grant = grant
+            return
+        self._causes.close(job, now_s)
+        self._view.queue.remove(job)
+        job.begin(grant, now_s, self._policy.stall_s(job, grant))
+        self._sort(job, now_s)
+
+    def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
+        """Work out how fast a job runs from now on, and so when its run ends."""
+        grant = job.held
+        neighbours: dict[Job, None] = {}
+        if self._speed.neighbourly:
+            for machine, _ in grant.shares:
+                neighbours |= self._residents[machine]
+            neighbours.pop(job, None)
+        speed = self._speed.of(job, grant, tuple(neighbours))
+        if anew or speed != job.speed:
+            job.change_speed(now_s, speed)
+            if (end_s := job.end_s()) < FOREVER:
+                self._push(end_s, job, ends=True)
+
+    def _tell_neighbours(self, touched: Collection[Grant], now_s: float) -> None:
+        """Work out again how fast the jobs run that share machines with a change."""
+        if self._speed.neighbourly:
+            near: dict[Job, None] = {}
+            for grant in touched:
+                for machine, _ in grant.shares:
+                    near |= self._residents[machine]
+            for job in near:
+                self._set_speed(job, now_s)
+
+    def _explain_stall(self) -> None:
+        waiting = [job for job in self._jobs if job.run < len(job.runs)]
+        first = waiting[0]
+        raise SimulationError(
+            f"{type(self._policy).__name__} lets {len(waiting):,} of {len(self._jobs):,} jobs "
+            f"wait for ever, e.g. {first.spec.job_id} for {first.gpus} GPUs, while "
+            f"{self._cluster.free:,} of {self._cluster.capacity:,} GPUs are free. Give machines "
+            "on which such a job fits."
+        )

@@ -1,0 +1,50 @@
+"""Machines to simulate on, from a short text."""
+
+import re
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.workload import Machine
+
+_PART = re.compile(
+    r"(?P<count>\d+)x(?P<gpus>\d+)(:(?P<cpus>\d+(\.\d+)?):(?P<mem_gb>\d+(\.\d+)?))?"
+    r"(@(?P<rack>\d+))?"
+)
+
+
+def fleet(text: str) -> tuple[Machine, ...]:
+    """Return the machines that a text describes.
+
+    Parameters
+    ----------
+    text
+        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add CPUs and memory
+        in GB (``16x8:24:500``) and machines per rack (``240x8@40``).
+
+    Raises
+    ------
+    SimulationError
+        The text does not read like this.
+    """
+    machines: list[Machine] = []
+    racks = 0
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if not match:
+            raise SimulationError(
+                f"machines {text!r} cannot be read: {part!r} is not COUNTxGPUS, with CPUs:GB and "
+                "@machines-per-rack if wanted, e.g. 240x8,288x2 or 16x8:24:500@8."
+            )
+        count, per_rack = int(match["count"]), int(match["rack"] or 0)
+        for i in range(count):
+            if per_rack and i % per_rack == 0:
+                racks += 1
+            machines.append(
+                Machine(
+                    machine_id=f"m{len(machines)}",
+                    gpus=int(match["gpus"]),
+                    cpus=float(match["cpus"]) if match["cpus"] else None,
+                    mem_gb=float(match["mem_gb"]) if match["mem_gb"] else None,
+                    rack=f"r{racks - 1}" if per_rack else None,
+                )
+            )
+    return tuple(machines)

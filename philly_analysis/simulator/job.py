@@ -1,0 +1,136 @@
+"""A job in the simulated cluster: what it still has to do, what it holds, how long it waited."""
+
+from dataclasses import replace
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.cluster import Grant
+from philly_analysis.workload import AttemptSpec, JobSpec
+
+_OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
+"""Ends that a scheduler caused: such an attempt and the next are one run of the job."""
+
+_LAST = {"Pass": "completed", "Killed": "killed", "Failed": "failed"}
+
+
+def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
+    """Return what a job does on its own: attempts that a scheduler cut apart are joined again."""
+    runs: list[AttemptSpec] = []
+    carried_s = 0.0
+    for attempt in spec.attempts:
+        if attempt.end_reason in _OF_THE_SCHEDULER and attempt is not spec.attempts[-1]:
+            carried_s += attempt.run_s
+            continue
+        runs.append(replace(attempt, run_s=attempt.run_s + carried_s))
+        carried_s = 0.0
+    return tuple(
+        replace(run, end_reason=run.end_reason or ("failed" if run is not runs[-1] else last))
+        for last in (_LAST.get(spec.status or "", "completed"),)
+        for run in runs
+    )
+
+
+class Job:
+    """A job as engine and policies see it. Only the engine changes it.
+
+    Attributes
+    ----------
+    gpus
+        GPUs that it asks for.
+    index
+        Place in the order of submission.
+    run
+        Which of its runs it is in, from 0: each but the last fails and is retried.
+    grant
+        What it holds, or None; ``running`` is False while it only holds part of its gang.
+    queued_s
+        When the present wait began.
+    started_s
+        When the present attempt began.
+    started
+        Attempts begun so far.
+    speed
+        Seconds of its recorded run that one second of holding the grant accomplishes.
+    interrupted
+        Whether the scheduler, not the job itself, ended its last attempt.
+    """
+
+    __slots__ = (
+        "_attained_gpu_s", "_counts_from_s", "_later_s", "_left_s", "filed", "gpus", "grant",
+        "index", "interrupted", "queued_s", "run", "running", "runs", "spec", "speed", "standing",
+        "started", "started_s", "vc", "version",
+    )  # fmt: skip
+
+    def __init__(self, spec: JobSpec, index: int) -> None:
+        self.spec, self.index = spec, index
+        self.gpus, self.vc = spec.gpus, spec.vc
+        self.runs = runs_of(spec)
+        self.run = self.started = self.version = 0
+        self.queued_s = self.started_s = spec.submit_s
+        self.grant: Grant | None = None
+        self.running = self.interrupted = False
+        self.speed = 1.0
+        self._left_s = self.runs[0].run_s
+        self._later_s = sum(r.run_s for r in self.runs[1:])
+        self._counts_from_s = self._attained_gpu_s = 0.0
+        self.filed: tuple[object, tuple[object, int, Job]] | None = None
+        self.standing: tuple[object, int, Job] | None = None
+
+    def __repr__(self) -> str:
+        return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
+
+    def left_s(self, now_s: float) -> float:
+        """Return the seconds that its present run still needs at speed 1."""
+        if not self.running or now_s <= self._counts_from_s:
+            return self._left_s
+        return max(0.0, self._left_s - (now_s - self._counts_from_s) * self.speed)
+
+    def remaining_s(self, now_s: float) -> float:
+        """Return the seconds that it still needs at speed 1, retries included."""
+        return self.left_s(now_s) + self._later_s
+
+    def attained_gpu_s(self, now_s: float) -> float:
+        """Return the GPU-seconds that it has held so far."""
+        if not self.running or self.grant is None:
+            return self._attained_gpu_s
+        return self._attained_gpu_s + (now_s - self.started_s) * self.grant.gpus
+
+    @property
+    def held(self) -> Grant:
+        """What it holds; it must hold something."""
+        if self.grant is None:
+            raise SimulationError(f"{self} holds nothing.")
+        return self.grant
+
+    def begin(self, grant: Grant, now_s: float, stall_s: float) -> None:
+        """Let it run on a grant; it gets nothing done in the first `stall_s` seconds."""
+        self.grant, self.running, self.interrupted = grant, True, False
+        self.started_s, self._counts_from_s = now_s, now_s + stall_s
+        self.started += 1
+
+    def change_speed(self, now_s: float, speed: float) -> None:
+        """Let it go on at another speed; its end has to be set anew."""
+        self._left_s = self.left_s(now_s)
+        self._counts_from_s = max(self._counts_from_s, now_s)
+        self.speed = speed
+        self.version += 1
+
+    def end_s(self) -> float:
+        """Return when its present run ends if nothing changes; infinite at speed 0."""
+        return self._counts_from_s + self._left_s / self.speed if self.speed else float("inf")
+
+    def halt(self, now_s: float) -> None:
+        """Take it off its GPUs, keeping what it has done."""
+        self._attained_gpu_s = self.attained_gpu_s(now_s)
+        self._left_s = self.left_s(now_s)
+        self.running, self.grant = False, None
+        self.version += 1
+
+    def finish_run(self) -> bool:
+        """Go to its next run; False when that was the last."""
+        self.run += 1
+        if self.run == len(self.runs):
+            self._left_s = 0.0
+            return False
+        self._left_s = self.runs[self.run].run_s
+        self._later_s = sum(r.run_s for r in self.runs[self.run + 1 :])
+        return True

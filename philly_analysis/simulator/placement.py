@@ -1,0 +1,105 @@
+"""Which GPUs a gang gets: searches over the free part of a cluster that change nothing."""
+
+from philly_analysis.simulator.cluster import Cluster, Grant, lowest
+
+ANYWHERE = 1 << 30
+"""A limit on servers that limits nothing."""
+
+
+def packed(
+    cluster: Cluster, gpus: int, *, servers: int = ANYWHERE, among: int = -1
+) -> Grant | None:
+    """Place a gang on as few servers as it now fits on, on the fullest that will do.
+
+    Parameters
+    ----------
+    servers
+        Most servers that it may be spread over.
+    among
+        A bit per machine that may be used.
+
+    Returns
+    -------
+    Grant or None
+        None when it does not fit.
+    """
+    if gpus > cluster.free:
+        return None
+    by_free, biggest = cluster.by_free, cluster.biggest
+    if gpus <= biggest:
+        for free in range(gpus, biggest + 1):
+            if found := by_free[free] & among:
+                machine = (found & -found).bit_length() - 1
+                return Grant(((machine, lowest(cluster.free_gpus[machine], gpus)),), gpus)
+    return _spread(cluster, gpus, servers, among)
+
+
+def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Grant | None:
+    """Place a gang that fits on no single server: the emptiest first, the last one fitted best."""
+    shares: list[tuple[int, int]] = []
+    left = gpus
+    for free in range(cluster.biggest, 0, -1):
+        found = cluster.by_free[free] & among
+        while found:
+            if len(shares) == servers:
+                return None
+            if left <= free:
+                return _finished(cluster, gpus, shares, left, among)
+            machine = (found & -found).bit_length() - 1
+            found &= found - 1
+            shares.append((machine, cluster.free_gpus[machine]))
+            left -= free
+    return None
+
+
+def _finished(
+    cluster: Cluster, gpus: int, shares: list[tuple[int, int]], left: int, among: int
+) -> Grant:
+    """Add the last server of a spread gang: the fullest with `left` free GPUs."""
+    for machine, _ in shares:
+        among &= ~(1 << machine)
+    for free in range(left, cluster.biggest + 1):
+        if found := cluster.by_free[free] & among:
+            machine = (found & -found).bit_length() - 1
+            shares.append((machine, lowest(cluster.free_gpus[machine], left)))
+            break
+    return Grant(tuple(shares), gpus)
+
+
+def within_rack(cluster: Cluster, gpus: int, *, servers: int = ANYWHERE) -> Grant | None:
+    """Place a gang inside one rack, on as few servers as any rack allows.
+
+    Racks that give the same number of servers are tried in their order, emptiest first.
+    """
+    if len(cluster.racks) == 1:
+        return packed(cluster, gpus, servers=servers)
+    best: Grant | None = None
+    ranked = sorted(cluster.racks, key=lambda rack: -free_in(cluster, rack))
+    for rack in ranked:
+        grant = packed(cluster, gpus, servers=servers, among=rack)
+        if grant and (best is None or len(grant.shares) < len(best.shares)):
+            best = grant
+            if len(best.shares) == 1:
+                break
+    return best
+
+
+def free_in(cluster: Cluster, among: int) -> int:
+    """Return the free GPUs of a set of machines."""
+    return sum(
+        free * (mask & among).bit_count() for free, mask in enumerate(cluster.by_free) if free
+    )
+
+
+def part_of_gang(cluster: Cluster, gpus: int, *, servers: int, among: int = -1) -> Grant | None:
+    """Take what there is towards a gang that does not fit: the emptiest servers, up to a limit."""
+    shares: list[tuple[int, int]] = []
+    left = gpus
+    for free in range(cluster.biggest, 0, -1):
+        found = cluster.by_free[free] & among
+        while found and left and len(shares) < servers:
+            machine = (found & -found).bit_length() - 1
+            found &= found - 1
+            shares.append((machine, lowest(cluster.free_gpus[machine], min(left, free))))
+            left -= min(left, free)
+    return Grant(tuple(shares), gpus - left, partial=True) if shares else None

@@ -1,0 +1,69 @@
+"""What a policy is: a frozen set of knobs that says who should hold what now."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.view import View, Wish
+
+FOREVER = float("inf")
+
+
+def knob(default: Any, meaning: str) -> Any:
+    """Declare a knob: its default, and what it does."""
+    return field(default=default, metadata={"meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Knobs and one decision. It never changes what it is shown, logs, or advances time.
+
+    Besides :meth:`decide` a policy only states facts about single jobs, so that the engine can
+    keep them sorted and knows when to ask again.
+    """
+
+    name: ClassVar[str]
+    """What the user types."""
+
+    SOURCE: ClassVar[str]
+    """Where the policy was published."""
+
+    quotas: ClassVar[bool] = False
+    """Whether it looks at the virtual clusters' quotas."""
+
+    elastic: ClassVar[bool] = False
+    """Whether a job may get more or fewer GPUs than it asks for."""
+
+    shares: ClassVar[bool] = False
+    """Whether jobs may be guests on GPUs that others hold."""
+
+    restart_s: float = knob(0.0, "seconds a stopped job needs before it gets on again")
+
+    def decide(self, view: View) -> Wish:
+        """Say who should hold what now; jobs not named stay as they are."""
+        raise NotImplementedError
+
+    def group(self, job: Job, now_s: float) -> Hashable:
+        """Return the group in which a job waits: if it cannot start, none behind it can.
+
+        None: it does not ask now. The default, its gang size, lets smaller jobs pass by.
+        """
+        return job.gpus
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return what waiting jobs are served by, smallest first."""
+        return job.spec.submit_s
+
+    def standing(self, job: Job, now_s: float) -> Any:
+        """Return what running jobs are sorted by, best first; time alone never reorders them."""
+        return self.key(job, now_s)
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when to look at a job again though nothing happened to it (s since origin)."""
+        return FOREVER
+
+    def stall_s(self, job: Job, grant: Grant) -> float:
+        """Return how long a job that starts on a grant gets nothing done (s)."""
+        return self.restart_s if job.interrupted else 0.0

@@ -1,0 +1,119 @@
+"""Policies that are an order of jobs: first come, shortest remaining, least attained service."""
+
+from dataclasses import dataclass
+
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.view import Plan, View, Wish
+
+
+@dataclass(frozen=True)
+class Fifo(Policy):
+    """First come, first served, without preemption: who cannot start blocks all behind it."""
+
+    name = "fifo"
+    SOURCE = "textbook"
+
+    backfill: bool = knob(False, "let jobs that fit pass a gang that does not")
+
+    def group(self, job: Job, now_s: float) -> int:
+        """Return one group for all, or one per gang size."""
+        return job.gpus if self.backfill else 0
+
+    def decide(self, view: View) -> Wish:
+        """Start waiting jobs in the order of their submission."""
+        if not view.cluster.free or not view.queue.groups:
+            return {}
+        plan = view.plan()
+        plan.offer(lambda job: plan.grant(job, packed(plan.cluster, job.gpus)))
+        return plan.wish
+
+
+@dataclass(frozen=True)
+class Preemptive(Policy):
+    """Serves jobs by :meth:`key`, all the time: a job gives way to those before it.
+
+    A gang that does not fit even then is passed by; jobs behind it may use what is left.
+    """
+
+    def decide(self, view: View) -> Wish:
+        """Give the GPUs to the jobs of smallest key."""
+        if not view.queue.groups:
+            return {}
+        plan = view.plan()
+        plan.offer(lambda job: self._take(plan, job))
+        return plan.wish
+
+    def _take(self, plan: Plan, job: Job) -> bool:
+        if job.running and plan.return_to(job):
+            return True
+        if plan.cluster.free < job.gpus:
+            if job.running:  # released just now: all that ranks below it is released as well
+                return False
+            for victim in self._victims(plan, job):
+                plan.release(victim)
+        return plan.grant(job, packed(plan.cluster, job.gpus))
+
+    def _victims(self, plan: Plan, job: Job) -> list[Job]:
+        """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
+        now_s = plan.view.now_s
+        missing, key = job.gpus - plan.cluster.free, self.key(job, now_s)
+        victims = []
+        for _, _, victim in reversed(plan.view.running):
+            if self.key(victim, now_s) <= key:
+                return []
+            if (held := plan.held(victim)) is not None:
+                victims.append(victim)
+                missing -= held.gpus
+                if missing <= 0:
+                    return victims
+        return []
+
+
+@dataclass(frozen=True)
+class Srtf(Preemptive):
+    """Shortest remaining time first: who needs least until its end runs, whatever its gang."""
+
+    name = "srtf"
+    SOURCE = "textbook; as a baseline in Tiresias (NSDI'19) and Synergy (OSDI'22)"
+
+    def key(self, job: Job, now_s: float) -> float:
+        """Return the seconds that it still needs."""
+        return job.remaining_s(now_s)
+
+    def standing(self, job: Job, now_s: float) -> float:
+        """Return when it would end: while jobs run, their remaining times fall alike."""
+        return now_s + job.remaining_s(now_s)
+
+
+@dataclass(frozen=True)
+class Las(Preemptive):
+    """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
+
+    A job falls to the next queue when the GPU-seconds that it has held reach a threshold; in a
+    queue the order is that of submission.
+    """
+
+    name = "las"
+    SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS"
+
+    thresholds_gpu_s: tuple[float, ...] = knob(
+        (3250.0,), "GPU-seconds at which a job falls to the next queue"
+    )
+
+    def key(self, job: Job, now_s: float) -> tuple[int, float]:
+        """Return its queue and its submission."""
+        return self._queue(job, now_s), job.spec.submit_s
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when a running job falls to the next queue."""
+        queue = self._queue(job, now_s)
+        if job.grant is None or queue == len(self.thresholds_gpu_s):
+            return FOREVER
+        to_go_gpu_s = self.thresholds_gpu_s[queue] - job.attained_gpu_s(now_s)
+        return now_s + to_go_gpu_s / job.grant.gpus
+
+    def _queue(self, job: Job, now_s: float) -> int:
+        attained_gpu_s = job.attained_gpu_s(now_s) + 1e-6
+        return sum(attained_gpu_s >= limit for limit in self.thresholds_gpu_s)

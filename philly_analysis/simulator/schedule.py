@@ -1,0 +1,134 @@
+"""What happened in a simulation, as the tables of a trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from philly_analysis.simulator.causes import Causes
+from philly_analysis.simulator.cluster import Grant, bits
+from philly_analysis.simulator.job import Job
+from philly_analysis.workload import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What happened in a simulation, on a clock of seconds.
+
+    Attributes
+    ----------
+    jobs
+        One row per job: job_id, vc, gpus, submit_s, run_s (seconds that it needed by itself),
+        end_s (null: it had not ended when the simulation stopped).
+    attempts
+        One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason.
+    placements
+        One row per GPU of an attempt: job_id, attempt, machine_id, gpu, container.
+    waits
+        One row per wait: see :meth:`philly_analysis.simulator.causes.Causes.frame`.
+    events
+        Arrivals, ends and reviews that the engine went through.
+    """
+
+    jobs: pl.DataFrame
+    attempts: pl.DataFrame
+    placements: pl.DataFrame
+    waits: pl.DataFrame
+    events: int
+
+    @property
+    def jct_s(self) -> np.ndarray:
+        """Seconds from submission to end of the jobs that ended, in the order of submission."""
+        ended = self.jobs.filter(pl.col("end_s").is_not_null())
+        return (ended["end_s"] - ended["submit_s"]).to_numpy()
+
+
+class Record:
+    """Takes down attempts as they end."""
+
+    def __init__(self) -> None:
+        self._jobs: list[Job] = []
+        self._rows: list[tuple[int, float, float, str]] = []
+        self._grants: list[Grant] = []
+
+    def attempt(self, job: Job, now_s: float, reason: str) -> None:
+        """Take down that the present attempt of a job ends now."""
+        self._jobs.append(job)
+        self._rows.append((job.started, job.started_s, now_s, reason))
+        self._grants.append(job.held)
+
+    def schedule(
+        self, jobs: Sequence[Job], machines: Sequence[Machine], causes: Causes, events: int
+    ) -> Schedule:
+        """Return everything taken down, in the order of submission."""
+        order = sorted(
+            range(len(self._rows)), key=lambda i: (self._jobs[i].index, self._rows[i][0])
+        )
+        ids = [self._jobs[i].spec.job_id for i in order]
+        attempt, start_s, end_s, reason = (
+            zip(*(self._rows[i] for i in order), strict=True) if order else ((), (), (), ())
+        )
+        attempts = pl.DataFrame(
+            {
+                "job_id": pl.Series(ids, dtype=pl.String),
+                "attempt": pl.Series(attempt, dtype=pl.Int32),
+                "start_s": pl.Series(start_s, dtype=pl.Float64),
+                "end_s": pl.Series(end_s, dtype=pl.Float64),
+                "gpus": pl.Series([self._grants[i].gpus for i in order], dtype=pl.Int32),
+                "end_reason": pl.Series(reason, dtype=pl.String),
+            }
+        )
+        return Schedule(
+            jobs=self._ends(jobs, attempts),
+            attempts=attempts,
+            placements=_placements(attempts, [self._grants[i] for i in order], machines),
+            waits=causes.frame(),
+            events=events,
+        )
+
+    def _ends(self, jobs: Sequence[Job], attempts: pl.DataFrame) -> pl.DataFrame:
+        ended = attempts.group_by("job_id").agg(pl.col("end_s").max())
+        done = pl.DataFrame(
+            [
+                (j.spec.job_id, j.vc, j.gpus, j.spec.submit_s, j.spec.run_s, j.run == len(j.runs))
+                for j in jobs
+            ],
+            schema={
+                "job_id": pl.String, "vc": pl.String, "gpus": pl.Int32, "submit_s": pl.Float64,
+                "run_s": pl.Float64, "done": pl.Boolean,
+            },
+            orient="row",
+        )  # fmt: skip
+        return (
+            done.join(ended, on="job_id", how="left", maintain_order="left")
+            .with_columns(end_s=pl.when("done").then("end_s"))
+            .drop("done")
+        )
+
+
+def _placements(
+    attempts: pl.DataFrame, grants: Sequence[Grant], machines: Sequence[Machine]
+) -> pl.DataFrame:
+    """Return one row per GPU; each machine of an attempt is one container."""
+    row: list[int] = []
+    machine: list[int] = []
+    gpu: list[int] = []
+    container: list[int] = []
+    for i, grant in enumerate(grants):
+        for c, (m, mask) in enumerate(grant.shares):
+            indices = bits(mask)
+            row += [i] * len(indices)
+            machine += [m] * len(indices)
+            container += [c] * len(indices)
+            gpu += indices
+    names = pl.Series([m.machine_id for m in machines], dtype=pl.String)
+    return (
+        attempts[row]
+        .select("job_id", "attempt")
+        .with_columns(
+            machine_id=names.gather(machine),
+            gpu=pl.Series(gpu, dtype=pl.Int32),
+            container=pl.Series(container, dtype=pl.Int32),
+        )
+    )

@@ -1,0 +1,179 @@
+"""Writes a what-if: a workload under a policy, as a trace like any other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.manifest import Manifest
+from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.policies import Policy, policy_named
+from philly_analysis.simulator.quotas import quotas_of
+from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
+from philly_analysis.simulator.schedule import Schedule
+from philly_analysis.simulator.speed import AS_RECORDED, Speed
+from philly_analysis.workload import Machine, Workload
+from philly_analysis.writer import fill, new_folder, seal
+
+WAIT_CAUSES = "wait_causes.parquet"
+"""File beside the tables: what the engine knows of each wait."""
+
+_STATUS = {"completed": "Pass", "killed": "Killed", "time_limit": "Killed"}
+
+
+def simulate(
+    workload: Workload,
+    policy: str | Policy,
+    out: str | Path,
+    *,
+    knobs: Mapping[str, Any] | None = None,
+    machines: Sequence[Machine] | None = None,
+    speed: Speed = AS_RECORDED,
+    seed: int = 0,
+    samples: bool | Utilisation = False,
+    force: bool = False,
+) -> Path:
+    """Run a workload under a policy, and write what happens as a trace.
+
+    Parameters
+    ----------
+    workload
+        The jobs; those without GPUs or without a known duration are left out and counted.
+    policy
+        A key of :data:`POLICIES`, or a policy with its knobs set.
+    out
+        Folder to write.
+    knobs
+        Knobs of the policy by name.
+    machines
+        Where to run it; the workload's own when None.
+    speed
+        How fast jobs run.
+    seed
+        Of everything drawn: the samples, and traits that a speed assumes.
+    samples
+        Whether to write per-minute GPU samples; or the law that they follow.
+    force
+        Replace a trace that is there already.
+
+    Returns
+    -------
+    Path
+        The trace. Beside its tables lies ``wait_causes.parquet``, the engine's own account of
+        each wait (see :meth:`philly_analysis.simulator.causes.Causes.frame`).
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such policy or knob.
+    SimulationError
+        There is nothing to run, or nothing to run it on, or a gang larger than the cluster.
+    TraceError
+        The folder cannot be written.
+    """
+    if isinstance(policy, str):
+        policy = policy_named(policy, knobs or {})
+    elif knobs:
+        raise SimulationError("knobs are set where the policy is made, when it is not a name.")
+    servers = [m for m in (workload.servers() if machines is None else machines) if m.gpus]
+    specs = list(workload.specs())
+    rng = np.random.default_rng(seed)
+    capacity = sum(m.gpus for m in servers)
+    quotas, quota_note = quotas_of(workload, specs, capacity)
+    schedule = run(specs, servers, policy, speed=speed.drawn(specs, rng), quotas=quotas)
+    origin_at = workload.origin_at
+    assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
+    left_out = workload.jobs.height - len(specs)
+    notes = (
+        *workload.notes,
+        f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
+        f"GPUs; jobs run {type(speed).__doc__ or 'as given'}".partition("\n")[0],
+        *([quota_note] if quota_note and policy.quotas else []),
+        *(
+            [f"{left_out:,} jobs were left out: no GPUs, or no attempt with both times."]
+            if left_out
+            else []
+        ),
+    )
+    manifest = Manifest(
+        name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
+    )
+    with new_folder(out, force=force) as folder:
+        rows = fill(folder, _tables(workload, servers, schedule, origin_at, quotas, policy))
+        _timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at").write_parquet(
+            folder / WAIT_CAUSES
+        )
+        if samples:
+            law = UTILISATION if samples is True else samples
+            rows["gpu_samples"] = write_gpu_samples(
+                folder, schedule, specs, servers, origin_at, law, rng
+            )
+        seal(folder, manifest, rows)
+    return Path(out)
+
+
+def _described(policy: Policy) -> str:
+    knobs = (f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
+    return f"{policy.name} ({', '.join(knobs)})"
+
+
+def _timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataFrame:
+    """Return a frame with columns of seconds turned into times, under other names."""
+    return frame.with_columns(
+        (pl.lit(origin_at, pl.Datetime("us")) + pl.duration(microseconds=_us(old))).alias(old)
+        for old in columns
+    ).rename(columns)
+
+
+def _us(column: str) -> pl.Expr:
+    return (pl.col(column) * 1e6).round().cast(pl.Int64)
+
+
+def _tables(
+    workload: Workload,
+    servers: Sequence[Machine],
+    schedule: Schedule,
+    origin_at: datetime,
+    quotas: Mapping[str, int],
+    policy: Policy,
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of the trace."""
+    last = schedule.attempts.group_by("job_id").agg(pl.col("end_reason").last())
+    status = pl.col("end_reason").replace_strict(_STATUS, default="Failed")
+    jobs = (
+        workload.jobs.join(last, on="job_id", maintain_order="left")
+        .with_columns(status=pl.coalesce("status", status), flag=pl.lit(None, pl.String))
+        .drop("end_reason")
+    )
+    tables = {
+        "jobs": jobs,
+        "attempts": _timed(schedule.attempts, origin_at, start_s="started_at", end_s="ended_at"),
+        "placements": schedule.placements,
+        "machines": _machines(workload, servers),
+    }
+    if policy.quotas:
+        vcs = pl.DataFrame(
+            {"vc": list(quotas), "gpus": list(quotas.values())},
+            schema={"vc": pl.String, "gpus": pl.Int32},
+        )
+        tables["virtual_clusters"] = vcs
+    elif workload.virtual_clusters.height:
+        tables["virtual_clusters"] = workload.virtual_clusters
+    return tables
+
+
+def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
+    columns = ("machine_id", "gpus", "cpus", "mem_gb", "gpu_model", "rack")
+    types = (pl.String, pl.Int32, pl.Float64, pl.Float64, pl.String, pl.String)
+    frame = pl.DataFrame(
+        [[getattr(m, c) for c in columns] for m in servers],
+        schema=dict(zip(columns, types, strict=True)),
+        orient="row",
+    )
+    known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
+    return frame.join(workload.machines.select("machine_id", *known), on="machine_id", how="left")

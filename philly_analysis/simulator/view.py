@@ -1,0 +1,191 @@
+"""What a policy sees, and the plan on which it tries things out before it wishes them."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING, Any
+
+from philly_analysis.simulator.cluster import Cluster, Grant
+from philly_analysis.simulator.job import Job
+
+if TYPE_CHECKING:
+    from philly_analysis.simulator.policies.policy import Policy
+
+Wish = Mapping[Job, Grant | None]
+"""Who should hold what from now on; jobs that it does not name stay as they are."""
+
+_Entry = tuple[Any, int, Job]
+
+
+class Queue:
+    """Waiting jobs in groups, each sorted by the policy's key.
+
+    A policy names groups so that when one job of a group cannot start, none behind it can: an
+    event then costs as much as there are groups, not as there are jobs.
+    """
+
+    __slots__ = ("groups",)
+
+    def __init__(self) -> None:
+        self.groups: dict[Hashable, list[_Entry]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self.groups.values()))
+
+    def __iter__(self) -> Iterator[Job]:
+        return (entry[2] for entries in self.groups.values() for entry in entries)
+
+    def file(self, job: Job, group: Hashable, key: Any) -> None:
+        """Put a job where it belongs; group None: it waits, but does not ask now."""
+        self.remove(job)
+        if group is not None:
+            entry = (key, job.index, job)
+            insort(self.groups.setdefault(group, []), entry)
+            job.filed = (group, entry)
+
+    def remove(self, job: Job) -> None:
+        """Take a job out, if it is in."""
+        if job.filed is not None:
+            group, entry = job.filed
+            entries = self.groups[group]
+            del entries[bisect_left(entries, entry)]
+            if not entries:
+                del self.groups[group]
+            job.filed = None
+
+
+class View:
+    """The present, as a policy may read it.
+
+    Attributes
+    ----------
+    now_s
+        Seconds since the workload's origin.
+    queue
+        Waiting jobs.
+    running
+        (standing, index, job) of the jobs that run, best first.
+    holding
+        Jobs that hold part of their gang.
+    used
+        GPUs held by each virtual cluster's jobs.
+    quotas
+        GPUs that each virtual cluster is entitled to; empty where nobody said.
+    changed
+        Jobs that arrived, came back or were due for review since the last decision.
+    freed
+        Whether GPUs were given back since the last decision.
+    """
+
+    __slots__ = (
+        "changed", "cluster", "freed", "holding", "now_s", "policy", "queue", "quotas", "running",
+        "used",
+    )  # fmt: skip
+
+    def __init__(self, cluster: Cluster, policy: "Policy", quotas: Mapping[str, int]) -> None:
+        self.now_s = 0.0
+        self.cluster, self.policy, self.quotas = cluster, policy, quotas
+        self.queue = Queue()
+        self.running: list[_Entry] = []
+        self.holding: dict[Job, None] = {}
+        self.used: dict[str, int] = {}
+        self.changed: list[Job] = []
+        self.freed = False
+
+    def plan(self) -> "Plan":
+        """Return a plan that starts from the present."""
+        return Plan(self)
+
+
+class Plan:
+    """A decision in the making: a copy of the cluster on which grants are tried.
+
+    Attributes
+    ----------
+    cluster
+        The cluster as it would be.
+    """
+
+    __slots__ = ("_copied", "_returned", "_wish", "cluster", "used", "view")
+
+    def __init__(self, view: View) -> None:
+        self.view, self.cluster = view, view.cluster
+        self.used: dict[str, int] = {}
+        self._copied = False
+        self._wish: dict[Job, Grant | None] = {}
+        self._returned: list[Job] = []
+
+    @property
+    def wish(self) -> Wish:
+        """What of the plan differs from the present."""
+        return {job: grant for job, grant in self._wish.items() if grant != job.grant}
+
+    def held(self, job: Job) -> Grant | None:
+        """Return what a job would hold."""
+        return self._wish.get(job, job.grant)
+
+    def in_use(self, vc: str) -> int:
+        """Return the GPUs that the jobs of a virtual cluster would hold."""
+        return self.view.used.get(vc, 0) + self.used.get(vc, 0)
+
+    def grant(self, job: Job, grant: Grant | None) -> bool:
+        """Give a job what a search found; False when it found nothing."""
+        if grant is None:
+            return False
+        self._own()
+        if (old := self.held(job)) is not None:
+            self.cluster.give(old)
+            self._count(job, old, -1)
+        self.cluster.take(grant)
+        self._count(job, grant, 1)
+        self._wish[job] = grant
+        return True
+
+    def release(self, job: Job) -> None:
+        """Take from a job what it holds; a job that ran is offered GPUs again."""
+        if (old := self.held(job)) is not None:
+            self._own()
+            self.cluster.give(old)
+            self._count(job, old, -1)
+            self._wish[job] = None
+            if job.running:
+                self._returned.append(job)
+
+    def return_to(self, job: Job) -> bool:
+        """Give a job back what it holds in the present, if that is still free in the plan."""
+        old, free = job.grant, self.cluster.free_gpus
+        if old is None or any(gpus & ~free[machine] for machine, gpus in old.shares):
+            return False
+        return self.grant(job, old)
+
+    def offer(self, take: Callable[[Job], bool]) -> None:
+        """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the policy's key.
+
+        Parameters
+        ----------
+        take
+            Tries to plan a job's start; after a False the rest of its group is passed over.
+        """
+        key, now_s = self.view.policy.key, self.view.now_s
+        heap: list[tuple[_Entry, int, list[_Entry]]] = [
+            (entries[0], 0, entries) for entries in self.view.queue.groups.values()
+        ]
+        heapify(heap)
+        while heap:
+            (_, _, job), at, entries = heap[0]
+            if take(job) and at + 1 < len(entries):
+                heapreplace(heap, (entries[at + 1], at + 1, entries))
+            else:
+                heappop(heap)
+            while self._returned:
+                back = self._returned.pop()
+                entry = (key(back, now_s), back.index, back)
+                heappush(heap, (entry, 0, [entry]))
+
+    def _own(self) -> None:
+        if not self._copied:
+            self.cluster, self._copied = self.cluster.copy(), True
+
+    def _count(self, job: Job, grant: Grant, sign: int) -> None:
+        if not grant.guest and not grant.partial:
+            self.used[job.vc] = self.used.get(job.vc, 0) + sign * grant.gpus

@@ -1,0 +1,139 @@
+"""Laws that every policy keeps on any workload."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from philly_analysis.simulator import POLICIES, run
+
+from .drawn import held, job, machines
+
+workloads = st.lists(
+    st.tuples(
+        st.integers(0, 200),
+        st.sampled_from([1, 1, 1, 2, 3, 4, 8, 12]),
+        st.lists(st.integers(0, 60), min_size=1, max_size=3),
+        st.sampled_from("abc"),
+    ),
+    min_size=1,
+    max_size=25,
+)
+QUOTAS = {"a": 6, "b": 4, "c": 4}
+EXCLUSIVE = [p for p in POLICIES.values() if not p.shares]
+RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
+
+
+def simulated(rows, policy):
+    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    return specs, run(specs, machines(8, 4, 2, 2, rack="r"), policy, quotas=QUOTAS)
+
+
+@pytest.mark.parametrize("policy", EXCLUSIVE)
+@settings(max_examples=25, deadline=None)
+@given(workloads)
+def test_no_gpu_is_held_twice(policy, rows):
+    _, schedule = simulated(rows, policy())
+    for one, next_ in itertools.pairwise(held(schedule)):
+        if one[:2] == next_[:2]:
+            assert one[3] <= next_[2]
+
+
+@pytest.mark.parametrize("policy", RIGID)
+@settings(max_examples=25, deadline=None)
+@given(workloads)
+def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(policy, rows):
+    specs, schedule = simulated(rows, policy())
+    bars = schedule.attempts.with_columns(
+        gpu_s=(pl.col("end_s") - pl.col("start_s")) * pl.col("gpus")
+    )
+    held_s = dict(bars.group_by("job_id").agg(pl.col("gpu_s").sum()).iter_rows())
+    for spec in specs:
+        assert held_s[spec.job_id] == pytest.approx(spec.gpus * spec.run_s, abs=1e-3)
+    gangs = schedule.placements.group_by("job_id", "attempt").agg(
+        pl.struct("machine_id", "gpu").n_unique().alias("n")
+    )
+    joined = schedule.attempts.join(gangs, on=["job_id", "attempt"], how="left")
+    assert (joined["n"] == joined["gpus"]).all()
+    assert dict(schedule.attempts.select("job_id", "gpus").iter_rows()) == {
+        s.job_id: s.gpus for s in specs
+    }
+
+
+@pytest.mark.parametrize("policy", POLICIES.values())
+@settings(max_examples=15, deadline=None)
+@given(workloads)
+def test_every_job_ends_once_and_never_starts_before_it_was_submitted(policy, rows):
+    specs, schedule = simulated(rows, policy())
+    by_job = schedule.attempts.group_by("job_id", maintain_order=True).agg(pl.all())
+    assert set(by_job["job_id"]) == {s.job_id for s in specs}
+    submitted = {s.job_id: s for s in specs}
+    for row in by_job.iter_rows(named=True):
+        spec = submitted[row["job_id"]]
+        assert row["attempt"] == list(range(1, len(row["attempt"]) + 1))
+        times = [spec.submit_s, *itertools.chain(*zip(row["start_s"], row["end_s"], strict=True))]
+        assert times == sorted(times)
+        own = [r for r in row["end_reason"] if r not in ("preempted", "migrated", "resized")]
+        assert own == ["failed"] * (len(spec.attempts) - 1) + ["completed"]
+
+
+@pytest.mark.parametrize("policy", POLICIES.values())
+def test_the_same_jobs_give_the_same_schedule(policy):
+    rng = np.random.default_rng(3)
+    rows = [
+        (int(s), int(g), [int(r)], vc)
+        for s, g, r, vc in zip(
+            rng.integers(0, 500, 60), rng.choice([1, 2, 4, 8], 60), rng.integers(1, 90, 60),
+            rng.choice(list("abc"), 60), strict=True,
+        )
+    ]  # fmt: skip
+    one, other = simulated(rows, policy())[1], simulated(rows, policy())[1]
+    assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
+
+
+@pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
+@settings(max_examples=25, deadline=None)
+@given(workloads)
+def test_work_is_conserved(name, rows):
+    """No job that would fit waits, whenever every gang is one GPU."""
+    rows = [(s, 1, runs, vc) for s, _, runs, vc in rows]
+    specs, schedule = simulated(rows, POLICIES[name]())
+    bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
+    moments = sorted({t for _, a, b in bars for t in (a, b)} | {s.submit_s for s in specs})
+    ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
+    for t in moments:
+        running = sum(a <= t < b for _, a, b in bars)
+        present = sum(s.submit_s <= t < ends[s.job_id] for s in specs)
+        assert running == min(present, 16)
+
+
+@settings(max_examples=40, deadline=None)
+@given(workloads)
+def test_srtf_and_las_serve_whom_a_full_sort_would_serve(rows):
+    """After each event the running jobs are those of a greedy pass over all jobs by key."""
+    for name in ("srtf", "las"):
+        specs, schedule = simulated(rows, POLICIES[name]())
+        bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
+        ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
+        for t in sorted({s.submit_s for s in specs}):
+            t += 0.25  # between events, all of which fall on whole seconds or thresholds
+            served = {j: sum(min(t, b) - a for i, a, b in bars if i == j and a < t) for j in ends}
+            present = [s for s in specs if s.submit_s <= t < ends[s.job_id]]
+
+            def key(s, served=served, name=name):
+                if name == "srtf":
+                    return s.run_s - served[s.job_id]
+                return served[s.job_id] * s.gpus >= 3250, s.submit_s
+
+            keys = [key(s) for s in present]
+            if len(set(keys)) < len(keys):
+                continue  # ties may go either way
+            free, chosen = 16, set()
+            for s in sorted(present, key=key):
+                if s.gpus <= free:
+                    free -= s.gpus
+                    chosen.add(s.job_id)
+            assert {j for j, a, b in bars if a <= t < b} == chosen

@@ -1,0 +1,88 @@
+"""FIFO, SRTF and LAS on schedules that fit on a sheet of paper."""
+
+from philly_analysis.simulator import run
+from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+
+from .drawn import done, gantt, job, machines
+
+
+def test_fifo_blocks_behind_a_gang_that_does_not_fit():
+    #   0    10   20   30   40
+    # a ==========                 2 of 4 GPUs
+    # b      .....=====            4 GPUs: waits for a
+    # c      .....    .====        1 GPU: would fit at 5, but b is before it
+    jobs = [job("a", 0, 2, 20), job("b", 5, 4, 10), job("c", 6, 1, 8)]
+    assert gantt(run(jobs, machines(4), Fifo())) == {
+        "a": done(0, 20), "b": done(20, 30), "c": done(30, 38),
+    }  # fmt: skip
+
+
+def test_fifo_with_backfill_lets_the_small_pass():
+    jobs = [job("a", 0, 2, 20), job("b", 5, 4, 10), job("c", 6, 1, 8)]
+    assert gantt(run(jobs, machines(4), Fifo(backfill=True))) == {
+        "a": done(0, 20), "b": done(20, 30), "c": done(6, 14),
+    }  # fmt: skip
+
+
+def test_a_failed_run_is_retried_with_the_age_of_its_job():
+    # a fails at 10 and again asks, before b which came later, though b waited already
+    jobs = [job("a", 0, 1, 10, 5), job("b", 1, 1, 3)]
+    assert gantt(run(jobs, machines(1), Fifo())) == {
+        "a": [(0, 10, "failed"), (10, 15, "completed")], "b": done(15, 18),
+    }  # fmt: skip
+
+
+def test_srtf_preempts_the_longest_and_resumes_it():
+    # one GPU: a (10 s) runs; at 2 comes b (3 s) < a's 8 left; at 3 comes c (1 s) < b's 2 left
+    jobs = [job("a", 0, 1, 10), job("b", 2, 1, 3), job("c", 3, 1, 1)]
+    assert gantt(run(jobs, machines(1), Srtf())) == {
+        "a": [(0, 2, "preempted"), (6, 14, "completed")],
+        "b": [(2, 3, "preempted"), (4, 6, "completed")],
+        "c": done(3, 4),
+    }
+
+
+def test_srtf_passes_a_gang_that_does_not_fit_by():
+    # 4 GPUs: s (2 GPUs, 5 s left) ranks before g (4 GPUs, 6 s), which cannot fit beside it;
+    # t (2 GPUs, 20 s) ranks behind g but fits, and gives way when s ends
+    jobs = [job("s", 0, 2, 5), job("g", 0, 4, 6), job("t", 0, 2, 20)]
+    assert gantt(run(jobs, machines(4), Srtf())) == {
+        "s": done(0, 5), "g": done(5, 11),
+        "t": [(0, 5, "preempted"), (11, 26, "completed")],
+    }  # fmt: skip
+
+
+def test_a_restart_costs_what_the_knob_says():
+    jobs = [job("a", 0, 1, 10), job("b", 2, 1, 3)]
+    bars = gantt(run(jobs, machines(1), Srtf(restart_s=4.0)))
+    assert bars["a"] == [(0, 2, "preempted"), (5, 17, "completed")]  # 4 s lost, then 8 s of work
+
+
+def test_las_sends_a_job_down_at_the_threshold():
+    # threshold 8 GPU-s; a holds 2 GPUs, so it falls at 4; b then outranks it on arrival at 5,
+    # falls itself at 13, and a, submitted first, comes back
+    jobs = [job("a", 0, 2, 10), job("b", 5, 1, 12)]
+    assert gantt(run(jobs, machines(2), Las(thresholds_gpu_s=(8.0,)))) == {
+        "a": [(0, 5, "preempted"), (13, 18, "completed")],
+        "b": [(5, 13, "preempted"), (18, 22, "completed")],
+    }
+
+
+def test_las_counts_gpus_as_well_as_time():
+    # w (4 GPUs) falls at 2 s, n (1 GPU) at 8 s: n keeps its GPU against w
+    jobs = [job("w", 0, 4, 6), job("n", 3, 1, 20)]
+    bars = gantt(run(jobs, machines(4), Las(thresholds_gpu_s=(8.0,))))
+    assert bars["w"] == [(0, 3, "preempted"), (11, 14, "completed")]
+    assert bars["n"] == [(3, 11, "preempted"), (14, 26, "completed")]
+
+
+def test_attempts_that_a_scheduler_cut_are_one_run():
+    from philly_analysis.workload import AttemptSpec, JobSpec
+
+    cut = JobSpec(
+        "a", "v", "u", 1, 0.0,
+        (AttemptSpec(3.0, "preempted"), AttemptSpec(4.0, "failed"), AttemptSpec(5.0, "migrated"),
+         AttemptSpec(6.0, "killed")),
+        status="Killed",
+    )  # fmt: skip
+    assert gantt(run([cut], machines(1), Fifo())) == {"a": [(0, 7, "failed"), (7, 18, "killed")]}
