@@ -97,7 +97,10 @@ def time_axis(
 
 
 def day_axis(ax: Axes) -> None:
-    """Tick a horizontal axis of days as people read them."""
+    """Tick a horizontal axis of days as people read them, three days wide or more."""
+    lo, hi = ax.get_xlim()
+    if hi - lo < 3:
+        ax.set_xlim((lo + hi) / 2 - 1.5, (lo + hi) / 2 + 1.5)
     locator = AutoDateLocator(maxticks=9)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     formats = ["%Y", "%b\n%Y", "%d", "%H:%M", "%H:%M", "%S.%f"]

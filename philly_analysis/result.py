@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
 import pandas as pd
 
 from philly_analysis.errors import UnknownNameError
@@ -17,6 +18,12 @@ class Fact:
     name: str
     value: Value
     meaning: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, np.generic):
+            object.__setattr__(self, "value", self.value.item())
+        if self.value != self.value:  # NaN and NaT: not known
+            object.__setattr__(self, "value", None)
 
 
 @dataclass(frozen=True, slots=True)

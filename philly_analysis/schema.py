@@ -94,12 +94,12 @@ class Table:
     @property
     def typed_columns(self) -> str:
         """The select list that casts each column to its declared type."""
-        return ", ".join(f"{c.name}::{c.type} as {c.name}" for c in self.columns)
+        return ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in self.columns)
 
     def faults(self) -> tuple[Fault, ...]:
         """Ways in which a single row can be wrong, in the order in which they are reported."""
         missing = (
-            Fault(f"{c.name} is missing", f"{c.name} is null")
+            Fault(f"{c.name} is missing", f'"{c.name}" is null')
             for c in self.columns
             if not c.nullable
         )

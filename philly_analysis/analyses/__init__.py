@@ -5,6 +5,7 @@ from typing import Protocol
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses import job_status, overview, queueing_delay, retries, run_time
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.result import Result
 from philly_analysis.trace import Trace
@@ -29,9 +30,17 @@ class Analysis(Protocol):
 
 
 CHAPTERS: dict[str, dict[str, Analysis]] = {
-    "The trace": {},
-    "Workload": {},
-    "Queueing": {},
+    "The trace": {
+        "overview": overview,
+    },
+    "Workload": {
+        "run_time": run_time,
+        "job_status": job_status,
+        "retries": retries,
+    },
+    "Queueing": {
+        "queueing_delay": queueing_delay,
+    },
     "Locality and utilisation": {},
     "Failures": {},
     "Definitions": {},

@@ -6,8 +6,8 @@
 --   gpus              gang size
 --   status            how it ended
 --   submitted_at      when it was submitted
---   first_started_at  start of its first attempt
---   last_ended_at     end of its last attempt; null while it runs
+--   first_started_at  first start of its attempts
+--   last_ended_at     last end of its attempts; null: still running, or unknown
 --   attempts          attempts that it made
 --   span_s            first start to last end: waits between attempts are in it
 --   sum_s             sum of its attempts, those without an end left out
@@ -16,39 +16,33 @@
 --   censored          true when it still ran as the log ended: the four times are lower bounds
 --   gpu_h             GPU hours held over all attempts with known times
 --   flag              why its times are not trusted; null: nothing known
-with bounded as (
+with in_order as (
   select
-    attempts.job_id,
-    attempts.attempt,
-    attempts.started_at,
-    attempts.ended_at,
-    attempts.flag,
-    coalesce(attempts.gpus, jobs.gpus) as gpus,
-    attempts.attempt = max(attempts.attempt) over (partition by attempts.job_id) as is_last,
-    -- an attempt without an end still ran as the log ended, if no other attempt followed it
-    case
-      when attempts.ended_at is not null then attempts.ended_at
-      when is_last then snapshot.ended_at
-    end as until_at
-  from attempts
-  inner join jobs using (job_id)
-  cross join snapshot
+    *,
+    attempt = max(attempt) over (partition by job_id) as is_last
+  from attempt_runs
 ),
 
 runs as (
   select
     job_id,
+    min(started_at) as first_started_at,
+    max(until_at) as until_at,
+    bool_or(running) as censored,
+    bool_or(is_last and until_at is null) as end_unknown,
+    sum(run_s) as sum_s,
+    max(run_s) filter (where is_last) as last_s,
+    sum(run_s * gpus) / 3600 as gpu_h
+  from in_order
+  group by job_id
+),
+
+made as (
+  select
+    job_id,
     count(*) as attempts,
-    min_by(started_at, attempt) as first_started_at,
-    max_by(until_at, attempt) as until_at,
-    -- arg_max would skip nulls: only the last attempt's end counts
-    max(ended_at) filter (where is_last) as last_ended_at,
-    coalesce(bool_or(is_last and started_at is not null and ended_at is null), false) as censored,
-    sum(seconds_between(started_at, until_at)) as sum_s,
-    max(seconds_between(started_at, until_at)) filter (where is_last) as last_s,
-    sum(seconds_between(started_at, until_at) * gpus) / 3600 as gpu_h,
     min(flag) as flag
-  from bounded
+  from attempts
   group by job_id
 )
 
@@ -60,19 +54,22 @@ select
   jobs.status,
   jobs.submitted_at,
   runs.first_started_at,
-  runs.last_ended_at,
-  coalesce(runs.attempts, 0) as attempts,
-  seconds_between(runs.first_started_at, runs.until_at) as span_s,
-  runs.sum_s,
+  case when not runs.censored and not runs.end_unknown then runs.until_at end as last_ended_at,
+  coalesce(made.attempts, 0) as attempts,
+  case
+    when not runs.end_unknown then seconds_between(runs.first_started_at, runs.until_at)
+  end as span_s,
+  case when not runs.end_unknown then runs.sum_s end as sum_s,
   runs.last_s,
   case settings.run_policy
     when 'span' then span_s
-    when 'sum' then runs.sum_s
+    when 'sum' then sum_s
     when 'last' then runs.last_s
   end as run_s,
   coalesce(runs.censored, false) as censored,
   runs.gpu_h,
-  coalesce(jobs.flag, runs.flag) as flag
+  coalesce(jobs.flag, made.flag, case when runs.end_unknown then 'end_unknown' end) as flag
 from jobs
 left join runs using (job_id)
+left join made using (job_id)
 cross join settings

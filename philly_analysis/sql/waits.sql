@@ -9,28 +9,49 @@
 --   since_at    submission, or the end of the attempt before
 --   started_at  when it got its GPUs
 --   wait_s      seconds from since_at to started_at; negative when attempts overlap
+--   held_s      the part of it before the job was eligible: dependencies, holds, a begin time
 --   flag        why the wait is not trusted: flag of the attempt or job, or negative wait
 with attempts_in_order as (
   select
-    job_id, attempt, started_at, flag,
+    job_id,
+    attempt,
+    started_at,
+    flag,
     lag(ended_at) over (partition by job_id order by attempt) as previous_ended_at,
-    row_number() over (partition by job_id order by attempt) as position
+    row_number() over (partition by job_id order by attempt) = 1 as first
   from attempts
 ),
 
 episodes as (
   select
-    jobs.job_id, a.attempt, jobs.vc, jobs.user, jobs.gpus, a.started_at,
-    a.position = 1 as first,
-    case when a.position = 1 then jobs.submitted_at else a.previous_ended_at end as since_at,
+    a.job_id,
+    a.attempt,
+    jobs.vc,
+    jobs.user,
+    jobs.gpus,
+    a.started_at,
+    a.first,
+    jobs.eligible_at,
+    case when a.first then jobs.submitted_at else a.previous_ended_at end as since_at,
     coalesce(a.flag, jobs.flag) as flag
   from attempts_in_order as a
   inner join jobs using (job_id)
 )
 
 select
-  job_id, attempt, vc, user, gpus, first, since_at, started_at,
+  job_id,
+  attempt,
+  vc,
+  user,
+  gpus,
+  first,
+  since_at,
+  started_at,
   seconds_between(since_at, started_at) as wait_s,
+  case
+    when eligible_at > since_at then seconds_between(since_at, least(eligible_at, started_at))
+    else 0
+  end as held_s,
   case when started_at < since_at then coalesce(flag, 'negative_wait') else flag end as flag
 from episodes
 where started_at is not null and since_at is not null

@@ -1,0 +1,98 @@
+"""Final status of jobs, by count and by GPU time (ATC'19, Table 6)."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import count, share
+from philly_analysis.published import beside
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How do jobs end, and what share of GPU time goes to each end?"
+NEEDS = ("jobs", "attempts")
+
+_WORDS = {"Pass": "passed", "Killed": "were killed", "Failed": "were unsuccessful"}
+
+
+def compute(trace: Trace) -> Result:
+    """Count jobs and GPU hours by final status."""
+    table = trace.answer("job_status").df()
+    facts = (
+        Fact("jobs", int(table["jobs"].sum()), "jobs"),
+        Fact("gpu_h", float(table["gpu_h"].sum()), "GPU hours held"),
+        *(
+            Fact(f"{column}_{status}_pct", pct, f"share of {what}, {status}")
+            for column, what in (("jobs", "jobs"), ("gpu_h", "GPU time"))
+            for status, pct in zip(table["status"], table[f"{column}_pct"], strict=True)
+        ),
+    )
+    unknown = trace.sql(
+        "select count(*) from attempt_runs where run_s is null and gpus > 0"
+    ).fetchall()[0][0]
+    flagged = trace.sql("select count(*) from job_runs where flag is not null").fetchall()[0][0]
+    running = int(table["running"].sum())
+    caveats = [
+        f"{count(n, thing)} {why}"
+        for n, thing, why in (
+            (running, "job", "still ran as the log ended: GPU time is counted up to then."),
+            (unknown, "attempt", "whose end is not known adds nothing to GPU time."),
+            (flagged, "flagged job", "counted; their GPU time may be too small."),
+        )
+        if n
+    ]
+    return Result(
+        name="job_status",
+        table=table,
+        facts=facts,
+        sentences=_sentences(table),
+        caveats=tuple(caveats),
+        comparisons=beside(trace, "job_status", facts),
+    )
+
+
+def _sentences(table: pd.DataFrame) -> tuple[str, ...]:
+    jobs = dict(zip(table["status"], table["jobs_pct"] / 100, strict=True))
+    gpu_h = dict(zip(table["status"], table["gpu_h_pct"] / 100, strict=True))
+    known = [s for s in _WORDS if s in jobs]
+    if not known or not table["gpu_h"].sum():
+        return ()
+    said = [
+        "; ".join(
+            f"{share(jobs[s])} of jobs {_WORDS[s]} and took {share(gpu_h[s])} of GPU time"
+            for s in known
+        )
+        + "."
+    ]
+    lost = [s for s in known if s != "Pass"]
+    if lost:
+        said.append(
+            f"Jobs that did not pass are {share(sum(jobs[s] for s in lost))} of all jobs and "
+            f"{share(sum(gpu_h[s] for s in lost))} of the GPU time."
+        )
+    return tuple(said)
+
+
+def plot(result: Result) -> Figure:
+    """Draw two stacked bars: all jobs, and all GPU time, divided by status."""
+    table = result.table
+    fig, [ax] = figures.canvas(height=2.2)
+    if table.empty:
+        return figures.empty(fig, "no jobs")
+    left = [0.0, 0.0]
+    for status in figures.ordered(table["status"], list(figures.STATUS_COLORS)):
+        row = table[table["status"] == status]
+        values = [float(row["gpu_h_pct"].fillna(0).iloc[0]), float(row["jobs_pct"].iloc[0])]
+        drawn = ax.barh(
+            ["GPU time", "jobs"], values, left=left, height=0.6, label=status,
+            color=figures.STATUS_COLORS.get(status, figures.MUTED),
+        )  # fmt: skip
+        labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
+        ax.bar_label(drawn, labels, label_type="center", color="white", fontsize=8.5)
+        left = [a + b for a, b in zip(left, values, strict=True)]
+    figures.percent_axis(ax, "share", axis="x")
+    ax.grid(visible=False, axis="y")
+    n, gpu_h = int(table["jobs"].sum()), table["gpu_h"].sum()
+    figures.title(ax, f"n = {n:,} jobs, {gpu_h:,.0f} GPU hours")
+    figures.legend(ax, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.3))
+    return fig

@@ -1,0 +1,101 @@
+"""Retries per job and jobs unsuccessful after all of them, by gang size (ATC'19, Figure 9)."""
+
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.inference import rank_association
+from philly_analysis.prose import count, gpus, share, slug
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How often are jobs tried again, and how often in vain?"
+NEEDS = ("jobs", "attempts")
+
+
+def compute(trace: Trace) -> Result:
+    """Count retries and unsuccessful jobs per gang bucket, and test how they change with it."""
+    table = trace.answer("retries").df()
+    jobs = trace.sql(
+        """
+        select gpus, attempts, status = 'Failed' as failed, "user" from job_runs
+        where attempts > 0 and gpus > 0
+        """
+    ).df()
+    retried = rank_association(jobs["gpus"], jobs["attempts"], jobs["user"])
+    failed = rank_association(jobs["gpus"], jobs["failed"].astype("float64"), jobs["user"])
+    facts = (
+        *(
+            Fact(f"{name}_{slug(gang)}{unit}", value, f"{what}, {gpus(gang)}")
+            for name, unit, what in (
+                ("retries_per_job", "", "retries per job"),
+                ("retried", "_pct", "jobs with more than one attempt"),
+                ("unsuccessful", "_pct", "jobs that ended unsuccessful"),
+            )
+            for gang, value in zip(table["gang"], table[name + unit], strict=True)
+        ),
+        *retried.facts("retries_gang", "gang size and attempts"),
+        *failed.facts("unsuccessful_gang", "gang size and ending unsuccessful"),
+    )
+    [never] = trace.sql("select count(*) from job_runs where attempts = 0").fetchall()
+    [running] = trace.sql("select count(*) from job_runs where censored").fetchall()
+    return Result(
+        name="retries",
+        table=table,
+        facts=facts,
+        sentences=_sentences({f.name: f.value for f in facts}, retried.say(
+            rises="Larger gangs are tried again more often",
+            falls="Larger gangs are tried again less often",
+            unclear="Retries neither clearly rise nor clearly fall with gang size",
+        ), failed.say(
+            rises="Larger gangs end unsuccessful more often",
+            falls="Larger gangs end unsuccessful less often",
+            unclear="The unsuccessful share neither clearly rises nor clearly falls with gang size",
+        )) if len(jobs) else (),
+        caveats=tuple(
+            text
+            for n, text in (
+                (never[0], f"{count(never[0], 'job')} without any attempt left out."),
+                (running[0], f"{count(running[0], 'job')} still running: more retries may follow."),
+            )
+            if n
+        ),
+    )  # fmt: skip
+
+
+def _sentences(
+    fact: dict[str, float | int | str | None], retried: str, failed: str
+) -> tuple[str, ...]:
+    said = [
+        f"{share(float(fact['retried_all_pct'] or 0) / 100)} of jobs were tried more than once, "
+        f"{float(fact['retries_per_job_all'] or 0):.2f} retries per job on average.",
+        retried,
+    ]
+    if fact["unsuccessful_all_pct"] is not None:
+        said += [
+            f"{share(float(fact['unsuccessful_all_pct']) / 100)} of jobs ended unsuccessful.",
+            failed,
+        ]
+    return tuple(said)
+
+
+def plot(result: Result) -> Figure:
+    """Draw retries per job, and the unsuccessful share, side by side per gang bucket."""
+    order = figures.ordered(result.table["gang"], (*figures.GANGS, "all"))
+    table = result.table.set_index("gang").loc[order]
+    fig, [left, right] = figures.canvas(2, height=2.8)
+    if table.empty:
+        return figures.empty(fig, "no job has an attempt")
+    labels = [f"{g}\nn={n:,}" for g, n in zip(order, table["jobs"], strict=True)]
+    colors = [figures.GANG_COLORS.get(g, figures.MUTED) for g in order]
+    for ax, column, label, decimals in (
+        (left, "retries_per_job", "retries per job", 2),
+        (right, "unsuccessful_pct", "jobs that ended unsuccessful (%)", 1),
+    ):
+        heights = table[column].astype(float)
+        drawn = ax.bar(labels, heights, color=colors, width=0.7)
+        ax.bar_label(drawn, [f"{h:.{decimals}f}" if h == h else "?" for h in heights], fontsize=8)
+        ax.set_ylabel(label)
+        ax.set_xlabel("GPUs")
+        ax.grid(visible=False, axis="x")
+        ax.set_ylim(0, max(float(heights.fillna(0).max()) * 1.15, 0.01))
+    return fig

@@ -1,0 +1,117 @@
+"""Job run times by gang size, jobs that still ran included (ATC'19, Figure 2)."""
+
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.exclusions import left_out
+from philly_analysis.inference import rank_association
+from philly_analysis.prose import count, duration, gpus, share, slug
+from philly_analysis.published import beside
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How long do jobs run, by gang size?"
+NEEDS = ("jobs", "attempts")
+
+_WEEK_S = 7 * 86_400
+
+
+def compute(trace: Trace) -> Result:
+    """Estimate the distribution of run times per gang bucket, and test whether it rises."""
+    table = trace.answer("run_time").df()
+    runs = trace.sql(
+        """
+        select gpus, run_s, "user" from job_runs
+        where gpus > 0 and run_s is not null and flag is null
+        """
+    ).df()
+    trend = rank_association(runs["gpus"], runs["run_s"], runs["user"])
+    sizes = table.drop_duplicates("gang")
+    jobs, censored = int(sizes["jobs"].sum()), int(sizes["censored"].sum())
+    middle = table[table["percentile"] == 50]
+    medians = dict(zip(middle["gang"], middle["run_s"], strict=True))
+    facts = (
+        Fact("jobs", jobs, "jobs with a trusted run time"),
+        Fact("jobs_running", censored, "of these, jobs that still ran as the log ended"),
+        *(Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gpus(g)}")
+          for g, s in medians.items()),
+        Fact("over_one_week_pct", _over(trace, _WEEK_S), "jobs that run longer than a week"),
+        *trend.facts("gang", "gang size and run time"),
+    )  # fmt: skip
+    said = []
+    if medians:
+        each = ", ".join(
+            f"{duration(s)} on {gpus(g)}" for g, s in medians.items() if s == s
+        )  # fmt: skip
+        said.append(f"The median job runs {each}.")
+        said.append(
+            trend.say(
+                rises="Larger gangs run longer",
+                falls="Larger gangs run shorter",
+                unclear="Run time neither clearly rises nor clearly falls with gang size",
+            )
+        )
+    if censored:
+        said.append(
+            f"{count(censored, 'job')} ({share(censored / jobs)}) still ran as the log ended; "
+            "they count as longer than they were seen to run."
+        )
+    return Result(
+        name="run_time",
+        table=table,
+        facts=facts,
+        sentences=tuple(said),
+        caveats=(
+            f"A job's run time is its {_POLICY[trace.run_policy.value]}.",
+            *left_out(trace, "run time"),
+        ),
+        comparisons=beside(trace, "run_time", facts),
+    )
+
+
+_POLICY = {
+    "span": "first start to its last end, waits between attempts included",
+    "sum": "attempts added up",
+    "last": "last attempt",
+}
+
+
+def _over(trace: Trace, seconds: float) -> float | None:
+    """Share of jobs that run longer, in percent: Kaplan-Meier survival over all gang sizes."""
+    [(pct,)] = trace.sql(
+        """
+        with runs as (
+          select run_s, censored from job_runs
+          where gpus > 0 and run_s is not null and flag is null
+        ),
+        at_times as (
+          select run_s, count(*) filter (where not censored) as ended, count(*) as seen
+          from runs group by all
+        ),
+        risks as (
+          select run_s, ended, sum(seen) over (order by run_s desc) as at_risk from at_times
+        )
+        select 100 * coalesce(product(1 - ended / at_risk) filter (where run_s <= $s), 1)
+        from risks having count(*) > 0
+        """,
+        s=seconds,
+    ).fetchall() or [(None,)]
+    return None if pct is None else float(pct)
+
+
+def plot(result: Result) -> Figure:
+    """Draw one cumulative curve per gang bucket; it ends where the log can no longer tell."""
+    table = result.table
+    fig, [ax] = figures.canvas()
+    if table.empty:
+        return figures.empty(fig, "no job has a trusted run time")
+    figures.cdf(
+        ax, table.assign(run_s=table["run_s"].clip(lower=1)), value="run_s", by="gang",
+        colors=figures.GANG_COLORS,
+        counts=dict(zip(table["gang"], table["jobs"], strict=True)),
+    )  # fmt: skip
+    figures.time_axis(ax)
+    ax.set_xlabel("run time")
+    ax.set_ylabel("share of jobs that ran no longer")
+    figures.legend(ax, "GPUs", loc="lower right")
+    return fig

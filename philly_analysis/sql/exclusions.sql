@@ -1,0 +1,47 @@
+-- What do run times and waits leave out, and why?
+-- One row per (what, reason).
+--   what    run time: jobs; wait: attempts
+--   reason  flag of the row, or what is not known of it
+--   n       how many
+with reasons as (
+  select
+    'run time' as what,
+    coalesce(
+      flag,
+      case
+        when attempts = 0 then 'no attempt'
+        when first_started_at is null then 'no attempt has a start'
+        when gpus is null then 'gang size not known'
+        when gpus = 0 then 'no GPUs asked for'
+      end
+    ) as reason
+  from job_runs
+  union all by name
+  select
+    'wait' as what,
+    coalesce(
+      flag,
+      case
+        when gpus is null then 'gang size not known'
+        when gpus = 0 then 'no GPUs asked for'
+      end
+    ) as reason
+  from waits
+  union all by name
+  select
+    'wait' as what,
+    case
+      when started_at is null then 'start not known'
+      else 'end of the attempt before not known'
+    end as reason
+  from attempts
+  anti join waits using (job_id, attempt)
+)
+
+select
+  what,
+  replace(reason, '_', ' ') as reason,
+  count(*) as n
+from reasons
+where reason is not null
+group by all

@@ -1,0 +1,57 @@
+"""Each SQL file says what its columns are, and says it truly."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import philly_analysis
+from philly_analysis.relations import needed, relations
+from philly_analysis.schema import TABLES
+from philly_analysis.trace import Trace
+from tests.analyses.clusters import random_tables, write_tables
+
+_PACKAGE = Path(philly_analysis.__file__).parent
+_FILES = {
+    path.stem: path
+    for shelf in ("sql", "analyses")
+    for path in sorted((_PACKAGE / shelf).glob("*.sql"))
+    if path.stem != "macros"
+}
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory):
+    """A trace with every table; those that the random cluster lacks are there without rows."""
+    tables = random_tables(1)
+    for name, table in TABLES.items():
+        tables.setdefault(name, pl.from_arrow(table.arrow.empty_table()))
+    path = write_tables(tmp_path_factory.mktemp("headers") / "t", tables)
+    with Trace(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", sorted(_FILES))
+def test_the_header_lists_the_columns_in_order(name: str, trace: Trace) -> None:
+    lines = _FILES[name].read_text("utf-8").splitlines()
+    header = [line for line in lines[: _first_code(lines)] if line != "-- stored"]
+    listed = [m[1] for line in header if (m := re.match(r"--   (\w+)  +\S", line))]
+    assert header[0].endswith("?"), "the first line asks the question"
+    assert any(re.match(r"-- One row", line) for line in header), "the header states the grain"
+    assert listed == trace.answer(name).columns
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (_PACKAGE / "analyses").glob("*.sql")))
+def test_answers_come_in_a_fixed_order(name: str) -> None:
+    assert _FILES[name].read_text("utf-8").rstrip().endswith("order by all")
+
+
+def test_no_relation_reads_what_does_not_exist() -> None:
+    for name in relations():
+        _, others = needed([name])
+        assert others <= {*TABLES, "rejects", "settings"}, name
+
+
+def _first_code(lines: list[str]) -> int:
+    return next(i for i, line in enumerate(lines) if not line.startswith("--"))

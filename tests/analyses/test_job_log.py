@@ -1,0 +1,129 @@
+"""Overview, queueing delay, status and retries on traces small enough to count by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis.analyses import job_status, overview, queueing_delay, retries
+from philly_analysis.manifest import Account, Manifest
+from philly_analysis.trace import Trace
+from philly_analysis.writer import write
+from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+from tests.paper import ATTEMPTS, JOBS, MACHINES, at, paper_trace
+
+# minutes; the log ends at 60 with job d still running
+_JOBS = [
+    ("a", "x", "ann", 1, 0, "Pass"),
+    ("b", "x", "bob", 2, 0, "Failed"),
+    ("c", "y", "bob", 8, 10, "Killed"),
+    ("d", "y", "cid", 8, 10, None),
+    ("e", "y", "cid", 1, 20, "Failed"),
+]
+_ATTEMPTS = [
+    ("a", 1, 0, 30), ("b", 1, 5, 10), ("b", 2, 10, 20), ("b", 3, 40, 60),
+    ("c", 1, 40, 45), ("d", 1, 30, None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def hand_drawn(tmp_path: Path):
+    with Trace(trace_of(tmp_path / "t", _JOBS, _ATTEMPTS)) as trace:
+        yield trace
+
+
+def test_status_by_count_and_gpu_time(hand_drawn: Trace) -> None:
+    result = job_status.compute(hand_drawn)
+    hours = dict(zip(result.table["status"], result.table["gpu_h"], strict=True))
+    assert hours == pytest.approx(
+        {"Pass": 0.5, "Failed": 2 * 35 / 60, "Killed": 8 * 5 / 60, "(none)": 8 * 30 / 60}
+    )
+    assert result.fact("jobs_Failed_pct") == 40
+    assert result.fact("gpu_h_Pass_pct") == pytest.approx(100 * 0.5 / sum(hours.values()))
+    assert "1 job still ran" in result.caveats[0]
+
+
+def test_retries_and_unsuccessful_share(hand_drawn: Trace) -> None:
+    table = retries.compute(hand_drawn).table.set_index("gang")
+    assert table.loc["2-4", ["jobs", "attempts", "retries_per_job"]].to_list() == [1, 3, 2]
+    assert table.loc["5-8", ["jobs", "with_status", "unsuccessful_pct"]].to_list() == [2, 1, 0]
+    # e never got an attempt
+    assert table.loc["all", ["jobs", "retried_pct", "unsuccessful_pct"]].to_list() == [
+        4, 25, pytest.approx(100 / 3),
+    ]  # fmt: skip
+
+
+def test_waits_of_zero_count(hand_drawn: Trace) -> None:
+    result = queueing_delay.compute(hand_drawn)
+    table = result.table[result.table["vc"].isna()].set_index(["gang", "percentile"])
+    assert result.fact("waits") == 6 and result.fact("zeros") == 2
+    # 2-4: 5, 0 and 20 minutes; 5-8: 30 and 20
+    assert table.loc[("2-4", 0), ["waits", "zeros", "wait_s"]].to_list() == [3, 1, 0]
+    assert table.loc[("2-4", 50), "wait_s"] == 300
+    assert table.loc[("2-4", 100), "wait_s"] == 1200
+    assert table.loc[("5-8", 50), "wait_s"] == 1500
+
+
+def test_percentiles_of_waits_equal_numpy(tmp_path: Path) -> None:
+    with Trace(write_tables(tmp_path / "t", random_tables(2, jobs=300))) as trace:
+        table = queueing_delay.compute(trace).table
+        waits = trace.sql(
+            "select coalesce(vc, '(none)') as vc, gang_bucket(gpus) as gang, wait_s from waits "
+            "where wait_s >= 0 and gpus > 0"
+        ).df()
+    groups = {**dict(list(waits.groupby(["vc", "gang"])))}
+    groups |= {(None, gang): rows for gang, rows in waits.groupby("gang")}
+    assert len(groups) * 101 == len(table)
+    for (vc, gang), rows in groups.items():
+        here = table["vc"].isna() if vc is None else table["vc"] == vc
+        ours = table[here & (table["gang"] == gang)]
+        assert ours["waits"].iloc[0] == len(rows)
+        np.testing.assert_allclose(ours["wait_s"], np.percentile(rows["wait_s"], range(101)))
+
+
+def test_negative_waits_and_flags_are_left_out_and_said(tmp_path: Path) -> None:
+    attempts = frame(
+        "attempts", ("job_id", "attempt", "started_at", "ended_at", "flag"),
+        [("a", 1, 0, 30, None), ("a", 2, 10, 40, None), ("b", 1, 5, 9, "fake_start")],
+    )  # fmt: skip
+    with Trace(trace_of(tmp_path / "t", _JOBS, attempts)) as trace:
+        result = queueing_delay.compute(trace)
+    assert result.fact("waits") == 1
+    assert "1 attempt left out: negative wait." in result.caveats
+    assert "1 attempt left out: fake start." in result.caveats
+
+
+def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
+    samples = pl.DataFrame(
+        {
+            "at": [at(m) for m in (0, 1, 59, 60 * 9)],
+            "machine_id": ["m0", "m0", "m1", "m1"],
+            "util_pct": [[1.0] * 4, [2.0] * 4, [3.0] * 8, [None] * 8],
+        }
+    )
+    manifest = Manifest(
+        name="t", source="philly", synthetic=False, accounts=(Account("jobs", 4, 3, {"bad": 1}),)
+    )
+    path = write(
+        tmp_path / "t",
+        {"jobs": JOBS, "attempts": ATTEMPTS, "machines": MACHINES, "gpu_samples": samples},
+        manifest,
+    )
+    with Trace(path) as trace:
+        result = overview.compute(trace)
+    assert result.table["jobs"].to_list() == [3]
+    assert result.table["gpu_samples"].to_list() == [4]
+    # a 10 min, b 4 + 6 min on 2 GPUs, c from 4 to the last moment, 15, on 8
+    assert result.fact("gpu_h") == pytest.approx((10 + 20 + 88) / 60)
+    assert result.fact("rows_rejected") == 1 and result.fact("gpus") == 12
+    assert "No GPU samples for 8 h from 2017-10-03 01:00." in result.caveats
+    published = {c.what: c for c in result.comparisons}
+    assert published["jobs"].published == 96_260 and published["jobs"].measured == 3
+    assert "3 of the archive's 117,325 jobs" in published["jobs"].reason
+
+
+def test_a_synthetic_trace_is_not_set_beside_the_study(tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        for analysis in (overview, job_status):
+            assert analysis.compute(trace).comparisons == ()

@@ -1,0 +1,80 @@
+"""What holds of every analysis over the job log, on whatever trace."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from philly_analysis import figures
+from philly_analysis.analyses import ANALYSES
+from philly_analysis.trace import Trace
+from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+
+_JOB_LOG = {"jobs", "attempts", "placements", "machines"}
+_NAMES = [name for name, a in ANALYSES.items() if set(a.NEEDS) <= _JOB_LOG]
+
+
+@pytest.fixture(scope="module")
+def odd_traces(tmp_path_factory: pytest.TempPathFactory):
+    """Traces by name: empty, one job, no VCs nor users, everything overlapping, random."""
+    folder = tmp_path_factory.mktemp("odd")
+    machines = frame("machines", ("machine_id", "gpus"), [("m0", 4)])
+    held = ("job_id", "attempt", "machine_id", "gpu")
+    one = frame("placements", held, [("a", 1, "m0", 0)])
+    none = frame("placements", held, [])
+    jobs = [("a", None, None, 1, 0, None), ("b", None, None, 2, 3, None)]
+    overlapping = [("a", 1, 0, 50), ("a", 2, 10, 20), ("a", 3, 5, None), ("b", 1, None, 7)]
+    paths = {
+        "empty": trace_of(
+            folder / "empty", [], [], machines=frame("machines", ("machine_id", "gpus"), []),
+            placements=none,
+        ),
+        "one job": trace_of(
+            folder / "one", jobs[:1], [("a", 1, 1, 2)], machines=machines, placements=one
+        ),
+        "never ran": trace_of(
+            folder / "never", jobs, [], machines=machines, placements=none
+        ),
+        "no VCs, all overlapping": trace_of(
+            folder / "overlapping", jobs, overlapping, machines=machines, placements=one
+        ),
+        "random": write_tables(folder / "random", random_tables(11)),
+    }  # fmt: skip
+    opened = {name: Trace(path) for name, path in paths.items()}
+    yield opened
+    for trace in opened.values():
+        trace.close()
+
+
+@pytest.mark.parametrize(
+    "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "random"]
+)
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_analysis_answers_and_draws(name: str, odd: str, odd_traces) -> None:
+    analysis = ANALYSES[name]
+    result = analysis.compute(odd_traces[odd])
+    assert result.name == name
+    facts = [f.name for f in result.facts]
+    assert len(facts) == len(set(facts))
+    assert all(isinstance(f.value, int | float | str | None) for f in result.facts)
+    for text in (*result.sentences, *result.caveats):
+        assert text.endswith((".", "?")) and "nan" not in text.lower().split(), text
+    assert "<svg" in figures.svg(analysis.plot(result))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_order_of_rows_does_not_matter(name: str, tmp_path: Path) -> None:
+    tables = random_tables(12)
+    shuffled = {t: rows.sample(fraction=1, shuffle=True, seed=1) for t, rows in tables.items()}
+    with (
+        Trace(write_tables(tmp_path / "a", tables)) as one,
+        Trace(write_tables(tmp_path / "b", shuffled)) as other,
+    ):
+        a, b = ANALYSES[name].compute(one), ANALYSES[name].compute(other)
+    pd.testing.assert_frame_equal(a.table, b.table, check_exact=False, rtol=1e-9)
+    assert [f.name for f in a.facts] == [f.name for f in b.facts]
+    for mine, theirs in zip(a.facts, b.facts, strict=True):
+        if isinstance(mine.value, float):
+            assert mine.value == pytest.approx(theirs.value, rel=1e-9, abs=1e-12)
+        else:
+            assert mine.value == theirs.value

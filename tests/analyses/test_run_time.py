@@ -1,0 +1,84 @@
+"""Run times against Kaplan-Meier estimates printed elsewhere and computed by SciPy."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import CensoredData, ecdf
+
+from philly_analysis.analyses import run_time
+from philly_analysis.trace import Trace
+from tests.analyses.clusters import random_tables, trace_of, write_tables
+
+# remission of 21 patients on 6-MP, in weeks (Freireich et al. 1963): a textbook example, with
+# S = .857 .807 .753 .690 .627 .538 .448 at 6 7 10 13 16 22 23 weeks
+_ENDED = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+_RUNNING = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+
+
+@pytest.fixture
+def remission(tmp_path: Path):
+    ends_min = 1_000
+    jobs = [(f"e{i}", "v", "u", 1, 0, "Pass") for i in range(len(_ENDED))]
+    attempts = [(f"e{i}", 1, 0, t) for i, t in enumerate(_ENDED)]
+    jobs += [(f"r{i}", "v", "u", 1, 0, None) for i in range(len(_RUNNING))]
+    attempts += [(f"r{i}", 1, ends_min - t, None) for i, t in enumerate(_RUNNING)]
+    # a job without GPUs marks the end of the log
+    jobs.append(("last", "v", "u", 0, ends_min, None))
+    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
+        yield trace
+
+
+def test_running_jobs_count_as_longer_than_seen(remission: Trace) -> None:
+    table = run_time.compute(remission).table.set_index("percentile")
+    assert set(table["gang"]) == {"1"}
+    assert table["jobs"].iloc[0] == 21 and table["censored"].iloc[0] == 12
+    run_min = table["run_s"] / 60
+    # smallest time whose S does not exceed 1 - p
+    expected = {14: 6, 15: 7, 24: 10, 25: 13, 30: 13, 31: 16, 46: 22, 47: 23, 50: 23, 55: 23}
+    assert {p: run_min[p] for p in expected} == expected
+    assert table["run_s"].loc[56:].isna().all()
+
+
+def test_the_share_beyond_a_time_is_the_survival_there(remission: Trace) -> None:
+    assert run_time.compute(remission).fact("over_one_week_pct") == pytest.approx(44.8, abs=0.05)
+
+
+@pytest.mark.parametrize("policy", ["span", "sum", "last"])
+def test_percentiles_equal_scipy_on_a_flawed_trace(tmp_path: Path, policy: str) -> None:
+    path = write_tables(tmp_path / "t", random_tables(3, jobs=200))
+    with Trace(path, run_policy=policy) as trace:
+        table = run_time.compute(trace).table
+        runs = trace.sql(
+            "select gang_bucket(gpus) as gang, run_s, censored from job_runs "
+            "where gpus > 0 and run_s is not null and flag is null"
+        ).df()
+    assert runs["censored"].any()
+    for gang, group in runs.groupby("gang"):
+        ended = group.loc[~group["censored"], "run_s"]
+        running = group.loc[group["censored"], "run_s"]
+        curve = ecdf(CensoredData(uncensored=ended, right=running)).cdf
+        ours = table[table["gang"] == gang].set_index("percentile")["run_s"]
+        for p in range(1, 101):
+            reached = np.flatnonzero(curve.probabilities >= p / 100 - 1e-9)
+            if len(reached):
+                assert ours[p] == curve.quantiles[reached[0]]
+            else:
+                assert np.isnan(ours[p])
+
+
+def test_the_direction_is_tested(tmp_path: Path) -> None:
+    def sentence(minutes_of: dict[int, float]) -> str:
+        rng = np.random.default_rng(1)
+        jobs, attempts = [], []
+        for i in range(200):
+            gpus = int(rng.choice([1, 8]))
+            jobs.append((f"j{i}", "v", f"u{i % 20}", gpus, 0, "Pass"))
+            attempts.append((f"j{i}", 1, 0, minutes_of[gpus] * rng.lognormal()))
+        out = tmp_path / str(minutes_of)
+        with Trace(trace_of(out, jobs, attempts)) as trace:
+            return run_time.compute(trace).sentences[1]
+
+    assert sentence({1: 10, 8: 100}).startswith("Larger gangs run longer")
+    assert sentence({1: 100, 8: 10}).startswith("Larger gangs run shorter")
+    assert sentence({1: 10, 8: 10}).startswith("Run time neither clearly rises")
