@@ -10,7 +10,7 @@ from philly_analysis.simulator.policies.ranked import Fifo, Srtf
 
 from .drawn import job, machines
 
-JOBS, WARM_UP, BATCHES = 40_000, 4_000, 36
+JOBS, WARM_UP, BATCHES = 20_000, 2_000, 36
 
 
 def mean_wait_s(arrival_s, service_s, servers, policy):

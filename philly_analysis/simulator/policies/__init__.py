@@ -6,12 +6,13 @@ from dataclasses import fields
 from typing import Any
 
 from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
 
 __all__ = ["POLICIES", "Policy", "policy_named"]
 
-POLICIES: dict[str, type[Policy]] = {p.name: p for p in (Fifo, Srtf, Las)}
+POLICIES: dict[str, type[Policy]] = {p.name: p for p in (Fifo, Srtf, Las, Philly)}
 """Every policy by the name that the user types."""
 
 
