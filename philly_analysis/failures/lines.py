@@ -1,0 +1,84 @@
+"""Cuts log output of any kind into numbered lines that are fit to be matched."""
+
+import re
+from dataclasses import dataclass
+
+# A longer piece is cut: nothing that frameworks print is decided by more than this much of a line.
+PIECE_CHARS = 4096
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,24}[ -/]{0,2}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|.)")
+_BOMS = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+
+# What loggers, launchers and schedulers put before the message: a rank, a tag, a time, a process.
+_PREFIX = re.compile(
+    r"""\s{0,40}(?:
+        \[[\d,]{1,12}\]<\w{1,8}>:?                     # mpirun --tag-output
+      | \[(?:default)?\d{0,5}\]:                       # torchrun --tee
+      | \[?rank\s?\d{1,6}\]?:
+      | \(\w{1,60}(?:,)?\ (?:pid|ip|rank)=[^)]{1,80}\) # Ray, SkyPilot
+      | \d{1,5}:\s                                     # srun --label
+      | \[\s{0,12}\d{1,8}\.\d{3,9}\]                   # kernel clock
+      | \[\w{3}\ \w{3}\s{1,2}\d{1,2}\ [\d:]{8}\ \d{4}\]
+      | [\[(]?\d{4}[-/]\d\d[-/]\d\d[T\ ,]{1,2}[\d:]{8}(?:[.,]\d{1,9})?(?:Z|[+-][\d:]{4,5})?[\])]?:?
+      | \w{3}\s{1,2}\d{1,2}\ \d\d:\d\d:\d\d\ [\w.-]{1,60}(?=\ \w{1,20}(?:\[\d{1,8}\])?:)  # syslog
+      | <stderr>:? | <stdout>:? | kernel: | \|{1,2}\s
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Pieces of text and, for each, the number of the line that it comes from (from 1)."""
+
+    pieces: list[str]
+    numbers: list[int]
+
+
+def decode(text: str | bytes) -> str:
+    """Text of any encoding: byte-order marks are obeyed, what is not UTF-8 is replaced."""
+    if isinstance(text, str):
+        return text
+    for mark, encoding in _BOMS:
+        if text.startswith(mark):
+            return text[len(mark) if encoding != "utf-8-sig" else 0 :].decode(encoding, "replace")
+    # UTF-16 without a mark, as Windows shells write it: every second byte of ASCII is zero.
+    head = text[:400]
+    if len(head) > 7 and head[1::2].count(0) > len(head) * 0.45 and head[::2].count(0) == 0:
+        return text.decode("utf-16-le", "replace")
+    return text.decode("utf-8", "replace")
+
+
+def cut(text: str | bytes) -> Lines:
+    r"""Lines of the text without colours; a carriage return starts a new piece of the same line."""
+    decoded = decode(text)
+    if "\x1b" in decoded:
+        decoded = _ANSI.sub("", decoded)
+    pieces = decoded.split("\n")
+    if "\r" not in decoded and len(max(pieces, key=len)) <= PIECE_CHARS:
+        return Lines(pieces, list(range(1, len(pieces) + 1)))
+    short: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(pieces, start=1):
+        for part in line.split("\r"):
+            for start in range(0, len(part), PIECE_CHARS) or (0,):
+                short.append(part[start : start + PIECE_CHARS])
+                numbers.append(number)
+    return Lines(short, numbers)
+
+
+def message(piece: str) -> str:
+    """Strip up to five prefixes from the piece (rank, launcher tag, time, process)."""
+    start = 0
+    for _ in range(5):
+        found = _PREFIX.match(piece, start)
+        if found is None:
+            break
+        start = found.end()
+    return piece[start:].strip() if start else piece.rstrip()
