@@ -1,0 +1,250 @@
+"""Runs a source's SELECTs in order: kept rows to tables, rejected rows to rejects, all counted."""
+
+import hashlib
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.errors import InputError, TraceError, UnknownNameError
+from philly_analysis.ingest.filling import (
+    Fill,
+    count_rejects,
+    empty_view,
+    names,
+    path_text,
+    save_rejects,
+)
+from philly_analysis.ingest.philly import PHILLY
+from philly_analysis.ingest.samples import fill_streamed
+from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.manifest import Account, Input, Manifest
+from philly_analysis.progress import step
+from philly_analysis.relations import MACROS, tables_read
+from philly_analysis.schema import REJECTS, TABLES, Table
+from philly_analysis.trace import MEMORY_LIMIT
+from philly_analysis.writer import new_folder, seal
+
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY,)}
+"""The sources of raw logs, by name."""
+
+ALWAYS = ("jobs", "attempts")
+"""Tables that a trace has even if they are empty; others are absent when no row was read."""
+
+
+def ingest(
+    source: str,
+    raw: str | Path,
+    out: str | Path,
+    *,
+    force: bool = False,
+    name: str | None = None,
+    synthetic: bool = False,
+) -> Manifest:
+    """Make a trace from raw logs.
+
+    Parameters
+    ----------
+    source
+        What the raw logs are: a key of `SOURCES`.
+    raw
+        Folder or archive of raw files.
+    out
+        Folder of the trace, which appears whole or not at all.
+    force
+        Replace a trace that is there already.
+    name
+        What to call the trace; default the name of `out`.
+    synthetic
+        True if the rows were not recorded on a real cluster.
+
+    Returns
+    -------
+    Manifest
+        What was read, kept and rejected; it is in the trace as ``manifest.json``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source.
+    InputError
+        The raw files are missing, unreadable or not what they should be.
+    TraceError
+        `out` exists or cannot be written.
+    """
+    if source not in SOURCES:
+        raise UnknownNameError("source", source, SOURCES)
+    raw, out = Path(raw), Path(out)
+    with (
+        new_folder(out, force=force) as folder,
+        tempfile.TemporaryDirectory(prefix="ingest-", dir=folder) as scratch,
+        duckdb.connect() as con,
+    ):
+        fill = Fill(con, folder, Path(scratch))
+        try:
+            with step("opening the raw files"):
+                _configure(con, fill.scratch)
+                opened = SOURCES[source].prepare(con, raw, fill.scratch)
+            with ThreadPoolExecutor() as pool:
+                digests = [pool.submit(_input, path) for path in opened.files]
+                _run(SOURCES[source], opened, fill)
+                inputs = _results(digests)
+        except duckdb.IOException as error:
+            raise TraceError(f"{out} cannot be written: {_first_line(error)}") from None
+        except duckdb.OutOfMemoryException as error:
+            raise TraceError(
+                f"{out} cannot be made: {_first_line(error)} Free some disk space or memory."
+            ) from None
+        except duckdb.InvalidInputException as error:
+            raise InputError(f"{raw} cannot be read: {_first_line(error)}") from None
+        except OSError as error:
+            raise TraceError(f"{out} cannot be written: {error.strerror or error}") from None
+        manifest = Manifest(
+            name=name or out.name,
+            source=source,
+            synthetic=synthetic or opened.synthetic,
+            inputs=inputs,
+            accounts=tuple(fill.accounts),
+            notes=(*opened.notes, *fill.notes),
+            rows=fill.rows,
+        )
+        con.close()
+        seal(folder, manifest, fill.rows)
+    return manifest
+
+
+def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
+    con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
+    con.execute("set temp_directory = $folder", {"folder": str(scratch / "spill")})
+    con.execute("set enable_progress_bar = false")
+    con.execute(MACROS)
+
+
+def _run(source: Source, raw: Raw, fill: Fill) -> None:
+    """Fill every table that the raw files allow, each after those that its SELECT reads."""
+    con = fill.con
+    sql = {p.stem: p.read_text("utf-8") for p in sorted(source.folder.glob("*.sql"))}
+    parts = {t: [s for s in sql if s.split(".")[0] == t] for t in TABLES}
+    reads = {stem: tables_read(text) for stem, text in sql.items()}
+    graph: dict[str, set[str]] = {stem: set() for stem in sql}
+    for stem, others in reads.items():
+        for read in others:
+            graph[stem] |= set(parts.get(read, [])) or ({read} & sql.keys())
+    for stem in graph:
+        table = TABLES.get(stem.split(".")[0])
+        if table:
+            # a row is kept only if what it refers to was kept
+            later = {s for r in table.references for s in parts[r.table]}
+            graph[stem] |= set() if table.streamed else later
+    fill.rejects.mkdir()
+    done: set[str] = set()
+    for stem in TopologicalSorter(graph).static_order():
+        name = stem.split(".")[0]
+        table = TABLES.get(name)
+        if table is None and stem == "notes":
+            continue
+        if table is None:
+            _relate(fill, stem, sql[stem])
+        elif table.streamed:
+            if name not in done:
+                files = {s: raw.csv[s] for s in parts[name] if s in raw.csv}
+                with step(f"reading {name}", con):
+                    fill_streamed(fill, table, {s: (sql[s], file) for s, file in files.items()})
+        else:
+            with step(f"reading {name}", con):
+                _fill_table(fill, table, sql[stem])
+        done.add(name)
+    if "notes" in sql:
+        fill.notes += [note for (note,) in con.sql(sql["notes"]).fetchall() if note]
+    _write_rejects(fill)
+
+
+def _relate(fill: Fill, name: str, sql: str) -> None:
+    """Create a relation of the source: a view, or a Parquet file if its SQL says stored."""
+    if sql.split("\n", 1)[0].strip() == "-- stored":
+        file = fill.scratch / f"{name}.parquet"
+        fill.con.sql(sql).write_parquet(str(file))
+        fill.con.read_parquet(str(file)).create_view(name)
+    else:
+        fill.con.sql(sql).create_view(name)
+
+
+def _fill_table(fill: Fill, table: Table, sql: str) -> None:
+    """Fill one table whose rows fit on disk once more: judge each row, then part them."""
+    con = fill.con
+    given = con.sql(sql).columns
+    columns = ", ".join(
+        f'"{c.name}"::{c.type} as "{c.name}"'
+        if c.name in given
+        else f'null::{c.type} as "{c.name}"'
+        for c in table.columns
+    )
+    key = names(table.key)
+    con.execute(
+        f"create temp table judged as "
+        f"with given as ({sql}), typed as ("
+        f"select {columns}, source_file, source_line, raw, reject from given), "
+        f"faulty as (select *, coalesce(reject, {table.fault_sql}) as fault from typed) "
+        "select *, case when fault is null and row_number() over ("
+        f"partition by {key}, fault is null order by source_line) > 1 "
+        f"then 'the key ({', '.join(table.key)}) repeats' end as repeats from faulty"
+    )
+    missing = [
+        f"when not exists (from {r.table} as other where "
+        + " and ".join(f'other."{c}" = judged."{c}"' for c in r.columns)
+        + f") then '({', '.join(r.columns)}) is not in {r.table}'"
+        for r in table.references
+        if r.table in fill.rows
+    ]
+    unknown = f"case {' '.join(missing)} end" if missing else "null"
+    con.execute(
+        "create temp table parted as select *, "
+        f"coalesce(fault, repeats, {unknown}) as reason from judged"
+    )
+    [(read, kept)] = con.sql(
+        "select count(*), count(*) filter (reason is null) from parted"
+    ).fetchall()
+    file = fill.folder / f"{table.name}.parquet"
+    if read or table.name in ALWAYS:
+        con.execute(
+            f"copy (select {names(table.column_names)} from parted where reason is null "
+            f"order by {key}) to {path_text(file)} (format parquet, compression zstd)"
+        )
+        con.read_parquet(str(file)).create_view(table.name)
+        fill.rows[table.name] = kept
+        save_rejects(
+            fill,
+            table,
+            table.name,
+            "select source_file, source_line, reason, raw from parted where reason is not null",
+        )
+        fill.accounts.append(Account(table.name, read, kept, count_rejects(fill, table)))
+    else:
+        empty_view(con, table)
+    con.execute("drop table judged; drop table parted")
+
+
+def _write_rejects(fill: Fill) -> None:
+    columns = ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in REJECTS.columns)
+    fill.con.execute(
+        f"copy (select {columns} from read_parquet({path_text(fill.rejects / '*.parquet')}) "
+        f"order by all) to {path_text(fill.folder / f'{REJECTS.name}.parquet')} "
+        "(format parquet, compression zstd)"
+    )
+
+
+def _input(path: Path) -> Input:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    return Input(path.name, path.stat().st_size, digest.hexdigest())
+
+
+def _results(digests: "list[Future[Input]]") -> tuple[Input, ...]:
+    with step("hashing the raw files"):
+        return tuple(d.result() for d in digests)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]

@@ -1,0 +1,62 @@
+"""A trace in the making: its files, what was counted so far, and the rows it rejects."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.manifest import Account
+from philly_analysis.schema import Table
+
+RAW_SHOWN = 500
+"""Characters of a rejected row that are kept to show it."""
+
+
+@dataclass(slots=True)
+class Fill:
+    """A trace in the making: where its files go and what has been counted so far."""
+
+    con: duckdb.DuckDBPyConnection
+    folder: Path
+    scratch: Path
+    accounts: list[Account] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rejects(self) -> Path:
+        """Folder of the rejected rows, one Parquet file per table or raw file."""
+        return self.scratch / "rejects"
+
+
+def empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Create a table that the raw files cannot fill, empty, for the SELECTs that ask about it."""
+    columns = ", ".join(f'null::{c.type} as "{c.name}"' for c in table.columns)
+    con.execute(f"create view {table.name} as select {columns} where false")
+
+
+def save_rejects(fill: Fill, table: Table, file: str, sql: str) -> None:
+    """Write rejected rows: `sql` gives source_file, source_line, reason and raw."""
+    fill.con.execute(
+        f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
+        f"case when length(raw) > {RAW_SHOWN} then raw[:{RAW_SHOWN}] || '…' else raw end as raw "
+        f"from ({sql})) to {path_text(fill.rejects / f'{file}.parquet')} (format parquet)"
+    )
+
+
+def count_rejects(fill: Fill, table: Table) -> dict[str, int]:
+    """Count a table's rejected rows by reason, as written."""
+    rejects = fill.con.read_parquet(f"{fill.rejects}/*.parquet").filter(
+        f"\"table\" = '{table.name}'"
+    )
+    return dict(rejects.aggregate("reason, count(*)", "reason").order("reason").fetchall())
+
+
+def names(columns: tuple[str, ...]) -> str:
+    """Return columns as a quoted list: some of our names are words of SQL."""
+    return ", ".join(f'"{c}"' for c in columns)
+
+
+def path_text(path: Path) -> str:
+    """Return a path as a SQL string."""
+    return "'" + str(path).replace("'", "''") + "'"

@@ -1,0 +1,160 @@
+"""The Microsoft Philly archive: scheduler log, machine list and per-minute utilisation, 2017."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import CsvFile, glob_safe
+from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
+from philly_analysis.ingest.source import Raw, Source
+
+_VALUES = 16
+_GLIMPSES = 64
+_GLIMPSE_BYTES = 1 << 20
+
+
+def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
+    """Open the archive: its folder, or ``trace-data.tar.gz`` as published.
+
+    Raises
+    ------
+    InputError
+        There is no job log, or a file is not what it should be.
+    """
+    notes: list[str] = []
+    folder = raw
+    if raw.is_file():
+        folder = scratch / "archive"
+        notes += unpack(raw, folder)
+    files = find(folder)
+    for name in sorted(TABLES_OF.keys() - files.keys()):
+        notes.append(f"The archive has no {name}, so {TABLES_OF[name]}.")
+    _job_log(con, files["cluster_job_log"], scratch)
+    _machine_list(con, files.get("cluster_machine_list"))
+    csv = {f.relation: f for f in _utilisation(files)}
+    for file in csv.values():
+        file.check()
+    _glimpse(con, csv.get("cluster_gpu_util"))
+    marker = folder / SYNTHETIC
+    if marker.is_file():
+        notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
+    return Raw(
+        files=(raw,) if raw.is_file() else tuple(files.values()),
+        csv={stem: csv[name] for stem, name in _FILLS.items() if name in csv},
+        notes=tuple(notes),
+        synthetic=marker.is_file(),
+    )
+
+
+_FILLS = {
+    "gpu_samples": "cluster_gpu_util",
+    "host_samples.cpu": "cluster_cpu_util",
+    "host_samples.mem": "cluster_mem_util",
+}
+
+
+def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
+    time = ("time", "varchar")
+    machine = ("machine_id", "varchar")
+    shapes = {
+        "cluster_gpu_util": CsvFile(
+            relation="cluster_gpu_util",
+            path=Path(),
+            # up to 16 values, and the nothing that follows the comma at the end of each row
+            columns=(
+                time, machine, *((f"v{i}", "double") for i in range(_VALUES)), ("rest", "varchar"),
+            ),
+            header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
+            nulls=("NA", ""),
+            shape="%,%,%,%,%,%,%,%,%,%,",
+        ),
+        "cluster_cpu_util": CsvFile(
+            relation="cluster_cpu_util",
+            path=Path(),
+            columns=(time, machine, ("cpu_util", "double")),
+            header=("time", "machine_id", "cpu_util"),
+            nulls=("NA", ""),
+        ),
+        "cluster_mem_util": CsvFile(
+            relation="cluster_mem_util",
+            path=Path(),
+            columns=(time, machine, ("mem_total", "double"), ("mem_free", "double")),
+            header=("time", "machine_id", "mem_total", "mem_free"),
+            nulls=("NA", ""),
+        ),
+    }  # fmt: skip
+    return [replace(s, path=files[name]) for name, s in shapes.items() if name in files]
+
+
+def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
+    """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON)."""
+    entries = scratch / "cluster_job_log.parquet"
+    try:
+        con.execute(
+            "copy (select 'cluster_job_log' as source_file, row_number() over () as source_line, "
+            "json as entry from read_json_objects($path, format = 'array')) "
+            f"to '{entries}' (format parquet)",
+            {"path": glob_safe(path)},
+        )
+    except duckdb.Error as error:
+        first = str(error).split("\n")[0]
+        raise InputError(
+            f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
+        ) from None
+    con.read_parquet(str(entries)).create_view("cluster_job_log")
+
+
+def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
+    """Create ``cluster_machine_list``, empty where there is no such file."""
+    lines = [] if path is None else path.read_text("utf-8", "replace").splitlines()
+    header = ("machineId", "number of GPUs", "single GPU mem")
+    if path is not None and tuple(c.strip() for c in "".join(lines[:1]).split(",")) != header:
+        raise InputError(
+            f"{path}: the first line should be {', '.join(header)!r}, and is "
+            f"{''.join(lines[:1])[:120]!r}. Is this the published file, with its header?"
+        )
+    con.execute(
+        "create table cluster_machine_list as "
+        "select source_line, raw, len(f) as fields, trim(f[1]) as machine_id, "
+        "trim(f[2]) as gpus_text, try_cast(gpus_text as integer) as gpus, trim(f[3]) as mem_text, "
+        "try_cast(regexp_extract(mem_text, '^([0-9.]+) *GB$', 1) as double) as gpu_mem_gb "
+        "from (select i + 1 as source_line, lines[i] as raw, string_split(lines[i], ',') as f "
+        "from (select $lines::varchar[] as lines, unnest(range(2, len(lines) + 1)) as i)) "
+        "where trim(raw) <> ''",
+        {"lines": ["", *lines]},
+    )
+
+
+def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
+    """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file."""
+    texts: list[bytes] = []
+    if file is not None:
+        size = file.path.stat().st_size
+        with file.open() as lines:
+            if file.path.suffix == ".gz" or size <= _GLIMPSES * _GLIMPSE_BYTES:
+                texts = lines.readlines(_GLIMPSES * _GLIMPSE_BYTES)[1:]
+            else:
+                for i in range(_GLIMPSES):
+                    lines.seek(i * (size - _GLIMPSE_BYTES) // (_GLIMPSES - 1))
+                    texts += lines.readlines(_GLIMPSE_BYTES)[1:-1]
+    con.register("glimpsed_lines", pa.table({"l": [t.decode("utf-8", "replace") for t in texts]}))
+    # fields that hold something: a GPU that is off says NA, one that is not there says nothing
+    con.execute(
+        "create table gpu_glimpse as "
+        "select f[2] as machine_id, list_transform(list_filter(f[3:], lambda x: x <> ''), "
+        "lambda x: try_cast(x as double)) as vals "
+        "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from glimpsed_lines)"
+    )
+    con.unregister("glimpsed_lines")
+
+
+PHILLY = Source(
+    name="philly",
+    what="The Microsoft Philly archive of 2017, as its folder or trace-data.tar.gz.",
+    lacks="Failure output, quotas, requested CPUs and memory, and why an attempt ended.",
+    folder=Path(__file__).parent,
+    prepare=prepare,
+)

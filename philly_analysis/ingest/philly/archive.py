@@ -1,0 +1,142 @@
+"""Finds the five files of the Philly archive, in its folder or in ``trace-data.tar.gz``."""
+
+import gzip
+import hashlib
+import io
+import shutil
+import tarfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from philly_analysis.errors import InputError
+
+TABLES_OF = {
+    "cluster_machine_list": "machines are those that the other files name",
+    "cluster_gpu_util": "the trace has no gpu_samples",
+    "cluster_cpu_util": "host_samples have no cpu_pct",
+    "cluster_mem_util": "host_samples have no memory",
+}
+"""Files that may be missing, and what the trace lacks without them."""
+
+FILES = ("cluster_job_log", *TABLES_OF)
+SYNTHETIC = "SYNTHETIC.md"
+"""A file beside the others which says that nothing in them was recorded."""
+
+PUBLISHED_BYTES = 1_055_988_361
+PUBLISHED_SHA256 = "2037ccf63a725a02be718b0e1aeee6142c90b7f62d0d849295120e9f6ba13d2c"
+"""Size and digest of ``trace-data.tar.gz`` in msr-fiddle/philly-traces (Git LFS pointer)."""
+
+
+def find(folder: Path) -> dict[str, Path]:
+    """Return the files of the archive that the folder has, gzipped or not.
+
+    Raises
+    ------
+    InputError
+        The folder is missing, has no job log, or has a file that cannot be read.
+    """
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is neither a folder nor a file. Give the folder that holds "
+            "cluster_job_log, or trace-data.tar.gz."
+        )
+    found: dict[str, Path] = {}
+    for name in FILES:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                found.setdefault(name, path)
+    if "cluster_job_log" not in found:
+        inner = next(folder.glob("*/cluster_job_log*"), None)
+        hint = f" Did you mean {inner.parent}?" if inner else ""
+        raise InputError(f"{folder} has no cluster_job_log, which nothing can replace.{hint}")
+    for path in found.values():
+        try:
+            with path.open("rb") as file:
+                first = file.read(64)
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read: {error.strerror}. Check its permissions."
+            ) from None
+        if not first:
+            raise InputError(f"{path} is empty. Fetch it again.")
+        if first.startswith(b"version https://git-lfs"):
+            raise InputError(
+                f"{path} is only a Git LFS pointer. Run `git lfs pull` where it came from."
+            )
+    return found
+
+
+def unpack(archive: Path, folder: Path) -> list[str]:
+    """Stream the archive's files into an empty folder, and compare it with the published one.
+
+    Returns
+    -------
+    list of str
+        A warning if size or digest differ from the published archive's; else nothing.
+
+    Raises
+    ------
+    InputError
+        It is no such archive, was cut off, or has a member that points outside of it.
+    """
+    folder.mkdir()
+    digest = hashlib.sha256()
+    try:
+        with archive.open("rb") as file:
+            tee = _Tee(file, digest.update)
+            with tarfile.open(fileobj=tee, mode="r|gz") as tar:
+                for member in tar:
+                    _take(tar, member, archive, folder)
+            while tee.read(1 << 20):
+                pass
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{archive} is not a gzipped tar archive, or was cut off: {error}. Fetch it again."
+        ) from None
+    except PermissionError as error:
+        raise InputError(f"{archive} cannot be read: {error.strerror}.") from None
+    if (folder / SYNTHETIC).is_file():
+        return []
+    size = archive.stat().st_size
+    if (size, digest.hexdigest()) == (PUBLISHED_BYTES, PUBLISHED_SHA256):
+        return []
+    return [
+        f"WARNING: {archive.name} has {size:,} bytes and sha256 {digest.hexdigest()[:12]}…; the "
+        f"published archive has {PUBLISHED_BYTES:,} and {PUBLISHED_SHA256[:12]}…. It was changed, "
+        "or is another one."
+    ]
+
+
+def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: Path) -> None:
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or not (member.isfile() or member.isdir()):
+        raise InputError(
+            f"{archive} has a member that is no plain file inside it: {member.name[:120]!r}. "
+            "The published archive has none such; do not trust this one."
+        )
+    known = (*FILES, *(f"{f}.gz" for f in FILES), SYNTHETIC)
+    if not member.isfile() or name.name not in known:
+        return
+    target = folder / name.name
+    if target.exists():
+        raise InputError(f"{archive} has two files named {name.name}: cannot tell which is meant.")
+    source = tar.extractfile(member)
+    assert source is not None  # noqa: S101 - a plain file has content
+    with source, target.open("wb") as out:
+        shutil.copyfileobj(source, out, 1 << 20)
+
+
+class _Tee(io.RawIOBase):
+    """A file for reading that shows every byte to someone else."""
+
+    def __init__(self, file: IO[bytes], show: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self._file = file
+        self._show = show
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._show(data)
+        return data

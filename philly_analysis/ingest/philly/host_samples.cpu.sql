@@ -1,0 +1,15 @@
+-- CPU utilisation of the Philly archive.
+-- One row per line of cluster_cpu_util.
+select
+  -- clock: US Pacific, with the zone that each minute was in
+  case
+    when ends_with(time, ' PDT') then try_cast(time[:19] as timestamp) + interval 7 hour
+    when ends_with(time, ' PST') then try_cast(time[:19] as timestamp) + interval 8 hour
+  end as "at",
+  machine_id,
+  cpu_util as cpu_pct,
+  'cluster_cpu_util' as source_file,
+  source_line,
+  raw,
+  case when "at" is null then 'time is not like 2017-10-03 00:00:00 PDT' end as reject
+from cluster_cpu_util

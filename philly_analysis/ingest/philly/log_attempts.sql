@@ -1,0 +1,32 @@
+-- stored
+-- Attempts of the scheduler log as they stand in it, with the GPUs they list.
+-- One row per element of an entry's attempts.
+--   source_line  entry that holds it, from 1
+--   job_id       job
+--   attempt      position in the list, from 1
+--   element      the attempt as JSON
+--   starts       start as text; null: not known
+--   ends         end as text; null: not known
+--   started_at   start; null also where the text is no time
+--   ended_at     end; likewise
+--   gpus         GPUs that its detail lists; 0: none
+with elements as (
+  select
+    source_line,
+    nullif(trim(entry ->> '$.jobid'), 'None') as job_id,
+    unnest(json_extract(entry, '$.attempts[*]')) as element,
+    generate_subscripts(json_extract(entry, '$.attempts[*]'), 1) as attempt
+  from cluster_job_log
+)
+
+select
+  source_line,
+  job_id,
+  attempt::integer as attempt,
+  element,
+  nullif(nullif(trim(element ->> '$.start_time'), 'None'), '') as starts,
+  nullif(nullif(trim(element ->> '$.end_time'), 'None'), '') as ends,
+  try_strptime(starts, '%Y-%m-%d %H:%M:%S') as started_at,
+  try_strptime(ends, '%Y-%m-%d %H:%M:%S') as ended_at,
+  len(json_extract(element, '$.detail[*].gpus[*]'))::integer as gpus
+from elements

@@ -1,0 +1,33 @@
+-- GPUs that the attempts of the scheduler log list, as they stand in it.
+-- One row per GPU listed; one row for a detail entry that lists none.
+--   source_line  entry that holds it, from 1
+--   job_id       job
+--   attempt      position of the attempt in its job, from 1
+--   container    position of the detail entry in its attempt, from 0
+--   detail       the detail entry as JSON
+--   machine_id   its ip; null where that is not text
+--   gpu_name     as listed; null: none
+--   gpu          index of the GPU; null where the name is not gpu and a number
+with containers as (
+  select
+    source_line,
+    job_id,
+    attempt,
+    unnest(json_extract(element, '$.detail[*]')) as detail,
+    generate_subscripts(json_extract(element, '$.detail[*]'), 1) - 1 as container
+  from log_attempts
+)
+
+select
+  source_line,
+  job_id,
+  attempt,
+  container::integer as container,
+  detail,
+  case when json_type(detail, '$.ip') = 'VARCHAR' then detail ->> '$.ip' end as machine_id,
+  unnest(case
+    when json_array_length(detail, '$.gpus') > 0 then json_extract_string(detail, '$.gpus[*]')
+    else [null]
+  end) as gpu_name,
+  try_cast(regexp_extract(gpu_name, '^gpu([0-9]+)$', 1) as integer) as gpu
+from containers

@@ -1,0 +1,18 @@
+-- GPUs that attempts of the Philly log held.
+-- One row per GPU listed, and one per detail entry that lists none.
+select
+  job_id,
+  attempt,
+  machine_id,
+  gpu,
+  container,
+  'cluster_job_log' as source_file,
+  source_line,
+  detail::varchar as raw,
+  case
+    when json_type(detail) is distinct from 'OBJECT' then 'the detail is not an object'
+    when machine_id is null then 'ip is not text'
+    when gpu_name is null then 'gpus is not a list of names'
+    when gpu is null then 'a GPU name is not gpu and a number'
+  end as reject
+from log_gpus

@@ -1,0 +1,62 @@
+"""What a source of raw logs must say about itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.ingest.csv_file import CsvFile
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Raw files that were found and opened.
+
+    Attributes
+    ----------
+    files
+        Every file read, for the manifest.
+    csv
+        Files that streamed tables are filled from, by the stem of the ``.sql`` file that fills.
+    notes
+        What a reader should know about them: files that are missing, digests that differ.
+    synthetic
+        True where the files themselves say that nothing in them was recorded.
+    """
+
+    files: tuple[Path, ...]
+    csv: dict[str, CsvFile]
+    notes: tuple[str, ...] = ()
+    synthetic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One kind of raw logs.
+
+    Attributes
+    ----------
+    name
+        The word for it on the command line.
+    what
+        One sentence: what the raw files are.
+    lacks
+        One sentence: what they do not say.
+    folder
+        Its ``.sql`` files, one SELECT each. A file named as a table fills it: the columns of the
+        table that it knows, then ``source_file``, ``source_line``, ``raw`` and ``reject``, the
+        reason why the row cannot be taken, or null. ``host_samples.cpu.sql`` and
+        ``host_samples.mem.sql`` fill one streamed table in parts, joined on its key.
+        ``notes.sql`` gives one ``note`` a row for the manifest. Any other file is a relation that
+        these may read.
+    prepare
+        Opens the raw files: creates their relations on the connection. It may use the folder,
+        which is removed at the end. Raises InputError.
+    """
+
+    name: str
+    what: str
+    lacks: str
+    folder: Path
+    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path], Raw]
