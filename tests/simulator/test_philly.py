@@ -1,0 +1,85 @@
+"""The study's scheduler on schedules that fit on a sheet of paper."""
+
+import pytest
+
+from philly_analysis.simulator import run
+from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.workload import Machine
+
+from .drawn import done, gantt, job, machines
+
+
+def busy_pair():
+    """Two servers of four GPUs with one idle GPU each."""
+    return [job("a", 0, 3, 1000), job("b", 0, 3, 1000)]
+
+
+def test_a_gang_waits_three_minutes_for_one_server_and_then_takes_two():
+    jobs = [*busy_pair(), job("c", 10, 2, 50)]
+    schedule = run(jobs, machines(4, 4, rack="r"), Philly(), quotas={"a": 8})
+    assert gantt(schedule)["c"] == done(190, 240)
+    c = schedule.placements.filter(job_id="c")
+    assert c["machine_id"].n_unique() == 2
+
+
+def test_it_does_not_wait_when_one_server_has_room():
+    jobs = [job("a", 0, 3, 1000), job("b", 0, 2, 1000), job("c", 10, 2, 50)]
+    assert gantt(run(jobs, machines(4, 4, rack="r"), Philly()))["c"] == done(10, 60)
+
+
+def test_racks_are_crossed_last():
+    """With one server per rack nothing is relaxed before the fourth step, at 180 + 2 x 300 s."""
+    servers = [Machine("m0", 4, rack="r0"), Machine("m1", 4, rack="r1")]
+    jobs = [job("a", 0, 3, 5000), job("b", 0, 3, 5000), job("c", 0, 2, 50)]
+    schedule = run(jobs, servers, Philly(relax=(1, 2, 4)), quotas={"a": 8})
+    assert gantt(schedule)["c"] == done(180 + 2 * 300, 180 + 2 * 300 + 50)
+
+
+def test_an_incomplete_gang_holds_gpus_and_lets_go():
+    # c (2 GPUs) holds the last GPU of one server; d takes the other; e waits for what c holds,
+    # which c gives back at 190, when even relaxed it finds too little
+    jobs = [*busy_pair(), job("c", 10, 2, 50), job("d", 20, 1, 900), job("e", 30, 1, 20)]
+    bars = gantt(run(jobs, machines(4, 4, rack="r"), Philly(), quotas={"a": 8}))
+    assert bars["d"] == done(20, 920)
+    assert bars["e"] == done(190, 210)
+    # c asks again from 310 to 490, from 610 to 790 and from 910, by then for any two GPUs
+    assert bars["c"] == done(920, 970)
+
+
+def test_above_quota_is_fine_while_gpus_are_idle():
+    jobs = [job("a1", 0, 2, 10, vc="a"), job("a2", 0, 2, 10, vc="a")]
+    bars = gantt(run(jobs, machines(4), Philly(), quotas={"a": 2, "b": 2}))
+    assert bars == {"a1": done(0, 10), "a2": done(0, 10)}
+
+
+def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota():
+    jobs = [
+        job("a1", 0, 1, 10, vc="a"), job("a2", 0, 1, 50, vc="a"),
+        job("a3", 1, 1, 5, vc="a"), job("b1", 2, 1, 5, vc="b"),
+    ]  # fmt: skip
+    bars = gantt(run(jobs, machines(2), Philly(), quotas={"a": 1, "b": 1}))
+    assert bars["b1"] == done(10, 15)  # though a3 waited longer
+    assert bars["a3"] == done(15, 20)
+
+
+def test_quota_is_restored_by_stopping_the_youngest_above_it():
+    jobs = [
+        *(job(f"a{i}", i, 1, 1000, vc="a") for i in range(4)),
+        job("b", 20, 1, 30, vc="b"),
+    ]
+    schedule = run(jobs, machines(4), Philly(), quotas={"a": 2, "b": 2})
+    bars = gantt(schedule)
+    assert bars["b"] == done(200, 230)  # after one hold, 180 s
+    assert bars["a3"] == [(3, 200, "preempted"), (230, 1033, "completed")]
+    assert all(bars[f"a{i}"] == done(i, i + 1000) for i in range(3))
+
+
+@pytest.mark.parametrize(("quotas", "why"), [({"a": 2, "b": 2}, 90.0), ({"a": 9, "b": 9}, 0.0)])
+def test_the_engine_knows_a_fair_share_wait(quotas, why):
+    """a2 waits 90 s for a1: above quota all the time, or never."""
+    jobs = [job("a1", 0, 2, 100, vc="a"), job("a2", 10, 1, 10, vc="a")]
+    schedule = run(jobs, machines(2), Philly(), quotas=quotas)
+    [wait] = schedule.waits.rows(named=True)
+    assert (wait["job_id"], wait["since_s"], wait["until_s"]) == ("a2", 10, 100)
+    assert wait["fair_share_s"] == why
+    assert wait["over_quota_at_start"] is False  # a1 has just gone
