@@ -1,0 +1,88 @@
+"""Batsim's JSON workload of delay profiles, in the spelling of version 4 or 5."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.names import safe
+
+
+def _write(request: Request, path: Path, spelling: str) -> Written:
+    jobs = request.needs.jobs
+    walltime = pl.when(pl.col("time_limit_s").is_not_null()).then(
+        pl.format(', "walltime": {}', pl.col("time_limit_s").round(3))
+    )
+    run_s = pl.col("run_s").round(3)
+    # names are plain after safe(), so nothing in them needs escaping
+    entries = jobs.with_columns(safe(jobs["job_id"]).alias("job_id")).select(
+        pl.format(
+            '{{"id": "{}", "subtime": {}, "res": {}, "profile": "delay_{}"{}}}',
+            "job_id", pl.col("submit_s").round(3), "gpus", run_s, walltime.fill_null(""),
+        )
+    ).to_series()  # fmt: skip
+    delays = (
+        jobs.select(run_s.unique().sort().alias("s"))
+        .select(pl.format('"delay_{}": {{"type": "{}", "delay": {}}}', "s", pl.lit(spelling), "s"))
+        .to_series()
+    )
+    resources = max(request.cluster.gpus, int(jobs["gpus"].max() or 0))  # type: ignore[arg-type]
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f'{{"nb_res": {resources},\n"jobs": [\n')
+        file.write(",\n".join(entries))
+        file.write('\n],\n"profiles": {\n')
+        file.write(",\n".join(delays))
+        file.write("\n}}\n")
+    return Written(jobs=jobs.height, assumed=("a job is a delay: how fast it runs never changes",))
+
+
+def _faults(path: Path, spelling: str) -> list[str]:
+    try:
+        workload: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        resources, jobs, profiles = (workload[k] for k in ("nb_res", "jobs", "profiles"))
+    except (ValueError, KeyError, TypeError) as error:
+        return [f"{path.name}: not a Batsim workload ({error!r})"]
+    found = []
+    if not jobs:
+        found.append(f"{path.name}: it has no jobs")
+    ids = [job.get("id") for job in jobs]
+    if len(set(ids)) != len(ids):
+        found.append(f"{path.name}: job ids repeat")
+    for name, profile in profiles.items():
+        if profile.get("type") != spelling or not _number(profile.get("delay")):
+            found.append(f"{path.name}: profile {name!r} is not a {spelling}: {profile!r}")
+            break
+    for job in jobs:
+        if not (
+            isinstance(job.get("id"), str)
+            and _number(job.get("subtime"))
+            and type(job.get("res")) is int
+            and 0 < job["res"] <= resources
+            and job.get("profile") in profiles
+            and ("walltime" not in job or (_number(job["walltime"]) and job["walltime"] > 0))
+        ):
+            found.append(f"{path.name}: not a job: {job!r}")
+            break
+    return found
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _dialect(name: str, spelling: str, versions: str) -> Dialect:
+    return Dialect(
+        name=name,
+        reader=f"Batsim {versions}",
+        carries="arrival, gang size, run time, time limit",
+        write=lambda request, path: _write(request, path, spelling),
+        faults=lambda path, _: _faults(path, spelling),
+        lost=("users, virtual clusters, status, waits, attempts and placements",),
+    )
+
+
+BATSIM = Format(
+    "batsim", (_dialect("v4", "delay", "up to 4.2"), _dialect("v5", "DelayProfile", "5"))
+)

@@ -1,0 +1,163 @@
+"""The demand of a workload: one row per job that a simulator can run, with one run time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from philly_analysis.errors import ExportError, UnknownNameError
+from philly_analysis.schema import ATTEMPTS, JOBS, Table
+from philly_analysis.trace import RunPolicy
+from philly_analysis.workload import Workload
+
+_UNKNOWN = "unknown"
+
+
+def complete(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return the columns of `table`, in order and typed; nullable ones that are absent are null."""
+    schema = pl.DataFrame(table.arrow.empty_table()).schema
+    absent = [
+        pl.lit(None, schema[c.name]).alias(c.name)
+        for c in table.columns
+        if c.nullable and c.name not in frame.columns
+    ]
+    return frame.with_columns(absent).select(pl.col(n).cast(t) for n, t in schema.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The jobs that a simulator can run, each with one run time.
+
+    Attributes
+    ----------
+    jobs
+        One row per job, by submission then job_id: job_id, vc, user (never null), gpus, status,
+        job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first), wait_s
+        (submission to first start, null: unknown), run_s, gpu_s.
+    left_out
+        Jobs that are not in `jobs`, by reason.
+    notes
+        What had to be assumed to get here.
+    """
+
+    jobs: pl.DataFrame
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first submission to the last."""
+        return float(self.jobs["submit_s"].max() or 0.0)  # type: ignore[arg-type]
+
+    @property
+    def gpu_s(self) -> float:
+        """GPU-seconds that the jobs ask for."""
+        return float(self.jobs["gpu_s"].sum())
+
+
+def _run_times(workload: Workload, policy: RunPolicy) -> pl.DataFrame:
+    """Return job_id, first_s_at, run_s and censored; run_s is null where no time is known.
+
+    The rules are those of the relation ``job_runs``: an attempt without an end counts to the
+    end of the log if it is the job's last, and not at all otherwise.
+    """
+    attempts = complete(workload.attempts, ATTEMPTS)
+    last_at = pl.concat(
+        [workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"]]
+    ).max()
+    until_at = pl.coalesce("ended_at", pl.when("is_last").then(pl.lit(last_at, pl.Datetime("us"))))
+    runs = (
+        attempts.sort("job_id", "attempt")
+        .with_columns(is_last=pl.col("attempt") == pl.col("attempt").max().over("job_id"))
+        .with_columns(until_at=until_at)
+        .with_columns(
+            run_s=(pl.col("until_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
+        )
+    )
+    started = pl.col("started_at").drop_nulls().first()
+    span = (pl.col("until_at").drop_nulls().last() - started).dt.total_microseconds() / 1e6
+    run_s = {
+        RunPolicy.SPAN: span,
+        RunPolicy.SUM: pl.when(pl.col("run_s").is_not_null().any()).then(pl.col("run_s").sum()),
+        RunPolicy.LAST: pl.col("run_s").filter("is_last").first(),
+    }[policy]
+    return runs.group_by("job_id").agg(
+        started.alias("first_started_at"),
+        run_s.alias("run_s"),
+        (pl.col("is_last") & pl.col("started_at").is_not_null() & pl.col("ended_at").is_null())
+        .any()
+        .alias("censored"),
+    )
+
+
+def demand(
+    workload: Workload,
+    run_policy: RunPolicy | str = RunPolicy.SUM,
+    gangs: Sequence[int] | None = None,
+) -> Demand:
+    """Reduce a workload to jobs with one run time each.
+
+    Parameters
+    ----------
+    run_policy
+        How attempts become a run time: ``sum`` of them, ``span`` from first start to last end,
+        or the ``last`` one.
+    gangs
+        Gang sizes that the reader takes; None: all.
+
+    Raises
+    ------
+    ExportError
+        There are no jobs, or none is left with a gang size and a run time.
+    """
+    if run_policy not in list(RunPolicy):
+        raise UnknownNameError("run policy", run_policy, list(RunPolicy))
+    if not workload.jobs.height:
+        raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
+    jobs = complete(workload.jobs, JOBS).join(
+        _run_times(workload, RunPolicy(run_policy)), on="job_id", how="left"
+    )
+    checks = [
+        ("gang size not known", pl.col("gpus").is_null()),
+        ("no GPUs asked for", pl.col("gpus") == 0),
+        ("no run time known", pl.col("run_s").is_null() | (pl.col("run_s") < 0)),
+    ]
+    if gangs is not None:
+        sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
+        checks.append((f"gang size not among {sizes}", ~pl.col("gpus").is_in(list(gangs))))
+    left_out: dict[str, int] = {}
+    gpu_s = pl.col("run_s") * pl.col("gpus")
+    for reason, wrong in checks:
+        unfit = wrong.fill_null(False)
+        if out := int(jobs.select(unfit.sum()).item()):
+            total_s = jobs.select(gpu_s.sum()).item()
+            share = jobs.select(gpu_s.filter(unfit).sum()).item() / total_s if total_s else 0.0
+            left_out[f"{reason} ({share:.1%} of the GPU time)" if share else reason] = out
+        jobs = jobs.filter(~unfit)
+    if not jobs.height:
+        why = "; ".join(f"{n:,}: {reason}" for reason, n in left_out.items())
+        raise ExportError(
+            f"none of the {workload.jobs.height:,} jobs of {workload.name} can be exported ({why})."
+        )
+    n = jobs.height
+    found = {
+        "still ran as the log ended: their run time so far is taken as whole": jobs[
+            "censored"
+        ].sum(),
+        f"have no vc: called {_UNKNOWN!r}": jobs["vc"].null_count(),
+        f"have no user: called {_UNKNOWN!r}": jobs["user"].null_count(),
+        "are flagged as not to be trusted: exported as they are": jobs["flag"].count(),
+    }
+    notes = [f"{count:,} of {n:,} jobs {what}" for what, count in found.items() if count]
+    since_first = pl.col("submitted_at") - pl.col("submitted_at").min()
+    return Demand(
+        jobs=jobs.with_columns(
+            pl.col("vc", "user").fill_null(_UNKNOWN),
+            submit_s=since_first.dt.total_microseconds() / 1e6,
+            wait_s=(pl.col("first_started_at") - pl.col("submitted_at")).dt.total_microseconds()
+            / 1e6,
+            gpu_s=pl.col("run_s") * pl.col("gpus"),
+        ).sort("submit_s", "job_id"),
+        left_out=left_out,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,141 @@
+"""Gavel's job trace (OSDI'20) and its dialect of Shockwave (NSDI'23): tab-separated lines."""
+
+import ast
+import json
+from pathlib import Path
+
+import polars as pl
+
+from philly_analysis.errors import ExportError
+from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.layout import DECIMAL, POSITIVE, Field, Layout, broken
+from philly_analysis.exports.profiles import assign, profiles
+
+_WORKER = "v100"
+_GANGS = (1, 2, 4, 8)
+
+_HEAD = (
+    Field("job_type", r"[^\t\"]+"),
+    Field("command", r"[^\t\"]+"),
+    Field("working_directory", r"[^\t\" ]+"),
+    Field("num_steps_arg", r"--?[a-z_-]+"),
+    Field("needs_data_dir", "[01]"),
+    Field("total_steps", POSITIVE),
+    Field("scale_factor", "[1248]"),
+)
+_TAIL = (Field("priority_weight", DECIMAL), Field("slo", r"-1\.000000|" + DECIMAL))
+_ARRIVAL = Field("arrival_time", DECIMAL)
+_GAVEL = Layout((*_HEAD, *_TAIL, _ARRIVAL), "\t", header=False, ascending="arrival_time")
+_SHOCKWAVE = Layout(
+    (*_HEAD, Field("mode", "static|accordion|gns"), *_TAIL, Field("duration", POSITIVE), _ARRIVAL),
+    "\t",
+    header=False,
+    ascending="arrival_time",
+)
+
+
+def speeds(path: Path) -> pl.DataFrame:
+    """Read a throughput file: job_type, gpus and steps_per_s on a V100, alone.
+
+    Raises
+    ------
+    ExportError
+        The file is missing or is not laid out like Gavel's ``simulation_throughputs.json``.
+    """
+    try:
+        table = json.loads(path.read_text("utf-8"))[_WORKER]
+        rows = [(*ast.literal_eval(key), float(entry["null"])) for key, entry in table.items()]
+    except OSError as error:
+        raise ExportError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, SyntaxError) as error:
+        raise ExportError(
+            f"{path} is not a throughput file of Gavel's kind ({error!r}): it should map "
+            f'{_WORKER!r} to "(\'ResNet-50 (batch size 64)\', 1)" to {{"null": steps per s}}.'
+        ) from None
+    schema = {"job_type": pl.String, "gpus": pl.Int32, "steps_per_s": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").filter(pl.col("steps_per_s") > 0)
+
+
+def _write(request: Request, path: Path, layout: Layout) -> Written:
+    published = profiles("gavel")
+    wanted = "shockwave" if layout is _SHOCKWAVE else "gavel"
+    table = published.table.filter(pl.col(wanted) == 1).join(speeds(request.measured), "job_type")
+    jobs = request.needs.jobs
+    if unknown := set(jobs["gpus"].unique()) - set(table["gpus"].unique()):
+        raise ExportError(
+            f"{request.measured} has no speed for gangs of {sorted(unknown)} GPUs on {_WORKER}."
+        )
+    lines = assign(jobs, table, "gpus", request.rng).with_columns(
+        total_steps=(pl.col("run_s") * pl.col("steps_per_s")).round().cast(pl.Int64).clip(1),
+        scale_factor="gpus",
+        mode=pl.lit("static"),
+        priority_weight=pl.lit("1"),
+        slo=pl.lit("-1.000000"),
+        duration=pl.col("run_s").round().cast(pl.Int64).clip(1),
+        arrival_time=pl.col("submit_s").round_sig_figs(15),
+    )
+    layout.write(lines, path)
+    return Written(
+        jobs=lines.height,
+        assumed=(
+            "job type (model and batch size): drawn uniformly among those with a speed at the "
+            "job's gang size, unless the workload names one of them",
+            f"steps: run time x the {_WORKER} speed of {request.measured.name}",
+            "priority 1 and no SLO for every job; commands are not fit for a real cluster",
+        ),
+        sources=(published.source, f"speeds: {request.measured.name}, as given"),
+    )
+
+
+def _faults(path: Path, throughputs: Path | None, layout: Layout) -> list[str]:
+    found = layout.faults(path)
+    if found:
+        return found
+    rows = layout.read(path)
+    needs_data = (rows["needs_data_dir"] == "1") & ~rows["command"].str.contains("%s", literal=True)
+    found += broken(path, rows["command"], needs_data, "command without %s for its data")
+    if throughputs is not None:
+        legal = speeds(throughputs).select(
+            "job_type", scale_factor=pl.col("gpus").cast(pl.String), legal=pl.lit(True)
+        )
+        known = rows.join(legal, on=["job_type", "scale_factor"], how="left", maintain_order="left")
+        found += broken(
+            path,
+            rows["job_type"],
+            known["legal"].is_null(),
+            "job type without a speed at its scale",
+        )
+    return found
+
+
+_LOST = (
+    "names of jobs, users and virtual clusters, status, attempts and placements",
+    "gangs of other sizes than 1, 2, 4, 8",
+)
+_SPEEDS = "the consumer's throughput file (such as Gavel's simulation_throughputs.json)"
+
+GAVEL = Format(
+    "gavel",
+    (
+        Dialect(
+            name="gavel",
+            reader="Gavel's simulator",
+            carries="arrival, gang size, run time as steps",
+            write=lambda request, path: _write(request, path, _GAVEL),
+            faults=lambda path, speeds: _faults(path, speeds, _GAVEL),
+            lost=_LOST,
+            gangs=_GANGS,
+            throughputs=_SPEEDS,
+        ),
+        Dialect(
+            name="shockwave",
+            reader="Shockwave's simulator",
+            carries="arrival, gang size, run time as steps and seconds",
+            write=lambda request, path: _write(request, path, _SHOCKWAVE),
+            faults=lambda path, speeds: _faults(path, speeds, _SHOCKWAVE),
+            lost=(*_LOST, "batch sizes that change while a job runs: every job is static"),
+            gangs=_GANGS,
+            throughputs="the consumer's throughput file (Shockwave's tacc_throughputs.json)",
+        ),
+    ),
+)

@@ -1,0 +1,187 @@
+"""OpenDC's workload traces: tasks and fragments in Parquet, utilisation series included."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.trace import Trace
+
+TASKS, FRAGMENTS = "tasks.parquet", "fragments.parquet"
+
+_GPU_MHZ = 1328.0
+_CPU_MHZ = 2400.0
+_KB_PER_GB = 1 << 20
+_BATCH = 500_000
+_MILLISECONDS = pa.timestamp("ms", tz="UTC")
+_UTILISATION = (Path(__file__).parent / "opendc_utilisation.sql").read_text("utf-8")
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+_TASKS = pa.schema(
+    [
+        _required("id", pa.int32()),
+        pa.field("name", pa.string()),
+        _required("submission_time", _MILLISECONDS),
+        _required("duration", pa.int64()),
+        _required("cpu_count", pa.int32()),
+        _required("cpu_capacity", pa.float64()),
+        _required("mem_capacity", pa.int64()),
+        pa.field("gpu_count", pa.int32()),
+        pa.field("gpu_capacity", pa.float64()),
+    ]
+)
+_FRAGMENTS = pa.schema(
+    [
+        _required("id", pa.int32()),
+        _required("duration", pa.int64()),
+        _required("cpu_usage", pa.float64()),
+        pa.field("gpu_usage", pa.float64()),
+    ]
+)
+
+
+def _tasks(request: Request) -> pl.DataFrame:
+    server = request.cluster.server
+    cpus = pl.coalesce("cpus", pl.col("gpus") * ((server.cpus or 0) / server.gpus))
+    mem_gb = pl.coalesce("mem_gb", pl.col("gpus") * ((server.mem_gb or 0) / server.gpus))
+    cpu_count = cpus.ceil().cast(pl.Int32).clip(1)
+    return request.needs.jobs.select(
+        id=pl.int_range(pl.len(), dtype=pl.Int32),
+        name="job_id",
+        submission_time=pl.col("submitted_at").dt.cast_time_unit("ms").dt.replace_time_zone("UTC"),
+        duration=(pl.col("run_s") * 1000).round().cast(pl.Int64).clip(1),
+        cpu_count=cpu_count,
+        cpu_capacity=cpu_count * _CPU_MHZ,
+        mem_capacity=(mem_gb * _KB_PER_GB).round().cast(pl.Int64),
+        gpu_count=pl.col("gpus"),
+        gpu_capacity=pl.col("gpus") * _GPU_MHZ,
+    )
+
+
+def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield id, at and gpu_frac of the tasks with samples, whole tasks at a time, in order."""
+    if request.workload.trace is None:
+        return
+    ids = tasks.select("id", job_id="name")
+    with Trace(request.workload.trace) as trace:
+        if not (trace.has("gpu_samples") and trace.has("placements")):
+            return
+        rest = pl.DataFrame()
+        for batch in trace.sql(_UTILISATION).to_arrow_reader(_BATCH):
+            rows = pl.concat([rest, pl.DataFrame(batch)], how="vertical_relaxed")
+            last = rows["job_id"][-1] if rows.height else None
+            whole, rest = (
+                rows.filter(pl.col("job_id") != last),
+                rows.filter(pl.col("job_id") == last),
+            )
+            yield whole.join(ids, on="job_id", maintain_order="left")
+        if rest.height:
+            yield rest.join(ids, on="job_id", maintain_order="left")
+
+
+def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
+    """Spread the readings of each task evenly over its run time; the last takes the remainder."""
+    count, index = pl.len().over("id"), pl.int_range(pl.len()).over("id")
+    each = pl.col("duration") // count
+    return (
+        series.join(
+            tasks.select("id", "duration", "cpu_capacity", "gpu_capacity"), on="id",
+            maintain_order="left",
+        )
+        .select(
+            "id",
+            duration=pl.when(index == count - 1)
+            .then(pl.col("duration") - each * (count - 1))
+            .otherwise(each),
+            cpu_usage=pl.col("cpu_capacity") * pl.col("gpu_frac"),
+            gpu_usage=pl.col("gpu_capacity") * pl.col("gpu_frac"),
+        )
+        .filter(pl.col("duration") > 0)
+    )  # fmt: skip
+
+
+def _write(request: Request, folder: Path) -> Written:
+    tasks = _tasks(request)
+    pq.write_table(tasks.to_arrow().cast(_TASKS), folder / TASKS, compression="zstd")
+    measured = pl.Series([], dtype=pl.Int32)
+    with pq.ParquetWriter(folder / FRAGMENTS, _FRAGMENTS, compression="zstd") as writer:
+        for series in _series(request, tasks):
+            writer.write_table(_fragments(tasks, series).to_arrow().cast(_FRAGMENTS))
+            measured = pl.concat([measured, series["id"].unique()])
+        busy = tasks.filter(~pl.col("id").is_in(measured.implode())).select(
+            "id", gpu_frac=pl.lit(1.0)
+        )
+        writer.write_table(_fragments(tasks, busy).to_arrow().cast(_FRAGMENTS))
+    jobs = request.needs.jobs
+    sampled = measured.len()
+    assumed = [
+        f"a GPU runs at {_GPU_MHZ:g} MHz (P100 base clock), a CPU core at {_CPU_MHZ:g} MHz",
+        "a job's CPUs are as busy as its GPUs",
+        *(
+            f"{column} of {jobs[column].null_count():,} jobs: a server's share per GPU"
+            for column in ("cpus", "mem_gb")
+            if jobs[column].null_count()
+        ),
+        f"GPUs of {jobs.height - sampled:,} jobs without samples: busy all the time",
+    ]
+    if sampled:
+        assumed.append(
+            f"readings of {sampled:,} jobs, in order, are spread evenly over their run time"
+        )
+    return Written(jobs=jobs.height, assumed=tuple(assumed))
+
+
+def _faults(folder: Path, _: Path | None) -> list[str]:
+    found = []
+    for name, schema in ((TASKS, _TASKS), (FRAGMENTS, _FRAGMENTS)):
+        try:
+            given = pq.read_schema(folder / name)
+        except pa.ArrowInvalid as error:
+            return [f"{name}: not Parquet ({error})"]
+        if not given.remove_metadata().equals(schema):
+            found.append(f"{name}: its columns are {given.to_string()!r}")
+    if found:
+        return found
+    tasks = pl.read_parquet(folder / TASKS)
+    if not tasks.height:
+        return [f"{TASKS}: it has no tasks"]
+    served = (
+        pl.scan_parquet(folder / FRAGMENTS)
+        .group_by("id")
+        .agg(served=pl.col("duration").sum(), least=pl.col("duration").min())
+        .collect()
+    )
+    if tasks["id"].is_duplicated().any():
+        found.append(f"{TASKS}: ids repeat")
+    if (tasks["duration"] < 1).any() or (served["least"] < 1).any():
+        found.append("a duration below 1 ms")
+    both = tasks.join(served, on="id", how="full")
+    apart = (both["duration"] != both["served"]).fill_null(True)
+    if apart.any():
+        found.append(
+            f"fragments of {int(apart.sum()):,} tasks do not add up to their duration, or lack one"
+        )
+    return found
+
+
+OPENDC = Format(
+    "opendc",
+    (
+        Dialect(
+            name="opendc",
+            reader="OpenDC",
+            carries="submission, run time, job ids, GPUs, CPU and memory demand, GPU utilisation",
+            write=_write,
+            faults=_faults,
+            lost=("users, virtual clusters, status, attempts, placements and waits",),
+            folder=True,
+        ),
+    ),
+)

@@ -1,0 +1,264 @@
+"""The layout of the Microsoft Philly archive: job log, machine list, utilisation files."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from philly_analysis.exports.demand import complete
+from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.layout import COUNT, NAME, Field, Layout
+from philly_analysis.exports.names import safe
+from philly_analysis.exports.philly_samples import SAMPLE_FILES, write_samples
+from philly_analysis.exports.placing import place
+from philly_analysis.exports.target import SERVER
+from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, STATUSES
+from philly_analysis.workload import Workload
+
+JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
+_NONE = "None"
+_CLOCK = "%Y-%m-%d %H:%M:%S"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_GPU = re.compile(r"gpu\d+")
+_ENTRY = ("status", "vc", "jobid", "attempts", "submitted_time", "user")
+
+# the blanks before the second and third name belong to the archive's header
+_MACHINES = Layout(
+    (
+        Field("machineId", NAME),
+        Field(" number of GPUs", COUNT),
+        Field(" single GPU mem", r" (?:[0-9.]+GB)?"),
+    ),
+    unique="machineId",
+)
+
+
+def _clock(column: str) -> pl.Expr:
+    return pl.col(column).dt.round("1s").dt.strftime(_CLOCK).fill_null(_NONE)
+
+
+def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Return the attempts that held GPUs nobody recorded, with bounds on when.
+
+    An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
+    then the log knew its details, and it had none.
+    """
+    jobs = complete(workload.jobs, JOBS).select("job_id", "submitted_at", gang="gpus")
+    known_jobs = placed.select("job_id").unique().with_columns(placed=pl.lit(True))
+    first = pl.coalesce("started_at", "submitted_at")
+    last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
+    return (
+        attempts.join(
+            placed.select("job_id", "attempt").unique(), ["job_id", "attempt"], how="anti"
+        )
+        .join(jobs, on="job_id", how="left", maintain_order="left")
+        .join(known_jobs, on="job_id", how="left", maintain_order="left")
+        .select(
+            "job_id",
+            "attempt",
+            gpus=pl.coalesce("gpus", pl.when(pl.col("placed").is_null()).then("gang")),
+            started_at=first,
+            ended_at=pl.max_horizontal(pl.coalesce("ended_at", pl.lit(last)), first),
+        )
+        .filter(pl.col("gpus") > 0)
+    )
+
+
+def _details(placements: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per container of an attempt: machine_id and gpu, the list of indices."""
+    machine = pl.col("machine_id").rank("dense").over("job_id", "attempt").cast(pl.Int64) - 1
+    return (
+        placements.with_columns(container=pl.coalesce(pl.col("container").cast(pl.Int64), machine))
+        .sort("job_id", "attempt", "container", "machine_id", "gpu")
+        .group_by("job_id", "attempt", "container", "machine_id", maintain_order=True)
+        .agg(pl.col("gpu").cast(pl.Int64))
+    )
+
+
+def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) -> pl.Series:
+    """Return the entries of the job log as JSON text, in the order of the workload's jobs."""
+    by_attempt = (
+        details.sort("job_id", "attempt", "container", "machine_id")
+        .with_columns(
+            detail=pl.struct(
+                ip=safe(details.sort("job_id", "attempt", "container", "machine_id")["machine_id"]),
+                gpus=pl.col("gpu").list.eval(pl.format("gpu{}", pl.element())),
+            )
+        )
+        .group_by("job_id", "attempt", maintain_order=True)
+        .agg("detail")
+    )
+    by_job = (
+        attempts.join(by_attempt, on=["job_id", "attempt"], how="left")
+        .sort("job_id", "attempt")
+        .with_columns(pl.col("detail").fill_null([]))
+        .select(
+            "job_id",
+            attempts=pl.struct(
+                start_time=_clock("started_at"), end_time=_clock("ended_at"), detail="detail"
+            ),
+        )
+        .group_by("job_id", maintain_order=True)
+        .agg("attempts")
+    )
+    return (
+        complete(workload.jobs, JOBS)
+        .join(by_job, on="job_id", how="left", maintain_order="left")
+        .select(
+            entry=pl.struct(
+                status=pl.col("status").fill_null(_NONE),
+                vc=pl.col("vc").fill_null(_NONE),
+                jobid="job_id",
+                attempts=pl.col("attempts").fill_null([]),
+                submitted_time=_clock("submitted_at"),
+                user=pl.col("user").fill_null(_NONE),
+            ).struct.json_encode()
+        )
+        .to_series()
+    )
+
+
+def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines of the machine list: as its trace's list had them, if there was one."""
+    machines = complete(workload.machines, MACHINES)
+    if machines["gpus_listed"].is_not_null().any():
+        machines = machines.filter(pl.col("gpus_listed").is_not_null())
+    listed = machines.select(
+        "machine_id", "gpu_mem_gb", gpus=pl.coalesce("gpus_listed", "gpus").cast(pl.Int64)
+    )
+    made_up = invented.select(
+        pl.col("machine_id").unique(maintain_order=True),
+        gpu_mem_gb=pl.lit(None, pl.Float64),
+        gpus=pl.lit(SERVER.gpus, pl.Int64),
+    ) if invented.height else listed.clear()  # fmt: skip
+    # 24.0 is written 24, as in the archive
+    size = pl.col("gpu_mem_gb").cast(pl.String).str.strip_suffix(".0") + "GB"
+    both = pl.concat([listed, made_up.select(listed.columns)])
+    return both.select(
+        safe(both["machine_id"]).alias("machineId"),
+        pl.col("gpus").alias(" number of GPUs"),
+        (" " + size.fill_null("")).alias(" single GPU mem"),
+    )
+
+
+def _first_free(workload: Workload) -> int:
+    """Return a number above that of every machine called m<number>."""
+    names = pl.concat([workload.machines["machine_id"], workload.placements["machine_id"]])
+    numbers = names.str.extract(r"^m(\d{1,9})$").cast(pl.Int64)
+    largest = numbers.max()
+    return 0 if largest is None else int(largest) + 1  # type: ignore[arg-type]
+
+
+def _write(request: Request, folder: Path) -> Written:
+    workload = request.workload
+    attempts = complete(workload.attempts, ATTEMPTS)
+    placements = complete(workload.placements, PLACEMENTS)
+    unplaced = _unplaced(workload, attempts, placements)
+    invented = place(unplaced, _first_free(workload))
+    details = pl.concat([_details(placements), invented], how="vertical_relaxed")
+    with (folder / JOB_LOG).open("w", encoding="utf-8") as file:
+        file.write("[\n")
+        file.write(",\n".join(_entries(workload, attempts, details)))
+        file.write("\n]\n")
+    machines = _machine_list(workload, invented)
+    if machines.height:
+        _MACHINES.write(machines, folder / MACHINE_LIST)
+    lost = list(write_samples(workload, folder))
+    times = (workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"])
+    if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
+        lost.append("fractions of a second: times are rounded to whole seconds")
+    alone = complete(workload.jobs, JOBS).join(attempts, on="job_id", how="anti")
+    if gangs := int(alone["gpus"].is_not_null().sum()):
+        lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
+    assumed = []
+    if unplaced.height:
+        servers = invented["machine_id"].n_unique()
+        assumed.append(
+            f"placements of {unplaced.height:,} attempts that have none: packed on {servers:,} "
+            "made-up servers of 8 GPUs, no GPU held twice at once"
+        )
+    return Written(jobs=workload.jobs.height, assumed=tuple(assumed), lost=tuple(lost))
+
+
+def _known_time(value: object) -> bool:
+    return isinstance(value, str) and (value == _NONE or bool(_TIME.fullmatch(value)))
+
+
+def _attempt_fault(attempt: object) -> str:
+    match attempt:
+        case {"start_time": start, "end_time": end, "detail": list(details)}:
+            if not (_known_time(start) and _known_time(end)):
+                return f'times must be "YYYY-MM-DD HH:MM:SS" or "None": {start!r}, {end!r}'
+            for detail in details:
+                match detail:
+                    case {"ip": str(), "gpus": list(gpus)} if gpus and all(
+                        isinstance(g, str) and _GPU.fullmatch(g) for g in gpus
+                    ):
+                        pass
+                    case _:
+                        return f"not a detail with ip and gpus: {detail!r}"
+            return ""
+        case _:
+            return f"not an attempt with start_time, end_time and detail: {attempt!r}"
+
+
+def _entry_fault(entry: object) -> str:
+    match entry:
+        case {
+            "status": str(status), "vc": str(), "jobid": str(), "user": str(),
+            "submitted_time": str(submitted), "attempts": list(attempts),
+        }:  # fmt: skip
+            if status not in (*STATUSES, _NONE):
+                return f"status {status!r}"
+            if not _TIME.fullmatch(submitted):
+                return f"submitted_time {submitted!r}"
+            return next(filter(None, map(_attempt_fault, attempts)), "")
+        case _:
+            return f"not an entry with {', '.join(_ENTRY)}, all text but the attempts"
+
+
+def _faults(folder: Path, _: Path | None) -> list[str]:
+    try:
+        log: Any = json.loads((folder / JOB_LOG).read_text("utf-8"))
+    except ValueError as error:
+        return [f"{JOB_LOG}: not JSON ({error})"]
+    if not isinstance(log, list) or not log:
+        return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
+    found = []
+    for n, entry in enumerate(log, 1):
+        if fault := _entry_fault(entry):
+            found.append(f"{JOB_LOG}: entry {n:,}: {fault}")
+            break
+    ids = {entry["jobid"] for entry in log} if not found else set()
+    if ids and len(ids) != len(log):
+        found.append(f"{JOB_LOG}: jobid repeats in {len(log) - len(ids):,} entries")
+    if (folder / MACHINE_LIST).is_file():
+        found += _MACHINES.faults(folder / MACHINE_LIST)
+    for name, file in SAMPLE_FILES.items():
+        if (folder / name).is_file():
+            found += file.layout.faults(folder / name)
+    return found
+
+
+PHILLY = Format(
+    "philly",
+    (
+        Dialect(
+            name="philly",
+            reader="Blox, Synergy, Starburst, RAPS, and every notebook of the Philly archive",
+            carries="jobs, attempts, placements, machine list and, where the trace has them, "
+            "utilisation samples",
+            write=_write,
+            faults=_faults,
+            lost=(
+                "CPU and memory demand, time limits, job types, eligible times",
+                "end reasons and exit codes of attempts; racks, GPU models, CPUs and memory of "
+                "machines; quotas of virtual clusters; failure output",
+            ),
+            folder=True,
+            timed=False,
+        ),
+    ),
+)

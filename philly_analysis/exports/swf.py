@@ -1,0 +1,126 @@
+"""The Standard Workload Format 2.2 of the Parallel Workloads Archive: 18 numbers a line."""
+
+from pathlib import Path
+
+import polars as pl
+
+from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.layout import COUNT, POSITIVE, Field, Layout, broken
+from philly_analysis.exports.names import safe
+
+_UNKNOWN = "-1"
+_NUMBER = f"{_UNKNOWN}|{COUNT}"
+STATUS = {"Pass": 1, "Failed": 0, "Killed": 5}
+"""Statuses as SWF numbers them."""
+
+_LAYOUT = Layout(
+    (
+        Field("job", POSITIVE), Field("submit", COUNT), Field("wait", _NUMBER),
+        Field("run", COUNT), Field("alloc_procs", POSITIVE), Field("avg_cpu", _NUMBER),
+        Field("used_mem", _NUMBER), Field("req_procs", POSITIVE), Field("req_time", _NUMBER),
+        Field("req_mem", _NUMBER), Field("status", "-1|[0-5]"), Field("user", POSITIVE),
+        Field("group", _NUMBER), Field("exe", _NUMBER), Field("queue", POSITIVE),
+        Field("partition", _NUMBER), Field("prev", _NUMBER), Field("think", _NUMBER),
+    ),
+    separator=" ",
+    header=False,
+    ascending="submit",
+    unique="job",
+    comment=";",
+)  # fmt: skip
+_KEYS = (
+    "Version", "UnixStartTime", "TimeZoneString", "MaxJobs", "MaxRecords", "MaxNodes", "MaxProcs",
+)  # fmt: skip
+_KB_PER_GB = 1 << 20
+
+
+def numbers(names: pl.Series) -> pl.Expr:
+    """Return the expression that numbers names from 1 in their own order; a null has none."""
+    known = names.drop_nulls().unique().sort()
+    return pl.col(names.name).replace_strict(
+        known, pl.int_range(1, known.len() + 1, eager=True), default=None
+    )
+
+
+def _whole(column: str) -> pl.Expr:
+    return pl.col(column).round().cast(pl.Int64)
+
+
+def _write(request: Request, path: Path) -> Written:
+    jobs = request.needs.jobs
+    unknown = pl.lit(-1)
+    start, end = jobs["submitted_at"].dt.epoch("s")[0], jobs["submitted_at"].dt.epoch("s")[-1]
+    early = int((jobs["wait_s"] < 0).sum())
+    lines = jobs.select(
+        job=pl.int_range(1, pl.len() + 1),
+        submit=_whole("submit_s"),
+        wait=pl.when(pl.col("wait_s") >= 0).then(_whole("wait_s")),
+        run=_whole("run_s"),
+        alloc_procs="gpus",
+        req_procs="gpus",
+        req_time=_whole("time_limit_s"),
+        req_mem=(pl.col("mem_gb") * _KB_PER_GB / pl.col("gpus")).round().cast(pl.Int64),
+        status=pl.col("status").replace_strict(STATUS, default=None),
+        user=numbers(jobs["user"]),
+        exe=numbers(jobs["job_type"]),
+        queue=numbers(jobs["vc"]),
+        **dict.fromkeys(("avg_cpu", "used_mem", "group", "partition", "prev", "think"), unknown),
+    ).with_columns(pl.all().fill_null(-1))  # fmt: skip
+    vcs = safe(jobs["vc"].unique().sort())
+    target = request.cluster
+    comments = (
+        " Version: 2.2",
+        f" Computer: {safe(pl.Series([request.workload.name]))[0]}",
+        f" MaxJobs: {lines.height}",
+        f" MaxRecords: {lines.height}",
+        f" UnixStartTime: {start}",
+        " TimeZoneString: UTC",
+        f" EndTime: {end}",
+        f" MaxNodes: {len(target.machines)}",
+        f" MaxProcs: {max(target.gpus, int(jobs['gpus'].max() or 0))}",  # type: ignore[arg-type]
+        " Note: a processor is a GPU; queues are virtual clusters",
+        " Note: jobs are numbered by submission, then id; users and executables by name",
+        f" Note: run time is the {request.run_policy} of a job's attempts; wait is to its first",
+        *(f" Queue: {i} {name}" for i, name in enumerate(vcs, 1)),
+    )
+    _LAYOUT.write(lines, path, comments=comments)
+    return Written(
+        jobs=lines.height,
+        lost=((f"waits of {early:,} jobs that started before submission: -1",) if early else ()),
+    )
+
+
+def _faults(path: Path, _: Path | None) -> list[str]:
+    found = _LAYOUT.faults(path)
+    if found:
+        return found
+    lines = path.read_text("utf-8").split("\n")
+    head = {k.strip(): v for k, _, v in (c[1:].partition(":") for c in lines if c[:1] == ";")}
+    found += [f"{path.name}: no header comment {key}" for key in _KEYS if key not in head]
+    rows = _LAYOUT.read(path)
+    if not found:
+        for key in ("MaxJobs", "MaxRecords"):
+            if int(head[key]) != rows.height:
+                found.append(f"{path.name}: {key} is {head[key].strip()}, not {rows.height}")
+        large = rows["alloc_procs"].cast(pl.Int64) > int(head["MaxProcs"])
+        found += broken(path, rows["alloc_procs"], large, "more processors than MaxProcs")
+    return found
+
+
+SWF = Format(
+    "swf",
+    (
+        Dialect(
+            name="swf",
+            reader="AccaSim, evalys, Batsim's converters, tools of the Parallel Workloads Archive",
+            carries="arrival, wait, run time, gang size, status, user and virtual cluster as "
+            "numbers, time limit, memory",
+            write=_write,
+            faults=_faults,
+            lost=(
+                "names of jobs, users and job types (numbered), attempts and placements",
+                "fractions of a second",
+            ),
+        ),
+    ),
+)
