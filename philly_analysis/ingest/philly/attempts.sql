@@ -15,12 +15,13 @@ select
   source_line,
   element::varchar as raw,
   case
-    when json_type(element) is distinct from 'OBJECT' then 'the attempt is not an object'
+    when coalesce(json_type(element), '') <> 'OBJECT' then 'the attempt is not an object'
+    when again then 'its job stands earlier in the log'
     when starts is not null and started_at is null then 'start_time is not a time'
     when ends is not null and ended_at is null then 'end_time is not a time'
     when ended_at < started_at then 'it ended before it started'
   end as reject
 from log_attempts
 window earlier as (
-  partition by job_id order by attempt rows between unbounded preceding and 1 preceding
+  partition by source_line order by attempt rows between unbounded preceding and 1 preceding
 )

@@ -5,7 +5,7 @@
 --   gpus        GPUs that its placements and its values show
 --   doubled     true where each GPU has two values
 with placed as (
-  select machine_id, max(gpu) + 1 as gpus, count(distinct (job_id, attempt)) as attempts
+  select machine_id, max(gpu) + 1 as gpus, count(distinct job_id || '/' || attempt) as attempts
   from log_gpus
   where gpu is not null
   group by machine_id

@@ -22,7 +22,7 @@ with entries as (
 gangs as (
   select job_id, min_by(gpus, attempt) as gpus
   from log_attempts
-  where gpus > 0
+  where gpus > 0 and not again
   group by job_id
 )
 
@@ -38,7 +38,7 @@ select
   entries.source_line,
   entries.entry::varchar as raw,
   case
-    when entries.type is distinct from 'OBJECT' then 'the entry is not an object'
+    when coalesce(entries.type, '') <> 'OBJECT' then 'the entry is not an object'
     when entries.jobid_type not in ('VARCHAR', 'NULL') then 'jobid is not text'
     when entries.submitted_type not in ('VARCHAR', 'NULL') then 'submitted_time is not text'
     when entries.submitted <> '' and entries.submitted_at is null

@@ -5,6 +5,7 @@
 --   job_id       job
 --   attempt      position in the list, from 1
 --   element      the attempt as JSON
+--   again        true where an earlier entry, with a time of submission, is the same job
 --   starts       start as text; null: not known
 --   ends         end as text; null: not known
 --   started_at   start; null also where the text is no time
@@ -14,6 +15,9 @@ with elements as (
   select
     source_line,
     nullif(trim(entry ->> '$.jobid'), 'None') as job_id,
+    source_line > min(source_line) filter (
+      try_strptime(entry ->> '$.submitted_time', '%Y-%m-%d %H:%M:%S') is not null
+    ) over (partition by job_id) as again,
     unnest(json_extract(entry, '$.attempts[*]')) as element,
     generate_subscripts(json_extract(entry, '$.attempts[*]'), 1) as attempt
   from cluster_job_log
@@ -24,6 +28,7 @@ select
   job_id,
   attempt::integer as attempt,
   element,
+  coalesce(again, false) as again,
   nullif(nullif(trim(element ->> '$.start_time'), 'None'), '') as starts,
   nullif(nullif(trim(element ->> '$.end_time'), 'None'), '') as ends,
   try_strptime(starts, '%Y-%m-%d %H:%M:%S') as started_at,

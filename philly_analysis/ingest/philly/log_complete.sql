@@ -17,7 +17,7 @@ typical as (
     select days.jobs, unnest(range(days.jobs)) as job
     from days
     where days.day is not null
-  )
+  ) as jobs
 ),
 
 dense as (

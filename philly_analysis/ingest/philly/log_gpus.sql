@@ -3,6 +3,7 @@
 --   source_line  entry that holds it, from 1
 --   job_id       job
 --   attempt      position of the attempt in its job, from 1
+--   again        true where an earlier entry is the same job
 --   container    position of the detail entry in its attempt, from 0
 --   detail       the detail entry as JSON
 --   machine_id   its ip; null where that is not text
@@ -13,6 +14,7 @@ with containers as (
     source_line,
     job_id,
     attempt,
+    again,
     unnest(json_extract(element, '$.detail[*]')) as detail,
     generate_subscripts(json_extract(element, '$.detail[*]'), 1) - 1 as container
   from log_attempts
@@ -22,6 +24,7 @@ select
   source_line,
   job_id,
   attempt,
+  again,
   container::integer as container,
   detail,
   case when json_type(detail, '$.ip') = 'VARCHAR' then detail ->> '$.ip' end as machine_id,

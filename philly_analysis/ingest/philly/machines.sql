@@ -21,7 +21,7 @@ known as (
     select machine_id, gpus from seen
     union all
     select distinct machine_id, null from host_samples
-  )
+  ) as known
   group by machine_id
 )
 

@@ -10,7 +10,8 @@ select
   source_line,
   detail::varchar as raw,
   case
-    when json_type(detail) is distinct from 'OBJECT' then 'the detail is not an object'
+    when coalesce(json_type(detail), '') <> 'OBJECT' then 'the detail is not an object'
+    when again then 'its job stands earlier in the log'
     when machine_id is null then 'ip is not text'
     when gpu_name is null then 'gpus is not a list of names'
     when gpu is null then 'a GPU name is not gpu and a number'

@@ -1,0 +1,110 @@
+-- What should a reader of any result from this archive know?
+-- One row per sentence.
+--   note  the sentence; null: it does not apply
+with listed as (
+  select count(*) as machines, count(*) filter (gpus_listed <> gpus) as differ, sum(gpus) as gpus,
+    sum(gpus_listed) as gpus_listed
+  from machines
+  where gpus_listed is not null
+),
+
+layouts as (
+  select count(*) filter (doubled) as doubled from gpu_layout
+),
+
+minutes as (
+  select distinct 'gpu_samples' as samples, "at" from gpu_samples
+  union all
+  select distinct 'host_samples' as samples, "at" from host_samples
+),
+
+steps as (
+  select samples, "at", lead("at") over (partition by samples order by "at") as next_at
+  from minutes
+),
+
+gaps as (
+  select samples, "at" + interval 1 minute as from_at, next_at as until_at
+  from steps
+  where next_at > "at" + interval 1 hour
+),
+
+coverage as (
+  select
+    minutes.samples,
+    min(minutes."at") as from_at,
+    max(minutes."at") as until_at,
+    (
+      select string_agg(
+        strftime(gaps.from_at, '%Y-%m-%d %H:%M') || ' to '
+        || strftime(gaps.until_at, '%Y-%m-%d %H:%M'),
+        ', ' order by gaps.from_at
+      )
+      from gaps
+      where gaps.samples = minutes.samples
+    ) as gaps
+  from minutes
+  group by minutes.samples
+),
+
+spans as (
+  select min(submitted_at) as from_at, max(submitted_at) as until_at from jobs
+)
+
+select
+  'Job times are UTC; utilisation times were US Pacific (PDT or PST) and are converted to UTC.'
+    as note
+from coverage
+having count(*) > 0
+union all
+select format(
+  'The scheduler log has submissions from {} to {} UTC.',
+  strftime(from_at, '%Y-%m-%d %H:%M'), strftime(until_at, '%Y-%m-%d %H:%M')
+)
+from spans
+where from_at is not null
+union all
+select format(
+  '{} cover {} to {} UTC{}.', samples, strftime(from_at, '%Y-%m-%d %H:%M'),
+  strftime(until_at, '%Y-%m-%d %H:%M'), coalesce(', with nothing from ' || gaps, '')
+)
+from coverage
+union all
+select format(
+  '{:,} jobs were submitted before {}, when the log becomes complete: they are survivors of a '
+  || 'longer past and carry the flag left_truncated.',
+  count(*), strftime(any_value(log_complete.since_at), '%Y-%m-%d')
+)
+from jobs
+cross join log_complete
+where jobs.flag = 'left_truncated'
+having count(*) > 0
+union all
+select format(
+  '{:,} attempts are recorded to start at 2017-09-02 03:45:02, which is when the log begins, not '
+  || 'when they started: they carry the flag fake_start.', count(*)
+)
+from attempts
+where flag = 'fake_start'
+having count(*) > 0
+union all
+select format(
+  '{:,} attempts start before an earlier attempt of their job ended: they carry the flag '
+  || 'overlaps_previous.', count(*)
+)
+from attempts
+where flag = 'overlaps_previous'
+having count(*) > 0
+union all
+select format(
+  'The machine list claims {:,} GPUs; placements and samples show {:,}, and differ from it on '
+  || '{:,} of {:,} machines. Capacity here is what they show.', gpus_listed, gpus, differ, machines
+)
+from listed
+where differ > 0
+union all
+select format(
+  '{:,} machines write the utilisation of each GPU twice; every second value is kept.', doubled
+)
+from layouts
+where doubled > 0
