@@ -1,6 +1,7 @@
 """The graph of SQL files: which relation reads which, found from each file's syntax tree."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ SHELVES = ("sql", "analyses")
 _PACKAGE = Path(__file__).parent
 MACROS = (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
 """Functions that every relation may call: the one file that is not a SELECT."""
+_STORED = re.compile(r"-- stored(?: by week of (\w+))?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,16 @@ class Relation:
     stored
         True when the first comment line says ``stored``: written to Parquet once per trace
         instead of computed at each use.
+    sliced
+        The table of samples that it is computed from week by week, so that memory holds one
+        week: the line says ``stored by week of`` it, and ``week`` is in the relation's key.
     """
 
     name: str
     sql: str
     reads: frozenset[str]
     stored: bool
+    sliced: str | None = None
 
 
 def tables_read(sql: str) -> frozenset[str]:
@@ -86,12 +92,13 @@ def relations() -> dict[str, Relation]:
             if path.stem in found or path.stem in TABLES:
                 raise QueryError(f"{shelf}/{path.name}: the name {path.stem} is taken already")
             sql = path.read_text("utf-8")
-            first_line = sql.split("\n", 1)[0]
+            stored = _STORED.match(sql)
             found[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
                 reads=tables_read(sql),
-                stored=first_line.strip().lower() == "-- stored",
+                stored=stored is not None,
+                sliced=stored[1] if stored else None,
             )
     return found
 

@@ -2,7 +2,10 @@
 
 import hashlib
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +17,7 @@ from philly_analysis.errors import MissingTableError, QueryError, TraceError, Un
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
-from philly_analysis.schema import REJECTS, TABLES
+from philly_analysis.schema import REJECTS, TABLES, VIRTUAL_CLUSTERS
 
 
 class RunPolicy(StrEnum):
@@ -32,6 +35,7 @@ MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""
 
 _SETTINGS = "settings"
+_QUOTAS = "given_quotas"
 _DERIVED = "derived"
 
 
@@ -84,6 +88,13 @@ class Trace:
                 if files := _files(self.path, name):
                     self._con.read_parquet(files).create_view(name)
                     self._created.add(name)
+            # relations must be able to ask for quotas where there are none
+            self._con.execute(
+                f"create view {_QUOTAS} as select vc, gpus from {VIRTUAL_CLUSTERS.name}"
+                if VIRTUAL_CLUSTERS.name in self.tables
+                else f"create table {_QUOTAS} (vc varchar, gpus integer)"
+            )
+            self._created.add(_QUOTAS)
         except duckdb.Error as error:
             self.close()
             raise TraceError(f"{path}: {_first_line(error)}. Ingest the trace again.") from None
@@ -167,36 +178,60 @@ class Trace:
     def _create(self, relation: Relation) -> None:
         try:
             if relation.stored:
-                self._con.read_parquet([_glob_safe(self._store(relation))]).create_view(
-                    relation.name
-                )
+                self._con.read_parquet(self._store(relation)).create_view(relation.name)
             else:
                 self._con.sql(relation.sql).create_view(relation.name)
         except duckdb.Error as error:
             raise QueryError(f"{relation.name}: {_first_line(error)}") from None
 
-    def _store(self, relation: Relation) -> Path:
-        """Return the Parquet file of a stored relation, computed now if it is not there yet."""
+    def _store(self, relation: Relation) -> list[str]:
+        """Return the Parquet files of a stored relation, computed now if they are not there yet."""
         order, _ = needed([relation.name])
         key = hashlib.sha256("\n".join([self._manifest_text, *(r.sql for r in order)]).encode())
-        folder = self.path / _DERIVED
-        file = folder / f"{relation.name}-{key.hexdigest()[:12]}.parquet"
-        if file.is_file():
-            return file
-        try:
-            folder.mkdir(exist_ok=True)
-            for stale in folder.glob(f"{relation.name}-*.parquet"):
-                stale.unlink()
-        except OSError:  # a trace on a read-only disk: keep it for this session only
-            file = Path(self._scratch.name) / file.name
-        partial = file.with_suffix(f".partial-{os.getpid()}")
-        with step(f"computing {relation.name}", self._con):
+        folder = self.path / _DERIVED / f"{relation.name}-{key.hexdigest()[:12]}.parquet"
+        if not folder.is_dir():
+            partial = folder.with_suffix(f".partial-{os.getpid()}")
             try:
-                self._con.sql(relation.sql).write_parquet(str(partial), compression="zstd")
-                partial.replace(file)
+                partial.mkdir(parents=True)
+                for stale in folder.parent.glob(f"{relation.name}-*.parquet/"):
+                    shutil.rmtree(stale)
+            except OSError:  # a trace on a read-only disk: keep it for this session only
+                folder = Path(self._scratch.name) / folder.name
+                partial = folder.with_suffix(".partial")
+                partial.mkdir()
+            try:
+                with step(f"computing {relation.name}", self._con):
+                    for part, _ in enumerate(self._slices(relation.sliced)):
+                        file = partial / f"{part:05}.parquet"
+                        self._con.sql(relation.sql).write_parquet(str(file), compression="zstd")
+                partial.rename(folder)
             finally:
-                partial.unlink(missing_ok=True)
-        return file
+                shutil.rmtree(partial, ignore_errors=True)
+        return [_glob_safe(f) for f in sorted(folder.iterdir())]
+
+    def _slices(self, table: str | None) -> Iterator[None]:
+        """Show one week of a table of samples at a time while the loop runs; None: all, once.
+
+        The groups of a week are then finished before the next week's begin, so that memory holds
+        a week; over all samples at once the engine would spill most of what it reads.
+        """
+        if table is None:
+            yield
+            return
+        files = self._con.read_parquet(_files(self.path, table))
+        weeks = self._con.sql(
+            f"select distinct date_trunc('week', s.at)::timestamp from {table} as s order by all"
+        ).fetchall()
+        at = duckdb.ColumnExpression("at")
+        try:
+            for (week,) in weeks or [(datetime.min,)]:
+                begins, ends = (
+                    duckdb.ConstantExpression(t) for t in (week, week + timedelta(weeks=1))
+                )
+                files.filter((at >= begins) & (at < ends)).create_view(table, replace=True)
+                yield
+        finally:
+            files.create_view(table, replace=True)
 
 
 def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:

@@ -1,0 +1,68 @@
+-- stored
+-- Which GPU did each attempt hold, from when to when, and did the log give it to nobody else?
+-- One row per placement of an attempt whose start and end are known.
+--   placement     number of the row, from 1 in the order of the next four columns
+--   job_id        job
+--   attempt       which attempt, from 1
+--   machine_id    server
+--   gpu           index of the GPU in its server, from 0
+--   from_at       minute in which the attempt started: its first sample
+--   until_at      when it ended: a sample of this moment or later is not its own
+--   expected_min  minutes that begin from from_at on and before until_at: samples there should be
+--   attribution   gpu_exact: its samples can be nobody else's; gpu_shared: another attempt held
+--                 the same GPU meanwhile, so that they are ambiguous
+with held as (
+  select
+    p.job_id,
+    p.attempt,
+    p.machine_id,
+    p.gpu,
+    a.started_at,
+    a.ended_at
+  from placements as p
+  inner join attempts as a
+    on p.job_id = a.job_id and p.attempt = a.attempt
+  where a.started_at is not null and a.ended_at is not null
+),
+
+met as (
+  -- an attempt that held its GPU for no time meets nobody
+  select
+    job_id,
+    attempt,
+    machine_id,
+    gpu,
+    coalesce(max(ended_at) over before_it > started_at, false)
+    or coalesce(min(started_at) over after_it < ended_at, false) as shared
+  from held
+  where ended_at > started_at
+  window
+    before_it as (
+      partition by machine_id, gpu
+      order by started_at, ended_at, job_id, attempt
+      rows between unbounded preceding and 1 preceding
+    ),
+    after_it as (
+      partition by machine_id, gpu
+      order by started_at, ended_at, job_id, attempt
+      rows between 1 following and 1 following
+    )
+)
+
+select
+  row_number() over (order by h.job_id, h.attempt, h.machine_id, h.gpu)::integer as placement,
+  h.job_id,
+  h.attempt,
+  h.machine_id,
+  h.gpu,
+  date_trunc('minute', h.started_at) as from_at,
+  h.ended_at as until_at,
+  ceil(seconds_between(from_at, h.ended_at) / 60)::integer as expected_min,
+  case when coalesce(met.shared, false) then 'gpu_shared' else 'gpu_exact' end as attribution
+from held as h
+left join met
+  on
+    h.job_id = met.job_id
+    and h.attempt = met.attempt
+    and h.machine_id = met.machine_id
+    and h.gpu = met.gpu
