@@ -66,6 +66,8 @@ class Arrivals:
         By ascending arrivals in the hour.
     spacing_correlation
         Correlation of the normal scores of successive gaps.
+    gaps_s
+        Percentiles 0 to 100 of the gaps between successive arrivals, as observed.
     dispersion
         Variance of the hourly counts over their mean (1 for a Poisson process), as observed.
     """
@@ -78,6 +80,7 @@ class Arrivals:
     autocorrelation: tuple[float, ...]
     spacings: tuple[Spacing, ...]
     spacing_correlation: float
+    gaps_s: tuple[float, ...]
     dispersion: float
 
     @classmethod
@@ -115,6 +118,7 @@ class Arrivals:
             autocorrelation=_rounded(counts.autocorrelation(MAX_LAG_H)),
             spacings=spacings,
             spacing_correlation=clinging,
+            gaps_s=_rounded(np.quantile(counts.gaps_s(), np.linspace(0, 1, 101))),
             dispersion=counts.dispersion,
         )
 
@@ -296,7 +300,7 @@ class HourlyCounts:
 
 
 def hour_of_week(hour: NDArray[np.int_]) -> NDArray[np.int_]:
-    """Hour of the week of hours since the Unix epoch, 0 is Monday 00:00 (it began on a Thursday)."""
+    """Hour of the week, 0 is Monday 00:00, of hours since the Unix epoch (a Thursday)."""
     return np.asarray((hour + 72) % WEEK_H)
 
 

@@ -14,6 +14,7 @@ from philly_analysis.models.laws import Law, QuantileGrid
 Floats = NDArray[np.float64]
 
 EMPIRICAL = "empirical"
+OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))
 EMPIRICAL_PARAMETERS = ("body", "tail_shape", "tail_scale")
 
 
@@ -60,6 +61,9 @@ class Distribution:
         Quantiles of the empirical law, evenly spaced in probability from 0 to ``body``.
     candidates
         What else was tried, by AIC.
+    observed
+        The data's own quantiles at `OBSERVED_LEVELS` (fewer where censoring hides the top), to
+        draw the fit against.
     """
 
     family: str
@@ -71,6 +75,7 @@ class Distribution:
     rejected: bool | None = None
     knots: tuple[float, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    observed: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family != EMPIRICAL and self.family not in FAMILIES:

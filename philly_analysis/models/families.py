@@ -9,7 +9,7 @@ import scipy.stats as sp
 from numpy.typing import NDArray
 
 from philly_analysis.models import mixtures
-from philly_analysis.models.laws import Law, Mixture
+from philly_analysis.models.laws import Law, Mixture, exponential_parts, lognormal_parts
 from philly_analysis.models.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
@@ -30,14 +30,17 @@ class Family:
     law
         Parameters to a frozen law.
     fit
-        Maximum likelihood on a censored sample, for each number of components in `sizes`.
+        Maximum likelihood on a censored sample, given the number of components and, or None,
+        parameters to start from.
+    sizes
+        Numbers of components to try.
     """
 
     name: str
     names: tuple[str, ...]
     scales: tuple[Scale, ...]
     law: Callable[[Floats], Law]
-    fit: Callable[[Lifetimes, int], Floats]
+    fit: Callable[[Lifetimes, int, Floats | None], Floats]
     sizes: tuple[int, ...] = (1,)
 
     def labels(self, count: int) -> tuple[str, ...]:
@@ -48,16 +51,16 @@ class Family:
         return tuple(f"{name}_{k + 1}" for k in range(repeats) for name in self.names)
 
 
-def _exponential(x: Lifetimes, _: int) -> Floats:
+def _exponential(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     return np.array([sp.expon.fit(x.scipy(), floc=0)[1]])
 
 
-def _weibull(x: Lifetimes, _: int) -> Floats:
+def _weibull(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     shape, _loc, scale = sp.weibull_min.fit(x.scipy(), floc=0)
     return np.array([shape, scale])
 
 
-def _lognormal(x: Lifetimes, _: int) -> Floats:
+def _lognormal(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     if not x.running.size:
         log_x = np.log(x.values)
         return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])
@@ -65,32 +68,29 @@ def _lognormal(x: Lifetimes, _: int) -> Floats:
     return np.array([np.log(scale), sigma])
 
 
-def _gamma(x: Lifetimes, _: int) -> Floats:
+def _gamma(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     shape, _loc, scale = sp.gamma.fit(x.scipy(), floc=0)
     return np.array([shape, scale])
 
 
-def _lomax(x: Lifetimes, _: int) -> Floats:
+def _lomax(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     shape, _loc, scale = sp.lomax.fit(x.scipy(), floc=0)
     return np.array([shape, scale])
 
 
-def _pareto(x: Lifetimes, _: int) -> Floats:
+def _pareto(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
     low = x.values[0]
     return np.array([x.ended.size / np.log(x.values / low).sum(), low])
 
 
 def _lognormals(theta: Floats) -> Law:
     weights, mu, sigma = theta.reshape(-1, 3).T
-    return Mixture(
-        tuple(weights / weights.sum()),
-        tuple(sp.lognorm(s, scale=np.exp(m)) for m, s in zip(mu, sigma, strict=True)),
-    )
+    return Mixture(weights / weights.sum(), lognormal_parts(mu, sigma))
 
 
 def _exponentials(theta: Floats) -> Law:
     weights, scale = theta.reshape(-1, 2).T
-    return Mixture(tuple(weights / weights.sum()), tuple(sp.expon(scale=s) for s in scale))
+    return Mixture(weights / weights.sum(), exponential_parts(scale))
 
 
 FAMILIES: dict[str, Family] = {

@@ -1,9 +1,11 @@
 """Continuous laws that SciPy lacks, with the methods of a frozen SciPy distribution."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.special as special
 import scipy.stats as sp
 from numpy.typing import ArrayLike, NDArray
 
@@ -26,6 +28,53 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Component:
+    """One part of a mixture, by functions of arrays whose last axis runs over the parts.
+
+    Attributes
+    ----------
+    pdf, sf
+        Density and survival of positive values of shape (.., 1), giving shape (.., k).
+    mean
+        Shape (k,): mean of each part.
+    low, high
+        Values below and above which there is next to nothing.
+    """
+
+    pdf: Callable[[Floats], Floats]
+    sf: Callable[[Floats], Floats]
+    mean: Floats
+    low: float
+    high: float
+
+
+def lognormal_parts(mu: Floats, sigma: Floats) -> Component:
+    """Return log-normal parts with these parameters, shape (k,)."""
+
+    def z(x: Floats) -> Floats:
+        return np.asarray((np.log(x) - mu) / sigma)
+
+    return Component(
+        lambda x: np.exp(-0.5 * z(x) ** 2) / (x * sigma * np.sqrt(2 * np.pi)),
+        lambda x: np.asarray(special.ndtr(-z(x))),
+        np.exp(mu + sigma**2 / 2),
+        float(np.exp((mu - 7.1 * sigma).min())),
+        float(np.exp((mu + 7.1 * sigma).max())),
+    )
+
+
+def exponential_parts(scale: Floats) -> Component:
+    """Return exponential parts with these means, shape (k,)."""
+    return Component(
+        lambda x: np.exp(-x / scale) / scale,
+        lambda x: np.exp(-x / scale),
+        scale,
+        float(1e-12 * scale.min()),
+        float(28 * scale.max()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Mixture:
     """A finite mixture of positive laws.
 
@@ -37,18 +86,21 @@ class Mixture:
         The k laws.
     """
 
-    weights: tuple[float, ...]
-    parts: tuple[Law, ...]
+    weights: Floats
+    parts: Component
 
-    def _sum(self, method: str, x: ArrayLike) -> Floats:
-        terms = [
-            w * getattr(part, method)(x) for w, part in zip(self.weights, self.parts, strict=True)
-        ]
-        return np.asarray(sum(terms[1:], terms[0]))
+    def _at(self, x: ArrayLike, value: Callable[[Floats], Floats], below: float) -> Floats:
+        v = np.asarray(x, dtype=float)
+        inside = (v > 0) & (v < np.inf)
+        with np.errstate(over="ignore", under="ignore"):
+            mixed = value(np.where(inside, v, 1.0)[..., None]) @ self.weights
+        return np.asarray(
+            np.where(inside, mixed, np.where(v <= 0, below, np.where(np.isnan(v), np.nan, 0.0)))
+        )
 
     def pdf(self, x: ArrayLike) -> Floats:
         """Return the density."""
-        return self._sum("pdf", x)
+        return self._at(x, self.parts.pdf, 0.0)
 
     def logpdf(self, x: ArrayLike) -> Floats:
         """Return the log density."""
@@ -57,11 +109,11 @@ class Mixture:
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return the probability of at most `x`."""
-        return np.minimum(self._sum("cdf", x), 1.0)
+        return np.asarray(1 - self.sf(x))
 
     def sf(self, x: ArrayLike) -> Floats:
         """Return the probability of more than `x`."""
-        return self._sum("sf", x)
+        return self._at(x, self.parts.sf, 1.0)
 
     def logsf(self, x: ArrayLike) -> Floats:
         """Return the log survival."""
@@ -72,9 +124,7 @@ class Mixture:
         """Return quantiles: a bracket from a log-spaced table, then false position inside it."""
         p = np.asarray(q, dtype=float)
         flat = np.atleast_1d(p).ravel()
-        low = min(float(part.ppf(1e-12)) for part in self.parts)
-        high = max(float(part.ppf(1 - 1e-12)) for part in self.parts)
-        table = np.geomspace(max(low, 1e-300), high, _PPF_GRID)
+        table = np.geomspace(max(self.parts.low, 1e-300), self.parts.high, _PPF_GRID)
         at = self.cdf(table)
         cell = np.clip(np.searchsorted(at, flat), 1, _PPF_GRID - 1)
         left, right = table[cell - 1], table[cell]
@@ -96,7 +146,7 @@ class Mixture:
 
     def mean(self) -> float:
         """Return the mean."""
-        return float(sum(w * part.mean() for w, part in zip(self.weights, self.parts, strict=True)))
+        return float(self.weights @ self.parts.mean)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,17 @@ Floats = NDArray[np.float64]
 
 _POINTS = 3_000
 _ROUNDS = 400
+_ROUNDS_FROM_START = 60
 _TOLERANCE = 1e-7
 _MIN_SIGMA = 0.02  # a component narrower than this has collapsed onto one repeated value
 
 
-def fit_lognormals(x: Lifetimes, components: int) -> Floats:
+def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
     """Fit a mixture of log-normals by expectation maximisation.
 
-    Censored values enter each step with the mean and mean square of a normal law cut at the
-    value (the moments of the truncated normal; Dempster, Laird and Rubin 1977).
+    `start` is a fit to begin from, when one is near. Censored values enter each step with the
+    mean and mean square of a normal law cut at the value (the moments of the truncated normal;
+    Dempster, Laird and Rubin 1977).
 
     Returns
     -------
@@ -31,8 +33,10 @@ def fit_lognormals(x: Lifetimes, components: int) -> Floats:
     mu = np.quantile(y, (np.arange(components) + 0.5) / components)
     sigma = np.full(components, max(spread / components, _MIN_SIGMA))
     weight = np.full(components, 1 / components)
+    if start is not None:
+        weight, mu, sigma = start.reshape(-1, 3).T.copy()
     last = -np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if start is None else _ROUNDS_FROM_START):
         z = (y[:, None] - mu) / sigma
         log_sf = sp.norm.logsf(z[late])
         log_p = -0.5 * z**2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
@@ -57,7 +61,7 @@ def fit_lognormals(x: Lifetimes, components: int) -> Floats:
     return np.column_stack((weight, mu, sigma))[order].ravel()
 
 
-def fit_exponentials(x: Lifetimes, components: int) -> Floats:
+def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
     """Fit a hyper-exponential law by expectation maximisation.
 
     Memorylessness makes a censored value worth itself plus one mean of its component.
@@ -72,8 +76,10 @@ def fit_exponentials(x: Lifetimes, components: int) -> Floats:
     scale = np.maximum(np.quantile(t, (np.arange(components) + 0.5) / components), 1e-9)
     scale *= np.geomspace(0.5, 2.0, components)
     weight = np.full(components, 1 / components)
+    if start is not None:
+        weight, scale = start.reshape(-1, 2).T.copy()
     last = -np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if start is None else _ROUNDS_FROM_START):
         log_p = np.log(weight) - t[:, None] / scale - np.where(late[:, None], 0.0, np.log(scale))
         total = np.logaddexp.reduce(log_p, axis=1)
         share = np.exp(log_p - total[:, None])

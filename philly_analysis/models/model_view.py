@@ -1,0 +1,188 @@
+"""A workload model to look at: data against model, as a figure and as a page fragment."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from philly_analysis import figures
+from philly_analysis.models.distribution import OBSERVED_LEVELS, Distribution
+from philly_analysis.models.gang_size import CLASSES
+
+if TYPE_CHECKING:
+    from philly_analysis.models.workload_model import WorkloadModel
+
+Floats = NDArray[np.float64]
+
+_SAMPLE_DAYS = 56
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def plot(model: "WorkloadModel") -> Figure:
+    """Draw data against model: run times (CDF, QQ), gang sizes, and arrivals (rhythm, gaps, QQ)."""
+    fig, axes = figures.canvas(3, 2, width=10.5, height=6.4)
+    laws = {c.gang: c.law for c in model.duration.cells if (c.vc, c.status) == ("*", "*")}
+    _duration_cdf(axes[0], laws)
+    _duration_qq(axes[1], laws)
+    _gangs(axes[2], model)
+    _rhythm(axes[3], model)
+    gaps = np.diff(model.arrivals.sample(np.random.default_rng(0), days=_SAMPLE_DAYS))
+    _gap_cdf(axes[4], np.asarray(model.arrivals.gaps_s), gaps)
+    _gap_qq(axes[5], np.asarray(model.arrivals.gaps_s), gaps)
+    fig.suptitle(f"{model.name}: lines are the model, points the data", fontsize=10)
+    return fig
+
+
+def _levels(law: Distribution) -> Floats:
+    return np.asarray(OBSERVED_LEVELS[: len(law.observed)])
+
+
+def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
+    x = np.geomspace(1, 3e6, 400)
+    for gang in figures.ordered(laws, CLASSES):
+        law, color = laws[gang], figures.GANG_COLORS[gang]
+        ax.plot(x, 100 * law.cdf(x), color=color, label=f"{gang} GPU  n={law.n:,}")
+        ax.plot(law.observed[4::5], 100 * _levels(law)[4::5], ".", color=color, markersize=5)
+    figures.time_axis(ax, 1, 3e6)
+    figures.percent_axis(ax, "jobs")
+    ax.set_xlabel("run time")
+    ax.set_title("Run time by gang size")
+    figures.legend(ax, loc="upper left")
+
+
+def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
+    ax.plot([1, 3e6], [1, 3e6], color=figures.MUTED, linewidth=1)
+    for gang in figures.ordered(laws, CLASSES):
+        law = laws[gang]
+        ax.plot(
+            law.observed, law.ppf(_levels(law)), ".", color=figures.GANG_COLORS[gang],
+            markersize=4, label=f"{gang} GPU",
+        )  # fmt: skip
+    figures.time_axis(ax, 1, 3e6)
+    figures.time_axis(ax, 1, 3e6, axis="y")
+    ax.set_xlabel("run time, data")
+    ax.set_ylabel("run time, model")
+    ax.set_title("Run time, quantile by quantile")
+
+
+def _gangs(ax: Axes, model: "WorkloadModel") -> None:
+    law = model.gang_size.overall
+    at = np.arange(len(law.sizes))
+    share = 100 * np.asarray(law.shares)
+    error = np.abs(100 * np.asarray([law.low, law.high]) - share)
+    ax.bar(at, share, color=figures.ACCENT, width=0.7)
+    ax.errorbar(at, share, yerr=error, fmt="none", color=figures.MUTED, linewidth=1)
+    ax.set_xticks(at, [str(s) for s in law.sizes], rotation=90 if len(at) > 10 else 0)
+    ax.set_yscale("log")
+    ax.set_xlabel("gang size, GPUs")
+    ax.set_ylabel("share of jobs, %")
+    ax.set_title(f"Gang sizes, with 95 % intervals  n={law.n:,}")
+
+
+def _rhythm(ax: Axes, model: "WorkloadModel") -> None:
+    ax.step(np.arange(168), model.arrivals.rate_per_h, where="post", color=figures.ACCENT)
+    ax.set_xticks(np.arange(0, 168, 24), _DAYS)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("hour of the week, UTC")
+    ax.set_ylabel("jobs per hour")
+    ax.set_title("Weekly rhythm of arrivals")
+
+
+def _gap_cdf(ax: Axes, observed: Floats, gaps: Floats) -> None:
+    levels = np.linspace(0, 100, observed.size)
+    ax.plot(np.maximum(np.quantile(gaps, levels / 100), 0.5), levels, color=figures.ACCENT)
+    ax.plot(
+        np.maximum(observed[5:100:5], 0.5), levels[5:100:5], ".", color=figures.CYCLE[1],
+        markersize=5,
+    )  # fmt: skip
+    figures.time_axis(ax, 0.5, 86_400)
+    figures.percent_axis(ax, "gaps")
+    ax.set_xlabel("gap between arrivals (none: at 0.5 s)")
+    ax.set_title("Inter-arrival times")
+
+
+def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
+    inner = slice(1, -1)
+    quantiles = np.quantile(gaps, np.linspace(0, 1, observed.size))
+    ax.plot([0.5, 86_400], [0.5, 86_400], color=figures.MUTED, linewidth=1)
+    ax.plot(
+        np.maximum(observed[inner], 0.5), np.maximum(quantiles[inner], 0.5), ".",
+        color=figures.ACCENT, markersize=4,
+    )  # fmt: skip
+    figures.time_axis(ax, 0.5, 86_400)
+    figures.time_axis(ax, 0.5, 86_400, axis="y")
+    ax.set_xlabel("gap, data")
+    ax.set_ylabel("gap, model")
+    ax.set_title("Inter-arrival times, quantile by quantile")
+
+
+def html(model: "WorkloadModel") -> str:
+    """Return what the model is, part by part, as an HTML fragment."""
+    arrivals, users = model.arrivals, model.users
+    rows = [
+        ("jobs per hour", f"{arrivals.mean_per_h:,.1f}"),
+        (
+            "burstiness",
+            f"hourly dispersion {arrivals.dispersion:,.0f} (Poisson: 1), autocorrelation "
+            f"{arrivals.autocorrelation[0]:.2f} from hour to hour",
+        ),
+        ("gang size", f"mean {model.gang_size.mean():.2f} GPUs, {_top_gangs(model)}"),
+        *(
+            (f"run time, {cell.gang} GPU", _law(cell.law))
+            for cell in model.duration.cells
+            if (cell.vc, cell.status) == ("*", "*")
+        ),
+        (
+            "users",
+            f"{sum(len(c.user_shares) for c in users.virtual_clusters):,} in "
+            f"{len(users.virtual_clusters)} virtual clusters; the busiest tenth submit "
+            f"{100 * users.top_tenth_share:.0f} % of the jobs"
+            if users.named
+            else f"not known; {len(users.virtual_clusters)} virtual clusters",
+        ),
+        ("endings", _endings(model)),
+        (
+            "failures",
+            f"{len(model.failures.reasons)} reasons, {model.failures.reasons[0].reason} first"
+            if model.failures
+            else "not known",
+        ),
+        ("locality", f"{len(model.locality.gangs)} gang sizes" if model.locality else "not known"),
+        (
+            "utilisation",
+            f"mean {model.utilisation().mean():.0f} %" if model.utilisation else "not known",
+        ),
+        ("cluster", f"{model.gpus:,} GPUs" if model.gpus else "not known"),
+    ]
+    body = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
+    unknown = "".join(f"<li>{escape(s)}</li>" for s in (*model.cannot_know, *model.sources))
+    return (
+        f"<div><p><b>Workload model {escape(model.name)}</b>: fitted on "
+        f"{escape(model.fitted_on)}.</p><table>{body}</table><ul>{unknown}</ul></div>"
+    )
+
+
+def _law(law: Distribution) -> str:
+    return (
+        f"median {law.median():,.0f} s, 90 % below {float(law.ppf(0.9)):,.0f} s; {law.family}, "
+        f"{law.verdict}, n {law.n:,}, censored {law.censored:,}"
+    )
+
+
+def _top_gangs(model: "WorkloadModel") -> str:
+    law = model.gang_size.overall
+    top = sorted(zip(law.shares, law.sizes, strict=True), reverse=True)[:4]
+    return ", ".join(f"{size}: {100 * share:.1f} %" for share, size in top)
+
+
+def _endings(model: "WorkloadModel") -> str:
+    if model.status is None:
+        return "not known"
+    total = np.zeros(3)
+    for cell in model.status.cells:
+        total += cell.n * np.asarray(cell.shares)
+    shares = 100 * total / total.sum()
+    return f"Pass {shares[0]:.1f} %, Killed {shares[1]:.1f} %, Failed {shares[2]:.1f} %"

@@ -1,0 +1,158 @@
+"""What models are fitted to: small frames, gathered from a trace or made from arrays."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from philly_analysis.errors import ModelError
+from philly_analysis.trace import Trace
+
+_SQL = Path(__file__).parent
+_JOB_COLUMNS = (
+    "submitted_s", "vc", "user", "gpus", "status", "run_s", "censored", "attempts", "last_share",
+)  # fmt: skip
+
+
+def _none(*columns: str) -> pd.DataFrame:
+    return pd.DataFrame({c: pd.Series(dtype=float) for c in columns})
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Jobs, and what else is known about them.
+
+    Attributes
+    ----------
+    jobs
+        One row per job with a gang of at least one GPU, by submission: submitted_s (Unix
+        seconds), vc, user, gpus, status, run_s (null: not known or not trusted), censored,
+        attempts, last_share (of a retried job's run time).
+    left_out
+        Jobs that are not here, with the reason, as sentences.
+    failures, spreads, use
+        As `Failures.fit`, `Locality.fit` and `Utilisation.fit` take them; may be empty.
+    machines
+        Columns gpus and machines: servers by GPU count; may be empty.
+    run_policy
+        How attempts became a job's run time.
+    """
+
+    name: str
+    jobs: pd.DataFrame
+    left_out: tuple[str, ...] = ()
+    failures: pd.DataFrame = field(default_factory=lambda: _none("reason", "gpus", "run_s"))
+    spreads: pd.DataFrame = field(default_factory=lambda: _none("gpus", "servers", "attempts"))
+    use: pd.DataFrame = field(
+        default_factory=lambda: _none("gpus", "servers", "status", "bin", "minutes")
+    )
+    machines: pd.DataFrame = field(default_factory=lambda: _none("gpus", "machines"))
+    run_policy: str = "sum"
+    synthetic: bool = False
+
+    def __post_init__(self) -> None:
+        missing = set(_JOB_COLUMNS) - set(self.jobs.columns)
+        if missing:
+            raise ModelError(f"jobs lack the columns {', '.join(sorted(missing))}")
+
+    @classmethod
+    def of_jobs(
+        cls,
+        name: str,
+        submitted_s: ArrayLike,
+        gpus: ArrayLike,
+        run_s: ArrayLike,
+        *,
+        vc: ArrayLike | None = None,
+        user: ArrayLike | None = None,
+        status: ArrayLike | None = None,
+        censored: ArrayLike | None = None,
+        attempts: ArrayLike | None = None,
+    ) -> Self:
+        """Make observations from arrays of one length; what is not given is not known.
+
+        Jobs with fewer than one GPU are left out, and counted.
+        """
+        n = np.size(submitted_s)
+        frame = pd.DataFrame(
+            {
+                "submitted_s": np.asarray(submitted_s, float),
+                "vc": np.full(n, "") if vc is None else np.asarray(vc, str),
+                "user": pd.Series([None] * n, dtype=object) if user is None else np.asarray(user),
+                "gpus": np.asarray(gpus),
+                "status": pd.Series([None] * n, dtype=object) if status is None else status,
+                "run_s": np.asarray(run_s, float),
+                "censored": np.zeros(n, bool) if censored is None else np.asarray(censored, bool),
+                "attempts": np.ones(n, int) if attempts is None else np.asarray(attempts),
+                "last_share": np.nan,
+                "flag": pd.Series([None] * n, dtype=object),
+            }
+        )
+        return cls._checked(name, frame)
+
+    @classmethod
+    def of_trace(cls, trace: Trace) -> Self:
+        """Gather what a trace holds.
+
+        Raises
+        ------
+        MissingTableError
+            The trace has no jobs or attempts.
+        """
+        frames = {"jobs": _ask(trace, "model_jobs")}
+        for name, needs in (
+            ("failures", ("failures", "attempt_runs")),
+            ("spreads", ("attempt_servers",)),
+            ("use", ("gpu_use_bins", "placed_gpus", "attempt_servers")),
+            ("machines", ("machines",)),
+        ):
+            if all(trace.has(relation) for relation in needs):
+                frames[name] = _ask(trace, f"model_{name}")
+        jobs = frames.pop("jobs")
+        jobs["censored"] = jobs["censored"].astype(bool)
+        return cls._checked(
+            trace.manifest.name,
+            jobs,
+            run_policy=str(trace.run_policy),
+            synthetic=trace.manifest.synthetic,
+            **frames,
+        )
+
+    @classmethod
+    def _checked(cls, name: str, jobs: pd.DataFrame, **rest: object) -> Self:
+        """Leave out the jobs that no part can use, and say how many."""
+        reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")
+        left_out = [
+            f"{count:,} of {len(jobs):,} jobs are left out: {why}"
+            for why, count in reason.value_counts().items()
+        ]
+        kept = jobs[reason.isna()].sort_values("submitted_s", kind="stable").reset_index(drop=True)
+        kept["gpus"] = kept["gpus"].astype(int)
+        if lacking := int(kept["run_s"].isna().sum()):
+            left_out.append(
+                f"{lacking:,} of {len(kept):,} jobs are left out of the durations: run time not "
+                "known or not trusted"
+            )
+        return cls(name, kept, tuple(left_out), **rest)  # type: ignore[arg-type]
+
+    def where(self, keep: ArrayLike) -> Self:
+        """Return the observations of some of the jobs (a mask of shape (n,)), and nothing else."""
+        return type(self)(
+            self.name,
+            self.jobs[np.asarray(keep, bool)].reset_index(drop=True),
+            run_policy=self.run_policy,
+            synthetic=self.synthetic,
+        )
+
+    @property
+    def timed(self) -> pd.DataFrame:
+        """The jobs whose run time is known."""
+        return self.jobs[self.jobs["run_s"].notna()]
+
+
+def _ask(trace: Trace, name: str) -> pd.DataFrame:
+    frame: pd.DataFrame = trace.sql((_SQL / f"{name}.sql").read_text("utf-8")).df()
+    return frame
