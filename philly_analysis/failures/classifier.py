@@ -23,6 +23,7 @@ LINES_AFTER = 10
 RECOVERY_LINES = 40
 DEATH_LINES = 12
 LAST_WORDS = 200
+HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -154,8 +155,10 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, list[str]]]:
     found = pl.Series(lines.pieces, dtype=pl.String).str.extract_many(
         list(rules_by_hint()), ascii_case_insensitive=True, overlapping=True
     )
-    hinted = found.list.len() > 0
-    return zip(hinted.arg_true().to_list(), found.filter(hinted).to_list(), strict=True)
+    hinted = (found.list.len() > 0).arg_true()
+    if len(hinted) > 2 * HINTED_LINES:
+        hinted = hinted.head(HINTED_LINES).append(hinted.tail(HINTED_LINES))
+    return zip(hinted.to_list(), found.gather(hinted).to_list(), strict=True)
 
 
 @lru_cache(maxsize=4096)
@@ -176,12 +179,17 @@ def _matches(lines: Lines) -> Iterator[_Evidence]:
         said = message(lines.pieces[piece])
         for rule in _rules_of(frozenset(hints)):
             if _holds(rule, said, piece, lines):
-                tag = lines.pieces[piece][:_TAG_CHARS]
-                quiet = not rule.warns and _QUIET.search(tag) and not _LOUD.search(tag)
-                yield _Evidence(
-                    rule, max(rule.rank, RANKS["warning"]) if quiet else rule.rank, piece
-                )
+                yield _Evidence(rule, _rank_in(lines.pieces[piece], rule), piece)
                 break
+
+
+def _rank_in(piece: str, rule: Signature) -> int:
+    """Rank of the rule in this piece: what is only logged as a warning is no more than that."""
+    if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
+        return rule.rank
+    tag = piece[:_TAG_CHARS]
+    quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
+    return RANKS["warning"] if quiet else rule.rank
 
 
 def _holds(rule: Signature, said: str, piece: int, lines: Lines) -> bool:

@@ -1,0 +1,57 @@
+"""Agreement with labels on real output, with a confusion table in the test's own output."""
+
+import json
+import sys
+from collections import Counter
+
+import pytest
+
+from philly_analysis.failures import NO_SIGNATURE, classify
+
+
+@pytest.fixture(scope="module")
+def judged(failure_logs):
+    """Return (record, verdict) of every labelled excerpt."""
+    text = (failure_logs / "dev.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    return [(record, classify(record["text"])) for record in records]
+
+
+def _macro_f1(pairs):
+    scores = []
+    for reason in sorted({label for label, _ in pairs}):
+        hit = sum(label == found == reason for label, found in pairs)
+        said = sum(found == reason for _, found in pairs)
+        true = sum(label == reason for label, _ in pairs)
+        scores.append(2 * hit / (said + true))
+    return sum(scores) / len(scores)
+
+
+def test_macro_f1_of_a_known_confusion():
+    assert _macro_f1([("a", "a"), ("a", "b"), ("b", "b")]) == pytest.approx(2 / 3)
+
+
+def test_agreement_with_the_labels(judged):
+    pairs = [(record["category"], failure.reason) for record, failure in judged]
+    n = len(pairs)
+    accuracy = sum(label == found for label, found in pairs) / n
+    tiers = sum(record["tier"] == "+".join(f.tiers) for record, f in judged) / n
+    fine = sum(record["fine"] == f.fine for record, f in judged) / n
+    healthy = [f for record, f in judged if record["fine"] == "benign"]
+    alarms = sum(f.reason != NO_SIGNATURE for f in healthy)
+    report = [f"{n} excerpts: macro F1 {_macro_f1(pairs):.3f}, accuracy {accuracy:.3f}, "
+          f"tiers {tiers:.3f}, fine labels {fine:.3f}, "
+          f"false alarms {alarms} of {len(healthy)} healthy logs"]  # fmt: skip
+    for (label, found), times in sorted(Counter(pairs).items()):
+        report.append(f"  {times:3d}  {label:28} -> {'same' if label == found else found}")
+    sys.stdout.write("\n".join(["", *report, ""]))
+    assert _macro_f1(pairs) >= 0.97
+    assert tiers >= 0.97
+    assert alarms == 0
+
+
+def test_deciding_line_is_a_line_of_the_excerpt(judged):
+    for record, failure in judged:
+        if failure.rule:
+            line = record["text"].split("\n")[failure.line_number - 1]
+            assert failure.line in line

@@ -1,0 +1,107 @@
+"""The table of signatures: its shape, its examples, and that no pattern is slow on hostile text."""
+
+import time
+from collections import Counter
+from re import _parser as regex_parser  # type: ignore[attr-defined]
+
+import pytest
+
+from philly_analysis.failures import NO_SIGNATURE, REASONS, TIER_NAMES, classify, signatures
+from philly_analysis.failures.classifier import _matches
+from philly_analysis.failures.lines import PIECE_CHARS, cut
+from philly_analysis.failures.signature import RANKS, contexts, literal_hint
+
+TABLE = signatures()
+
+
+def test_table_is_as_large_as_the_study_s_and_its_ids_are_unique():
+    assert len(TABLE) >= 230
+    repeated = [name for name, n in Counter(rule.id for rule in TABLE).items() if n > 1]
+    assert repeated == []
+
+
+def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role():
+    names = {reason.name for reason in REASONS}
+    assert len(REASONS) == 22
+    assert {rule.reason for rule in TABLE} == names
+    assert {rule.role for rule in TABLE} <= set(RANKS)
+    assert all(rule.frameworks for rule in TABLE)
+    assert {tier for reason in REASONS for tier in reason.tiers} == set(TIER_NAMES)
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
+def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule):
+    assert rule.id in [found.rule.id for found in _matches(cut(rule.example))]
+    decided = classify(rule.example)
+    if rule.role in ("harmless", "warning"):
+        assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")
+    else:
+        assert (decided.rule, decided.reason, decided.fine) == (rule.id, rule.reason, rule.fine)
+
+
+def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches():
+    for rule in TABLE:
+        assert all(hint == hint.lower() and len(hint) > 2 for hint in rule.hints), rule.id
+        matched = [line for line in cut(rule.example).pieces if rule.pattern.search(line)]
+        assert any(hint in line.lower() for line in matched for hint in rule.hints), rule.id
+
+
+def _repeats(tree, inside=1):
+    """Yield how often each part of a pattern may repeat, counted through the parts around it."""
+    for operation, argument in tree:
+        times = inside
+        if operation in (regex_parser.MAX_REPEAT, regex_parser.MIN_REPEAT):
+            times = inside * argument[1]
+            yield times
+        children = argument if isinstance(argument, list | tuple) else [argument]
+        for child in children:
+            for part in child if isinstance(child, list) else [child]:
+                if isinstance(part, regex_parser.SubPattern):
+                    yield from _repeats(part, times)
+
+
+def test_no_quantifier_is_unbounded_nor_nested_beyond_a_line():
+    patterns = {p for r in TABLE for p in (r.pattern, r.unless, r.near, r.recovered) if p}
+    for pattern in patterns | set(contexts().values()):
+        tree = regex_parser.parse(pattern.pattern, pattern.flags)
+        assert max(_repeats(tree), default=1) <= PIECE_CHARS, pattern.pattern
+
+
+def test_an_unbounded_quantifier_would_be_found():
+    assert max(_repeats(regex_parser.parse(r"(?:a.*b)"))) > PIECE_CHARS
+    assert max(_repeats(regex_parser.parse(r"(?:(?:ab{0,99}){0,99})"))) > PIECE_CHARS
+
+
+def test_every_rule_is_quick_on_text_made_of_its_own_words():
+    slow = []
+    for rule in TABLE:
+        for seed in (*rule.hints[:2], rule.example[:60], "a", "Error "):
+            hostile = (seed * PIECE_CHARS)[:PIECE_CHARS]
+            start = time.process_time()
+            rule.pattern.search(hostile)
+            if time.process_time() - start > 0.1:
+                slow.append((rule.id, seed))
+    assert slow == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("CUDA out of memory", "cuda out of memory"),
+        (r"unexpected pos \d{1,20} vs", "unexpected pos "),
+        (r"(?:a|b)Error: no\.such file?x", "error: no.such fil"),
+        ("[abc]{3}Xid error", "xid error"),
+        ("one|two", ""),
+    ],
+)
+def test_literal_hint_is_the_longest_text_that_every_match_holds(pattern, hint):
+    assert literal_hint(pattern) == hint
+
+
+def test_tiers_are_the_marks_of_table_7():
+    marks = {reason.name: "+".join(reason.tiers) for reason in REASONS}
+    assert Counter(marks.values()) == {
+        "AE+U": 2, "IF+U": 4, "U": 4, "IF": 4, "AE": 6, "IF+AE+U": 1, "": 1,
+    }  # fmt: skip
+    assert (marks["Import error"], marks["Core dump"]) == ("IF+U", "AE+U")
+    assert marks[NO_SIGNATURE] == ""
