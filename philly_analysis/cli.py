@@ -1,24 +1,13 @@
 """The words that a user types: parses, calls, prints."""
 
-import json
-import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from philly_analysis.errors import PhillyError
 from philly_analysis.manifest import Manifest
+from philly_analysis.terminal import say, show, told
 from philly_analysis.trace import RunPolicy, Trace
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 app = typer.Typer(
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
@@ -27,63 +16,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_out = Console(width=None if sys.stdout.isatty() else 160)
-_err = Console(stderr=True, soft_wrap=True)
-
 TraceArgument = Annotated[Path, typer.Argument(help="Folder of a trace.", metavar="TRACE")]
 OutArgument = Annotated[Path, typer.Argument(help="Folder of the new trace.", metavar="OUT")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what stands at OUT.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MachinesOption = Annotated[
+    str | None, typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8 (CPUs:GB@rack).")
+]
 RunPolicyOption = Annotated[
     RunPolicy,
     typer.Option(
         help="A job's run time: first start to last end, sum of its attempts, or its last attempt."
     ),
 ]
-
-
-def _told(verb: Callable[P, R]) -> Callable[P, R]:
-    """Print an error raised on purpose as one line and exit 1; anything else keeps its trace."""
-
-    @wraps(verb)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return verb(*args, **kwargs)
-        except PhillyError as error:
-            _err.print(f"philly: {error}", style="red", markup=False, highlight=False)
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-
-    return run
-
-
-def _show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json: bool) -> None:
-    """Print rows as the user asked: a table for people, CSV or JSON for programs."""
-    if as_json:
-        records = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps(records, default=str, indent=2))
-    elif csv:
-        import csv as csv_module
-
-        writer = csv_module.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-    else:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for i, column in enumerate(columns):
-            numeric = any(isinstance(row[i], int | float) for row in rows)
-            table.add_column(escape(column), justify="right" if numeric else "left")
-        for row in rows:
-            table.add_row(*(escape(_cell(value)) for value in row))
-        _out.print(table)
-
-
-def _cell(value: object) -> str:
-    if value is None or value != value:  # NaN is unlike itself
-        return "–"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
 def _account(manifest: Manifest) -> None:
@@ -95,13 +41,13 @@ def _account(manifest: Manifest) -> None:
         for a in manifest.accounts
     ]  # fmt: skip
     if rows:
-        _show(["table", "read", "kept", "rejected", "why"], rows, csv=False, as_json=False)
+        show(["table", "read", "kept", "rejected", "why"], rows, csv=False, as_json=False)
     for note in manifest.notes:
-        _out.print(f"note: {note}", markup=False, highlight=False)
+        say(f"note: {note}")
 
 
 @app.command()
-@_told
+@told
 def ingest(
     source: Annotated[str, typer.Argument(help="Where the logs come from, e.g. philly.")],
     raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.")],
@@ -114,11 +60,11 @@ def ingest(
     run(source, raw, out, force=force)
     with Trace(out) as trace:
         _account(trace.manifest)
-    _out.print(f"trace written to {out}", markup=False, highlight=False)
+    say(f"trace written to {out}")
 
 
 @app.command()
-@_told
+@told
 def tables(
     trace: Annotated[Path | None, typer.Argument(help="Folder of a trace.")] = None,
     csv: AsCsv = False,
@@ -134,20 +80,20 @@ def tables(
             for t in TABLES.values()
             for c in t.columns
         ]
-        _show(columns, rows, csv=csv, as_json=as_json)
+        show(columns, rows, csv=csv, as_json=as_json)
         return
     with Trace(trace) as opened:
         held = [
             (t.name, opened.manifest.rows.get(t.name) if t.name in opened.tables else None, t.row)
             for t in TABLES.values()
         ]
-        _show(["table", "rows", "one row is"], held, csv=csv, as_json=as_json)
+        show(["table", "rows", "one row is"], held, csv=csv, as_json=as_json)
         if not (csv or as_json):
             _account(opened.manifest)
 
 
 @app.command()
-@_told
+@told
 def query(
     trace: TraceArgument,
     sql: Annotated[str, typer.Argument(help="One SELECT over tables and relations.")],
@@ -158,11 +104,11 @@ def query(
     """Answer a SELECT over the tables and relations of a trace, read-only."""
     with Trace(trace, run_policy=run_policy) as opened:
         answer = opened.sql(sql)
-        _show(answer.columns, answer.fetchall(), csv=csv, as_json=as_json)
+        show(answer.columns, answer.fetchall(), csv=csv, as_json=as_json)
 
 
 @app.command()
-@_told
+@told
 def analyze(
     trace: TraceArgument,
     names: Annotated[list[str] | None, typer.Argument(help="Findings; all when none.")] = None,
@@ -179,14 +125,14 @@ def analyze(
             plain = result.table.astype(object).where(result.table.notna(), None)
             rows = list(plain.itertuples(index=False, name=None))
             if not (csv or as_json):
-                _out.print(f"\n{name}: {ANALYSES[name].QUESTION}", style="bold", markup=False)
+                say(f"\n{name}: {ANALYSES[name].QUESTION}", bold=True)
                 for sentence in (*result.warnings, *result.sentences, *result.caveats):
-                    _out.print(f"  {sentence}", markup=False, highlight=False)
-            _show([str(c) for c in result.table.columns], rows, csv=csv, as_json=as_json)
+                    say(f"  {sentence}")
+            show([str(c) for c in result.table.columns], rows, csv=csv, as_json=as_json)
 
 
 @app.command()
-@_told
+@told
 def report(
     traces: Annotated[list[Path], typer.Argument(help="Folders of traces.", metavar="TRACE…")],
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
@@ -198,7 +144,107 @@ def report(
     for path in traces:
         with Trace(path, run_policy=run_policy) as opened:
             page = run(opened, out)
-        _out.print(f"report written to {page}", markup=False, highlight=False)
+        say(f"report written to {page}")
+
+
+@app.command()
+@told
+def fit(
+    trace: TraceArgument,
+    model: Annotated[Path, typer.Argument(help="File of the new model.", metavar="MODEL.json")],
+    family: Annotated[
+        str | None, typer.Option(help="Force one family of run times, e.g. lognormal.")
+    ] = None,
+    run_policy: RunPolicyOption = RunPolicy.SUM,
+) -> None:
+    """Fit a workload model to a trace."""
+    from philly_analysis.models import fit as run
+
+    with Trace(trace, run_policy=run_policy) as opened:
+        fitted = run(opened, family=family)
+    fitted.save(model)
+    say(str(fitted))
+    say(f"model written to {model}")
+
+
+@app.command()
+@told
+def sample(
+    model: Annotated[str, typer.Argument(help="A model's file, or the name of one that ships.")],
+    out: OutArgument,
+    jobs: Annotated[int | None, typer.Option(help="How many jobs.")] = None,
+    days: Annotated[float | None, typer.Option(help="Over how many days.")] = None,
+    load: Annotated[float, typer.Option(help="Factor on the fitted rate of arrivals.")] = 1.0,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of the target cluster.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same jobs.")] = 0,
+    force: Force = False,
+) -> None:
+    """Draw a synthetic workload from a model, as a trace where nobody waits."""
+    from philly_analysis.models import load_model
+
+    drawn = load_model(model).sample(jobs=jobs, days=days, load=load, gpus=gpus, seed=seed)
+    drawn.to_trace(out, source="sample", force=force)
+    say(f"{drawn.jobs.height:,} jobs written to {out}")
+
+
+@app.command()
+@told
+def export(
+    workload: TraceArgument,
+    format: Annotated[str, typer.Argument(help="Whose format, e.g. gavel, swf, philly.")],  # noqa: A002
+    file: Annotated[Path, typer.Argument(help="File (or folder) to write.")],
+    dialect: Annotated[str | None, typer.Option(help="A variant of the format.")] = None,
+    load: Annotated[
+        float | None, typer.Option(help="Offered load wanted on the target cluster.")
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of the target cluster.")] = None,
+    machines: MachinesOption = None,
+    throughputs: Annotated[
+        Path | None, typer.Option(help="The consumer's own file of measured speeds.")
+    ] = None,
+    run_policy: RunPolicyOption = RunPolicy.SUM,
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    force: Force = False,
+) -> None:
+    """Write a workload in another simulator's format, and say what was assumed."""
+    from philly_analysis.exports import export as run
+    from philly_analysis.simulator import fleet
+
+    done = run(
+        workload, format, file, dialect=dialect, load=load, gpus=gpus,
+        machines=fleet(machines) if machines else None, throughputs=throughputs,
+        run_policy=run_policy, seed=seed, force=force,
+    )  # fmt: skip
+    say(str(done))
+
+
+@app.command()
+@told
+def simulate(
+    workload: TraceArgument,
+    policy: Annotated[str, typer.Argument(help="Who runs when, e.g. fifo, philly, synergy.")],
+    out: OutArgument,
+    knobs: Annotated[
+        list[str] | None, typer.Option("--set", help="A knob of the policy.", metavar="KNOB=VALUE")
+    ] = None,
+    machines: MachinesOption = None,
+    samples: Annotated[bool, typer.Option(help="Also write per-minute GPU samples.")] = False,
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    force: Force = False,
+) -> None:
+    """Run a workload under a scheduling policy and write what happens as a trace."""
+    from philly_analysis.simulator import fleet
+    from philly_analysis.simulator import simulate as run
+    from philly_analysis.workload import Workload
+
+    settings = {name: value or "true" for name, _, value in (k.partition("=") for k in knobs or ())}
+    run(
+        Workload.from_trace(workload), policy, out, knobs=settings,
+        machines=fleet(machines) if machines else None, samples=samples, seed=seed, force=force,
+    )  # fmt: skip
+    with Trace(out) as trace:
+        _account(trace.manifest)
+    say(f"trace written to {out}")
 
 
 def main() -> None:
