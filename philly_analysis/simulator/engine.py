@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
+from math import ceil
 from operator import attrgetter
 
 from philly_analysis.errors import SimulationError
@@ -96,18 +97,20 @@ class _Engine:
         self._cluster = Cluster(machines)
         self._view = View(self._cluster, policy, quotas)
         self._causes = Causes(jobs, quotas, self._cluster.capacity)
-        self._record = Record()
+        self._record = Record(neighbourly=speed.neighbourly)
+        for job in jobs:
+            job.util_frac, job.gpu_mem_frac = speed.traits(job.spec)
         self._heap: list[tuple[float, int, int, Job, bool]] = []
         self._pushed = self._events = 0
-        self._residents: list[dict[Job, None]] = [{} for _ in machines]
+        self._round_at_s = FOREVER
         self._reviewed: dict[Job, float] = {}
 
     def run(self, until_done: frozenset[str]) -> Schedule:
         """Go from event to event until nothing is left."""
         jobs, heap, view = self._jobs, self._heap, self._view
         arrived, to_do = 0, len(until_done) or len(jobs)
-        while to_do and (heap or arrived < len(jobs)):
-            now_s = heap[0][0] if heap else FOREVER
+        while to_do and (heap or arrived < len(jobs) or self._round_at_s < FOREVER):
+            now_s = min(heap[0][0] if heap else FOREVER, self._round_at_s)
             if arrived < len(jobs):
                 now_s = min(now_s, jobs[arrived].spec.submit_s)
             view.now_s = now_s
@@ -127,14 +130,26 @@ class _Engine:
                 self._events += 1
                 self._wait(jobs[arrived], now_s)
                 arrived += 1
-            if view.freed or view.changed:
+            if (view.freed or view.changed) and self._is_time(now_s):
                 wish = self._policy.decide(view)
-                view.changed, view.freed = [], False
                 if wish:
                     self._apply(wish, now_s)
+                view.changed, view.freed = [], set()
         if to_do and not until_done:
             self._explain_stall()
         return self._record.schedule(jobs, self._cluster.machines, self._causes, self._events)
+
+    def _is_time(self, now_s: float) -> bool:
+        """Whether the policy decides now; if it decides in rounds, see to the next one."""
+        round_s = self._policy.round_s
+        if not round_s or now_s == self._round_at_s:
+            self._round_at_s = FOREVER
+            return True
+        self._round_at_s = ceil(now_s / round_s) * round_s
+        if self._round_at_s == now_s:
+            self._round_at_s = FOREVER
+            return True
+        return False
 
     def _wait(self, job: Job, now_s: float) -> None:
         """Let a job queue from now on."""
@@ -194,7 +209,7 @@ class _Engine:
         grant = job.held
         self._cluster.give(grant)
         self._settle(job, grant, now_s, -1)
-        self._view.freed = True
+        self._view.freed.update(machine for machine, _ in grant.shares)
         return grant
 
     def _settle(self, job: Job, grant: Grant, now_s: float, sign: int) -> None:
@@ -202,12 +217,12 @@ class _Engine:
         if not grant.guest:
             self._causes.use(job.vc, sign * grant.gpus, now_s)
             self._view.used[job.vc] = self._view.used.get(job.vc, 0) + sign * grant.gpus
-        if self._speed.neighbourly:
-            for machine, _ in grant.shares:
-                if sign > 0:
-                    self._residents[machine][job] = None
-                else:
-                    del self._residents[machine][job]
+        residents = self._view.residents
+        for machine, _ in grant.shares:
+            if sign > 0:
+                residents[machine][job] = None
+            else:
+                del residents[machine][job]
 
     def _apply(self, wish: Wish, now_s: float) -> None:
         """Compare a wish with the present, and make it so: first all is cleared, then taken."""
@@ -226,7 +241,6 @@ class _Engine:
         for job, grant in wish.items():
             if grant is not None and not grant.partial:
                 self._set_speed(job, now_s, anew=True)
-        self._view.changed, self._view.freed = [], False
 
     def _clear(self, job: Job, grant: Grant | None, now_s: float) -> Grant | None:
         """Take from a job what it holds, before the wish is granted."""
@@ -274,10 +288,12 @@ class _Engine:
         neighbours: dict[Job, None] = {}
         if self._speed.neighbourly:
             for machine, _ in grant.shares:
-                neighbours |= self._residents[machine]
+                neighbours |= self._view.residents[machine]
             neighbours.pop(job, None)
         speed = self._speed.of(job, grant, tuple(neighbours))
         if anew or speed != job.speed:
+            if self._speed.neighbourly and not anew:
+                self._record.segment(job, now_s)
             job.change_speed(now_s, speed)
             if (end_s := job.end_s()) < FOREVER:
                 self._push(end_s, job, ends=True)
@@ -288,7 +304,7 @@ class _Engine:
             near: dict[Job, None] = {}
             for grant in touched:
                 for machine, _ in grant.shares:
-                    near |= self._residents[machine]
+                    near |= self._view.residents[machine]
             for job in near:
                 self._set_speed(job, now_s)
 

@@ -48,6 +48,10 @@ class Job:
         When the present attempt began.
     started
         Attempts begun so far.
+    segment_s
+        Since when it runs at its present speed.
+    util_frac, gpu_mem_frac
+        Share of a GPU's compute and memory that it uses, for policies that let jobs share.
     speed
         Seconds of its recorded run that one second of holding the grant accomplishes.
     interrupted
@@ -55,20 +59,40 @@ class Job:
     """
 
     __slots__ = (
-        "_attained_gpu_s", "_counts_from_s", "_later_s", "_left_s", "filed", "gpus", "grant",
-        "index", "interrupted", "queued_s", "run", "running", "runs", "spec", "speed", "standing",
-        "started", "started_s", "vc", "version",
-    )  # fmt: skip
+        "_attained_gpu_s",
+        "_counts_from_s",
+        "_later_s",
+        "_left_s",
+        "filed",
+        "gpu_mem_frac",
+        "gpus",
+        "grant",
+        "index",
+        "interrupted",
+        "queued_s",
+        "run",
+        "running",
+        "runs",
+        "segment_s",
+        "spec",
+        "speed",
+        "standing",
+        "started",
+        "started_s",
+        "util_frac",
+        "vc",
+        "version",
+    )
 
     def __init__(self, spec: JobSpec, index: int) -> None:
         self.spec, self.index = spec, index
         self.gpus, self.vc = spec.gpus, spec.vc
         self.runs = runs_of(spec)
         self.run = self.started = self.version = 0
-        self.queued_s = self.started_s = spec.submit_s
+        self.queued_s = self.started_s = self.segment_s = spec.submit_s
         self.grant: Grant | None = None
         self.running = self.interrupted = False
-        self.speed = 1.0
+        self.speed = self.util_frac = self.gpu_mem_frac = 1.0
         self._left_s = self.runs[0].run_s
         self._later_s = sum(r.run_s for r in self.runs[1:])
         self._counts_from_s = self._attained_gpu_s = 0.0
@@ -104,7 +128,8 @@ class Job:
     def begin(self, grant: Grant, now_s: float, stall_s: float) -> None:
         """Let it run on a grant; it gets nothing done in the first `stall_s` seconds."""
         self.grant, self.running, self.interrupted = grant, True, False
-        self.started_s, self._counts_from_s = now_s, now_s + stall_s
+        self.started_s = self.segment_s = now_s
+        self._counts_from_s = now_s + stall_s
         self.started += 1
 
     def change_speed(self, now_s: float, speed: float) -> None:

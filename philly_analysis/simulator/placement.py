@@ -103,3 +103,33 @@ def part_of_gang(cluster: Cluster, gpus: int, *, servers: int, among: int = -1) 
             shares.append((machine, lowest(cluster.free_gpus[machine], min(left, free))))
             left -= min(left, free)
     return Grant(tuple(shares), gpus - left, partial=True) if shares else None
+
+
+def resized(cluster: Cluster, old: Grant, gpus: int) -> Grant | None:
+    """Return a larger or smaller grant that keeps as many of its GPUs as it can.
+
+    Parameters
+    ----------
+    cluster
+        A cluster in which the GPUs of `old` are held.
+    """
+    if gpus <= old.gpus:
+        shares, left = [], gpus
+        for machine, mask in sorted(old.shares, key=lambda s: (-s[1].bit_count(), s[0])):
+            if left:
+                kept = lowest(mask, min(left, mask.bit_count()))
+                shares.append((machine, kept))
+                left -= kept.bit_count()
+        return Grant(tuple(shares), gpus)
+    masks, left = dict(old.shares), gpus - old.gpus
+    for machine in masks:  # first beside what it has
+        more = lowest(cluster.free_gpus[machine], min(left, cluster.free_gpus[machine].bit_count()))
+        masks[machine] |= more
+        left -= more.bit_count()
+    if left:
+        here = sum(1 << machine for machine in masks)
+        rest = packed(cluster, left, among=~here)
+        if rest is None:
+            return None
+        masks.update(rest.shares)
+    return Grant(tuple(masks.items()), gpus)

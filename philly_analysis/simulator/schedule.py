@@ -25,6 +25,9 @@ class Schedule:
         One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason.
     placements
         One row per GPU of an attempt: job_id, attempt, machine_id, gpu, container.
+    speeds
+        One row per stretch of an attempt at one speed: job_id, attempt, start_s, end_s, gpus,
+        speed; only where neighbours make a difference.
     waits
         One row per wait: see :meth:`philly_analysis.simulator.causes.Causes.frame`.
     events
@@ -34,6 +37,7 @@ class Schedule:
     jobs: pl.DataFrame
     attempts: pl.DataFrame
     placements: pl.DataFrame
+    speeds: pl.DataFrame
     waits: pl.DataFrame
     events: int
 
@@ -47,16 +51,27 @@ class Schedule:
 class Record:
     """Takes down attempts as they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, neighbourly: bool) -> None:
+        self._neighbourly = neighbourly
         self._jobs: list[Job] = []
         self._rows: list[tuple[int, float, float, str]] = []
         self._grants: list[Grant] = []
+        self._segments: list[tuple[str, int, float, float, int, float]] = []
 
     def attempt(self, job: Job, now_s: float, reason: str) -> None:
         """Take down that the present attempt of a job ends now."""
+        self.segment(job, now_s)
         self._jobs.append(job)
         self._rows.append((job.started, job.started_s, now_s, reason))
         self._grants.append(job.held)
+
+    def segment(self, job: Job, now_s: float) -> None:
+        """Take down that a stretch at one speed ends now."""
+        if self._neighbourly and now_s > job.segment_s:
+            self._segments.append(
+                (job.spec.job_id, job.started, job.segment_s, now_s, job.held.gpus, job.speed)
+            )
+        job.segment_s = now_s
 
     def schedule(
         self, jobs: Sequence[Job], machines: Sequence[Machine], causes: Causes, events: int
@@ -83,6 +98,18 @@ class Record:
             jobs=self._ends(jobs, attempts),
             attempts=attempts,
             placements=_placements(attempts, [self._grants[i] for i in order], machines),
+            speeds=pl.DataFrame(
+                self._segments,
+                schema={
+                    "job_id": pl.String,
+                    "attempt": pl.Int32,
+                    "start_s": pl.Float64,
+                    "end_s": pl.Float64,
+                    "gpus": pl.Int32,
+                    "speed": pl.Float64,
+                },
+                orient="row",
+            ),
             waits=causes.frame(),
             events=events,
         )

@@ -1,13 +1,14 @@
 """How fast a job runs on what it holds, relative to the run that was recorded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.profiles import PROFILES, Profile
 from philly_analysis.workload import JobSpec
 
 
@@ -25,6 +26,10 @@ class Speed:
         """Return the same speed, with what it has to assume about each job drawn."""
         return self
 
+    def traits(self, spec: JobSpec) -> tuple[float, float]:
+        """Return the shares of a GPU's compute and memory that a job uses."""
+        return 1.0, 1.0
+
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the seconds of its recorded run that a job gets done in one second.
 
@@ -39,3 +44,141 @@ class Speed:
 
 
 AS_RECORDED = Speed()
+
+
+@dataclass(frozen=True)
+class Locality(Speed):
+    """Slower when spread over servers, and beside other gangs: the study's Tables 4 and 5.
+
+    The recorded run is taken to be that on the fewest servers, alone. Single GPUs are never
+    slowed: the tables say nothing about them.
+
+    Attributes
+    ----------
+    spread
+        (servers, speed) of a gang that fits on one server: Table 4, images/s of 2 GPUs on two
+        servers against one.
+    spread_large
+        (servers relative to the fewest, speed) of a larger gang: Table 5, mean utilisation of
+        16 GPUs on 4 and 8 servers against 2.
+    contended
+        Speed of a gang beside another on the same server: Table 4, IntraServer against
+        SameServer. Applied on top of the spread only for gangs on one server, since Table 5's
+        spread gangs already had neighbours.
+    biggest_server
+        GPUs of the servers on which the tables were measured.
+    """
+
+    neighbourly: ClassVar[bool] = True
+
+    spread: tuple[tuple[int, float], ...] = ((1, 1.0), (2, 98.0 / 114.8))
+    spread_large: tuple[tuple[float, float], ...] = (
+        (1, 1.0), (2, 40.94 / 43.66), (4, 28.56 / 43.66),
+    )  # fmt: skip
+    contended: float = 75.6 / 114.8
+    biggest_server: int = 8
+
+    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+        """Return the speed by the number of servers, and by whether gangs share a server."""
+        servers = len(grant.shares)
+        if grant.gpus == 1:
+            return 1.0
+        if grant.gpus > self.biggest_server:
+            fewest = -(-grant.gpus // self.biggest_server)
+            return [speed for ratio, speed in self.spread_large if ratio <= servers / fewest][-1]
+        if servers == 1 and any(other.gpus > 1 for other in neighbours):
+            return self.contended
+        return [speed for n, speed in self.spread if n <= servers][-1]
+
+
+@dataclass(frozen=True)
+class HostResources(Speed):
+    """By the CPUs and the memory that each GPU gets, from per-model profiles.
+
+    Attributes
+    ----------
+    profiles
+        Profile by job type; other types run as recorded.
+    """
+
+    profiles: dict[str, Profile] = field(default_factory=lambda: PROFILES)
+
+    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+        """Return the throughput on the grant, relative to a proportional share."""
+        profile = self.profiles.get(job.spec.job_type or "")
+        if profile is None or not grant.cpus:
+            return 1.0
+        return profile.throughput(grant.cpus, grant.mem_gb)
+
+
+@dataclass(frozen=True)
+class Parallelism(Speed):
+    """By the number of GPUs, as a power of it, relative to the number asked for.
+
+    Attributes
+    ----------
+    alpha
+        Exponent: 1 is perfect scaling. An assumption; Amoeba's own curves are not public.
+    """
+
+    alpha: float = 0.9
+
+    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+        """Return (GPUs held / GPUs asked for) to the power alpha."""
+        return float((grant.gpus / job.gpus) ** self.alpha)
+
+
+@dataclass(frozen=True)
+class Sharing(Speed):
+    """Holders of a GPU run undisturbed; a guest gets the compute that the holder leaves.
+
+    A guest that wants the share u of a GPU whose holder uses h runs at min(u, 1 - h) / u. It
+    stands still while the memory of both does not fit (AntMan would let it go on from host
+    memory, more slowly). A gang runs as fast as its slowest GPU.
+
+    Attributes
+    ----------
+    util_quantiles
+        Mean utilisation of jobs at evenly spaced quantiles from 0 to 1.
+    gpu_mem
+        Parameters of the Beta law of the share of GPU memory that a job uses. Assumed: no
+        trace at hand has it.
+    interference
+        Share of its speed that a holder loses to a guest. AntMan reports none.
+    """
+
+    neighbourly: ClassVar[bool] = True
+
+    util_quantiles: tuple[float, ...] = ()
+    gpu_mem: tuple[float, float] = (2.0, 2.5)
+    interference: float = 0.0
+    drawn_traits: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    def drawn(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Self:
+        """Return the same speed, with each job's utilisation and memory drawn."""
+        grid = np.linspace(0, 1, len(self.util_quantiles))
+        util = np.interp(rng.random(len(specs)), grid, self.util_quantiles).clip(0.01, 1.0)
+        mem = rng.beta(*self.gpu_mem, len(specs))
+        pairs = zip(util.tolist(), mem.tolist(), strict=True)
+        return replace(self, drawn_traits={s.job_id: t for s, t in zip(specs, pairs, strict=True)})
+
+    def traits(self, spec: JobSpec) -> tuple[float, float]:
+        """Return the shares of a GPU's compute and memory that a job uses."""
+        return self.drawn_traits.get(spec.job_id, (1.0, 1.0))
+
+    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+        """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves it."""
+        beside = [other for other in neighbours if _overlap(grant, other.held)]
+        if not grant.guest:
+            return 1.0 - self.interference if beside else 1.0
+        speed = 1.0
+        for holder in beside:
+            if job.gpu_mem_frac + holder.gpu_mem_frac > 1:
+                return 0.0
+            speed = min(speed, max(0.0, 1 - holder.util_frac) / job.util_frac)
+        return speed
+
+
+def _overlap(one: Grant, other: Grant) -> bool:
+    theirs = dict(other.shares)
+    return any(gpus & theirs.get(machine, 0) for machine, gpus in one.shares)

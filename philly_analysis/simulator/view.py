@@ -74,12 +74,14 @@ class View:
     changed
         Jobs that arrived, came back or were due for review since the last decision.
     freed
-        Whether GPUs were given back since the last decision.
+        Machines on which GPUs were given back since the last decision.
+    residents
+        Per machine, the jobs that run there.
     """
 
     __slots__ = (
-        "changed", "cluster", "freed", "holding", "now_s", "policy", "queue", "quotas", "running",
-        "used",
+        "changed", "cluster", "freed", "holding", "now_s", "policy", "queue", "quotas", "residents",
+        "running", "used",
     )  # fmt: skip
 
     def __init__(self, cluster: Cluster, policy: "Policy", quotas: Mapping[str, int]) -> None:
@@ -90,7 +92,8 @@ class View:
         self.holding: dict[Job, None] = {}
         self.used: dict[str, int] = {}
         self.changed: list[Job] = []
-        self.freed = False
+        self.freed: set[int] = set()
+        self.residents: list[dict[Job, None]] = [{} for _ in cluster.machines]
 
     def plan(self) -> "Plan":
         """Return a plan that starts from the present."""
@@ -128,6 +131,22 @@ class Plan:
         """Return the GPUs that the jobs of a virtual cluster would hold."""
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
 
+    @property
+    def touched(self) -> set[int]:
+        """Machines that the plan takes GPUs from, or gives GPUs on."""
+        grants = [g for job, new in self._wish.items() for g in (job.grant, new) if g is not None]
+        return {machine for grant in grants for machine, _ in grant.shares}
+
+    def on(self, machine: int) -> list[Job]:
+        """Return the jobs that would run on a machine."""
+        jobs = self.view.residents[machine] | dict.fromkeys(self._wish)
+        grants = ((job, self.held(job)) for job in jobs)
+        return [
+            job
+            for job, grant in grants
+            if grant and not grant.partial and any(m == machine for m, _ in grant.shares)
+        ]
+
     def grant(self, job: Job, grant: Grant | None) -> bool:
         """Give a job what a search found; False when it found nothing."""
         if grant is None:
@@ -153,9 +172,16 @@ class Plan:
 
     def return_to(self, job: Job) -> bool:
         """Give a job back what it holds in the present, if that is still free in the plan."""
-        old, free = job.grant, self.cluster.free_gpus
-        if old is None or any(gpus & ~free[machine] for machine, gpus in old.shares):
+        old, cluster = job.grant, self.cluster
+        if old is None or any(gpus & ~cluster.free_gpus[m] for m, gpus in old.shares):
             return False
+        for machine, gpus in old.shares if old.cpus or old.mem_gb else ():
+            count = gpus.bit_count()
+            if (
+                cluster.free_cpus[machine] + 1e-6 < old.cpus * count
+                or cluster.free_mem_gb[machine] + 1e-6 < old.mem_gb * count
+            ):
+                return False
         return self.grant(job, old)
 
     def offer(self, take: Callable[[Job], bool]) -> None:

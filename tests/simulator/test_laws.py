@@ -1,6 +1,7 @@
 """Laws that every policy keeps on any workload."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,9 @@ workloads = st.lists(
     min_size=1,
     max_size=25,
 )
+MACHINES = [
+    replace(m, cpus=3.0 * m.gpus, mem_gb=60.0 * m.gpus) for m in machines(8, 4, 2, 2, rack="r")
+]
 QUOTAS = {"a": 6, "b": 4, "c": 4}
 EXCLUSIVE = [p for p in POLICIES.values() if not p.shares]
 RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
@@ -29,7 +33,7 @@ RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
 
 def simulated(rows, policy):
     specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
-    return specs, run(specs, machines(8, 4, 2, 2, rack="r"), policy, quotas=QUOTAS)
+    return specs, run(specs, MACHINES, policy, quotas=QUOTAS)
 
 
 @pytest.mark.parametrize("policy", EXCLUSIVE)

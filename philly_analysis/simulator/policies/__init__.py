@@ -6,13 +6,18 @@ from dataclasses import fields
 from typing import Any
 
 from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.simulator.policies.amoeba import Amoeba
+from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+from philly_analysis.simulator.policies.synergy import Synergy
 
 __all__ = ["POLICIES", "Policy", "policy_named"]
 
-POLICIES: dict[str, type[Policy]] = {p.name: p for p in (Fifo, Srtf, Las, Philly)}
+POLICIES: dict[str, type[Policy]] = {
+    p.name: p for p in (Fifo, Srtf, Las, Philly, Synergy, Amoeba, AntMan)
+}
 """Every policy by the name that the user types."""
 
 

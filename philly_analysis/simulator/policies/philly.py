@@ -74,7 +74,7 @@ class Philly(Policy):
         if not len(view.queue.groups) and not view.holding:
             return {}
         plan = view.plan()
-        freed = view.freed
+        freed = bool(view.freed)
         for job in view.changed:
             if job in view.holding and not self._holds(plan, job):
                 plan.release(job)

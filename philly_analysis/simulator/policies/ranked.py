@@ -53,6 +53,10 @@ class Preemptive(Policy):
                 return False
             for victim in self._victims(plan, job):
                 plan.release(victim)
+        return self.place(plan, job)
+
+    def place(self, plan: Plan, job: Job) -> bool:
+        """Plan a job's start, where GPUs are enough; False when it does not fit even so."""
         return plan.grant(job, packed(plan.cluster, job.gpus))
 
     def _victims(self, plan: Plan, job: Job) -> list[Job]:

@@ -1,0 +1,127 @@
+"""Amoeba (later EDL): jobs grow onto idle GPUs and shrink under pressure, by marginal gain."""
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.placement import packed, resized
+from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.ranked import Las, Srtf
+from philly_analysis.simulator.view import View, Wish
+
+_ORDERS: dict[str, type[Policy]] = {"las": Las, "srtf": Srtf}
+
+
+@dataclass(frozen=True)
+class Amoeba(Policy):
+    """Elastic Tiresias: the order decides who runs, marginal gain decides on how many GPUs.
+
+    Jobs in order get the GPUs they ask for. When more than ``pending_above`` are left waiting,
+    those running outside the first queue shrink to their least. GPUs that remain go one by one
+    to the job that gains most, a waiting job's first gain being that of its least per GPU.
+
+    What the re-implementation in heyfey/vodascheduler says of the paper's settings is followed;
+    ``scale_out``, ``shrink_to`` and the exponent are assumptions, to be swept. Not modelled:
+    changes of batch size and accuracy with the number of GPUs.
+    """
+
+    name = "amoeba"
+    SOURCE = "Wu et al., Amoeba / EDL, arXiv 1909.11985; E-Tiresias as in vodascheduler"
+    elastic = True
+
+    order: str = knob("las", "las or srtf")
+    thresholds_gpu_s: tuple[float, ...] = knob((3250.0,), "of the order las")
+    pending_above: int = knob(10, "waiting jobs above which running ones shrink")
+    scale_out: float = knob(2.0, "most GPUs, in multiples of those asked for; 1: rigid")
+    shrink_to: float = knob(0.25, "fewest GPUs, as a share of those asked for, at least one")
+    alpha: float = knob(0.9, "exponent of speed in GPUs that it reckons with")
+    resize_s: float = knob(30.0, "seconds without progress after a change of GPUs")
+
+    def __post_init__(self) -> None:
+        if self.order not in _ORDERS:
+            raise UnknownNameError("order of amoeba", self.order, _ORDERS)
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return what the order serves jobs by."""
+        return self._order.key(job, now_s)
+
+    def standing(self, job: Job, now_s: float) -> Any:
+        """Return when it started: nothing here depends on the order of running jobs."""
+        return job.started_s
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when the order changes its mind about a job."""
+        return self._order.review_s(job, now_s)
+
+    def stall_s(self, job: Job, grant: Grant) -> float:
+        """Return the cost of a change of GPUs, or of a restart after preemption."""
+        return self.resize_s if job.interrupted else 0.0
+
+    def decide(self, view: View) -> Wish:
+        """Divide all GPUs anew, moving as few as that takes."""
+        now_s = view.now_s
+        jobs = sorted(
+            [*view.queue, *(entry[2] for entry in view.running)],
+            key=lambda job: (self.key(job, now_s), job.index),
+        )
+        sizes = self._sizes(jobs, now_s, view.cluster.capacity)
+        plan = view.plan()
+        changed = [job for job in jobs if sizes[job] != (job.grant.gpus if job.grant else 0)]
+        for job in changed:
+            if job.grant is not None and not sizes[job]:
+                plan.release(job)
+        for job in changed:
+            if job.grant is not None and 0 < sizes[job] < job.grant.gpus:
+                plan.grant(job, resized(plan.cluster, job.grant, sizes[job]))
+        for job in changed:
+            if job.grant is None:
+                plan.grant(job, packed(plan.cluster, sizes[job]) if sizes[job] else None)
+            elif sizes[job] > job.grant.gpus:
+                plan.grant(job, resized(plan.cluster, job.grant, sizes[job]))
+        return plan.wish
+
+    @property
+    def _order(self) -> Policy:
+        if self.order == "las":
+            return Las(thresholds_gpu_s=self.thresholds_gpu_s)
+        return Srtf()
+
+    def _sizes(self, jobs: list[Job], now_s: float, free: int) -> dict[Job, int]:
+        """Return how many GPUs each job should hold."""
+        sizes = dict.fromkeys(jobs, 0)
+        for job in jobs:
+            if job.gpus <= free:
+                sizes[job] = job.gpus
+                free -= job.gpus
+        least = {job: max(1, int(job.gpus * self.shrink_to)) for job in jobs}
+        most = {job: max(job.gpus, int(job.gpus * self.scale_out)) for job in jobs}
+        waiting = sum(not gpus for gpus in sizes.values())
+        if waiting > self.pending_above:
+            for job, gpus in sizes.items():
+                if gpus > least[job] and self._may_shrink(job, now_s):
+                    free += gpus - least[job]
+                    sizes[job] = least[job]
+        gains = [(-self._gain(sizes[job], least[job]), at) for at, job in enumerate(jobs)]
+        heapify(gains)
+        while gains and free:
+            _, at = heappop(gains)
+            job = jobs[at]
+            step = 1 if sizes[job] else least[job]
+            if step <= free and sizes[job] + step <= most[job]:
+                sizes[job] += step
+                free -= step
+                heappush(gains, (-self._gain(sizes[job], least[job]), at))
+        return sizes
+
+    def _gain(self, gpus: int, least: int) -> float:
+        """Return what the next GPU adds to a job's speed, in speeds of one GPU."""
+        if not gpus:
+            return float(least**self.alpha) / least
+        return float((gpus + 1) ** self.alpha - gpus**self.alpha)
+
+    def _may_shrink(self, job: Job, now_s: float) -> bool:
+        """Whether a job is outside the first queue; an order without queues shrinks all."""
+        return self.order != "las" or self.key(job, now_s)[0] > 0

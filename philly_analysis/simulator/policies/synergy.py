@@ -1,0 +1,176 @@
+"""Synergy: CPUs and memory go to the jobs that profit from them, GPUs to whoever is next."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.simulator.cluster import Cluster, Grant, bits, lowest
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.ranked import Fifo, Las, Preemptive, Srtf
+from philly_analysis.simulator.view import Plan, View, Wish
+
+_ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
+_ALLOCATIONS = ("proportional", "greedy", "tune")
+
+
+@dataclass(frozen=True)
+class Synergy(Preemptive):
+    """An order of jobs by GPUs, and one of three ways to divide CPUs and memory.
+
+    ``proportional`` gives each GPU its server's equal share. ``greedy`` gives a job what it
+    wants (``cpus`` and ``mem_gb`` of the job), or passes it by while no server has that.
+    ``tune`` packs by what jobs want; where that does not fit, those with more than their
+    proportional share give the excess up, nobody gets less than a proportional share unless
+    it wants less, and what becomes spare goes to those who want more.
+
+    As published it decides in rounds of 300 s and packs all servers anew each time; here jobs
+    stay where they are and only their CPUs and memory change. Not modelled: profiling time,
+    and the optimal allocation (an integer program).
+    """
+
+    name = "synergy"
+    SOURCE = "Mohan et al., Synergy, OSDI'22"
+
+    allocation: str = knob("tune", "proportional, greedy or tune")
+    order: str = knob("fifo", "fifo, srtf or las")
+
+    def __post_init__(self) -> None:
+        if self.allocation not in _ALLOCATIONS:
+            raise UnknownNameError("allocation of synergy", self.allocation, _ALLOCATIONS)
+        if self.order not in _ORDERS:
+            raise UnknownNameError("order of synergy", self.order, _ORDERS)
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return what the order serves jobs by."""
+        return self._order.key(job, now_s)
+
+    def standing(self, job: Job, now_s: float) -> Any:
+        """Return what the order sorts running jobs by."""
+        return self._order.standing(job, now_s)
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when the order changes its mind about a job."""
+        return self._order.review_s(job, now_s)
+
+    def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
+        """Return gang and wants: jobs alike in these fit, or do not, together."""
+        return job.gpus, *self._wants(job)
+
+    def decide(self, view: View) -> Wish:
+        """Give out GPUs in order, then let those who want more have what is spare."""
+        if any(m.cpus is None or m.mem_gb is None for m in view.cluster.machines):
+            raise SimulationError(
+                "synergy divides CPUs and memory, but not every machine says how many it has. "
+                "Give machines with both, e.g. --machines 16x8:24:500."
+            )
+        plan = view.plan()
+        plan.offer(lambda job: self._take(plan, job))
+        if self.allocation == "tune":
+            for machine in sorted(view.freed | plan.touched):
+                self._hand_out(plan, machine)
+        return plan.wish
+
+    def place(self, plan: Plan, job: Job) -> bool:
+        """Plan a job's start with the CPUs and memory that the allocation gives it."""
+        cluster = plan.cluster
+        if self.allocation == "proportional":
+            found = packed(cluster, job.gpus)
+            return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
+        wants = self._wants(job)
+        if found := _fit(cluster, job.gpus, *wants):
+            return plan.grant(job, found)
+        if self.allocation == "greedy":
+            return False
+        found = packed(cluster, job.gpus)
+        if found is None:
+            return False
+        for machine, _ in found.shares:
+            for other in plan.on(machine):
+                self._give_up_excess(plan, other)
+        return plan.grant(job, self._at_most(plan.cluster, found, wants))
+
+    @property
+    def _order(self) -> Policy:
+        return _ORDERS[self.order]()
+
+    @staticmethod
+    def _wants(job: Job) -> tuple[float, float]:
+        """Return the CPUs and memory (GB) per GPU that a job wants; its full share if unknown."""
+        cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
+        if cpus is None or mem_gb is None:
+            return FULL_SHARE
+        return cpus / job.gpus, mem_gb / job.gpus
+
+    @staticmethod
+    def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
+        """Return a grant with a proportional share of its servers, or less where less is wanted."""
+        servers = [cluster.machines[m] for m, _ in grant.shares]
+        cpus = min((s.cpus or 0.0) / s.gpus for s in servers)
+        mem_gb = min((s.mem_gb or 0.0) / s.gpus for s in servers)
+        return grant._replace(cpus=min(wants[0], cpus), mem_gb=min(wants[1], mem_gb))
+
+    def _give_up_excess(self, plan: Plan, job: Job) -> None:
+        grant = plan.held(job)
+        if grant is not None:
+            share = self._at_most(plan.cluster, grant, FULL_SHARE)
+            if grant.cpus > share.cpus or grant.mem_gb > share.mem_gb:
+                kept = grant._replace(
+                    cpus=min(grant.cpus, share.cpus), mem_gb=min(grant.mem_gb, share.mem_gb)
+                )
+                plan.grant(job, kept)
+
+    def _hand_out(self, plan: Plan, machine: int) -> None:
+        """Give what a server has to spare to its jobs that want more, first come first."""
+        now_s = plan.view.now_s
+        for job in sorted(plan.on(machine), key=lambda j: (self.key(j, now_s), j.index)):
+            grant = plan.held(job)
+            wants = self._wants(job)
+            if grant is None or wants == FULL_SHARE:
+                continue
+            more_cpus, more_gb = wants[0] - grant.cpus, wants[1] - grant.mem_gb
+            for m, gpus in grant.shares:
+                count = gpus.bit_count()
+                more_cpus = min(more_cpus, plan.cluster.free_cpus[m] / count)
+                more_gb = min(more_gb, plan.cluster.free_mem_gb[m] / count)
+            if more_cpus > 1e-6 or more_gb > 1e-6:
+                more = grant._replace(
+                    cpus=grant.cpus + max(more_cpus, 0.0), mem_gb=grant.mem_gb + max(more_gb, 0.0)
+                )
+                plan.grant(job, more)
+
+
+FULL_SHARE = (float("inf"), float("inf"))
+"""Wants of a job that takes whatever its proportional share is."""
+
+
+def _fit(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> Grant | None:
+    """Place a gang on the fullest server with the GPUs, CPUs and memory; over servers if large."""
+    if (cpus, mem_gb) == FULL_SHARE:
+        return None
+    if gpus <= cluster.biggest:
+        for free in range(gpus, cluster.biggest + 1):
+            for m in bits(cluster.by_free[free]):
+                if _room(cluster, m, cpus, mem_gb) >= gpus:
+                    share = (m, lowest(cluster.free_gpus[m], gpus))
+                    return Grant((share,), gpus, cpus, mem_gb)
+        return None
+    shares: list[tuple[int, int]] = []
+    left = gpus
+    for free in range(cluster.biggest, 0, -1):
+        for m in bits(cluster.by_free[free]):
+            count = min(left, free, _room(cluster, m, cpus, mem_gb))
+            if count:
+                shares.append((m, lowest(cluster.free_gpus[m], count)))
+                left -= count
+                if not left:
+                    return Grant(tuple(shares), gpus, cpus, mem_gb)
+    return None
+
+
+def _room(cluster: Cluster, machine: int, cpus: float, mem_gb: float) -> int:
+    """Return for how many GPUs a server has so many CPUs and so much memory each."""
+    by_cpus = cluster.free_cpus[machine] / cpus if cpus else cluster.biggest
+    by_mem = cluster.free_mem_gb[machine] / mem_gb if mem_gb else cluster.biggest
+    return int(min(by_cpus, by_mem, cluster.biggest) + 1e-6)
