@@ -20,10 +20,12 @@ class Fact:
     meaning: str
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, np.generic):
-            object.__setattr__(self, "value", self.value.item())
-        if self.value != self.value:  # NaN and NaT: not known
-            object.__setattr__(self, "value", None)
+        value: object = self.value
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value != value:  # NaN: not known
+            value = None
+        object.__setattr__(self, "value", value)
 
 
 @dataclass(frozen=True, slots=True)

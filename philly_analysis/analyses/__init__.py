@@ -5,7 +5,14 @@ from typing import Protocol
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses import job_status, overview, queueing_delay, retries, run_time
+from philly_analysis.analyses import (
+    delay_causes,
+    job_status,
+    overview,
+    queueing_delay,
+    retries,
+    run_time,
+)
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.result import Result
 from philly_analysis.trace import Trace
@@ -40,6 +47,7 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
     },
     "Queueing": {
         "queueing_delay": queueing_delay,
+        "delay_causes": delay_causes,
     },
     "Locality and utilisation": {},
     "Failures": {},

@@ -1,0 +1,36 @@
+-- What do attempts wait for: their virtual cluster's quota, or GPUs close enough together?
+-- One row per (method, vc, gang, first, cause).
+--   method  how the quota is known: given; p95, p99, peak: estimated (see vc_quotas); none
+--   vc      virtual cluster; (none): not known
+--   gang    gang-size bucket: 1, 2-4, 5-8, >8
+--   first   true for first attempts, false for retries
+--   cause   none, held, fair_share, fragmentation or unknown, as in wait_causes
+--   waits   attempts whose wait has this cause
+--   time_s  seconds that passed for this cause, in waits of whatever cause
+--   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
+with shares as (
+  select
+    method,
+    coalesce(vc, '(none)') as vc,
+    gang_bucket(gpus) as gang,
+    first,
+    cause,
+    full_s,
+    unnest(['none', 'held', 'fair_share', 'fragmentation', 'unknown']) as part,
+    unnest([0, held_s, fair_share_s, fragmentation_s, unknown_s]) as part_s
+  from wait_causes
+)
+
+select
+  method,
+  vc,
+  gang,
+  first,
+  part as cause,
+  count(*) filter (where cause = part) as waits,
+  sum(part_s) as time_s,
+  sum(full_s) filter (where part = 'fragmentation') as full_s
+from shares
+group by all
+having waits > 0 or time_s > 0
+order by all

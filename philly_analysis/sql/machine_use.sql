@@ -1,0 +1,47 @@
+-- How many GPUs of each machine were in use, from moment to moment?
+-- One row per machine and moment at which the number changed.
+--   machine_id   server
+--   moment       microseconds since 1970, doubled; plus one once the starts of that microsecond
+--                are counted (releases come before starts)
+--   gpus         GPUs it has
+--   free_before  GPUs free before; none where more are held than it has
+--   free_after   GPUs free from then on
+with changes as (
+  select
+    machine_id,
+    2 * epoch_us(started_at) + 1 as moment,
+    1 as change
+  from busy_gpus
+  union all by name
+  select
+    machine_id,
+    2 * epoch_us(until_at) as moment,
+    -1 as change
+  from busy_gpus
+),
+
+moments as (
+  select
+    machine_id,
+    moment,
+    sum(change) as change
+  from changes
+  group by all
+),
+
+counts as (
+  select
+    *,
+    sum(change) over (partition by machine_id order by moment) as in_use
+  from moments
+)
+
+select
+  counts.machine_id,
+  counts.moment,
+  machines.gpus,
+  greatest(machines.gpus - (counts.in_use - counts.change), 0)::integer as free_before,
+  greatest(machines.gpus - counts.in_use, 0)::integer as free_after
+from counts
+inner join machines
+  on counts.machine_id = machines.machine_id

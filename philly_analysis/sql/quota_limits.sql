@@ -1,0 +1,102 @@
+-- When had each virtual cluster no quota left for a gang?
+-- One row per method, virtual cluster, gang size that waits in it, and moment at which the answer
+-- changed.
+--   method         as in vc_quotas
+--   vc             virtual cluster
+--   gpus           gang size
+--   moment         as in machine_use; the first row stands for all time before
+--   over           true when its GPUs in use and the gang together exceeded its quota, from
+--                  then on
+--   over_us        microseconds before the moment during which they did
+--   over_room_us   of these, while the cluster had no room for the gang either
+--   over_total_us  of these, while it had fewer GPUs free than the gang at all
+--   room_us        microseconds before the moment, over or not, without room
+--   total_us       of these, with fewer GPUs free than the gang at all
+with gangs as (
+  select distinct
+    vc,
+    gpus
+  from waits
+  where gpus > 0
+),
+
+limits as (
+  select
+    vc_quotas.method,
+    vc_quotas.vc,
+    gangs.gpus,
+    vc_quotas.gpus - gangs.gpus as most
+  from vc_quotas
+  inner join gangs
+    on vc_quotas.vc = gangs.vc
+),
+
+no_room as (
+  select *
+  from shortages
+  where kind = 'room'
+),
+
+too_few as (
+  select *
+  from shortages
+  where kind = 'total'
+),
+
+flips as (
+  select
+    limits.* exclude (most),
+    vc_use.moment,
+    vc_use.gpus_after > limits.most as over
+  from limits
+  inner join vc_use
+    on
+      limits.vc = vc_use.vc
+      and (limits.most < vc_use.gpus_after) <> (limits.most < vc_use.gpus_before)
+  union all by name
+  select
+    limits.* exclude (most),
+    0 as moment,
+    limits.most < 0 as over
+  from limits
+),
+
+with_shortages as (
+  select
+    flips.*,
+    reading(room.short_us, room.short, room.moment, flips.moment) as room_us,
+    reading(total.short_us, total.short, total.moment, flips.moment) as total_us
+  from flips
+  asof left join no_room as room
+    on flips.gpus = room.gpus and flips.moment >= room.moment
+  asof left join too_few as total
+    on flips.gpus = total.gpus and flips.moment >= total.moment
+),
+
+spells as (
+  select
+    *,
+    lag(over) over in_time as was_over,
+    lag(moment) over in_time as moment_before,
+    lag(room_us) over in_time as room_us_before,
+    lag(total_us) over in_time as total_us_before
+  from with_shortages
+  window in_time as (partition by method, vc, gpus order by moment)
+)
+
+select
+  method,
+  vc,
+  gpus,
+  moment,
+  over,
+  coalesce(sum(moment // 2 - moment_before // 2) filter (where was_over) over in_time, 0)::bigint
+    as over_us,
+  coalesce(sum(room_us - room_us_before) filter (where was_over) over in_time, 0)::bigint
+    as over_room_us,
+  coalesce(sum(total_us - total_us_before) filter (where was_over) over in_time, 0)::bigint
+    as over_total_us,
+  room_us,
+  total_us
+from spells
+window in_time as (partition by method, vc, gpus order by moment)

@@ -1,0 +1,52 @@
+-- What is each virtual cluster's quota of GPUs?
+-- One row per virtual cluster and method. Estimates stand only where no quota is given.
+--   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
+--           exceeded during 99 and 95 % of the time from its first start to its last end)
+--   vc      virtual cluster
+--   gpus    quota
+with levels as (
+  select
+    vc,
+    gpus_after as gpus,
+    lead(moment) over (partition by vc order by moment) // 2 - moment // 2 as held_us
+  from vc_use
+),
+
+spells as (
+  select
+    vc,
+    gpus,
+    sum(held_us) as held_us
+  from levels
+  where held_us > 0
+  group by all
+),
+
+shares as (
+  select
+    vc,
+    gpus,
+    sum(held_us) over (partition by vc order by gpus)
+    / sum(held_us) over (partition by vc) as not_exceeded
+  from spells
+),
+
+methods as (
+  select unnest(['p95', 'p99', 'peak']) as method, unnest([0.95, 0.99, 1.0]) as frac
+)
+
+select
+  'given' as method,
+  vc,
+  gpus::bigint as gpus
+from given_quotas
+union all by name
+select
+  methods.method,
+  shares.vc,
+  min(shares.gpus) as gpus
+from shares
+inner join methods
+  on shares.not_exceeded >= methods.frac - 1e-12
+where (select count(*) from given_quotas) = 0
+group by all

@@ -1,0 +1,37 @@
+-- How many GPUs did each virtual cluster use, from moment to moment?
+-- One row per virtual cluster and moment at which the number changed.
+--   vc           virtual cluster
+--   moment       as in machine_use
+--   gpus_before  GPUs in use before
+--   gpus_after   GPUs in use from then on
+with changes as (
+  select
+    vc,
+    2 * epoch_us(started_at) + 1 as moment,
+    gpus as change
+  from attempt_runs
+  where vc is not null and gpus > 0 and until_at > started_at
+  union all by name
+  select
+    vc,
+    2 * epoch_us(until_at) as moment,
+    -gpus as change
+  from attempt_runs
+  where vc is not null and gpus > 0 and until_at > started_at
+),
+
+moments as (
+  select
+    vc,
+    moment,
+    sum(change) as change
+  from changes
+  group by all
+)
+
+select
+  vc,
+  moment,
+  (sum(change) over (partition by vc order by moment) - change)::bigint as gpus_before,
+  (sum(change) over (partition by vc order by moment))::bigint as gpus_after
+from moments

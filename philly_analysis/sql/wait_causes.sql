@@ -1,0 +1,142 @@
+-- stored
+-- Why did each attempt wait?
+-- One row per method of knowing the quota and attempt with a trusted wait of a known gang.
+--   method           as in vc_quotas; none: no quota is known and none can be estimated
+--   job_id           job
+--   attempt          which attempt, from 1
+--   vc               virtual cluster
+--   gpus             gang size
+--   first            true for the first attempt, false for a retry
+--   wait_s           seconds waited
+--   held_s           of these, before the job was eligible
+--   fair_share_s     of these, while its GPUs would have put its virtual cluster over its quota
+--   fragmentation_s  of these, within quota, while the fewest machines had no room for the gang
+--   full_s           of the last, while the cluster had fewer GPUs free than the gang at all
+--   unknown_s        of these, while neither held: what kept it waiting is not in the log
+--   cause            none: it did not wait; unknown: for more than half of the wait nothing is
+--                    known; otherwise the longest of held, fair_share and fragmentation
+with methods as (
+  select distinct method
+  from vc_quotas
+  union all
+  select 'none' as method
+  where not exists (select 1 from vc_quotas)
+),
+
+episodes as (
+  select
+    *,
+    2 * (epoch_us(since_at) + (1e6 * held_s)::bigint) + 1 as since,
+    2 * epoch_us(started_at) + 1 as until
+  from waits
+  where flag is null and gpus > 0
+),
+
+-- both ends of a wait, at which the clocks of quota_limits and shortages are read
+ends as (
+  select
+    job_id,
+    attempt,
+    vc,
+    gpus,
+    unnest([since, until]) as moment,
+    unnest([-1, 1]) as sign
+  from episodes
+  where until > since
+),
+
+no_room as (
+  select *
+  from shortages
+  where kind = 'room'
+),
+
+too_few as (
+  select *
+  from shortages
+  where kind = 'total'
+),
+
+short as (
+  select
+    ends.*,
+    reading(room.short_us, room.short, room.moment, ends.moment) as room_us,
+    reading(total.short_us, total.short, total.moment, ends.moment) as total_us
+  from ends
+  asof left join no_room as room
+    on ends.gpus = room.gpus and ends.moment >= room.moment
+  asof left join too_few as total
+    on ends.gpus = total.gpus and ends.moment >= total.moment
+),
+
+ends_by_method as (
+  select
+    short.*,
+    methods.method
+  from short
+  cross join methods
+),
+
+readings as (
+  select
+    e.method,
+    e.job_id,
+    e.attempt,
+    e.sign,
+    e.room_us,
+    e.total_us,
+    reading(q.over_us, q.over, q.moment, e.moment) as over_us,
+    coalesce(q.over_room_us + case when q.over then e.room_us - q.room_us else 0 end, 0)
+      as over_room_us,
+    coalesce(q.over_total_us + case when q.over then e.total_us - q.total_us else 0 end, 0)
+      as over_total_us
+  from ends_by_method as e
+  asof left join quota_limits as q
+    on e.method = q.method and e.vc = q.vc and e.gpus = q.gpus and e.moment >= q.moment
+),
+
+spans as (
+  select
+    method,
+    job_id,
+    attempt,
+    sum(sign * over_us) / 1e6 as fair_share_s,
+    sum(sign * (room_us - over_room_us)) / 1e6 as fragmentation_s,
+    sum(sign * (total_us - over_total_us)) / 1e6 as full_s
+  from readings
+  group by all
+),
+
+parts as (
+  select
+    methods.method,
+    e.job_id,
+    e.attempt,
+    e.vc,
+    e.gpus,
+    e.first,
+    e.wait_s,
+    e.held_s,
+    coalesce(spans.fair_share_s, 0) as fair_share_s,
+    coalesce(spans.fragmentation_s, 0) as fragmentation_s,
+    coalesce(spans.full_s, 0) as full_s,
+    e.wait_s - e.held_s - coalesce(spans.fair_share_s + spans.fragmentation_s, 0) as unknown_s
+  from episodes as e
+  cross join methods
+  left join spans
+    on
+      methods.method = spans.method
+      and e.job_id = spans.job_id
+      and e.attempt = spans.attempt
+)
+
+select
+  *,
+  case
+    when wait_s = 0 then 'none'
+    when unknown_s > wait_s / 2 then 'unknown'
+    when held_s >= greatest(fair_share_s, fragmentation_s) then 'held'
+    when fair_share_s >= fragmentation_s then 'fair_share'
+    else 'fragmentation'
+  end as cause
+from parts

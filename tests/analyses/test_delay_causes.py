@@ -1,0 +1,203 @@
+"""Causes of delay: a cluster drawn by hand, a walk minute by minute, and the simulator's word."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis.analyses import delay_causes
+from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
+from philly_analysis.trace import Trace
+from philly_analysis.workload import Workload
+from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+
+_HELD = ("job_id", "attempt", "machine_id", "gpu")
+
+
+def _placed(*rows: tuple[str, int, str, range]) -> pl.DataFrame:
+    return frame("placements", _HELD, [(j, a, m, g) for j, a, m, gpus in rows for g in gpus])
+
+
+@pytest.fixture
+def hand_drawn(tmp_path: Path):
+    """Three servers of 4 GPUs; VC x may use 8 GPUs, VC y 4. Minutes.
+
+    ::
+
+        m0  a a a a a a a a . . . . . .      a: x, 4 GPUs, 0-80
+        m1  b b . . . . . g g g g . . .      b: x, 2 GPUs, 0-20     g: x, 2 GPUs, 70-110
+        m2  c c c c c c d d d d d . . .      c: y, 3 GPUs, 0-60     d: y, 3 GPUs, 60-110
+              e e e e e e e e                e: y, 1 GPU (m1), 10-90
+    """
+    jobs = [
+        ("a", "x", "ann", 4, 0, "Pass"),
+        ("b", "x", "ann", 2, 0, "Pass"),
+        ("c", "y", "bob", 3, 0, "Pass"),
+        # y holds 4 of its 4 from minute 10: over its quota until c ends
+        ("d", "y", "bob", 3, 20, "Pass"),
+        ("e", "y", "cid", 1, 10, "Pass"),
+        # x holds 4 of 8 from minute 20: 4 more are within quota, and 3 + 1 + ... are free, but
+        # no server has 4 free before a ends at 80
+        ("f", "x", "ann", 4, 30, "Pass"),
+        # within quota and m1 has 3 free all the time: nothing in the log explains this wait
+        ("g", "x", "ann", 2, 40, "Pass"),
+        # x holds 6 (a, g), 4 more are too many, until a ends at 80; then room on m0 is f's
+        ("h", "x", "ann", 4, 72, "Pass"),
+    ]
+    attempts = [
+        ("a", 1, 0, 80), ("b", 1, 0, 20), ("c", 1, 0, 60), ("d", 1, 60, 110), ("e", 1, 10, 90),
+        ("f", 1, 80, 100), ("g", 1, 70, 110), ("h", 1, 100, 120), ("b", 2, 20, 20),
+    ]  # fmt: skip
+    placements = _placed(
+        ("a", 1, "m0", range(4)), ("b", 1, "m1", range(2)), ("c", 1, "m2", range(3)),
+        ("d", 1, "m2", range(3)), ("e", 1, "m1", range(2, 3)), ("f", 1, "m0", range(4)),
+        ("g", 1, "m1", range(2)), ("h", 1, "m0", range(4)), ("b", 2, "m1", range(2)),
+    )  # fmt: skip
+    path = trace_of(
+        tmp_path / "t", jobs, attempts, placements=placements,
+        machines=frame("machines", ("machine_id", "gpus"), [(m, 4) for m in ("m0", "m1", "m2")]),
+        virtual_clusters=frame("virtual_clusters", ("vc", "gpus"), [("x", 8), ("y", 4)]),
+    )  # fmt: skip
+    with Trace(path) as trace:
+        yield trace
+
+
+def test_each_delay_of_the_drawn_cluster_has_its_known_cause(hand_drawn: Trace) -> None:
+    rows = hand_drawn.sql(
+        "select job_id, cause, fair_share_s / 60, fragmentation_s / 60, unknown_s / 60 "
+        "from wait_causes where attempt = 1 order by job_id"
+    ).fetchall()
+    assert {job: tuple(rest) for job, *rest in rows} == {
+        "a": ("none", 0, 0, 0),
+        "b": ("none", 0, 0, 0),
+        "c": ("none", 0, 0, 0),
+        "d": ("fair_share", 40, 0, 0),
+        "e": ("none", 0, 0, 0),
+        # over quota from 70, when g brings x to 6
+        "f": ("fragmentation", 10, 40, 0),
+        "g": ("unknown", 0, 0, 30),
+        # 72-80 over quota (4 + 2 + 4); 80-100 as well (f 4 + g 2 + h 4)
+        "h": ("fair_share", 28, 0, 0),
+    }
+
+
+def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
+    result = delay_causes.compute(hand_drawn)
+    table = result.table
+    assert set(table["method"]) == {"given"}
+    assert table["waits"].sum() == result.fact("waits") + result.fact("no_wait") == 9
+    by_cause = table.groupby("cause")["time_s"].sum() / 60
+    assert by_cause[["fair_share", "fragmentation", "unknown"]].to_list() == [78, 40, 30]
+    assert result.fact("fair_share_pct") == pytest.approx(200 / 3)
+    assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
+
+
+def _minutes(tables: dict[str, pl.DataFrame]) -> tuple[dict, dict, int]:
+    """Walk minute by minute: GPUs busy by machine, and in use by VC."""
+    origin = tables["jobs"]["submitted_at"].min()
+    end = max(
+        tables["jobs"]["submitted_at"].max(),
+        tables["attempts"]["started_at"].max(), tables["attempts"]["ended_at"].max(),
+    )  # fmt: skip
+    minute = lambda at: round((at - origin).total_seconds() / 60)  # noqa: E731
+    jobs = {r["job_id"]: r for r in tables["jobs"].iter_rows(named=True)}
+    last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
+    busy, used = defaultdict(set), Counter()
+    spans = {}
+    for a in tables["attempts"].iter_rows(named=True):
+        until = a["ended_at"]
+        if until is None and last[a["job_id"]] == a["attempt"]:
+            until = end
+        if a["started_at"] is None or until is None:
+            continue
+        span = spans[a["job_id"], a["attempt"]] = range(minute(a["started_at"]), minute(until))
+        for t in span:
+            used[jobs[a["job_id"]]["vc"], t] += jobs[a["job_id"]]["gpus"]
+    for p in tables["placements"].iter_rows(named=True):
+        for t in spans.get((p["job_id"], p["attempt"]), ()):
+            busy[p["machine_id"], t].add(p["gpu"])
+    return busy, used, minute
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("given", [True, False])
+def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -> None:
+    tables = random_tables(seed, jobs=90)
+    quotas = {"v0": 9, "v1": 4}
+    if given:
+        columns = ("vc", "gpus")
+        tables["virtual_clusters"] = frame("virtual_clusters", columns, quotas.items())
+    busy, used, minute = _minutes(tables)
+    caps = dict(tables["machines"].select("machine_id", "gpus").iter_rows())
+    if not given:
+        for vc in ("v0", "v1", "v2"):
+            times = [t for (v, t), n in used.items() if v == vc and n]
+            levels = sorted(used[vc, t] for t in range(min(times), max(times) + 1))
+            quotas[vc] = levels[int(np.ceil(0.99 * len(levels))) - 1]
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        if not given:
+            rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
+            assert dict(rows) == quotas
+        rows = trace.sql(
+            """
+            select c.*, w.since_at, w.started_at from wait_causes as c
+            inner join waits as w using (job_id, attempt)
+            where method in ('given', 'p99')
+            """
+        ).pl()
+    assert rows.height > 50
+    largest = sorted(caps.values(), reverse=True)
+    for r in rows.iter_rows(named=True):
+        fewest = next((n for n in range(1, 6) if sum(largest[:n]) >= r["gpus"]), len(largest))
+        parts = Counter()
+        for t in range(minute(r["since_at"]), minute(r["started_at"])):
+            free = sorted((n - len(busy[m, t]) for m, n in caps.items()), reverse=True)
+            if r["vc"] in quotas and used[r["vc"], t] + r["gpus"] > quotas[r["vc"]]:
+                parts["fair_share_s"] += 60
+            elif sum(free[:fewest]) < r["gpus"]:
+                parts["fragmentation_s"] += 60
+                parts["full_s"] += 60 * (sum(free) < r["gpus"])
+            else:
+                parts["unknown_s"] += 60
+        assert {k: r[k] for k in ("fair_share_s", "fragmentation_s", "full_s", "unknown_s")} == {
+            k: parts[k] for k in ("fair_share_s", "fragmentation_s", "full_s", "unknown_s")
+        }, (r["job_id"], r["attempt"])
+
+
+@pytest.mark.parametrize("policy", ["philly", "fifo"])
+def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> None:
+    rng = np.random.default_rng(5)
+    n = 500
+    submitted = np.sort(rng.uniform(0, 3_000, n))
+    gpus = rng.choice([1, 2, 4, 8], n, p=[0.6, 0.15, 0.15, 0.1])
+    jobs = [
+        (f"j{i}", f"v{i % 3}", f"u{i % 7}", int(gpus[i]), float(submitted[i]), "Pass")
+        for i in range(n)
+    ]
+    attempts = [
+        (f"j{i}", 1, float(submitted[i]), float(submitted[i] + rng.lognormal(4, 1.2)))
+        for i in range(n)
+    ]
+    machines = [(f"m{i}", 8) for i in range(6)]
+    source = trace_of(
+        tmp_path / "source", jobs, attempts,
+        machines=frame("machines", ("machine_id", "gpus"), machines),
+        virtual_clusters=frame(
+            "virtual_clusters", ("vc", "gpus"), [("v0", 12), ("v1", 16), ("v2", 20)]
+        ),
+    )  # fmt: skip
+    out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
+    known = pl.read_parquet(out / WAIT_CAUSES)
+    with Trace(out) as trace:
+        ours = trace.sql("select * from wait_causes where method = 'given' and wait_s > 0").pl()
+    both = known.join(ours, on=["job_id", "attempt"], suffix="_ours")
+    assert both.height == known.height == ours.height > 100
+    same = (both["fair_share_s"] - both["fair_share_s_ours"]).abs() < 1e-3
+    assert same.mean() == 1
+    # within quota a simulated job waits for GPUs or for room for its gang
+    wait_s = (known["until_s"] - known["since_s"]) if "since_s" in known.columns else both["wait_s"]
+    fair = both["fair_share_s"] > wait_s / 2
+    assert (fair == (both["cause"] == "fair_share")).mean() >= 0.95
+    assert (both["full_s"] <= both["short_s"] + 1e-3).all()
