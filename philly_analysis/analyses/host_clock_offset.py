@@ -1,0 +1,15 @@
+"""Whether the host samples keep the job log's time, told by CPU use where attempts end."""
+
+from philly_analysis.analyses.clock_offset import answer, plot
+from philly_analysis.result import Result
+from philly_analysis.trace import Trace
+
+__all__ = ["NEEDS", "QUESTION", "compute", "plot"]
+
+QUESTION = "Do the host samples and the job log keep the same time?"
+NEEDS = ("jobs", "attempts", "placements", "host_samples")
+
+
+def compute(trace: Trace) -> Result:
+    """Find, by period, the offset at which servers' CPUs fall idle where attempts end."""
+    return answer(trace, "host_clock_offset", "CPU")
