@@ -1,6 +1,8 @@
 """Failed output in, reason out: an ordered table of signatures and the reader that applies it."""
 
 from philly_analysis.failures.classifier import Failure, Link, classify
+from philly_analysis.failures.masking import mask
+from philly_analysis.failures.output import Output, classify_files, classify_output, read_output
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, TIER_NAMES, Reason, tiers_of
 from philly_analysis.failures.signature import Signature, signatures
 
@@ -10,9 +12,14 @@ __all__ = [
     "TIER_NAMES",
     "Failure",
     "Link",
+    "Output",
     "Reason",
     "Signature",
     "classify",
+    "classify_files",
+    "classify_output",
+    "mask",
+    "read_output",
     "signatures",
     "tiers_of",
 ]
