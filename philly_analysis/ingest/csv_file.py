@@ -107,7 +107,7 @@ class CsvFile:
             f"create or replace view {self.relation} as "
             f"select {self._fields()}, source_line, raw "
             f"from (select *, string_split(raw, ',') as f from {self.relation}_lines) "
-            f"where raw <> '' and source_line not in (select line from {self._rejects})"
+            f"where source_line not in (select line from {self._rejects})"
         )
 
     def unparsed(self) -> str:

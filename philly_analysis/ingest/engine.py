@@ -1,8 +1,7 @@
 """Runs a source's SELECTs in order: kept rows to tables, rejected rows to rejects, all counted."""
 
-import hashlib
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from philly_analysis.ingest.filling import (
     empty_view,
     names,
     path_text,
+    read_bytes,
     save_rejects,
 )
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.manifest import Account, Input, Manifest
+from philly_analysis.manifest import Account, Manifest
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, tables_read
 from philly_analysis.schema import REJECTS, TABLES, Table
@@ -87,10 +87,10 @@ def ingest(
             with step("opening the raw files"):
                 _configure(con, fill.scratch)
                 opened = SOURCES[source].prepare(con, raw, fill.scratch)
-            with ThreadPoolExecutor() as pool:
-                digests = [pool.submit(_input, path) for path in opened.files]
+            with ThreadPoolExecutor(1) as pool:
+                fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
                 _run(SOURCES[source], opened, fill)
-                inputs = _results(digests)
+                inputs = tuple(fill.readings[path].result().input for path in opened.files)
         except duckdb.IOException as error:
             raise TraceError(f"{out} cannot be written: {_first_line(error)}") from None
         except duckdb.OutOfMemoryException as error:
@@ -126,6 +126,7 @@ def _run(source: Source, raw: Raw, fill: Fill) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads."""
     con = fill.con
     sql = {p.stem: p.read_text("utf-8") for p in sorted(source.folder.glob("*.sql"))}
+    con.execute(sql.pop("macros", ""))
     parts = {t: [s for s in sql if s.split(".")[0] == t] for t in TABLES}
     reads = {stem: tables_read(text) for stem, text in sql.items()}
     graph: dict[str, set[str]] = {stem: set() for stem in sql}
@@ -235,15 +236,9 @@ def _write_rejects(fill: Fill) -> None:
     )
 
 
-def _input(path: Path) -> Input:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-    return Input(path.name, path.stat().st_size, digest.hexdigest())
-
-
-def _results(digests: "list[Future[Input]]") -> tuple[Input, ...]:
-    with step("hashing the raw files"):
-        return tuple(d.result() for d in digests)
+def _paths(raw: Raw) -> list[Path]:
+    """Raw files in the order in which their readings are waited for."""
+    return list(dict.fromkeys([*(file.path for file in raw.csv.values()), *raw.files]))
 
 
 def _first_line(error: Exception) -> str:

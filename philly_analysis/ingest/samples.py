@@ -1,4 +1,4 @@
-"""Fills streamed tables day by day, so that memory stays flat however long the raw files are."""
+"""Fills streamed tables, so that memory stays flat however long the raw files are."""
 
 from pathlib import Path
 
@@ -16,6 +16,11 @@ from philly_analysis.ingest.filling import (
 from philly_analysis.manifest import Account
 from philly_analysis.schema import Table
 
+_FORMAT = "format parquet, compression snappy, dictionary_size_limit 4000"
+"""Readings hardly compress: half the time of zstd for a fifth more space; times and machines
+repeat, and are worth a dictionary."""
+_FILE_BYTES = "64MB"
+
 
 def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]]) -> None:
     """Fill a streamed table from one raw file, or from several joined on its key.
@@ -28,9 +33,8 @@ def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]
     read = kept = 0
     staged: list[Part] = []
     for name, (sql, file) in parts.items():
-        part = Part(fill, table, name, sql, file)
-        read += part.write_days()
-        part.settle_contested()
+        part = Part(fill, table, name, sql, file, by_day=len(parts) > 1)
+        read += part.write()
         kept += part.rows()
         staged.append(part)
     if parts:
@@ -41,9 +45,8 @@ def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]
     target = fill.folder / table.name
     target.mkdir()
     if len(staged) == 1:
-        for day, files in staged[0].days().items():
-            for i, path in enumerate(files):
-                path.rename(target / f"{day}.{i}.parquet")
+        for i, path in enumerate(staged[0].files()):
+            path.rename(target / f"{i:04}.parquet")
     else:
         for day in sorted({day for part in staged for day in part.days()}):
             _join(fill, table, [p for p in staged if day in p.days()], day, target)
@@ -52,43 +55,41 @@ def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]
 
 
 class Part:
-    """The rows of one raw file on their way into a streamed table, in one folder per day."""
+    """The rows of one raw file on their way into a streamed table.
 
-    def __init__(self, fill: Fill, table: Table, name: str, sql: str, file: CsvFile) -> None:
+    Attributes
+    ----------
+    by_day
+        True where the rows go to one folder per day, to be joined with other parts.
+    """
+
+    def __init__(
+        self, fill: Fill, table: Table, name: str, sql: str, file: CsvFile, *, by_day: bool
+    ) -> None:
         self.con = fill.con
         self.fill = fill
         self.table = table
         self.name = name
         self.sql = sql
         self.file = file
+        self.by_day = by_day
         self.folder = fill.scratch / name
         file.read(self.con)
         given = self.con.sql(sql).columns
-        self.given = tuple(c for c in table.column_names if c in given)
+        self.columns = tuple(c for c in table.column_names if c in given or not by_day)
+        """Columns of the table that this part fills."""
         self._typed = ", ".join(
             f'"{c.name}"::{c.type} as "{c.name}"'
             if c.name in given
             else f'null::{c.type} as "{c.name}"'
             for c in table.columns
         )
+        self._sound = "sound" if "sound" in given else "false as sound"
 
-    def _judged(self) -> str:
-        """SELECT of the rows with the reason why each cannot be kept, or null."""
-        return (
-            f"select *, coalesce(reject, {self.table.fault_sql}) as reason from "
-            f"(select {self._typed}, source_file, source_line, raw, reject from ({self.sql}))"
-        )
-
-    def write_days(self) -> int:
-        """Write the rows that can be kept by day, the others aside; return how many there were."""
-        con = self.con
-        con.execute("set preserve_insertion_order = false")
-        [(written,)] = con.execute(
-            f'copy (select {names(self.columns)}, case when reason is null then "at"::date end '
-            f"as day from ({self._judged()})) to {path_text(self.folder)} "
-            "(format parquet, compression zstd, partition_by (day))"
-        ).fetchall()
-        con.execute("set preserve_insertion_order = true")
+    def write(self) -> int:
+        """Write the rows that can be kept, and reject the others; return how many were read."""
+        con, key = self.con, names(self.table.key)
+        parsed = self._write_sound()
         save_rejects(
             self.fill,
             self.table,
@@ -96,82 +97,90 @@ class Part:
             f"select '{self.file.relation}' as source_file, source_line, reason, raw "
             f"from ({self.file.unparsed()})",
         )
-        [(unparsed,)] = con.sql(f"select count(*) from ({self.file.unparsed()})").fetchall()
-        return int(written) + int(unparsed)
+        unparsed = _count(con, f"({self.file.unparsed()})")
+        lines = self.fill.lines(self.file.path) - 1
+        con.execute(f"create temp table contested as select {key} from ({self._judged()}) limit 0")
+        self._find_repeats()
+        if self.file.shape:
+            self.file.read_short(con)
+            con.execute(f"insert into contested select {key} from ({self._judged()})")
+        blank = 0
+        if parsed + unparsed < lines or _count(con, "contested"):
+            blank = self._settle()
+        con.execute("drop table contested")
+        return lines - blank
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the table that this part fills."""
-        return self.given
+    def files(self) -> list[Path]:
+        """Files of the rows that are kept."""
+        return sorted(self.folder.rglob("*.parquet"))
 
     def days(self) -> dict[str, list[Path]]:
         """Files of each day, by its date."""
         return {
             folder.name.removeprefix("day="): sorted(folder.glob("*.parquet"))
-            for folder in sorted(self.folder.glob("day=????-??-??"))
+            for folder in sorted(self.folder.glob("day=*"))
         }
 
     def rows(self) -> int:
         """Count the rows that are kept."""
-        files = [str(f) for day in self.days().values() for f in day]
-        return sum(_count(self.con, f"read_parquet([{path_text(Path(f))}])") for f in files)
+        return _count(self.con, _parquet(self.files())) if self.files() else 0
 
-    def settle_contested(self) -> None:
+    def _judged(self) -> str:
+        """SELECT of the rows with the reason why each cannot be kept, or null."""
+        return (
+            "select *, coalesce(reject, case when sound then null "
+            f"else {self.table.fault_sql} end) as reason from (select {self._typed}, "
+            f"source_file, source_line, raw, reject, {self._sound} from ({self.sql}))"
+        )
+
+    def _write_sound(self) -> int:
+        day = ', "at"::date as day' if self.by_day else ""
+        layout = "partition_by (day)" if self.by_day else f"file_size_bytes '{_FILE_BYTES}'"
+        self.folder.mkdir()
+        self.con.execute("set preserve_insertion_order = false")
+        [(written,)] = self.con.execute(
+            f"copy (select {names(self.columns)}{day} from ({self._judged()}) "
+            f"where reason is null) to {path_text(self.folder)} ({_FORMAT}, {layout})"
+        ).fetchall()
+        self.con.execute("set preserve_insertion_order = true")
+        return int(written)
+
+    def _find_repeats(self) -> None:
+        """Add the keys that repeat to those contested."""
+        if not self.files():
+            return
+        key, kept = names(self.table.key), _parquet(self.files())
+        # cheap: in an hour of a machine, more rows than different minutes
+        self.con.execute(
+            "create temp table crowded as "
+            f'select machine_id, epoch_us("at") // 3600000000 as hour from {kept} group by all '
+            'having count(*) > bit_count(bit_or(1::ubigint << (epoch_us("at") // 60000000 % 60)))'
+        )
+        if _count(self.con, "crowded"):
+            self.con.execute(
+                f"insert into contested select {key} from {kept} as kept semi join crowded "
+                "on kept.machine_id = crowded.machine_id "
+                'and epoch_us(kept."at") // 3600000000 = crowded.hour '
+                f"group by {key} having count(*) > 1"
+            )
+        self.con.execute("drop table crowded")
+
+    def _settle(self) -> int:
         """Reject what cannot be kept, and all but the first of rows that share a key.
 
         Which row comes first, and on what line it stands, only a second reading of the raw file
-        tells. It is done only where there is something to settle.
+        tells, line by line. Returns how many lines were blank.
         """
-        con = self.con
-        key = names(self.table.key)
-        con.execute(
-            f"create temp table contested as select {key} from ({self._judged()}) where false"
-        )
-        contested_days = [d for d, files in self.days().items() if self._find_repeats(files)]
-        aside = [f for f in self.folder.glob("day=*/*") if f.parent.name[4:] not in self.days()]
-        if self.file.shape:
-            self.file.read_short(con)
-            con.execute(f"insert into contested select {key} from ({self._judged()})")
-            contested_days = sorted(
-                {str(d) for (d,) in con.sql('select distinct "at"::date from contested').fetchall()}
-                & self.days().keys()
-            )
-        if aside or contested_days:
-            self._read_again()
-            for day in contested_days:
-                self._rewrite(day)
-            con.execute("drop table again")
-        con.execute("drop table contested")
-
-    def _find_repeats(self, files: list[Path]) -> bool:
-        """Add the keys that repeat within a day; tell whether there are any."""
-        relation = f"read_parquet([{', '.join(map(path_text, files))}])"
-        # cheap: in an hour of a machine, more rows than different minutes
-        hours = self.con.sql(
-            "select count(*) from (select 1 from "
-            f'{relation} group by machine_id, hour("at") '
-            'having count(*) > bit_count(bit_or(1::ubigint << minute("at"))))'
-        ).fetchall()
-        if hours == [(0,)]:
-            return False
-        key = names(self.table.key)
-        [(found,)] = self.con.execute(
-            f"insert into contested select {key} from {relation} group by {key} having count(*) > 1"
-        ).fetchall()
-        return bool(found)
-
-    def _read_again(self) -> None:
-        key = names(self.table.key)
+        con, key = self.con, names(self.table.key)
+        self.file.read_numbered(con)
         short = f"raw not like '{self.file.shape}'" if self.file.shape else "false"
-        self.file.read_numbered(self.con)
-        self.con.execute(
-            "create temp table again as with rows as ("
-            f"select * replace (case when {short} then 'too few fields' else reason end as reason) "
-            f"from ({self._judged()})), concerned as ("
-            f"select * from rows where reason is not null or ({key}) in (from contested)) "
-            "select *, row_number() over ("
-            f"partition by {key}, reason is null order by source_line) > 1 and reason is null "
-            "as repeats from concerned"
+        con.execute(
+            "create temp table again as with rows as (select * replace ("
+            f"case when {short} then 'too few fields' else reason end as reason) "
+            f"from ({self._judged()})), concerned as (select * from rows "
+            f"where reason is not null or ({key}) in (from contested)) "
+            f"select *, row_number() over (partition by {key}, reason is null "
+            "order by source_line) > 1 and reason is null as repeats from concerned"
         )
         save_rejects(
             self.fill,
@@ -179,22 +188,39 @@ class Part:
             self.name,
             "select source_file, source_line, raw, coalesce(reason, "
             f"'the key ({', '.join(self.table.key)}) repeats') as reason "
-            "from again where reason is not null or repeats",
+            "from again where (reason is not null or repeats) and raw <> ''",
         )
+        if _count(con, "contested"):
+            self._replace_contested()
+        blank = _count(con, "again where raw = ''")
+        con.execute("drop table again")
+        return blank
 
-    def _rewrite(self, day: str) -> None:
-        files = self.days()[day]
-        settled = self.folder / f"day={day}" / "settled.parquet"
-        columns = names(self.columns)
-        self.con.execute(
-            f"copy (select {columns} from read_parquet([{', '.join(map(path_text, files))}]) "
-            f"anti join contested using ({names(self.table.key)}) union all "
-            f"select {columns} from again where reason is null and not repeats "
-            f"and \"at\"::date = date '{day}') to {path_text(settled)} "
-            "(format parquet, compression zstd)"
-        )
-        for file in files:
-            file.unlink()
+    def _replace_contested(self) -> None:
+        """Take the contested rows out of the files, and put back those that are kept."""
+        con, key, columns = self.con, names(self.table.key), names(self.columns)
+        if self.files():
+            concerned = con.sql(
+                f"select distinct filename from {_parquet(self.files(), 'filename = true')} "
+                f"semi join contested using ({key})"
+            ).fetchall()
+            for (name,) in concerned:
+                file = Path(name)
+                con.execute(
+                    f"copy (select {columns} from {_parquet([file])} "
+                    f"anti join contested using ({key})) "
+                    f"to {path_text(file.with_suffix('.rest'))} ({_FORMAT})"
+                )
+                file.with_suffix(".rest").rename(file)
+        settled = "again where reason is null and not repeats"
+        days = con.sql(f'select distinct "at"::date::varchar from {settled}').fetchall()
+        for (day,) in days:
+            folder = self.folder / f"day={day}" if self.by_day else self.folder
+            folder.mkdir(exist_ok=True)
+            con.execute(
+                f"copy (select {columns} from {settled} and \"at\"::date = date '{day}') "
+                f"to {path_text(folder / f'settled-{day}.parquet')} ({_FORMAT})"
+            )
 
 
 def _join(fill: Fill, table: Table, parts: list[Part], day: str, target: Path) -> None:
@@ -205,14 +231,18 @@ def _join(fill: Fill, table: Table, parts: list[Part], day: str, target: Path) -
         f'"{c.name}"' if c.name in held else f'null::{c.type} as "{c.name}"' for c in table.columns
     )
     joined = " full join ".join(
-        f"(select {names(p.columns)} from read_parquet("
-        f"[{', '.join(map(path_text, p.days()[day]))}])) as p{i}" + (f" using ({key})" if i else "")
+        f"(select {names(p.columns)} from {_parquet(p.days()[day])}) as p{i}"
+        + (f" using ({key})" if i else "")
         for i, p in enumerate(parts)
     )
     fill.con.execute(
         f"copy (select {columns} from {joined}) to {path_text(target / f'{day}.parquet')} "
-        "(format parquet, compression zstd)"
+        f"({_FORMAT})"
     )
+
+
+def _parquet(files: list[Path], options: str = "union_by_name = false") -> str:
+    return f"read_parquet([{', '.join(map(path_text, files))}], {options})"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:

@@ -49,7 +49,8 @@ class Source:
         reason why the row cannot be taken, or null. ``host_samples.cpu.sql`` and
         ``host_samples.mem.sql`` fill one streamed table in parts, joined on its key.
         ``notes.sql`` gives one ``note`` a row for the manifest. Any other file is a relation that
-        these may read.
+        these may read; ``macros.sql`` holds functions that they call. A streamed part may add
+        ``sound``, true where the SELECT knows already that the row passes the table's checks.
     prepare
         Opens the raw files: creates their relations on the connection. It may use the folder,
         which is removed at the end. Raises InputError.

@@ -1,11 +1,7 @@
 -- CPU utilisation of the Philly archive.
 -- One row per line of cluster_cpu_util.
 select
-  -- clock: US Pacific, with the zone that each minute was in
-  case
-    when ends_with(time, ' PDT') then try_cast(time[:19] as timestamp) + interval 7 hour
-    when ends_with(time, ' PST') then try_cast(time[:19] as timestamp) + interval 8 hour
-  end as "at",
+  utc(time) as "at",
   machine_id,
   cpu_util as cpu_pct,
   'cluster_cpu_util' as source_file,

@@ -1,11 +1,7 @@
 -- Memory of the Philly archive, which counts it in kB.
 -- One row per line of cluster_mem_util.
 select
-  -- clock: US Pacific, with the zone that each minute was in
-  case
-    when ends_with(time, ' PDT') then try_cast(time[:19] as timestamp) + interval 7 hour
-    when ends_with(time, ' PST') then try_cast(time[:19] as timestamp) + interval 8 hour
-  end as "at",
+  utc(time) as "at",
   machine_id,
   (mem_total - mem_free) / 1048576 as mem_used_gb,
   mem_total / 1048576 as mem_gb,

@@ -1,0 +1,101 @@
+"""Reads GPU and memory events from kernel logs: when, on which machine, what the kernel said."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+EVENT = re.compile(
+    r"NVRM: (?:Xid|.{0,80}(?:fallen off the bus|GPU is lost|RmInitAdapter failed))"
+    r"|Out of memory: Kill|Memory cgroup out of memory|oom-kill:constraint|invoked oom-killer",
+    re.IGNORECASE,
+)
+_ISO = re.compile(
+    r"^\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\s?(Z|[+-]\d\d:?\d\d)?\]?\s{1,4}(.*)$"
+)
+_CTIME = re.compile(r"^\[(\w{3} \w{3}\s{1,2}\d{1,2} \d\d:\d\d:\d\d \d{4})\]\s{0,4}(.*)$")
+_SYSLOG = re.compile(r"^(\w{3}\s{1,2}\d{1,2} \d\d:\d\d:\d\d)\s{1,4}(.*)$")
+_HOST = re.compile(r"^([\w.-]{1,255})\s{1,4}kernel: ")
+_FILE_MACHINE = re.compile(
+    r"(?:kern(?:el)?|dmesg|messages|syslog|journal)[._-]?|\.(?:log|txt|gz|out)\b", re.IGNORECASE
+)
+_LONGEST_LINE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a kernel log that tells of a GPU or memory fault.
+
+    Attributes
+    ----------
+    at : when, UTC without a zone; None where the line has no clock time.
+    machine_id : from the line where it names a host, else from the file's name; may be "".
+    """
+
+    at: datetime | None
+    machine_id: str
+    text: str
+    file: str
+    line: int
+
+
+def events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterator[Event]:
+    """Read the events of one kernel log, in a stream.
+
+    Parameters
+    ----------
+    file
+        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. A file without host
+        names in its lines is named for its machine, e.g. ``m12.dmesg``.
+    around
+        A moment of the trace: the year of clocks that print none is the nearest to it.
+    clock
+        Zone of clocks that print none.
+    """
+    named = _FILE_MACHINE.sub("", file.name).strip("._-")
+    with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as lines:
+        number = 0
+        while raw := lines.readline(_LONGEST_LINE):
+            number += 1
+            text = raw.decode("utf-8", "replace").rstrip()
+            if EVENT.search(text):
+                at, rest = _when(text, around, clock)
+                host = _HOST.match(rest)
+                machine = host.group(1).split(".")[0] if host else named
+                said = rest[host.end() :] if host else rest
+                yield Event(at, machine, said, file.name, number)
+
+
+def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, str]:
+    try:
+        if found := _ISO.match(text):
+            at = datetime.fromisoformat(found.group(1).replace(",", "."))
+            zone = found.group(2)
+            if zone:
+                offset = datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").utcoffset()
+                return at - (offset or timedelta()), found.group(3)
+            return _utc(at, clock), found.group(3)
+        if found := _CTIME.match(text):
+            at = datetime.strptime(found.group(1), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - below
+            return _utc(at, clock), found.group(2)
+        if found := _SYSLOG.match(text):
+            years = (around.year - 1, around.year, around.year + 1)
+            dated = [_in_year(found.group(1), year) for year in years]
+            at = min((d for d in dated if d), key=lambda d: abs(d - around))
+            return _utc(at, clock), found.group(2)
+    except ValueError:  # a date that no calendar has
+        return None, text
+    return None, text
+
+
+def _in_year(text: str, year: int) -> datetime | None:
+    try:
+        return datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S")  # noqa: DTZ007 - caller
+    except ValueError:  # 29 February
+        return None
+
+
+def _utc(at: datetime, clock: tzinfo) -> datetime:
+    return at.replace(tzinfo=clock).astimezone(UTC).replace(tzinfo=None)
