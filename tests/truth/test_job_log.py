@@ -1,0 +1,126 @@
+"""Waits, run times and counts against a plain walk through the raw job log, job by job."""
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from philly_analysis.analyses import analyze
+from philly_analysis.trace import Trace
+from tests.truth import walk
+
+CASES = [
+    "sample",
+    pytest.param("multigpu", marks=pytest.mark.real_data),
+    pytest.param("large_jobs", marks=pytest.mark.real_data),
+]
+EXACT = {"rel": 1e-12, "abs": 1e-9}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def jobs(case) -> list[walk.Job]:
+    return walk.read_jobs(case.raw)
+
+
+def test_jobs_and_attempts(case, jobs: list[walk.Job]) -> None:
+    with Trace(case.trace) as trace:
+        rows = trace.sql("select job_id, vc, user, gpus, submitted_at, status, flag from jobs")
+        held = rows.fetchall()
+        attempts = trace.sql(
+            "select job_id, attempt, started_at, ended_at, flag from attempts"
+        ).fetchall()
+        placements = trace.sql("select job_id, attempt, machine_id, gpu from placements").fetchall()
+    assert sorted(held) == sorted(
+        (j.job_id, j.vc, j.user, j.gpus, j.submitted, j.status, j.flag) for j in jobs
+    )
+    assert {(r[0], r[1]): r[2:] for r in attempts} == {
+        (j.job_id, a.number): (a.start, a.end, a.flag) for j in jobs for a in j.attempts
+    }
+    assert Counter(placements) == Counter(
+        (j.job_id, a.number, *gpu) for j in jobs for a in j.attempts for gpu in a.held
+    )
+
+
+def test_waits_to_the_second(case, jobs: list[walk.Job]) -> None:
+    with Trace(case.trace) as trace:
+        rows = trace.sql("select job_id, attempt, wait_s, flag from waits").fetchall()
+    assert {(r[0], r[1]): r[2:] for r in rows} == walk.waits(jobs)
+
+
+def test_run_times_to_the_second(case, jobs: list[walk.Job]) -> None:
+    with Trace(case.trace) as trace:
+        rows = trace.sql(
+            "select job_id, span_s, sum_s, last_s, censored, gpu_h, flag, attempts from job_runs"
+        ).fetchall()
+    assert len(rows) == len(jobs)
+    by_id = {row[0]: row[1:] for row in rows}
+    end = walk.log_end(jobs)
+    for job in jobs:
+        mine = walk.run(job, end)
+        span, total, last, censored, gpu_h, flag, attempts = by_id[job.job_id]
+        assert (span, total, last) == (mine.span, mine.total, mine.last), job
+        assert (censored, flag, attempts) == (mine.censored, mine.flag, len(job.attempts)), job
+        assert gpu_h == pytest.approx(mine.gpu_h, **EXACT) if mine.gpu_h else not gpu_h
+
+
+def test_findings_from_the_job_log(case, jobs: list[walk.Job]) -> None:
+    with Trace(case.trace) as trace:
+        names = ("run_time", "queueing_delay", "job_status", "retries")
+        found = {n: r.table for n, r in analyze(trace, names).items()}
+    end = walk.log_end(jobs)
+    runs = {j.job_id: walk.run(j, end) for j in jobs}
+    by_id = {j.job_id: j for j in jobs}
+
+    groups: dict[tuple[str | None, str], list[float]] = defaultdict(list)
+    for (job_id, _), (wait, flag) in walk.waits(jobs).items():
+        gang = walk.bucket(by_id[job_id].gpus)
+        if flag is None and gang:
+            groups[None, gang].append(wait)
+            groups[by_id[job_id].vc or "(none)", gang].append(wait)
+    table = found["queueing_delay"]
+    assert len(table) == 101 * len(groups)
+    for row in table.itertuples():
+        group = groups[None if row.vc != row.vc or row.vc is None else row.vc, row.gang]
+        assert row.waits == len(group)
+        assert row.zeros == group.count(0)
+        assert row.wait_s == pytest.approx(walk.interpolated(group, row.percentile), rel=1e-9)
+
+    lengths: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for job in jobs:
+        mine = runs[job.job_id]
+        if mine.span is not None and mine.flag is None and (gang := walk.bucket(job.gpus)):
+            lengths[gang].append((mine.span, mine.censored))
+    table = found["run_time"]
+    assert len(table) == 101 * len(lengths)
+    for gang, rows in table.groupby("gang"):
+        assert set(rows.jobs) == {len(lengths[gang])}
+        assert set(rows.censored) == {sum(c for _, c in lengths[gang])}
+    curves = {gang: walk.product_limit(seen) for gang, seen in lengths.items()}
+    for row in table.itertuples():
+        reached = [t for t, f in curves[row.gang] if f >= row.percentile / 100 - 1e-9]
+        assert row.run_s == reached[0] if reached else row.run_s != row.run_s, row
+
+    table = found["job_status"].set_index("status")
+    assert dict(table.jobs) == Counter(j.status for j in jobs)
+    for status, row in table.iterrows():
+        gpu_h = sum(runs[j.job_id].gpu_h or 0 for j in jobs if j.status == status)
+        assert row.gpu_h == pytest.approx(gpu_h, **EXACT)
+        assert row.running == sum(runs[j.job_id].censored for j in jobs if j.status == status)
+
+    table = found["retries"].set_index("gang")
+    for gang, row in table.iterrows():
+        made = [
+            (len(j.attempts), j.status)
+            for j in jobs
+            if j.attempts and j.gpus and gang in ("all", walk.bucket(j.gpus))
+        ]
+        assert row.jobs == len(made)
+        assert row.attempts == sum(n for n, _ in made)
+        assert row.retries_per_job == pytest.approx(sum(n - 1 for n, _ in made) / len(made))
+        assert row.retried_pct == pytest.approx(100 * sum(n > 1 for n, _ in made) / len(made))
+        failed = sum(status == "Failed" for _, status in made)
+        assert row.unsuccessful_pct == pytest.approx(100 * failed / len(made))
