@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
+from philly_analysis.ingest.failures import FailureOutput, fill_failures
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
@@ -42,6 +43,7 @@ def ingest(
     force: bool = False,
     name: str | None = None,
     synthetic: bool = False,
+    failures: FailureOutput | None = None,
 ) -> Manifest:
     """Make a trace from raw logs.
 
@@ -59,6 +61,8 @@ def ingest(
         What to call the trace; default the name of `out`.
     synthetic
         True if the rows were not recorded on a real cluster.
+    failures
+        Where the output of failed attempts is, if there is any, and how to read it.
 
     Returns
     -------
@@ -90,6 +94,10 @@ def ingest(
             with ThreadPoolExecutor(1) as pool:
                 fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
                 _run(SOURCES[source], opened, fill)
+                if failures:
+                    with step("reading failed output"):
+                        fill_failures(fill, failures)
+                _write_rejects(fill)
                 inputs = tuple(fill.readings[path].result().input for path in opened.files)
         except duckdb.IOException as error:
             raise TraceError(f"{out} cannot be written: {_first_line(error)}") from None
@@ -159,7 +167,6 @@ def _run(source: Source, raw: Raw, fill: Fill) -> None:
         done.add(name)
     if "notes" in sql:
         fill.notes += [note for (note,) in con.sql(sql["notes"]).fetchall() if note]
-    _write_rejects(fill)
 
 
 def _relate(fill: Fill, name: str, sql: str) -> None:

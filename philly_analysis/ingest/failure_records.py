@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import read_output
 
 PATTERNS = (
     r"slurm-(?P<job_id>\d+(?:_\d+)?)\.(?P<stream>out|err)",
@@ -21,29 +20,24 @@ PATTERNS = (
 KERNEL_LOG = re.compile(r"(?:kern|dmesg|messages|syslog|journal)", re.IGNORECASE)
 JSON_LINES = (".jsonl", ".ndjson")
 LONGEST_RECORD_BYTES = 64 << 20
-LAST = None
-"""Stands for the attempt of a record that does not say which: the job's last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Output of one attempt, as one raw file or one line of it gave it.
+    """Where the output of one attempt stands: its files, or the text of one line of JSON.
 
     Attributes
     ----------
-    attempt : number of the attempt; None: the job's last.
-    stream : which stream of the attempt, to put stdout before stderr.
-    text : the output, or its head and tail; `skipped_lines` are missing after `head_lines`.
-    file, entry : where it stood, for rejects.
+    attempt : number of the attempt; None: the record does not say, take the job's last.
+    files : its streams, stdout before stderr; empty where `text` holds the output.
+    source, entry : file and line, for rejects.
     """
 
     job_id: str
     attempt: int | None
-    stream: str
+    files: tuple[Path, ...]
     text: bytes
-    head_lines: int
-    skipped_lines: int
-    file: str
+    source: str
     entry: int | None
 
 
@@ -51,7 +45,7 @@ class Record:
 class Unreadable:
     """A raw file or line that is no record, and why."""
 
-    file: str
+    source: str
     entry: int | None
     reason: str
     raw: str
@@ -100,15 +94,13 @@ def is_kernel_log(file: Path) -> bool:
     return KERNEL_LOG.search(file.name) is not None
 
 
-def records(
-    path: Path, patterns: tuple[str, ...] = PATTERNS
-) -> Iterator[Record | Unreadable]:
-    """Read every record in a folder or file, kernel logs left out, one at a time.
+def records(path: Path, patterns: tuple[str, ...] = PATTERNS) -> Iterator[Record | Unreadable]:
+    """Find every record in a folder or file, kernel logs left out; JSON lines are read one by one.
 
     Parameters
     ----------
     path
-        Folder or file. ``.jsonl`` files hold one record a line, others one record each.
+        Folder or file. ``.jsonl`` files hold one record a line, others one stream each.
     patterns
         Regular expressions for the names of output files, with the group ``job_id`` and,
         optionally, ``attempt`` and ``stream``. The path below the folder is tried first, then
@@ -116,72 +108,68 @@ def records(
     """
     names = compiled(patterns)
     root = path if path.is_dir() else path.parent
+    streams: dict[tuple[str, int | None], dict[str, Path]] = {}
     for file in files_of(path):
+        below = file.relative_to(root).as_posix()
         if is_kernel_log(file):
             continue
-        plain = file.name.removesuffix(".gz")
-        if plain.endswith(JSON_LINES):
-            yield from _json_lines(file)
+        if below.removesuffix(".gz").endswith(JSON_LINES):
+            yield from _json_lines(file, below)
+            continue
+        found = _named(below.removesuffix(".gz"), names)
+        if found is None:
+            yield Unreadable(below, None, "the file's name says no job", below)
+            continue
+        job_id, attempt, stream = found
+        others = streams.setdefault((job_id, attempt), {})
+        if stream in others:
+            yield Unreadable(below, None, "the same stream of the attempt repeats", below)
         else:
-            yield _file(file, file.relative_to(root).as_posix(), names)
+            others[stream] = file
+    for (job_id, attempt), parts in streams.items():
+        in_order = sorted(parts, key=lambda stream: (stream in ("err", "stderr"), stream))
+        files = tuple(parts[stream] for stream in in_order)
+        yield Record(job_id, attempt, files, b"", files[0].relative_to(root).as_posix(), None)
 
 
-def _file(file: Path, below: str, names: tuple[re.Pattern[str], ...]) -> Record | Unreadable:
-    texts = (below.removesuffix(".gz"), file.name.removesuffix(".gz"))
-    found = next((m for name in names for text in texts if (m := name.fullmatch(text))), None)
-    if found is None:
-        return Unreadable(below, None, "the file's name says no job", file.name)
-    parts = found.groupdict()
-    try:
-        output = read_output(file)
-    except InputError as error:
-        return Unreadable(below, None, "the file cannot be read", str(error))
-    if not output.text.strip():
-        reason = "the compressed file is damaged" if output.damaged else "the output is empty"
-        return Unreadable(below, None, reason, "")
-    return Record(
-        job_id=parts["job_id"],
-        attempt=int(parts["attempt"]) if parts.get("attempt") else LAST,
-        stream=parts.get("stream") or "",
-        text=output.text,
-        head_lines=output.head_lines,
-        skipped_lines=output.skipped_lines,
-        file=below,
-        entry=None,
-    )
+def _named(below: str, names: tuple[re.Pattern[str], ...]) -> tuple[str, int | None, str] | None:
+    for name in names:
+        for text in (below, below.rsplit("/", 1)[-1]):
+            if found := name.fullmatch(text):
+                parts = found.groupdict()
+                attempt = parts.get("attempt")
+                return parts["job_id"], int(attempt) if attempt else None, parts.get("stream") or ""
+    return None
 
 
-def _json_lines(file: Path) -> Iterator[Record | Unreadable]:
-    opened = gzip.open(file) if file.name.endswith(".gz") else file.open("rb")
+def _json_lines(file: Path, below: str) -> Iterator[Record | Unreadable]:
     entry = 0
-    with opened as lines:
+    with gzip.open(file) if below.endswith(".gz") else file.open("rb") as lines:
         try:
             while line := lines.readline(LONGEST_RECORD_BYTES):
                 entry += 1
-                if len(line) == LONGEST_RECORD_BYTES:
+                if len(line) == LONGEST_RECORD_BYTES and not line.endswith(b"\n"):
                     while line and not line.endswith(b"\n"):
                         line = lines.readline(LONGEST_RECORD_BYTES)
-                    yield Unreadable(file.name, entry, "the record is longer than 64 MB", "")
+                    yield Unreadable(below, entry, "the record is longer than 64 MB", "")
                 elif line.strip():
-                    yield _json_line(file.name, entry, line)
+                    yield _json_line(below, entry, line)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            yield Unreadable(file.name, entry + 1, "the compressed file is damaged", "")
+            yield Unreadable(below, entry + 1, "the compressed file is damaged", "")
 
 
-def _json_line(file: str, entry: int, line: bytes) -> Record | Unreadable:
+def _json_line(source: str, entry: int, line: bytes) -> Record | Unreadable:
     shown = line[:500].decode("utf-8", "replace")
     try:
         given = json.loads(line)
     except (ValueError, RecursionError):
-        return Unreadable(file, entry, "the line is no JSON", shown)
+        return Unreadable(source, entry, "the line is no JSON", shown)
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
-        return Unreadable(file, entry, "the record has no text", shown)
+        return Unreadable(source, entry, "the record has no text", shown)
     job_id, attempt = given.get("job_id"), given.get("attempt")
     if not isinstance(job_id, str | int) or isinstance(job_id, bool) or job_id == "":
-        return Unreadable(file, entry, "the record has no job_id", shown)
+        return Unreadable(source, entry, "the record has no job_id", shown)
     if attempt is not None and (not isinstance(attempt, int) or isinstance(attempt, bool)):
-        return Unreadable(file, entry, "the attempt is no number", shown)
-    if not given["text"].strip():
-        return Unreadable(file, entry, "the output is empty", shown)
+        return Unreadable(source, entry, "the attempt is no number", shown)
     text = given["text"].encode("utf-8", "replace")
-    return Record(str(job_id), attempt, "", text, text.count(b"\n") + 1, 0, file, entry)
+    return Record(str(job_id), attempt, (), text, source, entry)

@@ -1,6 +1,6 @@
 """Fills the failures table from records of output, beside any source's jobs and attempts."""
 
-from collections.abc import Iterable
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -8,7 +8,9 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from philly_analysis.failures import Output, classify_output, mask
+from philly_analysis.errors import InputError
+from philly_analysis.failures import Output, classify, mask, read_output
+from philly_analysis.failures.lines import decode
 from philly_analysis.ingest.failure_records import (
     PATTERNS,
     Record,
@@ -17,95 +19,234 @@ from philly_analysis.ingest.failure_records import (
     is_kernel_log,
     records,
 )
-from philly_analysis.ingest.filling import Fill, count_rejects, save_rejects
+from philly_analysis.ingest.filling import Fill, count_rejects, names, path_text, save_rejects
 from philly_analysis.ingest.kernel_log import Event, events
-from philly_analysis.manifest import Account, Input
+from philly_analysis.manifest import Account
 from philly_analysis.schema import FAILURES
 
 DEATH = timedelta(minutes=10)
-"""A kernel event belongs to an attempt that ends no later than this after it."""
+"""A kernel event belongs to an attempt that held the machine and ended at most this much later."""
 
-_FIRST_STREAMS = ("out", "stdout", "log", "txt", "")
-_STORE = pl.Schema(
-    {
-        "job_id": pl.String, "attempt": pl.Int32, "reason": pl.String, "tier": pl.String,
-        "fine": pl.String, "rule": pl.String, "line": pl.Int64, "excerpt": pl.String,
-    }
-)  # fmt: skip
-_REJECTS = pl.Schema(
-    {"source_file": pl.String, "source_line": pl.Int64, "reason": pl.String, "raw": pl.String}
-)
+EXCERPT_LINES = 2
+"""Lines kept above and below the deciding one."""
+EXCERPT_CHARS = 2_000
+
+Key = tuple[str, int]
 
 
 @dataclass(slots=True)
-class _Attempts:
-    """What the trace knows of attempts: the last of each job, and those that passed."""
+class _Known:
+    """What the trace says of its attempts."""
 
     last: dict[str, int]
-    known: set[tuple[str, int]]
-    passed: set[tuple[str, int]]
+    passed: dict[Key, bool]
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Records so far: one verdict per attempt, and what was not taken."""
+    """Records so far: one row per attempt, and what was not taken."""
 
-    store: bool
+    masked: bool
     read: int = 0
-    rows: dict[tuple[str, int], tuple[object, ...]] = field(default_factory=dict)
+    rows: dict[Key, tuple[object, ...]] = field(default_factory=dict)
     rejects: list[tuple[str, int | None, str, str]] = field(default_factory=list)
 
-    def reject(self, file: str, entry: int | None, reason: str, raw: str) -> None:
-        self.rejects.append((file, entry, reason, mask(raw) if self.store else raw))
+    def store(self, text: str) -> str:
+        """Return text as it may be stored."""
+        return mask(text) if self.masked else text
+
+    def reject(self, source: str, entry: int | None, reason: str, raw: str) -> None:
+        """Count a record as not taken."""
+        self.rejects.append((source, entry, reason, self.store(raw)))
 
 
-def fill_failures(
-    fill: Fill,
-    path: Path,
-    *,
-    patterns: tuple[str, ...] = PATTERNS,
-    clock: tzinfo = UTC,
-    masked: bool = True,
-) -> tuple[Input, ...]:
-    """Classify the records at `path` and write the failures of attempts that the trace holds.
+@dataclass(frozen=True, slots=True)
+class FailureOutput:
+    """Where the output of failed attempts is, and how to read it.
+
+    Attributes
+    ----------
+    path : folder or file: files per attempt, JSON lines, kernel logs.
+    patterns : names of output files, see `philly_analysis.ingest.failure_records.records`.
+    clock : zone of kernel logs whose clocks print none.
+    masked : replace secrets and personal data in everything that is stored.
+    """
+
+    path: Path
+    patterns: tuple[str, ...] = PATTERNS
+    clock: tzinfo = UTC
+    masked: bool = True
+
+
+def fill_failures(fill: Fill, output: FailureOutput) -> None:
+    """Classify the records and write those of attempts that the trace holds.
 
     Parameters
     ----------
     fill
-        A trace in the making whose jobs, attempts (and placements) are filled.
-    path
-        Folder or file of output: files per attempt, JSON lines, kernel logs.
-    patterns
-        Names of output files, see :func:`philly_analysis.ingest.failure_records.records`.
-    clock
-        Zone of kernel logs whose clocks print none.
-    masked
-        Replace secrets and personal data in everything that is stored.
-
-    Returns
-    -------
-    tuple of Input
-        Nothing is hashed of files that may be gigabytes long: name and size, empty digest.
+        A trace in the making, its jobs and attempts filled, its placements if there are any.
+    output
+        The records.
 
     Raises
     ------
     InputError
-        There is nothing at `path`, or a pattern cannot be used.
+        There is nothing at the path, or a pattern cannot be used.
     """
-    files = files_of(path)
-    known = _attempts(fill.con)
-    tally = _Tally(store=masked)
-    heard = _kernel_events([f for f in files if is_kernel_log(f)], fill.con, tally, clock)
-    pending: dict[tuple[str, int], list[Record]] = {}
-    for record in records(path, patterns):
+    known = _known(fill.con)
+    tally = _Tally(output.masked)
+    heard = _heard(output, fill, tally)
+    for record in records(output.path, output.patterns):
         tally.read += 1
         if isinstance(record, Unreadable):
-            tally.reject(record.file, record.entry, record.reason, record.raw)
-        elif key := _place(record, known, pending, tally):
-            _judge(key, pending.pop(key), heard.pop(key, []), tally)
-    for key, parts in sorted(pending.items()):
-        _judge(key, parts, heard.pop(key, []), tally)
-    for key, said in sorted(heard.items()):
-        _judge(key, [], said, tally)
+            tally.reject(record.source, record.entry, record.reason, record.raw)
+        else:
+            _take(record, known, heard, tally)
+    for key, said in heard.items():
+        if key not in tally.rows:
+            tally.read += 1
+            tally.rows[key] = _row(key, [], said, tally)
     _write(fill, tally)
-    return tuple(Input(f.name, f.stat().st_size, "") for f in files)
+
+
+def _known(con: duckdb.DuckDBPyConnection) -> _Known:
+    found = con.sql(
+        """
+        select
+          job_id, attempt, attempt = max(attempt) over (partition by job_id) as is_last,
+          coalesce(end_reason = 'completed', is_last and status = 'Pass', false) as passed
+        from attempts inner join jobs using (job_id)
+        """
+    ).fetchall()
+    return _Known(
+        last={job_id: attempt for job_id, attempt, is_last, _ in found if is_last},
+        passed={(job_id, attempt): passed for job_id, attempt, _, passed in found},
+    )
+
+
+def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _Tally) -> None:
+    """Judge one record, or reject it with the reason."""
+    shown = f"{record.job_id} attempt {record.attempt or 'last'}"
+    attempt = record.attempt if record.attempt is not None else known.last.get(record.job_id)
+    if attempt is None:
+        return tally.reject(record.source, record.entry, "the job is unknown", shown)
+    key = (record.job_id, attempt)
+    if key not in known.passed:
+        reason = "the attempt is unknown" if record.job_id in known.last else "the job is unknown"
+        return tally.reject(record.source, record.entry, reason, shown)
+    if known.passed[key]:
+        return tally.reject(record.source, record.entry, "the attempt passed", shown)
+    if key in tally.rows:
+        return tally.reject(record.source, record.entry, "the attempt has a record already", shown)
+    try:
+        outputs = [read_output(file) for file in record.files]
+    except InputError as error:
+        return tally.reject(record.source, record.entry, "the file cannot be read", str(error))
+    if not record.files:
+        outputs = [Output(record.text, record.text.count(b"\n") + 1, 0, damaged=False)]
+    if not any(output.text.strip() for output in outputs):
+        damaged = any(output.damaged for output in outputs)
+        reason = "the compressed file is damaged" if damaged else "the output is empty"
+        return tally.reject(record.source, record.entry, reason, shown)
+    tally.rows[key] = _row(key, outputs, heard.get(key, []), tally)
+    return None
+
+
+def _row(key: Key, outputs: list[Output], said: list[Event], tally: _Tally) -> tuple[object, ...]:
+    """Classify an attempt's streams and what the kernel said, as one text in this order."""
+    texts = [decode(output.text) for output in outputs] + [event.text for event in said]
+    failure = classify("\n".join(texts))
+    lines = [line for text in texts for line in text.split("\n")]
+    at = failure.line_number - 1
+    around = lines[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1] if failure.rule else []
+    excerpt = "\n".join(line[:EXCERPT_CHARS] for line in around)[:EXCERPT_CHARS]
+    return (
+        *key,
+        failure.reason,
+        "+".join(failure.tiers),
+        failure.fine or None,
+        failure.rule or None,
+        _line_number(failure.line_number, outputs, said),
+        tally.store(excerpt) if around else None,
+    )
+
+
+def _line_number(number: int, outputs: list[Output], said: list[Event]) -> int | None:
+    """Return the number that a line of the joined text has in its own file."""
+    for output in outputs:
+        lines = decode(output.text).count("\n") + 1
+        if number <= lines:
+            return output.line_number(number) if number else None
+        number -= lines
+    return said[number - 1].line if number else None
+
+
+def _heard(output: FailureOutput, fill: Fill, tally: _Tally) -> dict[Key, list[Event]]:
+    """Events of the kernel logs by the attempt that they ended; others are rejected."""
+    heard: dict[Key, list[Event]] = defaultdict(list)
+    placed = "placements" in fill.rows
+    [(around,)] = fill.con.sql(
+        "select coalesce(max(started_at), now()::timestamp) from attempts"
+    ).fetchall()
+    for file in filter(is_kernel_log, files_of(output.path)):
+        for event in events(file, around=around, clock=output.clock):
+            found = _ended_by(event, fill.con) if placed else []
+            if len(found) == 1:
+                heard[found[0]].append(event)
+                continue
+            tally.read += 1
+            why = (
+                "the trace has no placements" if not placed
+                else "the event has no time" if event.at is None
+                else "several attempts ended on the machine just then" if found
+                else "no attempt ended on the machine just then"
+            )  # fmt: skip
+            tally.reject(event.file, event.line, why, event.text)
+    return heard
+
+
+def _ended_by(event: Event, con: duckdb.DuckDBPyConnection) -> list[Key]:
+    at: datetime | None = event.at
+    if at is None:
+        return []
+    return con.execute(
+        """
+        select distinct job_id, attempt
+        from attempts inner join placements using (job_id, attempt)
+        where machine_id = $machine and $at >= started_at
+          and ended_at between $at::timestamp - interval 1 minute and $until
+        order by all
+        """,
+        {"machine": event.machine_id, "at": at, "until": at + DEATH},
+    ).fetchall()
+
+
+def _write(fill: Fill, tally: _Tally) -> None:
+    rows = pl.DataFrame(
+        list(tally.rows.values()),
+        schema={c.name: pl.String for c in FAILURES.columns}
+        | {"attempt": pl.Int32, "line": pl.Int64},
+        orient="row",
+    )  # fmt: skip
+    rejects = pl.DataFrame(
+        tally.rejects,
+        schema={
+            "source_file": pl.String, "source_line": pl.Int64, "reason": pl.String,
+            "raw": pl.String,
+        },
+        orient="row",
+    )  # fmt: skip
+    con, file = fill.con, fill.folder / f"{FAILURES.name}.parquet"
+    con.register("failure_rows", rows.to_arrow())
+    con.register("failure_rejects", rejects.to_arrow())
+    con.execute(
+        f"copy (select {FAILURES.typed_columns} from failure_rows "
+        f"order by {names(FAILURES.key)}) to {path_text(file)} (format parquet, compression zstd)"
+    )
+    con.read_parquet(str(file)).create_view(FAILURES.name)
+    fill.rows[FAILURES.name] = rows.height
+    save_rejects(fill, FAILURES, FAILURES.name, "select * from failure_rejects")
+    rejected = count_rejects(fill, FAILURES)
+    fill.accounts.append(Account(FAILURES.name, tally.read, rows.height, rejected))
+    con.unregister("failure_rows")
+    con.unregister("failure_rejects")

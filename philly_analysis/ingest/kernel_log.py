@@ -78,7 +78,7 @@ def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, 
                 return at - (offset or timedelta()), found.group(3)
             return _utc(at, clock), found.group(3)
         if found := _CTIME.match(text):
-            at = datetime.strptime(found.group(1), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - below
+            at = datetime.strptime(found.group(1), "%a %b %d %H:%M:%S %Y")
             return _utc(at, clock), found.group(2)
         if found := _SYSLOG.match(text):
             years = (around.year - 1, around.year, around.year + 1)
@@ -92,7 +92,7 @@ def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, 
 
 def _in_year(text: str, year: int) -> datetime | None:
     try:
-        return datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S")  # noqa: DTZ007 - caller
+        return datetime.strptime(f"{year} {text}", "%Y %b %d %H:%M:%S")
     except ValueError:  # 29 February
         return None
 
