@@ -4,88 +4,121 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.workload import Machine
 
-NO_QUOTA = 1 << 60
+CAUSES = ("fair_share", "fragmentation", "other")
+"""What a job may wait for: its virtual cluster is over quota with it; within quota, the fewest
+servers that could hold it have no room; or neither, and the policy has its reasons: others are
+before it, it backs off, or GPUs are held idle for others."""
+
+_COLUMNS = {
+    "job_id": pl.String, "attempt": pl.Int32, "since_s": pl.Float64, "until_s": pl.Float64,
+    "fair_share_s": pl.Float64, "fragmentation_s": pl.Float64, "other_s": pl.Float64,
+    "cause": pl.String,
+}  # fmt: skip
 
 
 class Causes:
-    """Clocks that tell how long a virtual cluster was too full, and the cluster too busy.
+    """Clocks of what the jobs that wait are waiting for.
 
-    All jobs of one gang size and virtual cluster wait for the same reason at the same time, so
-    a clock per pair is enough, and a wait is the difference of two readings.
+    All jobs of one gang size and virtual cluster wait for the same thing at the same time, so
+    a clock per such pair is enough, and a wait is the difference of two readings.
     """
 
-    def __init__(self, jobs: Sequence[Job], quotas: Mapping[str, int], capacity: int) -> None:
+    def __init__(self, quotas: Mapping[str, int], machines: Sequence[Machine]) -> None:
         self._quotas = quotas
-        sizes: dict[str, set[int]] = {}
-        for job in jobs:
-            sizes.setdefault(job.vc, set()).add(job.gpus)
-        self._over_s = {vc: dict.fromkeys(sorted(gangs), 0.0) for vc, gangs in sizes.items()}
-        self._short_s = dict.fromkeys(sorted({job.gpus for job in jobs}), 0.0)
-        self._used = dict.fromkeys(sizes, 0)
-        self._seen_s = dict.fromkeys(sizes, 0.0)
-        self._free, self._free_seen_s = capacity, 0.0
-        self._open: dict[Job, tuple[float, float, float]] = {}
-        self._rows: list[tuple[str, int, float, float, float, float, bool]] = []
+        self._free = [m.gpus for m in machines]
+        biggest = max(self._free)
+        self._having = [self._free.count(free) for free in range(biggest + 1)]
+        self._sizes = sorted(self._free, reverse=True)
+        self._fewest: dict[int, int] = {}
+        self._used: dict[str, int] = {}
+        self._now_s = 0.0
+        self._clocks: dict[tuple[str, int], list[float]] = {}
+        self._waiters: dict[tuple[str, int], int] = {}
+        self._open: dict[Job, tuple[float, tuple[float, ...]]] = {}
+        self._rows: list[tuple[str, int, float, float, float, float, float, str]] = []
 
-    def use(self, vc: str, gpus: int, now_s: float) -> None:
-        """Note that a virtual cluster holds that many GPUs more (or fewer) from now on."""
-        self._read_vc(vc, now_s)
-        self._used[vc] += gpus
-        self._read_cluster(now_s)
-        self._free -= gpus
+    def use(self, vc: str, grant: Grant, sign: int, now_s: float) -> None:
+        """Note that a virtual cluster holds a grant from now on, or (sign -1) no longer."""
+        self._advance(now_s)
+        self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus
+        for machine, gpus in grant.shares:
+            free = self._free[machine]
+            self._having[free] -= 1
+            free -= sign * gpus.bit_count()
+            self._having[free] += 1
+            self._free[machine] = free
 
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""
-        self._read_vc(job.vc, now_s)
-        self._read_cluster(now_s)
-        self._open[job] = (now_s, self._over_s[job.vc][job.gpus], self._short_s[job.gpus])
+        self._advance(now_s)
+        pair = job.vc, job.gpus
+        clock = self._clocks.setdefault(pair, [0.0, 0.0, 0.0])
+        self._waiters[pair] = self._waiters.get(pair, 0) + 1
+        self._open[job] = now_s, tuple(clock)
 
     def close(self, job: Job, now_s: float) -> None:
         """Note that a job starts, which ends its wait if it waited; before its GPUs count."""
-        since_s, over_s, short_s = self._open.pop(job, (now_s, 0.0, 0.0))
+        if job not in self._open:
+            return
+        self._advance(now_s)
+        since_s, before = self._open.pop(job)
+        pair = job.vc, job.gpus
+        self._waiters[pair] -= 1
+        if not self._waiters[pair]:
+            del self._waiters[pair]
         if now_s > since_s:
-            self._read_vc(job.vc, now_s)
-            self._read_cluster(now_s)
-            self._rows.append(
-                (
-                    job.spec.job_id, job.started + 1, since_s, now_s,
-                    self._over_s[job.vc][job.gpus] - over_s,
-                    self._short_s[job.gpus] - short_s,
-                    self._over(job.vc, job.gpus),
-                )
-            )  # fmt: skip
+            parts = [a - b for a, b in zip(self._clocks[pair], before, strict=True)]
+            fair_share_s, fragmentation_s, other_s = parts
+            if other_s > (now_s - since_s) / 2:
+                cause = "other"
+            else:
+                cause = "fair_share" if fair_share_s >= fragmentation_s else "fragmentation"
+            row = (job.spec.job_id, job.started + 1, since_s, now_s)
+            self._rows.append((*row, fair_share_s, fragmentation_s, other_s, cause))
 
     def frame(self) -> pl.DataFrame:
         """Return one row per wait longer than nothing.
 
-        Columns: job_id, attempt (that it led to), since_s, until_s, fair_share_s (seconds in
-        which its virtual cluster's GPUs in use and its gang exceeded the quota), short_s (in
-        which the cluster had fewer idle GPUs than its gang, whatever the quota), and
-        over_quota_at_start.
+        Columns: job_id, attempt (that it led to), since_s, until_s, seconds by cause (see
+        :data:`CAUSES`; they add up to the wait), and cause: ``other`` if it takes more than
+        half of the wait, else the longer of the two.
         """
-        columns = (
-            "job_id", "attempt", "since_s", "until_s", "fair_share_s", "short_s",
-            "over_quota_at_start",
-        )  # fmt: skip
-        types = (pl.String, pl.Int32, *[pl.Float64] * 4, pl.Boolean)
-        return pl.DataFrame(self._rows, schema=dict(zip(columns, types, strict=True)), orient="row")
+        return pl.DataFrame(self._rows, schema=_COLUMNS, orient="row")
 
-    def _over(self, vc: str, gpus: int) -> bool:
-        return self._used[vc] + gpus > self._quotas.get(vc, NO_QUOTA)
+    def _advance(self, now_s: float) -> None:
+        """Let the clocks run up to now, in the state that held till now."""
+        passed_s = now_s - self._now_s
+        if passed_s > 0:
+            self._now_s = now_s
+            room: dict[int, bool] = {}
+            for vc, gpus in self._waiters:
+                if self._used.get(vc, 0) + gpus > self._quotas.get(vc, len(self._free) << 16):
+                    cause = 0
+                else:
+                    if gpus not in room:
+                        room[gpus] = self._has_room(gpus)
+                    cause = 2 if room[gpus] else 1
+                self._clocks[vc, gpus][cause] += passed_s
 
-    def _read_vc(self, vc: str, now_s: float) -> None:
-        if (passed_s := now_s - self._seen_s[vc]) > 0:
-            clocks, room = self._over_s[vc], self._quotas.get(vc, NO_QUOTA) - self._used[vc]
-            for gpus in clocks:
-                if gpus > room:
-                    clocks[gpus] += passed_s
-            self._seen_s[vc] = now_s
-
-    def _read_cluster(self, now_s: float) -> None:
-        if (passed_s := now_s - self._free_seen_s) > 0:
-            for gpus in self._short_s:
-                if gpus > self._free:
-                    self._short_s[gpus] += passed_s
-            self._free_seen_s = now_s
+    def _has_room(self, gpus: int) -> bool:
+        """Whether the fewest servers that hold a gang could hold it beside what runs."""
+        if gpus not in self._fewest:
+            held = servers = 0
+            while held < gpus:
+                held += self._sizes[servers]
+                servers += 1
+            self._fewest[gpus] = servers
+        servers, room = self._fewest[gpus], 0
+        for free in range(len(self._having) - 1, 0, -1):
+            taken = min(servers, self._having[free])
+            room += taken * free
+            servers -= taken
+            if room >= gpus:
+                return True
+            if not servers:
+                return False
+        return False

@@ -96,7 +96,7 @@ class _Engine:
         self._jobs, self._policy, self._speed = jobs, policy, speed
         self._cluster = Cluster(machines)
         self._view = View(self._cluster, policy, quotas)
-        self._causes = Causes(jobs, quotas, self._cluster.capacity)
+        self._causes = Causes(quotas, machines)
         self._record = Record(neighbourly=speed.neighbourly)
         for job in jobs:
             job.util_frac, job.gpu_mem_frac = speed.traits(job.spec)
@@ -215,7 +215,7 @@ class _Engine:
     def _settle(self, job: Job, grant: Grant, now_s: float, sign: int) -> None:
         """Count a running job's grant in (or out of) its virtual cluster and its machines."""
         if not grant.guest:
-            self._causes.use(job.vc, sign * grant.gpus, now_s)
+            self._causes.use(job.vc, grant, sign, now_s)
             self._view.used[job.vc] = self._view.used.get(job.vc, 0) + sign * grant.gpus
         residents = self._view.residents
         for machine, _ in grant.shares:

@@ -16,8 +16,8 @@ from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.quotas import quotas_of
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.simulator.speed import AS_RECORDED, Speed
-from philly_analysis.workload import Machine, Workload
+from philly_analysis.simulator.speed import Speed
+from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.writer import fill, new_folder, seal
 
 WAIT_CAUSES = "wait_causes.parquet"
@@ -33,7 +33,7 @@ def simulate(
     *,
     knobs: Mapping[str, Any] | None = None,
     machines: Sequence[Machine] | None = None,
-    speed: Speed = AS_RECORDED,
+    speed: Speed | None = None,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
@@ -53,7 +53,7 @@ def simulate(
     machines
         Where to run it; the workload's own when None.
     speed
-        How fast jobs run.
+        How fast jobs run; as the policy's own publication has it when None.
     seed
         Of everything drawn: the samples, and traits that a speed assumes.
     samples
@@ -81,10 +81,13 @@ def simulate(
     elif knobs:
         raise SimulationError("knobs are set where the policy is made, when it is not a name.")
     servers = [m for m in (workload.servers() if machines is None else machines) if m.gpus]
-    specs = list(workload.specs())
     rng = np.random.default_rng(seed)
+    speed = speed or policy.speed()
+    specs = speed.completed(list(workload.specs()), rng)
     capacity = sum(m.gpus for m in servers)
     quotas, quota_note = quotas_of(workload, specs, capacity)
+    if not policy.quotas and not workload.virtual_clusters.height:
+        quotas = {}
     schedule = run(specs, servers, policy, speed=speed.drawn(specs, rng), quotas=quotas)
     origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
@@ -92,7 +95,7 @@ def simulate(
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
-        f"GPUs; jobs run {type(speed).__doc__ or 'as given'}".partition("\n")[0],
+        f"GPUs. Speed of jobs: {speed.says}",
         *([quota_note] if quota_note and policy.quotas else []),
         *(
             [f"{left_out:,} jobs were left out: no GPUs, or no attempt with both times."]
@@ -104,7 +107,7 @@ def simulate(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
     )
     with new_folder(out, force=force) as folder:
-        rows = fill(folder, _tables(workload, servers, schedule, origin_at, quotas, policy))
+        rows = fill(folder, _tables(workload, specs, servers, schedule, origin_at, quotas, policy))
         _timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at").write_parquet(
             folder / WAIT_CAUSES
         )
@@ -136,6 +139,7 @@ def _us(column: str) -> pl.Expr:
 
 def _tables(
     workload: Workload,
+    specs: Sequence[JobSpec],
     servers: Sequence[Machine],
     schedule: Schedule,
     origin_at: datetime,
@@ -144,9 +148,18 @@ def _tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
     last = schedule.attempts.group_by("job_id").agg(pl.col("end_reason").last())
+    asked = pl.DataFrame(
+        [(s.job_id, s.job_type, s.cpus, s.mem_gb) for s in specs],
+        schema={
+            "job_id": pl.String, "job_type": pl.String, "cpus": pl.Float64, "mem_gb": pl.Float64,
+        },
+        orient="row",
+    )  # fmt: skip
     status = pl.col("end_reason").replace_strict(_STATUS, default="Failed")
     jobs = (
-        workload.jobs.join(last, on="job_id", maintain_order="left")
+        workload.jobs.drop("job_type", "cpus", "mem_gb", strict=False)
+        .join(asked, on="job_id", maintain_order="left")
+        .join(last, on="job_id", maintain_order="left")
         .with_columns(status=pl.coalesce("status", status), flag=pl.lit(None, pl.String))
         .drop("end_reason")
     )

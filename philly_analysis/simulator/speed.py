@@ -22,9 +22,18 @@ class Speed:
     neighbourly: ClassVar[bool] = False
     """Whether jobs on the same machines matter."""
 
+    @property
+    def says(self) -> str:
+        """What it takes into account, in a sentence."""
+        return (type(self).__doc__ or "").partition("\n")[0]
+
     def drawn(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Self:
         """Return the same speed, with what it has to assume about each job drawn."""
         return self
+
+    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with what it must know of them and they do not say, drawn."""
+        return specs
 
     def traits(self, spec: JobSpec) -> tuple[float, float]:
         """Return the shares of a GPU's compute and memory that a job uses."""
@@ -99,9 +108,39 @@ class HostResources(Speed):
     ----------
     profiles
         Profile by job type; other types run as recorded.
+    split
+        (task, share) of the jobs that do not say their type: each gets a model of the task,
+        drawn evenly, and wants its CPUs and memory. Synergy's default; an assumption.
     """
 
     profiles: dict[str, Profile] = field(default_factory=lambda: PROFILES)
+    split: tuple[tuple[str, float], ...] = (("image", 0.2), ("language", 0.7), ("speech", 0.1))
+
+    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with a model, and the CPUs and memory that it wants."""
+        models = {
+            task: [p for p in self.profiles.values() if p.task == task] for task, _ in self.split
+        }
+        shares = np.array([share for _, share in self.split])
+        tasks = rng.choice(len(shares), len(specs), p=shares / shares.sum())
+        picks = rng.random(len(specs))
+        done = []
+        for spec, task, pick in zip(specs, tasks.tolist(), picks.tolist(), strict=True):
+            among = models[self.split[task][0]]
+            profile = among[int(pick * len(among))]
+            if spec.job_type:
+                known = self.profiles.get(spec.job_type)
+                if known is None or spec.cpus is not None:
+                    done.append(spec)
+                    continue
+                profile = known
+            done.append(
+                replace(
+                    spec, job_type=profile.job_type, cpus=profile.cpus * spec.gpus,
+                    mem_gb=profile.mem_gb * spec.gpus,
+                )
+            )  # fmt: skip
+        return done
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the throughput on the grant, relative to a proportional share."""
@@ -128,6 +167,12 @@ class Parallelism(Speed):
         return float((grant.gpus / job.gpus) ** self.alpha)
 
 
+PHILLY_MINUTES = (0.0, 0.0, 0.0, 0.04, 0.31, 0.56, 0.73, 0.85, 0.92, 0.98, 1.0)
+"""Per-minute utilisation of GPUs in use by passed 1-GPU jobs, at each tenth of the readings:
+read off the plot of the Philly archive's notebook (its Figure 5). Taken as the means of jobs it
+spreads them too far: a job's mean varies less than its minutes."""
+
+
 @dataclass(frozen=True)
 class Sharing(Speed):
     """Holders of a GPU run undisturbed; a guest gets the compute that the holder leaves.
@@ -149,7 +194,7 @@ class Sharing(Speed):
 
     neighbourly: ClassVar[bool] = True
 
-    util_quantiles: tuple[float, ...] = ()
+    util_quantiles: tuple[float, ...] = PHILLY_MINUTES
     gpu_mem: tuple[float, float] = (2.0, 2.5)
     interference: float = 0.0
     drawn_traits: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)

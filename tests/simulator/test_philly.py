@@ -74,6 +74,17 @@ def test_quota_is_restored_by_stopping_the_youngest_above_it():
     assert all(bars[f"a{i}"] == done(i, i + 1000) for i in range(3))
 
 
+def test_the_engine_knows_when_there_was_room_but_others_held_it():
+    """e waits from 30 to 190 for a GPU that idles in c's incomplete gang."""
+    jobs = [*busy_pair(), job("c", 10, 2, 50), job("d", 20, 1, 900), job("e", 30, 1, 20)]
+    waits = run(jobs, machines(4, 4, rack="r"), Philly(), quotas={"a": 8}).waits
+    [wait] = waits.filter(job_id="e").rows(named=True)
+    # a quota of 8 is used up but for one GPU once d runs: e is within, c with two would be over
+    assert (wait["other_s"], wait["cause"]) == (160.0, "other")
+    [wait] = waits.filter(job_id="c").rows(named=True)
+    assert wait["cause"] == "fair_share"
+
+
 @pytest.mark.parametrize(("quotas", "why"), [({"a": 2, "b": 2}, 90.0), ({"a": 9, "b": 9}, 0.0)])
 def test_the_engine_knows_a_fair_share_wait(quotas, why):
     """a2 waits 90 s for a1: above quota all the time, or never."""
@@ -82,4 +93,5 @@ def test_the_engine_knows_a_fair_share_wait(quotas, why):
     [wait] = schedule.waits.rows(named=True)
     assert (wait["job_id"], wait["since_s"], wait["until_s"]) == ("a2", 10, 100)
     assert wait["fair_share_s"] == why
-    assert wait["over_quota_at_start"] is False  # a1 has just gone
+    assert wait["fragmentation_s"] == 90.0 - why  # both GPUs are busy, so there is no room
+    assert wait["cause"] == ("fair_share" if why else "fragmentation")

@@ -10,6 +10,7 @@ from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.policies.ranked import Las, Srtf
+from philly_analysis.simulator.speed import Parallelism, Speed
 from philly_analysis.simulator.view import View, Wish
 
 _ORDERS: dict[str, type[Policy]] = {"las": Las, "srtf": Srtf}
@@ -55,6 +56,10 @@ class Amoeba(Policy):
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when the order changes its mind about a job."""
         return self._order.review_s(job, now_s)
+
+    def speed(self) -> Speed:
+        """Return speeds by the number of GPUs."""
+        return Parallelism(alpha=self.alpha)
 
     def stall_s(self, job: Job, grant: Grant) -> float:
         """Return the cost of a change of GPUs, or of a restart after preemption."""

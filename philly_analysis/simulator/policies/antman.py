@@ -6,6 +6,7 @@ from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.speed import Sharing, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
 
@@ -39,6 +40,10 @@ class AntMan(Policy):
         """Return when a waiting job turns opportunistic."""
         due_s = job.queued_s + self.convert_after_s
         return due_s if not job.running and due_s > now_s else FOREVER
+
+    def speed(self) -> Speed:
+        """Return speeds by what the holder of a GPU leaves to its guest."""
+        return Sharing()
 
     def decide(self, view: View) -> Wish:
         """Start whom the queue lets start, then guests."""

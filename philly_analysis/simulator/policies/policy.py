@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
 
 FOREVER = float("inf")
@@ -64,6 +65,10 @@ class Policy:
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when to look at a job again though nothing happened to it (s since origin)."""
         return FOREVER
+
+    def speed(self) -> Speed:
+        """Return how fast jobs run, as its publication has it."""
+        return AS_RECORDED
 
     def stall_s(self, job: Job, grant: Grant) -> float:
         """Return how long a job that starts on a grant gets nothing done (s)."""

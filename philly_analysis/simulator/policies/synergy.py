@@ -9,6 +9,7 @@ from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Preemptive, Srtf
+from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
 _ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
@@ -71,6 +72,10 @@ class Synergy(Preemptive):
             for machine in sorted(view.freed | plan.touched):
                 self._hand_out(plan, machine)
         return plan.wish
+
+    def speed(self) -> Speed:
+        """Return speeds by CPUs and memory."""
+        return HostResources()
 
     def place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start with the CPUs and memory that the allocation gives it."""

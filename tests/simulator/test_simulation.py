@@ -1,0 +1,230 @@
+"""A what-if is a trace like any other."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis.errors import SimulationError, TraceError, UnknownNameError
+from philly_analysis.schema import TABLES
+from philly_analysis.simulator import POLICIES, fleet, simulate
+from philly_analysis.simulator.policies import policy_named
+from philly_analysis.simulator.samples import PublishedMeans
+from philly_analysis.trace import Trace
+from philly_analysis.workload import Workload
+
+ORIGIN = datetime(2026, 1, 5, 9, 30)
+
+
+def workload(jobs: int = 300, seed: int = 5, **columns) -> Workload:
+    """Jobs for a cluster of 24 GPUs at a load near 1, some of them retried."""
+    rng = np.random.default_rng(seed)
+    submitted = np.cumsum(rng.exponential(220, jobs)).round()
+    gpus = rng.choice([1, 1, 1, 1, 2, 4, 8, 16], jobs)
+    attempts = []
+    for i in range(jobs):
+        runs = rng.lognormal(6, 1.5, rng.choice([1, 1, 1, 2, 3])).round().clip(1)
+        at = submitted[i]
+        for k, run in enumerate(runs):
+            attempts.append((f"j{i}", k + 1, at, at + run, int(gpus[i])))
+            at += run
+    at = pl.lit(ORIGIN) + pl.duration(seconds=pl.col("s"))
+    frame = pl.DataFrame(
+        {
+            "job_id": [f"j{i}" for i in range(jobs)],
+            "vc": rng.choice(["blue", "red"], jobs, p=[0.7, 0.3]).tolist(),
+            "user": "u",
+            "gpus": gpus.tolist(),
+            "s": submitted,
+            "status": rng.choice(["Pass", "Killed", "Failed"], jobs).tolist(),
+        }
+    ).with_columns(submitted_at=at, **{k: pl.lit(v) for k, v in columns.items()})
+    table = pl.DataFrame(attempts, schema=["job_id", "attempt", "s", "e", "gpus"], orient="row")
+    table = table.with_columns(
+        started_at=at, ended_at=pl.lit(ORIGIN) + pl.duration(seconds=pl.col("e"))
+    )
+    nulls = {c.name: pl.lit(None) for c in TABLES["jobs"].columns if c.name not in frame.columns}
+    frame = frame.with_columns(**nulls)
+    return Workload(
+        name="drawn",
+        jobs=frame.select(TABLES["jobs"].column_names),
+        attempts=table.with_columns(
+            end_reason=pl.lit(None, pl.String), exit_code=pl.lit(None), flag=pl.lit(None)
+        ).select(TABLES["attempts"].column_names),
+    )
+
+
+MACHINES = fleet("2x8:24:500@1,4x2:6:125@2")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_writes_a_valid_trace_that_can_be_questioned(policy, tmp_path):
+    load = workload(120)
+    simulate(load, policy, tmp_path / "out", machines=MACHINES)  # the writer validates
+    with Trace(tmp_path / "out") as trace:
+        assert trace.manifest.source == "simulate" and trace.manifest.synthetic
+        assert trace.manifest.rows["jobs"] == 120
+        waits = trace.answer("waits").pl()
+        assert waits["flag"].null_count() == waits.height  # no attempt overlaps another
+        runs = trace.answer("job_runs").pl()
+        assert runs["last_ended_at"].null_count() == 0
+        assert (
+            runs.join(load.jobs, on="job_id")
+            .filter(pl.col("status") != pl.col("status_right"))
+            .is_empty()
+        )
+
+
+def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path):
+    """What the scheduler did to a job is undone when its trace is simulated again."""
+    load = workload(150)
+    for policy in ("srtf", "philly"):
+        simulate(load, policy, tmp_path / policy, machines=MACHINES)
+        simulate(load, "fifo", tmp_path / "once", machines=MACHINES, force=True)
+        again = Workload.from_trace(tmp_path / policy)
+        simulate(again, "fifo", tmp_path / "twice", machines=MACHINES, force=True)
+        one, two = (
+            Workload.from_trace(tmp_path / n).attempts.sort("job_id", "attempt")
+            for n in ("once", "twice")
+        )
+        assert one.height == two.height
+        for column in ("started_at", "ended_at"):
+            off_s = (one[column] - two[column]).dt.total_microseconds().abs().max() / 1e6
+            assert off_s < 0.01  # times are written to the microsecond
+
+
+@pytest.mark.parametrize("policy", ["philly", "fifo", "srtf", "las"])
+def test_delay_causes_agrees_with_the_engine(policy, tmp_path):
+    """The causes that the log shows are the engine's on at least 95 % of waits."""
+    quotas = pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})
+    agreed = waits = 0
+    kinds = set()
+    for seed in range(2):
+        load = replace(workload(400, seed=seed), virtual_clusters=quotas)
+        out = simulate(load, policy, tmp_path / str(seed), machines=MACHINES)
+        own = pl.read_parquet(out / "wait_causes.parquet")
+        with Trace(out) as trace:
+            seen = trace.answer("wait_causes").pl()
+        assert set(seen["method"]) == {"given"}
+        both = own.with_columns(pl.col("cause").replace("other", "unknown")).join(
+            seen, on=["job_id", "attempt"]
+        )
+        assert both.height == own.height
+        waits += both.height
+        agreed += (both["cause"] == both["cause_right"]).sum()
+        kinds |= set(own["cause"])
+        for part in ("fair_share_s", "fragmentation_s"):
+            off_s = (both[part] - both[f"{part}_right"]).abs()
+            assert off_s.quantile(0.95) < 1e-3
+    assert waits > 300 and kinds >= {"fair_share", "fragmentation"}
+    assert agreed >= 0.95 * waits
+
+
+def test_samples_are_busy_where_jobs_run(tmp_path):
+    class Full:
+        def level(self, spec, servers, rng):
+            return 100.0
+
+        def minutes(self, level, minutes, gpus, rng):
+            return np.full((minutes, gpus), level)
+
+    out = simulate(workload(80), "fifo", tmp_path / "out", machines=MACHINES, samples=Full())
+    with Trace(out) as trace:
+        sampled = trace.answer("gpu_samples").pl()
+        assert trace.manifest.rows["gpu_samples"] == sampled.height
+        busy_min = sampled["util_pct"].list.sum().sum() / 100
+        held = trace.answer("attempts").pl()
+    held_s = ((held["ended_at"] - held["started_at"]).dt.total_microseconds() / 1e6) * held["gpus"]
+    assert busy_min == pytest.approx(held_s.sum() / 60, rel=1e-3)
+    assert sampled.group_by("machine_id").agg(pl.col("util_pct").list.len().n_unique())[
+        "util_pct"
+    ].to_list() == [1] * len(MACHINES)
+    whole = sampled["at"].dt.truncate("1m") == sampled["at"]
+    assert whole.all()
+
+
+def test_the_published_means_come_back_from_the_samples():
+    from .drawn import job
+
+    law, rng = PublishedMeans(), np.random.default_rng(1)
+    for gpus, status, servers, mean in [
+        (1, "Pass", 1, 53.51), (8, "Killed", 1, 60.63), (16, "Failed", 2, 39.02),
+        (16, "Pass", 8, 44.88 * 28.56 / 43.66), (2, "Failed", 1, 62.82),
+    ]:  # fmt: skip
+        spec = job("a", 0, gpus, 1, status=status)
+        levels = [law.level(spec, servers, rng) for _ in range(4000)]
+        assert np.mean(levels) == pytest.approx(mean, abs=2)
+    assert law.minutes(40, 20_000, 2, rng).mean() == pytest.approx(40, abs=1)
+
+
+def test_the_same_seed_writes_the_same_samples(tmp_path):
+    load = workload(40)
+    one, two = (
+        simulate(load, "fifo", tmp_path / n, machines=MACHINES, samples=True, seed=3)
+        for n in ("one", "two")
+    )
+    read = [pl.read_parquet(p / "gpu_samples") for p in (one, two)]
+    assert read[0].equals(read[1])
+
+
+def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path):
+    load = workload(30)
+    gone = load.attempts["job_id"] == "j7"
+    attempts = load.attempts.with_columns(
+        ended_at=pl.when(gone).then(None).otherwise(pl.col("ended_at"))
+    )
+    out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert any(note.startswith("1 jobs were left out") for note in manifest["notes"])
+    assert manifest["rows"]["jobs"] == 29
+
+
+def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path):
+    load, out = workload(20), tmp_path / "out"
+    with pytest.raises(UnknownNameError, match=r"no policy named 'fifi'.*'fifo'.*srtf"):
+        simulate(load, "fifi", out, machines=MACHINES)
+    with pytest.raises(UnknownNameError, match=r"no knob of philly named 'hold'.*hold_s"):
+        simulate(load, "philly", out, knobs={"hold": 3}, machines=MACHINES)
+    with pytest.raises(SimulationError, match="takes a float"):
+        simulate(load, "philly", out, knobs={"hold_s": "soon"}, machines=MACHINES)
+    with pytest.raises(SimulationError, match="0 machines"):
+        simulate(load, "fifo", out)
+    with pytest.raises(SimulationError, match=r"more GPUs than the 8 of the 1 machines.* for 16"):
+        simulate(load, "fifo", out, machines=fleet("1x8"))
+    endless = load.attempts.with_columns(ended_at=pl.lit(None, pl.Datetime("us")))
+    with pytest.raises(SimulationError, match="workload with durations"):
+        simulate(replace(load, attempts=endless), "fifo", out, machines=MACHINES)
+    with pytest.raises(SimulationError, match="COUNTxGPUS"):
+        fleet("many")
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(TraceError, match="exists"):
+        simulate(load, "fifo", out, machines=MACHINES)
+
+
+def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path):
+    out = simulate(
+        workload(200), "antman", tmp_path / "out", machines=fleet("1x8,1x8"),
+        knobs={"convert_after_s": "60"},
+    )  # fmt: skip
+    with Trace(out) as trace:
+        twice = trace.sql(
+            "select count(*) as n from placements p join attempts a using (job_id, attempt) "
+            "join placements q using (machine_id, gpu) join attempts b "
+            "on b.job_id = q.job_id and b.attempt = q.attempt "
+            "where p.job_id < q.job_id and a.started_at < b.ended_at "
+            "and b.started_at < a.ended_at"
+        ).pl()
+    assert twice["n"].item() > 0
+
+
+def test_knobs_are_read_from_text():
+    policy = policy_named("las", {"thresholds_gpu_s": "[60, 600]", "restart_s": "5"})
+    assert policy == POLICIES["las"](thresholds_gpu_s=(60, 600), restart_s=5.0)
+    assert policy_named("fifo", {"backfill": "true"}).backfill is True
+    for name, kind in POLICIES.items():
+        assert kind.name == name and kind.SOURCE and kind.__doc__
+        assert all(f.metadata["meaning"] for f in kind.__dataclass_fields__.values())
