@@ -16,7 +16,7 @@ from pathlib import Path
 
 FAKE_START = datetime(2017, 9, 2, 3, 45, 2)
 BEHIND_UTC = {"PDT": timedelta(hours=7), "PST": timedelta(hours=8)}
-MINUTE = timedelta(minutes=1)
+EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass
@@ -209,9 +209,18 @@ def product_limit(runs: list[tuple[float, bool]]) -> list[tuple[float, float]]:
     return curve
 
 
-def read_gpus(folder: Path, jobs: list[Job]) -> dict[tuple[datetime, str], list[float | None]]:
-    """Values of each machine's GPUs by UTC minute; None: offline."""
-    rows: dict[tuple[datetime, str], list[float | None]] = {}
+def minute(at: datetime) -> int:
+    """Minutes since 1970 in which a moment falls."""
+    return (at - EPOCH) // timedelta(minutes=1)
+
+
+Values = list[float | None]
+"""Utilisation by GPU; None: offline."""
+
+
+def read_gpus(folder: Path, jobs: list[Job]) -> dict[str, dict[int, Values]]:
+    """Values of each machine's GPUs by UTC minute."""
+    rows: dict[str, dict[int, Values]] = defaultdict(dict)
     for line in list(lines_of(folder, "cluster_gpu_util"))[1:]:
         fields = line.split(",")
         local, zone = clock(fields[0][:-4]), fields[0][-3:]
@@ -225,7 +234,7 @@ def read_gpus(folder: Path, jobs: list[Job]) -> dict[tuple[datetime, str], list[
             continue
         if any(v is not None and not 0 <= v <= 100 for v in values):
             continue
-        rows.setdefault((local + BEHIND_UTC[zone], fields[1]), values)
+        rows[fields[1]].setdefault(minute(local + BEHIND_UTC[zone]), values)
     # a row of 16 values has each GPU twice; so has every row of a machine all of whose rows
     # come in equal pairs and that nobody used beyond the first half
     used = defaultdict(int)
@@ -233,18 +242,17 @@ def read_gpus(folder: Path, jobs: list[Job]) -> dict[tuple[datetime, str], list[
         for a in job.attempts:
             for machine, gpu in a.held:
                 used[machine] = max(used[machine], gpu + 1)
-    paired: dict[str, bool] = defaultdict(lambda: True)
-    busy: set[str] = set()
-    for (_, machine), values in rows.items():
-        if len(values) <= 8:
-            alike = len(values) % 2 == 0 and values[::2] == values[1::2]
-            paired[machine] &= alike and 2 * used[machine] <= len(values)
-            if any(values):
-                busy.add(machine)
-    return {
-        key: values[::2] if len(values) > 8 or (paired[key[1]] and key[1] in busy) else values
-        for key, values in rows.items()
-    }
+    for machine, by_minute in rows.items():
+        single = [v for v in by_minute.values() if len(v) <= 8]
+        paired = (
+            any(any(v) for v in single)
+            and all(len(v) % 2 == 0 and v[::2] == v[1::2] for v in single)
+            and all(2 * used[machine] <= len(v) for v in single)
+        )
+        for at, values in by_minute.items():
+            if paired or len(values) > 8:
+                by_minute[at] = values[::2]
+    return rows
 
 
 def read_gpu_use(folder: Path, jobs: list[Job]) -> dict[tuple[str, int, str, int], Reading]:
@@ -257,16 +265,16 @@ def read_gpu_use(folder: Path, jobs: list[Job]) -> dict[tuple[str, int, str, int
                 continue
             for machine, gpu in a.held:
                 seen = Reading()
-                minute = a.start.replace(second=0)
-                while minute < a.end:
+                by_minute = rows.get(machine, {})
+                last = minute(a.end) + (a.end.second > 0)
+                for at in range(minute(a.start), last):
                     seen.expected += 1
-                    values = rows.get((minute, machine))
+                    values = by_minute.get(at)
                     if values is not None:
                         value = values[gpu] if gpu < len(values) else None
                         if value is None:
                             seen.offline += 1
                         else:
                             seen.values.append(value)
-                    minute += MINUTE
                 found[job.job_id, a.number, machine, gpu] = seen
     return found

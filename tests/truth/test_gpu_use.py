@@ -1,0 +1,47 @@
+"""Utilisation of each GPU that an attempt held, against a walk minute by minute, GPU by GPU."""
+
+import math
+from collections import defaultdict
+from statistics import fmean
+
+import pytest
+
+from philly_analysis.trace import Trace
+from tests.truth import walk
+
+
+@pytest.mark.parametrize("name", ["sample", pytest.param("multigpu", marks=pytest.mark.real_data)])
+def test_utilisation_of_every_held_gpu_and_of_every_attempt(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    case = request.getfixturevalue(name)
+    mine = walk.read_gpu_use(case.raw, walk.read_jobs(case.raw))
+    with Trace(case.trace) as trace:
+        gpus = trace.sql(
+            "select job_id, attempt, machine_id, gpu, expected_min, minutes, offline_min, "
+            "idle_min, sum_pct, mean_pct from gpu_use"
+        ).fetchall()
+        attempts = trace.sql(
+            "select job_id, attempt, sum(sum_pct), sum(minutes) from gpu_use group by all"
+        ).fetchall()
+    assert len(gpus) == len(mine)
+    assert sum(len(seen.values) for seen in mine.values()) > 10_000
+    for *key, expected, minutes, offline, idle, total, mean in gpus:
+        seen = mine[tuple(key)]
+        assert (expected, minutes, offline) == (seen.expected, len(seen.values), seen.offline), key
+        assert idle == seen.values.count(0), key
+        assert total == pytest.approx(math.fsum(seen.values), rel=1e-9, abs=1e-9), key
+        if seen.values:
+            assert mean == pytest.approx(fmean(seen.values), rel=1e-9, abs=1e-9), key
+        else:
+            assert mean is None, key
+
+    pooled: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for key, seen in mine.items():
+        pooled[key[:2]] += seen.values
+    assert len(attempts) == len(pooled)
+    for job_id, attempt, total, minutes in attempts:
+        values = pooled[job_id, attempt]
+        assert minutes == len(values)
+        if values:
+            assert total / minutes == pytest.approx(fmean(values), rel=1e-9, abs=1e-9)
