@@ -27,7 +27,9 @@ def evenly(score: ArrayLike, rng: np.random.Generator, cell: ArrayLike | None = 
     s = np.asarray(score)
     groups = np.zeros(s.size, int) if cell is None else np.asarray(cell)
     order = np.lexsort((s, groups))
-    _, first, size = np.unique(groups[order], return_index=True, return_counts=True)
+    ordered = groups[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))[: s.size]
+    size = np.diff(np.append(first, s.size))
     rank = np.arange(s.size) - np.repeat(first, size)
     u = np.empty(s.size)
     u[order] = (rank + rng.random(s.size)) / np.repeat(size, size)

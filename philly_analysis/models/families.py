@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.optimize as optimize
+import scipy.special as special
 import scipy.stats as sp
 from numpy.typing import NDArray
 
@@ -51,34 +53,74 @@ class Family:
         return tuple(f"{name}_{k + 1}" for k in range(repeats) for name in self.names)
 
 
-def _exponential(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
-    return np.array([sp.expon.fit(x.scipy(), floc=0)[1]])
+def _maximised(
+    log_pdf: Callable[[Floats, Floats, Floats], Floats],
+    log_sf: Callable[[Floats, Floats, Floats], Floats],
+    guess: Callable[[Floats], tuple[float, float]],
+) -> Callable[[Lifetimes, int, Floats | None], Floats]:
+    """Return a fit of two positive parameters, the second a scale, by their logarithms."""
+
+    def fit(sample: Lifetimes, _: int, start: Floats | None) -> Floats:
+        unit = float(np.exp(np.log(sample.values).mean()))
+        ended, running = sample.ended / unit, sample.running / unit
+        first = start / [1, unit] if start is not None else np.array(guess(sample.values / unit))
+
+        def loss(u: Floats) -> float:
+            shape, scale = np.exp(u)
+            with np.errstate(all="ignore"):
+                total = log_pdf(ended, shape, scale).sum() + log_sf(running, shape, scale).sum()
+            return float(-total / sample.n) if np.isfinite(total) else 1e9
+
+        found = optimize.minimize(loss, np.log(np.maximum(first, 1e-6)), method="BFGS")
+        if not np.isfinite(found.x).all() or np.abs(found.x).max() > 20:
+            found = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead")
+        return np.asarray(np.exp(found.x) * [1, unit])
+
+    return fit
 
 
-def _weibull(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
-    shape, _loc, scale = sp.weibull_min.fit(x.scipy(), floc=0)
-    return np.array([shape, scale])
+def _exponential(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
+    return np.array([x.values.sum() / x.ended.size])
 
 
-def _lognormal(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
+_weibull = _maximised(
+    lambda x, k, s: np.log(k / s) + (k - 1) * np.log(x / s) - (x / s) ** k,
+    lambda x, k, s: -((x / s) ** k),
+    lambda x: (1.28 / max(float(np.log(x).std()), 0.01), 1.3),
+)
+_gamma = _maximised(
+    lambda x, a, s: (a - 1) * np.log(x / s) - x / s - np.log(s) - special.gammaln(a),
+    lambda x, a, s: np.log(np.maximum(special.gammaincc(a, x / s), 1e-300)),
+    lambda x: (0.5 / max(float(np.log(x.mean())), 0.01), float(x.mean())),
+)
+_lomax = _maximised(
+    lambda x, c, s: np.log(c / s) - (c + 1) * np.log1p(x / s),
+    lambda x, c, s: -c * np.log1p(x / s),
+    lambda x: (1.5, float(2 * np.median(x))),
+)
+
+
+def _log_normal_sf(x: Floats, sigma: Floats, scale: Floats) -> Floats:
+    return np.asarray(special.log_ndtr(-np.log(x / scale) / sigma))
+
+
+_cut_lognormal = _maximised(
+    lambda x, sigma, scale: -np.log(x * sigma) - (np.log(x / scale) / sigma) ** 2 / 2,
+    _log_normal_sf,
+    lambda x: (max(float(np.log(x).std()), 0.01), 1.0),
+)
+
+
+def _lognormal(x: Lifetimes, size: int, start: Floats | None) -> Floats:
     if not x.running.size:
         log_x = np.log(x.values)
         return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])
-    sigma, _loc, scale = sp.lognorm.fit(x.scipy(), floc=0)
+    near = None if start is None else np.array([start[1], np.exp(start[0])])
+    sigma, scale = _cut_lognormal(x, size, near)
     return np.array([np.log(scale), sigma])
 
 
-def _gamma(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
-    shape, _loc, scale = sp.gamma.fit(x.scipy(), floc=0)
-    return np.array([shape, scale])
-
-
-def _lomax(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
-    shape, _loc, scale = sp.lomax.fit(x.scipy(), floc=0)
-    return np.array([shape, scale])
-
-
-def _pareto(x: Lifetimes, _: int, _start: Floats | None = None) -> Floats:
+def _pareto(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
     low = x.values[0]
     return np.array([x.ended.size / np.log(x.values / low).sum(), low])
 

@@ -199,10 +199,7 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
     for size in family.sizes:
         if x.n < 5 * size * len(family.names):
             continue
-        try:
-            theta = family.fit(thin, size, None)
-        except sp.FitError:
-            continue
+        theta = family.fit(thin, size, None)
         if not np.isfinite(theta).all():
             continue
         aic = 2 * (theta.size - (family.sizes != (1,))) - 2 * _log_likelihood(family.law(theta), x)

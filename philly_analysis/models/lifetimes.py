@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats as sp
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
@@ -94,10 +93,6 @@ class Lifetimes:
     def running(self) -> Floats:
         """The censored values, ascending."""
         return self.values[self.censored]
-
-    def scipy(self) -> sp.CensoredData:
-        """Return the sample as SciPy's fits take it."""
-        return sp.CensoredData(self.ended, right=self.running)
 
     def thinned(self, points: int = FIT_POINTS) -> "Lifetimes":
         """Return evenly spaced order statistics, at most `points` of them."""

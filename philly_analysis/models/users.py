@@ -179,7 +179,7 @@ def _clinging(frame: pd.DataFrame, order: Ints, follows: NDArray[np.bool_]) -> f
     from_uniform = ((rank - 0.5) / size).to_numpy()
     score = sp.norm.ppf(from_uniform)
     s, g = score[order], frame["gpus"].to_numpy()[order]
-    pair = follows & (g[1:] == g[:-1])
+    pair = follows & (g[1:] == g[:-1]) & np.isfinite(s[1:] * s[:-1])
     if pair.sum() < 20:
         return 0.0
     value = float(np.mean(s[1:][pair] * s[:-1][pair]))
