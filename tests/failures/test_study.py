@@ -1,0 +1,58 @@
+"""The arithmetic of the study's Table 7, recomputed from its printed columns."""
+
+import pytest
+
+from philly_analysis.failures import REASONS
+from philly_analysis.failures.study import repetition, table_7
+
+ROWS = table_7()
+
+
+def test_rows_are_the_study_s_reasons_in_our_order():
+    assert [row.reason for row in ROWS] == [reason.name for reason in REASONS]
+
+
+def test_demand_columns_sum_to_the_trials_of_every_row():
+    assert all(r.gpus_1 + r.gpus_2_4 + r.gpus_over_4 == r.trials for r in ROWS)
+
+
+def test_columns_sum_to_the_printed_and_derived_totals():
+    assert sum(r.trials for r in ROWS) == 39_776
+    assert [sum(getattr(r, f"gpus_{n}") for r in ROWS) for n in ("1", "2_4", "over_4")] == [
+        26_029, 7_598, 6_149,
+    ]  # fmt: skip
+    assert sum(r.rtf_share_pct for r in ROWS) == pytest.approx(100, abs=0.02)
+
+
+def test_shares_of_run_time_times_demand_recompute_from_the_products():
+    total = sum(r.rtf_x_demand for r in ROWS)
+    for row in ROWS:
+        assert 100 * row.rtf_x_demand / total == pytest.approx(
+            row.rtf_x_demand_share_pct, abs=0.0051
+        ), row.reason
+
+
+def test_four_per_cent_match_no_signature():
+    [none] = [r for r in ROWS if r.reason == "No signature"]
+    assert 100 * none.trials / sum(r.trials for r in ROWS) == pytest.approx(4.23, abs=0.005)
+
+
+def test_repetition_of_the_eight_most_frequent_rows_is_what_the_study_says():
+    top = tuple(sorted(ROWS, key=lambda r: -r.trials)[:8])
+    assert "No signature" in {r.reason for r in top}  # the printed factors count it as a reason
+    assert sum(r.trials for r in top) / 39_776 == pytest.approx(0.8896, abs=5e-5)
+    per_job, per_user = repetition(top)
+    assert (int(per_job * 10) / 10, int(per_user * 10) / 10) == (2.3, 38.8)
+
+
+def test_largest_repetition_per_user_is_host_memory():
+    [row] = [r for r in ROWS if r.reason == "CPU out of memory"]
+    assert row.trials / row.users == pytest.approx(185.78, abs=0.005)
+    assert max(ROWS, key=lambda r: r.trials / r.users) is row
+
+
+def test_infrastructure_fails_rarely_but_late():
+    late = [r for r in ROWS if r.reason in ("Model checkpoint error", "MPI runtime failure")]
+    assert sum(r.trials for r in late) / 39_776 == pytest.approx(0.062, abs=5e-4)
+    assert sum(r.rtf_share_pct for r in late) == pytest.approx(36.36, abs=0.01)
+    assert sum(r.rtf_x_demand_share_pct for r in late) == pytest.approx(31.67, abs=0.01)
