@@ -1,7 +1,6 @@
 """The layout of the Microsoft Philly archive: job log, machine list, utilisation files."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import polars as pl
 
 from philly_analysis.exports.demand import complete
 from philly_analysis.exports.format import Dialect, Format, Request, Written
-from philly_analysis.exports.layout import COUNT, NAME, Field, Layout
+from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.placing import place
@@ -20,9 +19,17 @@ from philly_analysis.workload import Workload
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
 _NONE = "None"
 _CLOCK = "%Y-%m-%d %H:%M:%S"
-_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-_GPU = re.compile(r"gpu\d+")
-_ENTRY = ("status", "vc", "jobid", "attempts", "submitted_time", "user")
+_ANY = r"(?s).*"
+_TIMES = rf"{TIMESTAMP}|{_NONE}"
+_ENTRY = (
+    Field("status", "|".join((*STATUSES, _NONE))),
+    Field("vc", _ANY),
+    Field("jobid", _ANY),
+    Field("submitted_time", TIMESTAMP),
+    Field("user", _ANY),
+)
+_ATTEMPT = (Field("start_time", _TIMES), Field("end_time", _TIMES))
+_DETAIL = (Field("ip", NAME),)
 
 # the blanks before the second and third name belong to the archive's header
 _MACHINES = Layout(
@@ -169,6 +176,9 @@ def _write(request: Request, folder: Path) -> Written:
     times = (workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
         lost.append("fractions of a second: times are rounded to whole seconds")
+    position = pl.col("attempt").rank("dense").over("job_id")
+    if moved := attempts.filter(pl.col("attempt") != position)["job_id"].n_unique():
+        lost.append(f"numbers of attempts of {moved:,} jobs that lack an earlier one: they move up")
     alone = complete(workload.jobs, JOBS).join(attempts, on="job_id", how="anti")
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
@@ -182,58 +192,53 @@ def _write(request: Request, folder: Path) -> Written:
     return Written(jobs=workload.jobs.height, assumed=tuple(assumed), lost=tuple(lost))
 
 
-def _known_time(value: object) -> bool:
-    return isinstance(value, str) and (value == _NONE or bool(_TIME.fullmatch(value)))
+def _level(
+    what: str, items: list[Any], fields: tuple[Field, ...], holds: str
+) -> tuple[list[str], list[Any]]:
+    """Check one level of the job log: objects with text `fields` and the list `holds`.
+
+    Returns
+    -------
+    tuple
+        What is wrong, and the members of all the lists, one after the other.
+    """
+    for n, item in enumerate(items, 1):
+        if not isinstance(item, dict) or not isinstance(item.get(holds), list):
+            return [f"{JOB_LOG}: {what} {n:,} is no object with a list {holds}: {item!r:.100}"], []
+        if any(not isinstance(item.get(f.name), str) for f in fields):
+            names = ", ".join(f.name for f in fields)
+            return [f"{JOB_LOG}: {what} {n:,} has not all of {names} as text: {item!r:.100}"], []
+    found = []
+    for field in fields:
+        values = pl.Series([item[field.name] for item in items], dtype=pl.String)
+        ok = values.str.contains(f"^(?:{field.pattern})$")
+        rule = f"{what} whose {field.name} is not {field.pattern}"
+        found += broken(Path(JOB_LOG), values, ~ok, rule)
+    return found, [member for item in items for member in item[holds]]
 
 
-def _attempt_fault(attempt: object) -> str:
-    match attempt:
-        case {"start_time": start, "end_time": end, "detail": list(details)}:
-            if not (_known_time(start) and _known_time(end)):
-                return f'times must be "YYYY-MM-DD HH:MM:SS" or "None": {start!r}, {end!r}'
-            for detail in details:
-                match detail:
-                    case {"ip": str(), "gpus": list(gpus)} if gpus and all(
-                        isinstance(g, str) and _GPU.fullmatch(g) for g in gpus
-                    ):
-                        pass
-                    case _:
-                        return f"not a detail with ip and gpus: {detail!r}"
-            return ""
-        case _:
-            return f"not an attempt with start_time, end_time and detail: {attempt!r}"
-
-
-def _entry_fault(entry: object) -> str:
-    match entry:
-        case {
-            "status": str(status), "vc": str(), "jobid": str(), "user": str(),
-            "submitted_time": str(submitted), "attempts": list(attempts),
-        }:  # fmt: skip
-            if status not in (*STATUSES, _NONE):
-                return f"status {status!r}"
-            if not _TIME.fullmatch(submitted):
-                return f"submitted_time {submitted!r}"
-            return next(filter(None, map(_attempt_fault, attempts)), "")
-        case _:
-            return f"not an entry with {', '.join(_ENTRY)}, all text but the attempts"
+def _log_faults(log: object) -> list[str]:
+    if not isinstance(log, list) or not log:
+        return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
+    found, below = _level("entry", log, _ENTRY, "attempts")
+    if not found:
+        ids = pl.Series([entry["jobid"] for entry in log])
+        found += broken(Path(JOB_LOG), ids, ids.is_duplicated(), "a jobid that repeats")
+    for what, fields, holds in (("attempt", _ATTEMPT, "detail"), ("detail", _DETAIL, "gpus")):
+        if not found:
+            found, below = _level(what, below, fields, holds)
+    if not found:
+        gpus = pl.Series([g if isinstance(g, str) else "" for g in below], dtype=pl.String)
+        wrong = ~gpus.str.contains(r"^gpu\d+$")
+        found += broken(Path(JOB_LOG), gpus, wrong, "a GPU that is not gpu and its index")
+    return found
 
 
 def _faults(folder: Path, _: Path | None) -> list[str]:
     try:
-        log: Any = json.loads((folder / JOB_LOG).read_text("utf-8"))
+        found = _log_faults(json.loads((folder / JOB_LOG).read_text("utf-8")))
     except ValueError as error:
         return [f"{JOB_LOG}: not JSON ({error})"]
-    if not isinstance(log, list) or not log:
-        return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
-    found = []
-    for n, entry in enumerate(log, 1):
-        if fault := _entry_fault(entry):
-            found.append(f"{JOB_LOG}: entry {n:,}: {fault}")
-            break
-    ids = {entry["jobid"] for entry in log} if not found else set()
-    if ids and len(ids) != len(log):
-        found.append(f"{JOB_LOG}: jobid repeats in {len(log) - len(ids):,} entries")
     if (folder / MACHINE_LIST).is_file():
         found += _MACHINES.faults(folder / MACHINE_LIST)
     for name, file in SAMPLE_FILES.items():

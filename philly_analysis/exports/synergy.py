@@ -45,6 +45,7 @@ def _write(request: Request, path: Path) -> Written:
         lost=(
             f"job ids: numbered from {_FIRST_ID} by submission, then job id, because the simulator "
             "measures jobs 4000 to 4999",
+            "pauses without a job: there the simulator stops, so give it a load that has none",
         ),
     )
 

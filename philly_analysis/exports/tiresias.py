@@ -186,7 +186,9 @@ def speeds(folder: Path) -> pl.DataFrame:
         ) from None
     if not tables:
         raise ExportError(f"{folder} holds no <model>.csv: give ElasticFlow's throughputs folder.")
-    return pl.concat(tables).filter(pl.col("iterations_per_s") > 0)
+    # elastic policies divide by the speed at any number of GPUs: one that lacks some crashes them
+    whole = (pl.col("iterations_per_s").fill_null(0) > 0).all().over("job_type", "batch_size")
+    return pl.concat(tables).filter(whole)
 
 
 def _write_elasticflow(request: Request, path: Path) -> Written:
@@ -207,7 +209,7 @@ def _write_elasticflow(request: Request, path: Path) -> Written:
     return Written(
         jobs=lines.height,
         assumed=(
-            "model and batch size: drawn uniformly among those with a speed at the job's gang size",
+            "model and batch size: drawn uniformly among those with a speed at all numbers of GPUs",
             f"iterations: run time x the speeds in {request.measured.name}",
             f"deadline: submission + U({low}, {high}) x run time, its generator's default",
             "no job is best-effort",
