@@ -1,7 +1,7 @@
 """A what-if is a trace like any other."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 
 import numpy as np
@@ -227,4 +227,4 @@ def test_knobs_are_read_from_text():
     assert policy_named("fifo", {"backfill": "true"}).backfill is True
     for name, kind in POLICIES.items():
         assert kind.name == name and kind.SOURCE and kind.__doc__
-        assert all(f.metadata["meaning"] for f in kind.__dataclass_fields__.values())
+        assert all(f.metadata["meaning"] for f in fields(kind))

@@ -1,0 +1,197 @@
+"""Sets traces side by side: the same questions about the same jobs under different policies."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis.errors import TraceError
+from philly_analysis.figures import CYCLE, bars, canvas, cdf, legend, time_axis
+from philly_analysis.prose import duration, share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+SCALARS = (
+    ("jobs", "jobs", "jobs that ended"),
+    ("mean_jct_s", "s", "job completion time, mean"),
+    ("p50_jct_s", "s", "job completion time, median"),
+    ("p99_jct_s", "s", "job completion time, 99th percentile"),
+    ("mean_wait_s", "s", "time that a job did not run, mean"),
+    ("p50_wait_s", "s", "time that a job did not run, median"),
+    ("p99_wait_s", "s", "time that a job did not run, 99th percentile"),
+    ("makespan_s", "s", "first submission to last end"),
+    ("held_frac", "", "share of GPU time that jobs held, first start to last end"),
+    ("fragmented_frac", "", "share of idle GPU time on servers that are in part in use"),
+    ("vc_fairness", "", "Jain's index of the virtual clusters' mean slowdown; 1: all alike"),
+    ("preemptions", "attempts", "attempts ended by preemption"),
+    ("migrations", "attempts", "attempts ended by migration"),
+    ("resizes", "attempts", "attempts ended by a change of GPUs"),
+)
+"""Measures with one number per trace: name, unit, meaning. The order is the table's."""
+
+_CURVES = ("jct_s", "wait_s")
+_GRID = np.linspace(0, 100, 101)
+
+
+def compare(traces: Sequence[Trace]) -> Result:
+    """Compare what became of the jobs in several traces.
+
+    Parameters
+    ----------
+    traces
+        Open traces; the first is what the others are held against.
+
+    Returns
+    -------
+    Result
+        Long table: trace, measure, percentile (0-100; null for measures with one number),
+        value, unit. :func:`side_by_side` turns the single numbers into a wide one.
+
+    Raises
+    ------
+    TraceError
+        There are fewer than two traces.
+    """
+    if len(traces) < 2:
+        raise TraceError(f"{len(traces)} trace given; a comparison takes at least two.")
+    names = _names(traces)
+    rows: list[tuple[str, str, float | None, float | None, str]] = []
+    job_ids = []
+    for name, trace in zip(names, traces, strict=True):
+        ended = trace.answer("completions").df()
+        job_ids.append(frozenset(ended["job_id"]))
+        numbers = _numbers(trace, ended)
+        rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
+        for curve in _CURVES:
+            if len(ended):
+                at = np.percentile(ended[curve], _GRID)
+                rows += [
+                    (name, curve, float(p), float(v), "s") for p, v in zip(_GRID, at, strict=True)
+                ]
+    table = pd.DataFrame(rows, columns=["trace", "measure", "percentile", "value", "unit"])
+    return Result(
+        name="comparison",
+        table=table,
+        facts=tuple(_facts(table, names)),
+        sentences=tuple(_sentences(table, names)),
+        caveats=tuple(_caveats(names, job_ids)),
+        synthetic=any(t.manifest.synthetic for t in traces),
+    )
+
+
+def side_by_side(result: Result) -> pd.DataFrame:
+    """Return the single numbers of a comparison, one row per measure and one column per trace."""
+    single = result.table[result.table["percentile"].isna()]
+    wide = single.pivot_table(
+        index="measure", columns="trace", values="value", sort=False, dropna=False
+    )
+    order = [m for m, _, _ in SCALARS if m in wide.index]
+    wide = wide.loc[order, list(dict.fromkeys(single["trace"]))]
+    wide.insert(0, "meaning", [meaning for m, _, meaning in SCALARS if m in wide.index])
+    wide.insert(1, "unit", [unit for m, unit, _ in SCALARS if m in wide.index])
+    return wide.reset_index()
+
+
+def plot(result: Result) -> Figure:
+    """Draw the distributions of completion times and waits, and what became of the GPUs."""
+    table = result.table
+    names = list(dict.fromkeys(table["trace"]))
+    colors = {name: CYCLE[i % len(CYCLE)] for i, name in enumerate(names)}
+    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
+    counts = {n: int(single[n, "jobs"]) for n in names}
+    fig, axes = canvas(3, width=11, height=3.6)
+    for ax, curve, label in (
+        (axes[0], "jct_s", "job completion time"),
+        (axes[1], "wait_s", "time that a job did not run"),
+    ):
+        rows = table[table["measure"] == curve]
+        cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
+        time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
+        ax.set(xlabel=label, ylabel="share of jobs")
+    legend(axes[0], loc="upper left")
+    parts = {"held": "held_frac", "fragments of idle": "fragmented_frac"}
+    bars(
+        axes[2],
+        list(parts),
+        {n: [100 * _number(single, n, m) for m in parts.values()] for n in names},
+        colors=colors,
+    )
+    axes[2].set(ylabel="share of GPU time, %", ylim=(0, 105))
+    return fig
+
+
+def _number(single: "pd.Series[float]", trace: str, measure: str) -> float:
+    value = single[trace, measure]
+    return float("nan") if value is None else float(value)
+
+
+def _names(traces: Sequence[Trace]) -> list[str]:
+    """Return a name for each trace: its own, numbered where two are alike."""
+    own = [trace.manifest.name for trace in traces]
+    return [
+        f"{name} ({own[: i + 1].count(name)})" if own.count(name) > 1 else name
+        for i, name in enumerate(own)
+    ]
+
+
+def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
+    """Return the measures with one number that a trace has the tables for."""
+    numbers: dict[str, float] = {"jobs": len(ended)}
+    if len(ended):
+        for name in _CURVES:
+            numbers[f"mean_{name}"] = float(ended[name].mean())
+            numbers[f"p50_{name}"] = float(ended[name].quantile(0.5))
+            numbers[f"p99_{name}"] = float(ended[name].quantile(0.99))
+        by_vc = ended.groupby("vc", dropna=False)["slowdown"].mean().to_numpy()
+        numbers["vc_fairness"] = float(by_vc.sum() ** 2 / (len(by_vc) * (by_vc**2).sum()))
+    [(began_at, ended_at)] = trace.answer("snapshot").fetchall()
+    if began_at and ended_at:
+        numbers["makespan_s"] = (ended_at - began_at).total_seconds()
+    if trace.has("idle_gpus"):
+        idle = trace.answer("idle_gpus").df()
+        if len(idle):
+            hours = idle.iloc[0]
+            if hours["capacity_gpu_h"]:
+                numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
+            if hours["idle_gpu_h"]:
+                numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
+    reasons = trace.answer("attempts").df()["end_reason"]
+    if reasons.notna().any():
+        ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
+        numbers |= {name: float((reasons == reason).sum()) for reason, name in ends.items()}
+    return numbers
+
+
+def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
+    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
+    for name in names:
+        for measure, _, meaning in SCALARS:
+            value = single[name, measure]
+            if value is not None and not np.isnan(value):
+                yield Fact(f"{measure}_{name}", float(value), f"{name}: {meaning}")
+
+
+def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
+    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
+    base = _number(single, names[0], "mean_jct_s")
+    for name in names[1:]:
+        own = _number(single, name, "mean_jct_s")
+        if base > 0 and own > 0:
+            longer = "longer" if own > base else "shorter"
+            held = _number(single, name, "held_frac")
+            yield (
+                f"Under {name} the mean job takes {duration(own)}, {share(abs(own / base - 1))} "
+                f"{longer} than the {duration(base)} under {names[0]}"
+                + (f"; jobs hold {share(held)} of the GPU time." if held == held else ".")
+            )
+
+
+def _caveats(names: Sequence[str], job_ids: Sequence[frozenset[str]]) -> Iterator[str]:
+    shared = frozenset.intersection(*job_ids)
+    if any(len(ids) != len(shared) for ids in job_ids):
+        each = ", ".join(f"{n} {len(ids):,}" for n, ids in zip(names, job_ids, strict=True))
+        yield (
+            f"The traces do not hold the same jobs ({each}; {len(shared):,} in all of them): "
+            "differences are of workloads as well as of policies."
+        )

@@ -1,0 +1,101 @@
+"""Traces side by side, on numbers that one can work out by hand."""
+
+from datetime import datetime
+
+import polars as pl
+import pytest
+
+from philly_analysis.comparison import compare, plot, side_by_side
+from philly_analysis.errors import TraceError
+from philly_analysis.manifest import Manifest
+from philly_analysis.trace import Trace
+from philly_analysis.writer import write
+
+T = datetime(2026, 3, 2)
+
+
+def trace(tmp_path, name, starts_ends, reasons, machines=(("m0", 2), ("m1", 2))):
+    """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
+    minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
+    jobs = ["a", "b"][: len({j for j, _ in reasons})]
+    tables = {
+        "jobs": pl.DataFrame(
+            {"job_id": jobs, "gpus": 1, "submitted_at": T, "vc": [f"v{j}" for j in jobs]}
+        ),
+        "machines": pl.DataFrame(machines, schema=["machine_id", "gpus"], orient="row"),
+        "attempts": pl.DataFrame(
+            {
+                "job_id": [j for j, _ in reasons],
+                "attempt": [sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in
+                            enumerate(reasons)],
+                "started_at": [a for a, _ in minutes],
+                "ended_at": [b for _, b in minutes],
+                "gpus": 1,
+                "end_reason": [r for _, r in reasons],
+            }
+        ),
+    }  # fmt: skip
+    tables["placements"] = tables["attempts"].select(
+        "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
+    )
+    out = write(tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=True))
+    return Trace(out)
+
+
+@pytest.fixture
+def result(tmp_path):
+    # one: a runs 0-10, b waits and runs 10-40; two: a is stopped at 5 for b, which runs 5-35
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
+        trace(
+            tmp_path, "two", [(0, 5), (35, 40), (5, 35)],
+            [("a", "preempted"), ("a", "completed"), ("b", "completed")],
+        ) as b,
+    ):  # fmt: skip
+        yield compare([a, b])
+
+
+def test_single_numbers(result):
+    wide = side_by_side(result).set_index("measure")
+    expected = {
+        "jobs": (2, 2),
+        "mean_jct_s": (25 * 60, 37.5 * 60),
+        "mean_wait_s": (5 * 60, 17.5 * 60),
+        "makespan_s": (40 * 60, 40 * 60),
+        "held_frac": (0.25, 0.25),
+        # one of m0's two GPUs is held all the time: of three idle GPUs one is a fragment
+        "fragmented_frac": (1 / 3, 1 / 3),
+        # slowdowns 1 and 4/3; and 4 and 35/30
+        "vc_fairness": ((7 / 3) ** 2 / (2 * (1 + 16 / 9)), (31 / 6) ** 2 / (2 * (16 + 49 / 36))),
+        "preemptions": (0, 1),
+        "migrations": (0, 0),
+    }
+    for measure, values in expected.items():
+        assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
+
+
+def test_words_and_curves(result):
+    assert result.fact("p50_jct_s_two") == 37.5 * 60
+    [sentence] = result.sentences
+    assert "50.0 % longer" in sentence and "Under two" in sentence
+    assert not result.caveats and result.synthetic
+    curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
+    assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
+    axes = plot(result).axes
+    assert len(axes) == 3 and len(axes[0].lines) == 2
+
+
+def test_different_jobs_are_said(tmp_path):
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
+        trace(tmp_path, "two", [(0, 10)], [("a", "completed")]) as b,
+    ):
+        [caveat] = compare([a, b]).caveats
+        assert "one 2, two 1; 1 in all of them" in caveat
+        with pytest.raises(TraceError, match="at least two"):
+            compare([a])
+
+
+def test_traces_of_one_name_are_told_apart(tmp_path):
+    with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
+        assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]
