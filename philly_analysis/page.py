@@ -4,7 +4,7 @@ import base64
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,12 +12,13 @@ from pathlib import Path
 
 import jinja2
 import pandas as pd
+from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.analyses import CHAPTERS, Analysis
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
-from philly_analysis.relations import needed
+from philly_analysis.relations import Relation, needed
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
 from philly_analysis.trace import RunPolicy, Trace
@@ -106,14 +107,63 @@ def report(trace: Trace | str | Path, out: str | Path = "reports") -> Path:
         with Trace(trace) as opened:
             return report(opened, out)
     chapters, gaps = _answer(trace)
-    with _replacing(Path(out) / trace.path.name) as folder:
+    return _write(Path(out) / trace.path.name, chapters, _report(trace, chapters, gaps))
+
+
+def results_page(
+    title: str,
+    lede: str,
+    chapters: Sequence[Chapter],
+    out: str | Path,
+    *,
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write a page of results that belong to no single trace: a comparison, an experiment.
+
+    Parameters
+    ----------
+    lede
+        What was done, in a sentence.
+    out
+        Folder of the page, its figures and tables; a page that stands there is replaced whole.
+    notes
+        What a reader should know: what is modelled and what is not.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    synthetic = any(s.result.synthetic for c in chapters for s in c.sections)
+    text = _template("results.html").render(
+        title=title, lede=lede, chapters=chapters, notes=notes, synthetic=synthetic,
+        made_at=_now(),
+    )  # fmt: skip
+    return _write(Path(out), chapters, text)
+
+
+def section(
+    name: str, question: str, result: Result, figure: Figure, sql: Iterable[Relation] = ()
+) -> Section:
+    """Make a section of a page from a result and its figure."""
+    return Section(
+        name=name,
+        question=question,
+        result=result,
+        svg=figures.svg(figures.stamp(figure, synthetic=result.synthetic)),
+        sql=tuple((f"{r.name}.sql", r.sql) for r in sql),
+    )
+
+
+def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
+    with _replacing(out) as folder:
         (folder / "figures").mkdir()
         (folder / "tables").mkdir()
-        for section in (s for c in chapters for s in c.sections):
-            (folder / "figures" / f"{section.name}.svg").write_text(section.svg, "utf-8")
-            section.result.table.to_csv(folder / "tables" / f"{section.name}.csv", index=False)
-        (folder / PAGE).write_text(_page(trace, chapters, gaps), "utf-8")
-    return Path(out) / trace.path.name / PAGE
+        for part in (s for c in chapters for s in c.sections):
+            (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
+            part.result.table.to_csv(folder / "tables" / f"{part.name}.csv", index=False)
+        (folder / PAGE).write_text(text, "utf-8")
+    return out / PAGE
 
 
 def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
@@ -133,20 +183,12 @@ def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
 
 
 def _section(trace: Trace, name: str, analysis: Analysis) -> Section:
-    synthetic = trace.manifest.synthetic
-    result = analysis.compute(trace).labelled(synthetic=synthetic)
-    figure = figures.stamp(analysis.plot(result), synthetic=synthetic)
+    result = analysis.compute(trace).labelled(synthetic=trace.manifest.synthetic)
     order, _ = needed([name])
-    return Section(
-        name=name,
-        question=analysis.QUESTION,
-        result=result,
-        svg=figures.svg(figure),
-        sql=tuple((f"{r.name}.sql", r.sql) for r in reversed(order)),
-    )
+    return section(name, analysis.QUESTION, result, analysis.plot(result), reversed(order))
 
 
-def _page(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
+def _template(name: str) -> jinja2.Template:
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("philly_analysis"),
         autoescape=True,
@@ -155,9 +197,17 @@ def _page(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
+    return env.get_template(name)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
     results = {s.name: s.result for c in chapters for s in c.sections}
     overview = results.get("overview")
-    return env.get_template(PAGE).render(
+    return _template("report.html").render(
         title=f"{trace.manifest.name}: GPU-cluster trace report",
         subtitle=" ".join(overview.sentences[:1]) if overview else "",
         manifest=trace.manifest,
@@ -173,7 +223,7 @@ def _page(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         gaps=gaps,
         rejects=_rejects(trace),
         run_policy=_RUN_TIME[trace.run_policy],
-        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        made_at=_now(),
     )
 
 
@@ -216,8 +266,3 @@ def _replacing(out: Path) -> Iterator[Path]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def reports(traces: Iterable[str | Path], out: str | Path = "reports") -> list[Path]:
-    """Write the page of each trace."""
-    return [report(trace, out) for trace in traces]
