@@ -89,7 +89,7 @@ class Part:
     def write(self) -> int:
         """Write the rows that can be kept, and reject the others; return how many were read."""
         con, key = self.con, names(self.table.key)
-        parsed = self._write_sound()
+        written = self._write_sound()
         save_rejects(
             self.fill,
             self.table,
@@ -105,7 +105,7 @@ class Part:
             self.file.read_short(con)
             con.execute(f"insert into contested select {key} from ({self._judged()})")
         blank = 0
-        if parsed + unparsed < lines or _count(con, "contested"):
+        if written + unparsed < lines or _count(con, "contested"):
             blank = self._settle()
         con.execute("drop table contested")
         return lines - blank
@@ -128,19 +128,27 @@ class Part:
     def _judged(self) -> str:
         """SELECT of the rows with the reason why each cannot be kept, or null."""
         return (
-            "select *, coalesce(reject, case when sound then null "
-            f"else {self.table.fault_sql} end) as reason from (select {self._typed}, "
-            f"source_file, source_line, raw, reject, {self._sound} from ({self.sql}))"
+            f"select *, coalesce(reject, {self.table.fault_sql}) as reason "
+            f"from ({self._typed_rows()})"
+        )
+
+    def _typed_rows(self) -> str:
+        return (
+            f"select {self._typed}, source_file, source_line, raw, reject, {self._sound} "
+            f"from ({self.sql})"
         )
 
     def _write_sound(self) -> int:
         day = ', "at"::date as day' if self.by_day else ""
         layout = "partition_by (day)" if self.by_day else f"file_size_bytes '{_FILE_BYTES}'"
+        # the same as a reason that is null, at half the time
+        sound = " and ".join(f"not ({fault.predicate})" for fault in self.table.faults())
         self.folder.mkdir()
         self.con.execute("set preserve_insertion_order = false")
         [(written,)] = self.con.execute(
-            f"copy (select {names(self.columns)}{day} from ({self._judged()}) "
-            f"where reason is null) to {path_text(self.folder)} ({_FORMAT}, {layout})"
+            f"copy (select {names(self.columns)}{day} from ({self._typed_rows()}) "
+            f"where reject is null and (sound or ({sound}))) "
+            f"to {path_text(self.folder)} ({_FORMAT}, {layout})"
         ).fetchall()
         self.con.execute("set preserve_insertion_order = true")
         return int(written)

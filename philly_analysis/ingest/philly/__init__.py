@@ -13,7 +13,7 @@ from philly_analysis.ingest.source import Raw, Source
 
 _VALUES = 16
 _GLIMPSES = 64
-_GLIMPSE_BYTES = 1 << 20
+_GLIMPSE_BYTES = 1 << 18
 
 
 def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
@@ -129,7 +129,10 @@ def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
 
 
 def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
-    """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file."""
+    """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file.
+
+    The type ``glimpsed_machine`` numbers the machines in it.
+    """
     texts: list[bytes] = []
     if file is not None:
         size = file.path.stat().st_size
@@ -149,6 +152,10 @@ def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
         "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from glimpsed_lines)"
     )
     con.unregister("glimpsed_lines")
+    con.execute(
+        "create type glimpsed_machine as enum (select coalesce(machine_id, '') as machine_id "
+        "from gpu_glimpse union select '' order by machine_id)"
+    )
 
 
 PHILLY = Source(
