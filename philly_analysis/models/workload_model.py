@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view
@@ -81,13 +81,17 @@ class WorkloadModel:
     servers: tuple[Servers, ...] = ()
 
     @classmethod
-    def fit(cls, data: Observations, *, family: str | None = None) -> Self:
+    def fit(
+        cls, data: Observations, *, family: str | None = None, windows: ArrayLike | None = None
+    ) -> Self:
         """Fit every part for which there are data.
 
         Parameters
         ----------
         data
             What was observed.
+        windows
+            When arrivals were observed, if not from the first to the last: see `Arrivals.fit`.
         family
             Force one family of run times everywhere, e.g. ``lognormal``.
 
@@ -115,7 +119,7 @@ class WorkloadModel:
             cannot_know=(*_gaps(data), *data.left_out),
             sources=(),
             run_policy=data.run_policy,
-            arrivals=Arrivals.fit(jobs["submitted_s"]),
+            arrivals=Arrivals.fit(jobs["submitted_s"], windows),
             gang_size=GangSize.fit(jobs["gpus"], jobs["vc"]),
             duration=Duration.fit(data.timed, family=family),
             users=Users.fit(jobs),
