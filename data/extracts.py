@@ -32,7 +32,7 @@ def _unix_s(clock: pd.Series) -> np.ndarray:
 
 
 def philly_passed() -> Observations:
-    """Passed Philly jobs, by virtual cluster; the run time is the sum of the attempts."""
+    """Read the passed Philly jobs, by virtual cluster; a run time is the sum of the attempts."""
     table = _read("philly-passed-jobs/philly.csv.gz")
     clock = pd.to_datetime(table["timestamp"])
     return Observations.of_jobs(
@@ -42,7 +42,7 @@ def philly_passed() -> Observations:
 
 
 def philly_attempts() -> Observations:
-    """Philly attempts of any ending, each as a job submitted when its job was."""
+    """Read the Philly attempts of any ending, each as a job submitted when its job was."""
     table = _read("philly-attempts/philly_df_schedule.csv.gz")
     # The epochs read the archive's UTC clock as US Eastern time: turn them back.
     clock = pd.to_datetime(table["submit_time"], unit="s", utc=True).dt.tz_convert(EASTERN)
@@ -52,7 +52,7 @@ def philly_attempts() -> Observations:
 
 
 def itp(cluster: str) -> Observations:
-    """Jobs of one Microsoft ITP training cluster."""
+    """Read the jobs of one Microsoft ITP training cluster."""
     table = _read(f"itp-2021/cluster{cluster}.csv.gz")
     return Observations.of_jobs(
         f"itp-{cluster}", ITP_START_S + table["submission_time"], table["num_gpu"],
@@ -61,7 +61,7 @@ def itp(cluster: str) -> Observations:
 
 
 def openb() -> Observations:
-    """Pods of Alibaba's openb trace that ask for GPUs; those without an end are still running."""
+    """Read the pods of Alibaba's openb trace that ask for GPUs; those without an end are still running."""
     table = _read("alibaba-openb-2023/openb_pod_list_default.csv.gz")
     started = table["scheduled_time"].fillna(table["creation_time"])
     until = table["deletion_time"].fillna(table[["creation_time", "deletion_time"]].max().max())
@@ -72,7 +72,7 @@ def openb() -> Observations:
 
 
 def supercloud() -> Observations:
-    """GPU jobs of the MIT Supercloud (the publisher cut the top percent of run times and gaps)."""
+    """Read the GPU jobs of the MIT Supercloud (its publisher cut the top percent of run times)."""
     table = _read("mit-supercloud-2021/slurm-log-queueing-clean.csv.gz", low_memory=False)
     found = table["tres_alloc"].astype(str).str.extractall(r"(?:1001|1002)=(\d+)")[0].astype(int)
     gpus = found.groupby(level=0).sum().reindex(table.index, fill_value=0)
@@ -84,7 +84,7 @@ def supercloud() -> Observations:
 
 
 def thetagpu() -> Observations:
-    """Jobs of ALCF ThetaGPU; `gpu_num` counts allocations, which may not be GPUs."""
+    """Read the jobs of ALCF ThetaGPU; `gpu_num` counts allocations, which may not be GPUs."""
     table = _read("thetagpu-2023/data_thetagpu.csv.gz")
     ending = table["new_status"].map({"Pass": "Pass", "Killed": "Killed", "Failed": "Failed"})
     return Observations.of_jobs(
