@@ -1,13 +1,16 @@
 """The words that a user types: parses, calls, prints."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from philly_analysis.manifest import Manifest
 from philly_analysis.terminal import say, show, told
 from philly_analysis.trace import RunPolicy, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 app = typer.Typer(
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
@@ -46,18 +49,39 @@ def _account(manifest: Manifest) -> None:
         say(f"note: {note}")
 
 
+def _frame(frame: "pd.DataFrame", *, csv: bool, as_json: bool) -> None:
+    plain = frame.astype(object).where(frame.notna(), None)
+    rows = list(plain.itertuples(index=False, name=None))
+    show([str(c) for c in frame.columns], rows, csv=csv, as_json=as_json)
+
+
 @app.command()
 @told
 def ingest(
     source: Annotated[str, typer.Argument(help="Where the logs come from, e.g. philly.")],
     raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.")],
     out: OutArgument,
+    failures: Annotated[
+        Path | None,
+        typer.Option(help="Output of failed attempts: folder, JSON lines, Slurm or kernel logs."),
+    ] = None,
+    output_name: Annotated[
+        list[str] | None,
+        typer.Option(help="How output files are named: a regular expression with (?P<job_id>…)."),
+    ] = None,
+    keep_secrets: Annotated[
+        bool, typer.Option("--keep-secrets", help="Store log text as it is, nothing masked.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
+    from philly_analysis.ingest import FailureOutput
     from philly_analysis.ingest import ingest as run
+    from philly_analysis.ingest.failure_records import PATTERNS
 
-    run(source, raw, out, force=force)
+    names = tuple(output_name) if output_name else PATTERNS
+    output = FailureOutput(failures, names, masked=not keep_secrets) if failures else None
+    run(source, raw, out, force=force, failures=output)
     with Trace(out) as trace:
         _account(trace.manifest)
     say(f"trace written to {out}")
@@ -122,13 +146,11 @@ def analyze(
 
     with Trace(trace, run_policy=run_policy) as opened:
         for name, result in run(opened, names or ()).items():
-            plain = result.table.astype(object).where(result.table.notna(), None)
-            rows = list(plain.itertuples(index=False, name=None))
             if not (csv or as_json):
                 say(f"\n{name}: {ANALYSES[name].QUESTION}", bold=True)
                 for sentence in (*result.warnings, *result.sentences, *result.caveats):
                     say(f"  {sentence}")
-            show([str(c) for c in result.table.columns], rows, csv=csv, as_json=as_json)
+            _frame(result.table, csv=csv, as_json=as_json)
 
 
 @app.command()
@@ -245,6 +267,49 @@ def simulate(
     with Trace(out) as trace:
         _account(trace.manifest)
     say(f"trace written to {out}")
+
+
+@app.command()
+@told
+def compare(
+    traces: Annotated[list[Path], typer.Argument(help="Two traces or more.", metavar="TRACE…")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a page with the distributions.")
+    ] = None,
+    csv: AsCsv = False,
+    as_json: AsJson = False,
+) -> None:
+    """Set traces side by side: completion times, waits, utilisation, fairness."""
+    from contextlib import ExitStack
+
+    from philly_analysis import comparison
+    from philly_analysis.page import Chapter, results_page, section
+
+    with ExitStack() as opened:
+        result = comparison.compare([opened.enter_context(Trace(path)) for path in traces])
+    _frame(comparison.side_by_side(result), csv=csv, as_json=as_json)
+    if not (csv or as_json):
+        for sentence in (*result.warnings, *result.sentences, *result.caveats):
+            say(f"  {sentence}")
+    if out:
+        question = "What becomes of the jobs under each?"
+        part = section("comparison", question, result, comparison.plot(result))
+        lede = "The same questions, asked of each trace in turn."
+        page = results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
+        say(f"page written to {page}")
+
+
+@app.command()
+@told
+def classify(
+    files: Annotated[list[Path], typer.Argument(help="Output of failed runs.", metavar="FILE…")],
+    csv: AsCsv = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say why runs failed, from their output: reason, tier and the line that decides."""
+    from philly_analysis.failures import classify_files
+
+    _frame(classify_files(files).table, csv=csv, as_json=as_json)
 
 
 def main() -> None:
