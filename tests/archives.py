@@ -9,9 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 MEM_TOTAL_KB = 528_272_672.0
 """The archive's own example of a machine's memory; the extract kept only the free share."""
+
+EASTERN = ZoneInfo("America/New_York")
 
 _READING = re.compile(r"m\d+\s+(\S+)$", re.MULTILINE)
 _FIRST_PST = datetime(2017, 11, 5, 2)
@@ -112,6 +115,59 @@ def multigpu_archive(traces: Path, out: Path) -> Path:
     return out
 
 
+def attempts_archive(traces: Path, out: Path) -> Path:
+    """Lay out ``philly-attempts``: 151,816 real attempts, all that have both times.
+
+    The extract has an attempt's length, its job's submission and gang, and no job: attempts of
+    one second and gang are taken for one job, in the order of the file. It has no starts: the
+    first attempt starts with the submission and each other with the end of the one before. So
+    lengths, gangs and dates are real, waits are none, and machines are invented as in
+    `large_job_archive`; status is unknown and set to Pass. There are no other files.
+
+    Parameters
+    ----------
+    traces
+        Folder of the real traces.
+    out
+        Folder to create.
+
+    Returns
+    -------
+    Path
+        The folder, `out`.
+    """
+    jobs: dict[tuple[int, int], list[int]] = defaultdict(list)
+    with gzip.open(
+        traces / "philly-attempts" / "philly_df_schedule.csv.gz", "rt", encoding="utf-8"
+    ) as lines:
+        for row in csv.DictReader(lines):
+            jobs[int(row["submit_time"]), int(row["gpu_num"])].append(int(row["run_time"]))
+    out.mkdir(parents=True)
+    log, machines = [], 0
+    for number, ((epoch, gpus), lengths) in enumerate(jobs.items()):
+        # the publisher read the archive's clock, which is UTC, as US Eastern time
+        at = datetime.fromtimestamp(epoch, EASTERN).replace(tzinfo=None)
+        detail = _invented(machines, gpus)
+        machines += len(detail)
+        attempts, submitted = [], at
+        for length in lengths:
+            end = at + timedelta(seconds=length)
+            attempts.append({"start_time": str(at), "end_time": str(end), "detail": detail})
+            at = end
+        log.append(
+            {
+                "status": "Pass",
+                "vc": None,
+                "jobid": f"application_{epoch}_{number}",
+                "attempts": attempts,
+                "submitted_time": str(submitted),
+                "user": None,
+            }
+        )
+    (out / "cluster_job_log").write_text(json.dumps(log), "utf-8")
+    return out
+
+
 def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
     """Lay out ``philly-large-job-attempts``: 3,034 real Passed jobs with all their attempts.
 
@@ -140,12 +196,8 @@ def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
     out.mkdir(parents=True)
     log, machines = [], 0
     for job in jobs:
-        sizes = [min(8, job["num_gpus"] - at) for at in range(0, job["num_gpus"], 8)]
-        detail = [
-            {"ip": f"invented{machines + n}", "gpus": [f"gpu{g}" for g in range(size)]}
-            for n, size in enumerate(sizes)
-        ]
-        machines += len(sizes)
+        detail = _invented(machines, job["num_gpus"])
+        machines += len(detail)
         log.append(
             {
                 "status": "Pass",
@@ -158,6 +210,15 @@ def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
         )
     (out / "cluster_job_log").write_text(json.dumps(log), "utf-8")
     return out
+
+
+def _invented(first: int, gpus: int) -> list[dict[str, object]]:
+    """Place a gang on machines that nobody else has, eight GPUs each."""
+    sizes = [min(8, gpus - at) for at in range(0, gpus, 8)]
+    return [
+        {"ip": f"invented{first + n}", "gpus": [f"gpu{g}" for g in range(size)]}
+        for n, size in enumerate(sizes)
+    ]
 
 
 def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[datetime, str, str]]:

@@ -43,3 +43,12 @@ def large_jobs(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
     raw = archives.large_job_archive(traces, folder / "raw")
     ingest("philly", raw, folder / "trace")
     return Case(raw, folder / "trace")
+
+
+@pytest.fixture(scope="session")
+def attempts(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """Real lengths and gangs of 151,816 attempts."""
+    folder = tmp_path_factory.mktemp("truth")
+    raw = archives.attempts_archive(traces, folder / "raw")
+    ingest("philly", raw, folder / "trace")
+    return Case(raw, folder / "trace")
