@@ -204,7 +204,8 @@ class Trace:
                     for part, _ in enumerate(self._slices(relation.sliced)):
                         file = partial / f"{part:05}.parquet"
                         self._con.sql(relation.sql).write_parquet(str(file), compression="zstd")
-                partial.rename(folder)
+                if not folder.is_dir():  # somebody else was quicker
+                    partial.rename(folder)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
         return [_glob_safe(f) for f in sorted(folder.iterdir())]

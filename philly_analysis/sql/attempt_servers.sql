@@ -9,57 +9,18 @@
 --   whole           true when it held every GPU of each of its servers
 --   co_tenants      true when another attempt held a GPU of one of its servers meanwhile;
 --                   null: its start or end is unknown
-with held as (
+with attempts_placed as (
   select
     p.job_id,
     p.attempt,
-    p.machine_id,
-    a.started_at,
-    a.ended_at,
-    count(*) as gpus
-  from placements as p
-  inner join attempts as a
-    on p.job_id = a.job_id and p.attempt = a.attempt
-  group by all
-),
-
-met as (
-  select
-    *,
-    case
-      when ended_at > started_at
-        then
-          coalesce(max(ended_at) over before_it > started_at, false)
-          or coalesce(min(started_at) over after_it < ended_at, false)
-      -- an attempt that held its GPUs for no time meets nobody
-      when ended_at = started_at then false
-    end as co_tenants
-  from held
-  window
-    before_it as (
-      partition by machine_id, ended_at > started_at
-      order by started_at, ended_at, job_id, attempt
-      rows between unbounded preceding and 1 preceding
-    ),
-    after_it as (
-      partition by machine_id, ended_at > started_at
-      order by started_at, ended_at, job_id, attempt
-      rows between 1 following and 1 following
-    )
-),
-
-attempts_placed as (
-  select
-    met.job_id,
-    met.attempt,
-    sum(met.gpus)::integer as gpus,
+    sum(p.gpus)::integer as gpus,
     count(*)::integer as servers,
-    bool_and(met.gpus >= machines.gpus) as whole,
-    case when bool_and(met.co_tenants is not null) then bool_or(met.co_tenants) end as co_tenants
-  from met
+    bool_and(p.gpus >= machines.gpus) as whole,
+    max(p.attribution) = 'node_shared' as co_tenants
+  from placed_servers as p
   inner join machines
-    on met.machine_id = machines.machine_id
-  group by met.job_id, met.attempt
+    on p.machine_id = machines.machine_id
+  group by p.job_id, p.attempt
 ),
 
 -- the n largest servers have so many GPUs together

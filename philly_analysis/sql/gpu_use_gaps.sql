@@ -1,0 +1,75 @@
+-- stored
+-- What does the utilisation of held GPUs leave out, and why?
+-- One row per reason.
+--   what    what is counted: attempts, GPUs, GPU-minutes or servers
+--   reason  why it is left out, or what is odd about it
+--   n       how many
+with reasons as (
+  select
+    'attempt' as what,
+    'its start or end is not known' as reason,
+    count(*) as n
+  from (
+    select distinct
+      p.job_id,
+      p.attempt
+    from placements as p
+    anti join placed_gpus as g
+      on p.job_id = g.job_id and p.attempt = g.attempt
+  ) as untimed
+  union all
+  select
+    'attempt' as what,
+    'no GPU of it was sampled while it ran' as reason,
+    count(*) as n
+  from attempt_use
+  where minutes = 0 and shared_gpus = 0
+  union all
+  select
+    'placement' as what,
+    'another attempt held the same GPU meanwhile: ambiguous' as reason,
+    count(*) as n
+  from placed_gpus
+  where attribution = 'gpu_shared'
+  union all
+  select
+    'GPU-minute' as what,
+    'offline: the server reported and the GPU did not' as reason,
+    coalesce(sum(offline_min), 0) as n
+  from attempt_use
+  union all
+  select
+    'GPU-minute' as what,
+    'never sampled' as reason,
+    coalesce(sum(expected_min - minutes - offline_min), 0) as n
+  from attempt_use
+  union all
+  select
+    'server' as what,
+    'sampled, and no attempt ever held its GPUs' as reason,
+    count(*) as n
+  from (
+    select distinct s.machine_id
+    from gpu_samples as s
+    anti join placements as p
+      on s.machine_id = p.machine_id
+  ) as unplaced
+  union all
+  select
+    'server' as what,
+    'held by attempts, and never sampled' as reason,
+    count(*) as n
+  from (
+    select distinct p.machine_id
+    from placements as p
+    anti join gpu_samples as s
+      on p.machine_id = s.machine_id
+  ) as unsampled
+)
+
+select
+  what,
+  reason,
+  n::bigint as n
+from reasons
+where n > 0

@@ -1,0 +1,26 @@
+-- stored
+-- How many GPU-minutes of each kind of attempt stand at each utilisation?
+-- One row per (gpus, status, servers, dedicated, bin).
+--   gpus       GPUs placed
+--   status     how the job ended; unknown where the log does not say
+--   servers    distinct servers
+--   dedicated  true when the attempt held every GPU of each of its servers, and no more servers
+--              than its GPUs need
+--   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k
+--   minutes    GPU-minutes of GPUs that no other attempt held meanwhile
+--   sum_pct    sum of their readings, in % times minutes
+select
+  a.gpus,
+  a.status,
+  a.servers,
+  a.whole and not a.spread as dedicated,
+  b.bin,
+  sum(b.minutes)::bigint as minutes,
+  sum(b.sum_pct) as sum_pct
+from gpu_use_bins as b
+inner join placed_gpus as p
+  on b.placement = p.placement
+inner join attempt_use as a
+  on p.job_id = a.job_id and p.attempt = a.attempt
+where b.bin is not null and p.attribution = 'gpu_exact'
+group by all

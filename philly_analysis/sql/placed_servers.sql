@@ -1,0 +1,64 @@
+-- stored
+-- Which servers did each attempt hold GPUs of, from when to when, and with whom?
+-- One row per attempt and server.
+--   holding       number of the row, from 1 in the order of the next three columns
+--   job_id        job
+--   attempt       which attempt, from 1
+--   machine_id    server
+--   gpus          GPUs held there
+--   from_at       minute in which the attempt started: its first sample; null: unknown
+--   until_at      when it ended: a sample of this moment or later is not its own; null: unknown
+--   expected_min  minutes that begin from from_at on and before until_at: samples there should be
+--   attribution   node_exclusive: nobody else held a GPU of the server meanwhile, so the server's
+--                 samples are this attempt's; node_shared: somebody did, so they are ambiguous;
+--                 null: start or end unknown
+with held as (
+  select
+    p.job_id,
+    p.attempt,
+    p.machine_id,
+    a.started_at,
+    a.ended_at,
+    count(*)::integer as gpus
+  from placements as p
+  inner join attempts as a
+    on p.job_id = a.job_id and p.attempt = a.attempt
+  group by all
+),
+
+met as (
+  select
+    *,
+    case
+      when ended_at > started_at
+        then
+          coalesce(max(ended_at) over before_it > started_at, false)
+          or coalesce(min(started_at) over after_it < ended_at, false)
+      -- an attempt that held its GPUs for no time meets nobody
+      when ended_at = started_at then false
+    end as shared
+  from held
+  window
+    before_it as (
+      partition by machine_id, ended_at > started_at
+      order by started_at, ended_at, job_id, attempt
+      rows between unbounded preceding and 1 preceding
+    ),
+    after_it as (
+      partition by machine_id, ended_at > started_at
+      order by started_at, ended_at, job_id, attempt
+      rows between 1 following and 1 following
+    )
+)
+
+select
+  row_number() over (order by job_id, attempt, machine_id)::integer as holding,
+  job_id,
+  attempt,
+  machine_id,
+  gpus,
+  date_trunc('minute', started_at) as from_at,
+  ended_at as until_at,
+  ceil(seconds_between(from_at, ended_at) / 60)::integer as expected_min,
+  case shared when true then 'node_shared' when false then 'node_exclusive' end as attribution
+from met

@@ -1,0 +1,42 @@
+-- How many attempts held GPUs of each server, and when?
+-- One row per server and stretch of time over which their number stays the same, none left out.
+--   machine_id  server
+--   from_at     start of the stretch
+--   until_at    its end
+--   attempts    attempts that held GPUs there, those without a known start and end not counted
+with changes as (
+  select
+    machine_id,
+    unnest([from_at, until_at]) as moment,
+    unnest([1, -1]) as change
+  from placed_servers
+  where from_at < until_at
+),
+
+moments as (
+  select
+    machine_id,
+    moment,
+    sum(change) as change
+  from changes
+  group by machine_id, moment
+),
+
+stretches as (
+  select
+    machine_id,
+    moment as from_at,
+    lead(moment) over (partition by machine_id order by moment) as until_at,
+    sum(change) over (
+      partition by machine_id order by moment rows unbounded preceding
+    )::integer as attempts
+  from moments
+)
+
+select
+  machine_id,
+  from_at,
+  until_at,
+  attempts
+from stretches
+where attempts > 0
