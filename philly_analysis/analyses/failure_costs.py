@@ -1,0 +1,120 @@
+"""GPU time lost to failures, and what the study's guidelines would save (ATC'19, section 5)."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.analyses.failure_reasons import by_frequency
+from philly_analysis.prose import count, share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "What GPU time do failures cost, and what would failing early save?"
+NEEDS = ("jobs", "attempts", "failures")
+
+POOL_MIN = 5
+"""Minutes that a job spends on one GPU of the pre-run pool; ``failure_costs.sql`` has the same."""
+
+
+def compute(trace: Trace) -> Result:
+    """Sum GPU time until failure by reason, and what a pool and no vain retries would save."""
+    table = by_frequency(trace.answer("failure_costs").df())
+    total = table[table["reason"] == "all"].sum(numeric_only=True)
+    [(held, pool_h)] = trace.sql(
+        """
+        select
+          coalesce(sum(run_s * gpus), 0) / 3600,
+          coalesce(
+            sum(least(run_s, 60 * $pool_min)) filter (attempt = 1 and gpus > 1), 0
+          ) / 3600
+        from attempt_runs where flag is null
+        """,
+        pool_min=POOL_MIN,
+    ).fetchall()
+    lost, pool, retries = (
+        float(total.get(c, 0)) for c in ("gpu_h", "pool_saved_gpu_h", "retry_saved_gpu_h")
+    )
+    facts = (
+        Fact("lost_gpu_h", lost, "GPU hours until failure, of attempts with known output"),
+        Fact("lost_pct", 100 * lost / held if held else None, "their share of all GPU time"),
+        Fact("pool_min", POOL_MIN, "minutes on one GPU before a job gets its gang"),
+        Fact("pool_saved_gpu_h", pool, "GPU hours not held by gangs that fail in these minutes"),
+        Fact("pool_cost_gpu_h", float(pool_h), "GPU hours that the pool spends on all gangs"),
+        Fact("pool_net_gpu_h", pool - float(pool_h), "what the pool saves less what it costs"),
+        Fact("retry_saved_gpu_h", retries, "GPU hours of retries that never helped"),
+    )
+    return Result(
+        name="failure_costs",
+        table=table,
+        facts=facts,
+        sentences=_sentences(table, facts),
+        caveats=(
+            f"Pool: every job of more than one GPU first runs {POOL_MIN} min on one; a gang that "
+            "failed within that time is taken to fail there too, at the same minute, and its "
+            "other GPUs count as saved. Faults that only a whole gang shows would slip through.",
+            "Retries: where at least 5 jobs were tried again after a reason and none passed, a "
+            "job is taken to stop at its first such failure. The rule is judged on the jobs that "
+            "it is derived from, so what it would save elsewhere is less.",
+            "The two are computed apart; a job caught by the pool would not be tried again, so "
+            "they do not add up.",
+        )
+        if len(table)
+        else (),
+    )  # fmt: skip
+
+
+def _sentences(table: pd.DataFrame, facts: tuple[Fact, ...]) -> tuple[str, ...]:
+    value = {fact.name: float(fact.value or 0) for fact in facts}
+    if not value["lost_gpu_h"]:
+        return ()
+    said = [
+        f"Failed attempts with known output held {value['lost_gpu_h']:,.0f} GPU hours, "
+        f"{share(value['lost_pct'] / 100)} of all GPU time."
+    ]
+    net = value["pool_net_gpu_h"]
+    said.append(
+        f"A pre-run pool of {POOL_MIN} minutes would have spared gangs "
+        f"{value['pool_saved_gpu_h']:,.1f} GPU hours and cost {value['pool_cost_gpu_h']:,.1f}: "
+        f"a net {'saving' if net > 0 else 'loss'} of {abs(net):,.1f} GPU hours."
+    )
+    never = table.loc[table["retry_never_helped"].fillna(False).astype(bool), "reason"]
+    if len(never):
+        said.append(
+            f"Trying again never helped after {count(len(never), 'reason')} "
+            f"({', '.join(sorted(never))}); the later attempts of these jobs held "
+            f"{value['retry_saved_gpu_h']:,.0f} GPU hours."
+        )
+    return tuple(said)
+
+
+def plot(result: Result) -> Figure:
+    """Draw GPU hours lost by reason, and the parts that each guideline would save."""
+    table = result.table[result.table["reason"] != "all"]
+    table = table[table["gpu_h"] > 0].sort_values("gpu_h").tail(12)
+    fig, [lost, saved] = figures.canvas(
+        2, width=8.2, height=max(2.4, 1.1 + 0.24 * len(table)), sharey=True
+    )
+    if table.empty:
+        return figures.empty(fig, "no failed attempt has known GPU time")
+    drawn = lost.barh(table["reason"], table["gpu_h"], color=figures.ACCENT)
+    lost.bar_label(drawn, [f"{v:,.0f}" for v in table["gpu_h"]], fontsize=7, padding=2)
+    lost.set_xlim(0, float(table["gpu_h"].max()) * 1.18)
+    lost.set_xlabel("GPU hours until failure")
+    y = range(len(table))
+    for offset, column, label, color in (
+        (0.2, "retry_saved_gpu_h", "no retry where none ever helped", figures.CYCLE[1]),
+        (-0.2, "pool_saved_gpu_h", f"{POOL_MIN} min on a pre-run pool", figures.CYCLE[2]),
+    ):
+        drawn = saved.barh(
+            [at + offset for at in y], table[column], height=0.38, color=color, label=label
+        )
+        values = [f"{v:,.1f}" if v else "" for v in table[column]]
+        saved.bar_label(drawn, values, fontsize=6.5, padding=2)
+    most = float(table[["retry_saved_gpu_h", "pool_saved_gpu_h"]].to_numpy().max())
+    saved.set_xlim(0, most * 1.25 or 1)
+    saved.set_xlabel("GPU hours that it would save")
+    figures.title(lost, f"n = {int(table['trials'].sum()):,} trials")
+    figures.legend(saved, loc="lower right", fontsize=7.5)
+    for ax in (lost, saved):
+        ax.grid(visible=False, axis="y")
+    return fig

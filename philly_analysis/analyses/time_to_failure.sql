@@ -1,0 +1,30 @@
+-- How long do attempts run until they fail, by reason and by demand?
+-- One row per (reason, demand, percentile).
+--   reason      why; all: every failed attempt whose output is known
+--   demand      GPUs: 1, 2-4, >4; all: any
+--   trials      failed attempts whose run time is known
+--   gpu_h       GPU hours until they failed
+--   percentile  0 to 100
+--   run_s       seconds from start to failure
+with rows as (
+  select
+    coalesce(reason, 'all') as reason,
+    coalesce(demand, 'all') as demand,
+    count(*) as trials,
+    sum(gpu_h) as gpu_h,
+    percentiles(run_s) as grid
+  from failed_attempts
+  where run_s is not null and demand is not null
+  group by grouping sets ((reason, demand), (reason), (demand), ())
+  having count(*) > 0
+)
+
+select
+  reason,
+  demand,
+  trials,
+  gpu_h,
+  unnest(range(101)) as percentile,
+  unnest(grid) as run_s
+from rows
+order by all

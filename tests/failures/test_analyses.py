@@ -1,0 +1,228 @@
+"""Findings about failures: known answers on seven attempts, and laws on random traces."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from philly_analysis import figures
+from philly_analysis.analyses import (
+    failure_costs,
+    failure_reasons,
+    failure_repetition,
+    failure_statuses,
+    time_to_failure,
+)
+from philly_analysis.failures import REASONS, tiers_of
+from philly_analysis.trace import Trace
+from tests.analyses.clusters import ATTEMPTS, JOBS, frame, random_tables, trace_of, write_tables
+
+MODULES = (
+    failure_reasons,
+    failure_repetition,
+    time_to_failure,
+    failure_costs,
+    failure_statuses,
+)
+
+# a fails twice on 4 GPUs (2 min, then 60 min) and passes; b fails three times on 1 GPU (10 min
+# each); c fails on 8 GPUs after 100 min; d is killed on 2 GPUs and has no output
+DRAWN_JOBS = [
+    ("a", "v", "ann", 4, 0, "Pass"),
+    ("b", "v", "bob", 1, 0, "Failed"),
+    ("c", "v", "bob", 8, 0, "Failed"),
+    ("d", "v", "ann", 2, 0, "Killed"),
+]
+DRAWN_ATTEMPTS = [
+    ("a", 1, 0, 2), ("a", 2, 10, 70), ("a", 3, 80, 180),
+    ("b", 1, 0, 10), ("b", 2, 20, 30), ("b", 3, 40, 50),
+    ("c", 1, 0, 100),
+    ("d", 1, 0, 30),
+]  # fmt: skip
+DRAWN_FAILURES = [
+    ("a", 1, "Import error"), ("a", 2, "CUDA failure"),
+    ("b", 1, "Import error"), ("b", 2, "Import error"), ("b", 3, "Import error"),
+    ("c", 1, "No signature"),
+]  # fmt: skip
+
+
+def failures_of(rows):
+    return frame(
+        "failures",
+        ("job_id", "attempt", "reason", "tier"),
+        [(job, n, reason, "+".join(tiers_of(reason))) for job, n, reason in rows],
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    out = tmp_path_factory.mktemp("drawn") / "t"
+    rows = failures_of(DRAWN_FAILURES)
+    with Trace(trace_of(out, DRAWN_JOBS, DRAWN_ATTEMPTS, failures=rows)) as trace:
+        yield trace
+
+
+def _row(result, reason):
+    [row] = result.table[result.table["reason"] == reason].to_dict("records")
+    return row
+
+
+def test_table_7_of_a_drawn_cluster(drawn):
+    result = failure_reasons.compute(drawn)
+    assert result.table["reason"].tolist() == [
+        "Import error", "CUDA failure", "No signature", "all",
+    ]  # fmt: skip
+    row = _row(result, "Import error")
+    # 2 min on 4 GPUs and three times 10 min on 1: 32 of 192 minutes, 38 of 1078 GPU minutes
+    assert (row["trials"], row["jobs"], row["users"], row["tier"]) == (4, 2, 2, "IF+U")
+    assert (row["gpus_1"], row["gpus_2_4"], row["gpus_over_4"]) == (3, 1, 0)
+    assert row["rtf_p50_s"] == 600
+    assert row["rtf_share_pct"] == pytest.approx(100 * 32 / 192)
+    assert row["gpu_h_share_pct"] == pytest.approx(100 * 38 / (38 + 240 + 800))
+    total = _row(result, "all")
+    assert (total["trials"], total["jobs"], total["users"]) == (6, 3, 2)
+    assert total["gpu_h"] == pytest.approx(1078 / 60)
+    assert result.fact("no_signature_pct") == pytest.approx(100 / 6)
+    assert result.fact("tier_AE_pct") == pytest.approx(100 / 6)
+
+
+def test_repetition_per_job_and_user(drawn):
+    result = failure_repetition.compute(drawn)
+    row = _row(result, "Import error")
+    assert (row["trials_per_job"], row["trials_per_user"]) == (2, 2)
+    assert row["top_user_pct"] == 75
+    # over the three rows: 6 trials, 2 + 1 + 1 jobs, 2 + 1 + 1 users
+    assert (result.fact("trials_per_job"), result.fact("trials_per_user")) == (1.5, 1.5)
+
+
+def test_percentiles_of_the_time_to_failure(drawn):
+    result = time_to_failure.compute(drawn)
+    runs = {
+        "1": [600, 600, 600], "2-4": [120, 3600], ">4": [6000],
+        "all": [600, 600, 600, 120, 3600, 6000],
+    }  # fmt: skip
+    for demand, run_s in runs.items():
+        rows = result.table[(result.table["reason"] == "all") & (result.table["demand"] == demand)]
+        expected = np.percentile(run_s, rows["percentile"])
+        assert rows["run_s"].to_numpy() == pytest.approx(expected)
+        assert set(rows["trials"]) == {len(run_s)}
+
+
+def test_what_a_pool_would_save(drawn):
+    result = failure_costs.compute(drawn)
+    # only a's first attempt failed within 5 minutes: 3 of its 4 GPUs for 2 minutes
+    assert result.fact("pool_saved_gpu_h") == pytest.approx(6 / 60)
+    assert _row(result, "Import error")["early"] == 1
+    # a: 2 min, c: 5 min, d: 5 min on one GPU; b runs on one GPU anyway
+    assert result.fact("pool_cost_gpu_h") == pytest.approx(12 / 60)
+    assert result.fact("lost_gpu_h") == pytest.approx(1078 / 60)
+
+
+def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path):
+    jobs = [(f"j{i}", "v", "u", 2, 0, "Failed") for i in range(5)] + [
+        ("k", "v", "u", 2, 0, "Pass"), ("once", "v", "u", 2, 0, "Failed"),
+    ]  # fmt: skip
+    attempts = [(f"j{i}", n, 60 * n, 60 * n + 30) for i in range(5) for n in (1, 2, 3)]
+    attempts += [("k", 1, 0, 30), ("k", 2, 60, 90), ("once", 1, 0, 30)]
+    rows = [(f"j{i}", n, "Syntax error") for i in range(5) for n in (1, 2, 3)]
+    rows += [("k", 1, "Permission error"), ("once", 1, "Syntax error")]
+    path = trace_of(tmp_path / "t", jobs, attempts, failures=failures_of(rows))
+    with Trace(path) as trace:
+        result = failure_costs.compute(trace)
+    syntax, permission = _row(result, "Syntax error"), _row(result, "Permission error")
+    assert (syntax["retried"], syntax["passed"], syntax["retry_never_helped"]) == (5, 0, True)
+    assert (permission["retried"], permission["passed"]) == (1, 1)
+    assert not permission["retry_never_helped"]
+    # two later attempts of five jobs, half an hour on 2 GPUs each
+    assert syntax["retry_saved_gpu_h"] == result.fact("retry_saved_gpu_h") == pytest.approx(10)
+
+
+def test_statuses_alone(tmp_path):
+    jobs = [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 2, 0, "Failed"),
+            ("c", "v", "u", 1, 0, "Killed")]  # fmt: skip
+    attempts = frame(
+        "attempts",
+        (*ATTEMPTS, "end_reason", "exit_code"),
+        [
+            ("a", 1, 0, 2, None, 1), ("a", 2, 3, 9, None, 0),
+            ("b", 1, 0, 60, "failed", 139), ("b", 2, 60, 120, "preempted", None),
+            ("b", 3, 120, 180, None, 137),
+            ("c", 1, 0, 9, None, None),
+        ],
+    )  # fmt: skip
+    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
+        result = failure_statuses.compute(trace)
+    counts = {
+        (row["ending"], row["exit_code"] if row["exit_code"] == row["exit_code"] else None):
+        row["attempts"] for row in result.table.to_dict("records")
+    }  # fmt: skip
+    assert counts == {
+        ("retried, then passed", 1): 1,
+        ("retried, then unsuccessful", 139): 1,
+        ("retried, then unsuccessful", None): 1,
+        ("last attempt, unsuccessful", 137): 1,
+    }
+    assert result.fact("attempts") == 4
+    assert result.fact("retried") == 3
+    assert result.fact("signalled_pct") == pytest.approx(100 * 2 / 3)
+    assert any("cannot be known" in caveat for caveat in result.caveats)
+
+
+def _random_with_failures(seed):
+    tables = random_tables(seed)
+    rng = np.random.default_rng(seed)
+    keys = tables["attempts"].select("job_id", "attempt").rows()
+    chosen = [key for key in keys if rng.random() < 0.7]
+    names = [*(reason.name for reason in REASONS[:6]), "No signature"]
+    rows = [(*key, str(rng.choice(names))) for key in chosen]
+    return tables | {"failures": failures_of(rows)}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
+@pytest.mark.parametrize("kind", ["empty", "random", "no times", "one"])
+def test_every_finding_answers_and_draws(module, kind, tmp_path):
+    tables = _random_with_failures(5)
+    if kind == "empty":
+        tables = {"jobs": frame("jobs", JOBS, []), "attempts": frame("attempts", ATTEMPTS, []),
+                  "failures": failures_of([])}  # fmt: skip
+    elif kind == "no times":
+        unknown = pl.lit(None).cast(tables["attempts"]["started_at"].dtype)
+        tables["attempts"] = tables["attempts"].with_columns(
+            unknown.alias("started_at"), unknown.alias("ended_at")
+        )
+    elif kind == "one":
+        tables["failures"] = tables["failures"].head(1)
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        result = module.compute(trace)
+    names = [fact.name for fact in result.facts]
+    assert len(names) == len(set(names))
+    for text in (*result.sentences, *result.caveats):
+        assert text.endswith(".")
+        assert "nan" not in text.lower().split()
+    assert "<svg" in figures.svg(module.plot(result))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
+def test_the_order_of_rows_does_not_matter(module, tmp_path):
+    tables = _random_with_failures(6)
+    shuffled = {t: rows.sample(fraction=1, shuffle=True, seed=1) for t, rows in tables.items()}
+    with (
+        Trace(write_tables(tmp_path / "a", tables)) as one,
+        Trace(write_tables(tmp_path / "b", shuffled)) as other,
+    ):
+        pd.testing.assert_frame_equal(
+            module.compute(one).table, module.compute(other).table, rtol=1e-9
+        )
+
+
+def test_table_7_agrees_with_a_brute_force_count(tmp_path):
+    tables = _random_with_failures(7)
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        table = failure_reasons.compute(trace).table.set_index("reason")
+    joined = tables["failures"].join(tables["jobs"], on="job_id")
+    for reason, rows in joined.group_by("reason"):
+        found = table.loc[reason[0]]
+        assert found["trials"] == rows.height
+        assert found["jobs"] == rows["job_id"].n_unique()
+        assert found["users"] == rows["user"].drop_nulls().n_unique()
+        assert found["gpus_over_4"] == (rows["gpus"] > 4).sum()
