@@ -198,6 +198,27 @@ def empty(fig: Figure, why: str) -> Figure:
     return fig
 
 
+def ranges(ax: Axes, table: pd.DataFrame, *, name: str, count: str, color: str = ACCENT) -> None:
+    """Draw one line of quantiles per row: 5-95 % thin, 25-75 % thick, the median as a dot.
+
+    Parameters
+    ----------
+    table
+        Columns `name` and `count`, and ``p5_s``, ``p25_s``, ``p50_s``, ``p75_s``, ``p95_s`` in
+        seconds; drawn from the top in its order, on a logarithmic axis from one second.
+    """
+    y = np.arange(len(table))[::-1]
+    q = {p: table[f"p{p}_s"].clip(lower=1).to_numpy(float) for p in (5, 25, 50, 75, 95)}
+    ax.hlines(y, q[5], q[95], color=color, alpha=0.35, linewidth=1.5)
+    ax.hlines(y, q[25], q[75], color=color, alpha=0.8, linewidth=4)
+    ax.plot(q[50], y, "o", color=CYCLE[1], markersize=4)
+    labels = [f"{n}  n={k:,}" for n, k in zip(table[name], table[count], strict=True)]
+    ax.set_yticks(y, labels, fontsize=7.5)
+    time_axis(ax)
+    ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
+    ax.grid(visible=False, axis="y")
+
+
 def title(ax: Axes, text: str) -> None:
     """Give a panel its title."""
     ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold", color=INK)

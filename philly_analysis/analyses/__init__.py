@@ -6,12 +6,35 @@ from typing import Protocol
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses import (
+    arrivals,
+    clock_offset,
+    concentration,
     delay_causes,
+    failure_costs,
+    failure_reasons,
+    failure_repetition,
+    failure_statuses,
+    gpu_util,
+    gpu_util_by_servers,
+    gpu_util_dedicated,
+    gpus_in_use,
+    host_clock_offset,
+    host_util,
     job_status,
+    locality_effect,
+    locality_relaxation,
+    notebook_definitions,
+    occupancy,
+    out_of_order,
     overview,
     queueing_delay,
+    queueing_delay_by_group,
     retries,
+    run_policy,
     run_time,
+    run_time_by_group,
+    time_to_failure,
+    waits_by_day,
 )
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.result import Result
@@ -39,19 +62,45 @@ class Analysis(Protocol):
 CHAPTERS: dict[str, dict[str, Analysis]] = {
     "The trace": {
         "overview": overview,
+        "gpus_in_use": gpus_in_use,
+        "clock_offset": clock_offset,
+        "host_clock_offset": host_clock_offset,
     },
     "Workload": {
         "run_time": run_time,
+        "run_time_by_group": run_time_by_group,
         "job_status": job_status,
         "retries": retries,
+        "arrivals": arrivals,
+        "concentration": concentration,
     },
     "Queueing": {
         "queueing_delay": queueing_delay,
         "delay_causes": delay_causes,
+        "out_of_order": out_of_order,
+        "queueing_delay_by_group": queueing_delay_by_group,
+        "waits_by_day": waits_by_day,
     },
-    "Locality and utilisation": {},
-    "Failures": {},
-    "Definitions": {},
+    "Locality and utilisation": {
+        "locality_relaxation": locality_relaxation,
+        "occupancy": occupancy,
+        "gpu_util": gpu_util,
+        "gpu_util_by_servers": gpu_util_by_servers,
+        "locality_effect": locality_effect,
+        "gpu_util_dedicated": gpu_util_dedicated,
+        "host_util": host_util,
+    },
+    "Failures": {
+        "failure_reasons": failure_reasons,
+        "failure_repetition": failure_repetition,
+        "time_to_failure": time_to_failure,
+        "failure_costs": failure_costs,
+        "failure_statuses": failure_statuses,
+    },
+    "Definitions": {
+        "run_policy": run_policy,
+        "notebook_definitions": notebook_definitions,
+    },
 }
 """Every finding by name, in the chapters and the order of the page."""
 

@@ -180,7 +180,7 @@ def plot(result: Result) -> Figure:
         (axes[0], "waits", "share of waits"),
         (axes[1], "time_s", "share of waiting time"),
     ):
-        sums = ours.pivot_table(
+        sums = ours.astype({column: float}).pivot_table(
             index="gang", columns="cause", values=column, aggfunc="sum", fill_value=0.0
         )
         totals = sums.sum(axis="columns")
@@ -197,5 +197,5 @@ def plot(result: Result) -> Figure:
         figures.bars(ax, names, parts, colors=_COLORS, stacked=True, label="{:.0f}")
         figures.percent_axis(ax, label)
         ax.set_xlabel("GPUs")
-    figures.legend(axes[1], loc="upper left", bbox_to_anchor=(1, 1))
+    figures.legend(axes[0], ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
     return fig

@@ -1,0 +1,92 @@
+"""When jobs are submitted, by hour and weekday, and how much they burst."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "When are jobs submitted, and how much do arrivals burst?"
+NEEDS = ("jobs",)
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def compute(trace: Trace) -> Result:
+    """Give arrival rates over the week, and measures of burstiness (1, 1 and 0 % if Poisson)."""
+    table = trace.answer("arrivals").df()
+    [(cv, zero_gap, dispersion, hours)] = trace.sql(
+        """
+        with gaps as (
+          select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as s
+          from jobs
+        )
+        select
+          (select stddev_pop(s) / nullif(avg(s), 0) from gaps),
+          (select avg((s = 0)::int) from gaps where s is not null),
+          (select var_pop(jobs) / nullif(avg(jobs), 0) from arrival_hours),
+          (select count(*) from arrival_hours)
+        """
+    ).fetchall()
+    by_hour, by_day = (
+        table.groupby(part)[["jobs", "hours"]].sum().eval("jobs / hours")
+        for part in ("hour", "weekday")
+    )
+    facts = (
+        Fact("hours", hours, "hours from the first to the last submission"),
+        Fact("gap_cv", cv, "coefficient of variation of gaps between arrivals (Poisson: 1)"),
+        Fact("zero_gap_pct", None if zero_gap is None else 100 * zero_gap,
+             "arrivals in the same second as the one before"),
+        Fact("hourly_dispersion", dispersion,
+             "variance over mean of arrivals per hour (Poisson: 1)"),
+        Fact("peak_hour", int(by_hour.idxmax()) if len(by_hour) else None, "busiest hour, UTC"),
+        Fact("peak_to_trough", by_hour.max() / by_hour.min()
+             if len(by_hour) == 24 and by_hour.min() else None,
+             "arrivals in the busiest hour of the day over those in the quietest"),
+        Fact("weekend_to_weekday", by_day[[6, 7]].mean() / by_day[[1, 2, 3, 4, 5]].mean()
+             if len(by_day) == 7 and by_day.sum() else None,
+             "arrivals per hour on Saturday and Sunday over those on other days"),
+    )  # fmt: skip
+    fact = {f.name: f.value for f in facts}
+    said = []
+    if fact["peak_to_trough"] is not None:
+        said.append(
+            f"The busiest hour of the day (from {int(fact['peak_hour'] or 0):02d}:00 UTC) sees "
+            f"{float(fact['peak_to_trough']):.1f} times the arrivals of the quietest."
+        )
+    if fact["weekend_to_weekday"] is not None:
+        said.append(
+            f"An hour of the weekend sees {float(fact['weekend_to_weekday']):.2f} times the "
+            "arrivals of an hour of other days."
+        )
+    if cv is not None and dispersion is not None:
+        said.append(
+            f"Gaps between arrivals have a coefficient of variation of {cv:.1f} and hourly counts "
+            f"a variance {dispersion:.1f} times their mean (a Poisson process: 1 and 1); "
+            f"{share(zero_gap)} of arrivals share their second with the one before."
+        )
+    return Result(
+        name="arrivals",
+        table=table,
+        facts=facts,
+        sentences=tuple(said),
+        caveats=("Hours are UTC; the cluster's working day may lie elsewhere.",),
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw arrivals per hour over the hours of the week."""
+    table = result.table
+    fig, [ax] = figures.canvas(height=2.6)
+    if table.empty:
+        return figures.empty(fig, "no jobs")
+    x = (table["weekday"] - 1) * 24 + table["hour"]
+    ax.bar(x, table["jobs_per_hour"], width=1, align="edge", color=figures.ACCENT)
+    ax.set_xticks(np.arange(7) * 24 + 12, _DAYS)
+    ax.set_xticks(np.arange(8) * 24, minor=True)
+    ax.grid(visible=False, axis="x")
+    ax.grid(visible=True, axis="x", which="minor")
+    ax.set(xlim=(0, 168), ylabel="jobs per hour", xlabel="hour of the week (UTC)")
+    return fig

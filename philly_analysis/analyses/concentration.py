@@ -1,0 +1,84 @@
+"""How few users and virtual clusters account for most jobs and most GPU time."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import count, share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How concentrated are jobs and GPU time on few users and virtual clusters?"
+NEEDS = ("jobs", "attempts")
+
+_MANY = 20
+_WORDS = {"user": "user", "vc": "virtual cluster"}
+
+
+def compute(trace: Trace) -> Result:
+    """Rank users and virtual clusters by GPU time, and give their cumulative shares."""
+    table = trace.answer("concentration").df()
+    facts: list[Fact] = []
+    said = []
+    for kind, word in _WORDS.items():
+        rows = table[table["kind"] == kind]
+        top = (
+            rows["gpu_h"].nlargest(max(round(len(rows) / 10), 1) if len(rows) >= _MANY else 1).sum()
+        )
+        total = rows["gpu_h"].sum()
+        tenth_pct = 100 * float(top / total) if total else None
+        facts += [
+            Fact(f"{kind}s", len(rows), f"{word}s"),
+            Fact(f"{kind}_top_tenth_gpu_h_pct", tenth_pct, f"GPU time of the top tenth of {word}s"),
+            Fact(f"{kind}_gini_gpu_h", gini(rows["gpu_h"]), f"Gini coefficient of it over {word}s"),
+            Fact(f"{kind}_gini_jobs", gini(rows["jobs"]), f"Gini coefficient of jobs over {word}s"),
+        ]
+        if len(rows) > 1 and tenth_pct is not None:
+            top_words = "The top tenth" if len(rows) >= _MANY else "The largest one"
+            said.append(
+                f"{top_words} of {count(len(rows), word)} held {share(tenth_pct / 100)} of the "
+                f"GPU time; its Gini coefficient is {gini(rows['gpu_h']):.2f}."
+            )
+    [(unknown,)] = trace.sql(
+        'select count(*) from job_runs where "user" is null or vc is null'
+    ).fetchall()
+    caveats = (f"{count(unknown, 'job')} without a known user or virtual cluster.",)
+    return Result(
+        name="concentration", table=table, facts=tuple(facts), sentences=tuple(said),
+        caveats=caveats if unknown else (),
+    )  # fmt: skip
+
+
+def gini(amounts: pd.Series) -> float | None:
+    """Return the Gini coefficient: 0 when all have the same, towards 1 when one has all.
+
+    Mean absolute difference of all pairs over twice the mean (Gini, 1912).
+    """
+    x = np.sort(amounts.to_numpy(float))
+    if len(x) < 2 or x.sum() <= 0:
+        return None
+    ranks = np.arange(1, len(x) + 1)
+    return float(np.sum((2 * ranks - len(x) - 1) * x) / (len(x) * x.sum()))
+
+
+def plot(result: Result) -> Figure:
+    """Draw the cumulative share of jobs and of GPU time, those with most GPU time first."""
+    table = result.table
+    fig, axes = figures.canvas(2, height=3.2, sharey=True)
+    if table.empty:
+        return figures.empty(fig, "no user or virtual cluster is known")
+    for ax, (kind, word) in zip(axes, _WORDS.items(), strict=True):
+        rows = table[table["kind"] == kind].sort_values("rank")
+        x = [0.0, *rows["members_pct"]]
+        marker = "o" if len(rows) < 30 else None
+        for column, label, color in (
+            ("gpu_h_pct", "GPU time", figures.ACCENT), ("jobs_pct", "jobs", figures.CYCLE[1])
+        ):  # fmt: skip
+            ax.plot(x, [0.0, *rows[column]], color=color, label=label, marker=marker, markersize=3)
+        ax.plot([0, 100], [0, 100], color=figures.MUTED, linestyle=":", label="all alike")
+        figures.percent_axis(ax, f"share of {word}s, most GPU time first", axis="x")
+        figures.percent_axis(ax, "share held together" if kind == "user" else "")
+        figures.title(ax, f"{word}s  n={len(rows):,}")
+    figures.legend(axes[0], loc="lower right")
+    return fig

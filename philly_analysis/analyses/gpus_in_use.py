@@ -1,0 +1,87 @@
+"""GPUs in use over time, by virtual cluster."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How many GPUs are in use over time, and by whom?"
+NEEDS = ("jobs", "attempts")
+
+_SHOWN = 7
+
+
+def compute(trace: Trace) -> Result:
+    """Give the mean number of GPUs in use by day and virtual cluster, and the peak."""
+    table = trace.answer("gpus_in_use").df()
+    per_day = table.groupby("day")["mean_gpus"].sum()
+    by_vc = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
+    capacity = None
+    if "machines" in trace.tables:
+        capacity = trace.sql("select sum(gpus)::bigint from machines").fetchall()[0][0]
+    facts = (
+        Fact("capacity_gpus", capacity, "GPUs of the cluster"),
+        Fact("busiest_day_gpus", per_day.max(), "GPUs in use on the busiest day, mean"),
+        Fact("median_day_gpus", per_day.median(), "GPUs in use on the median day, mean"),
+        Fact("largest_vc_pct", 100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None,
+             "GPU time of the virtual cluster that used most"),
+    )  # fmt: skip
+    said = []
+    if len(per_day):
+        busiest = pd.Timestamp(str(per_day.idxmax()))
+        said.append(
+            f"On the median day {per_day.median():,.0f} GPUs are in use, on the busiest "
+            f"({busiest:%Y-%m-%d}) {per_day.max():,.0f}"
+            f"{f' of {capacity:,}' if capacity else ''}."
+        )
+        if len(by_vc) > 1:
+            said.append(
+                f"{by_vc.index[0]} alone takes {share(by_vc.iloc[0] / by_vc.sum())} of GPU time."
+            )
+    return Result(
+        name="gpus_in_use",
+        table=table,
+        facts=facts,
+        sentences=tuple(said),
+        caveats=("Means of whole days: the first and the last day of the log are partial.",)
+        if len(per_day)
+        else (),
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw GPUs in use by day, stacked by virtual cluster, the smaller ones pooled."""
+    table = result.table
+    fig, [ax] = figures.canvas(height=3.2)
+    if table.empty:
+        return figures.empty(fig, "no GPU was held")
+    sums = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
+    shown = list(sums.index[:_SHOWN])
+    pooled = table.assign(vc=table["vc"].where(table["vc"].isin(shown), "others"))
+    wide = pooled.pivot_table(
+        index="day", columns="vc", values="mean_gpus", aggfunc="sum", fill_value=0.0
+    )
+    wide.index = pd.to_datetime(wide.index)
+    wide = wide.asfreq("D", fill_value=0.0)
+    bottom = pd.Series(0.0, index=wide.index)
+    names = [n for n in (*shown, "others") if n in wide]
+    for i, name in enumerate(names):
+        color = figures.MUTED if name == "others" else figures.CYCLE[i % len(figures.CYCLE)]
+        ax.bar(
+            wide.index, wide[name], bottom=bottom, width=1, align="edge", color=color, label=name
+        )
+        bottom = bottom + wide[name]
+    capacity = result.fact("capacity_gpus")
+    if isinstance(capacity, int):
+        ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
+        ax.annotate(
+            f"{capacity:,} GPUs", (1, capacity), xycoords=("axes fraction", "data"),
+            xytext=(0, -3), textcoords="offset points", ha="right", va="top", fontsize=8,
+        )  # fmt: skip
+    ax.set_ylabel("GPUs in use, mean of the day")
+    figures.day_axis(ax)
+    figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))
+    return fig

@@ -1,0 +1,145 @@
+"""What the definitions of the archive's notebook do to run times, waits and server counts."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import count, duration, gpus, share, slug
+from philly_analysis.published import NOTEBOOK, curve, groups, is_philly, largest_gap_pct
+from philly_analysis.result import Comparison, Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "What do the archive notebook's definitions do to the numbers?"
+NEEDS = ("jobs", "attempts")
+
+_QUANTITIES = ("run time", "wait")
+_FEWEST = 20
+"""Fewer waits than this in a virtual cluster and gang bucket are not set beside its curve."""
+
+
+def compute(trace: Trace) -> Result:
+    """Give both definitions' percentiles and, for the study's cluster, gaps to its curves."""
+    table = trace.answer("notebook_definitions").df()
+    [(stale, zeros)] = trace.sql(
+        """
+        select
+          (select count(*) from notebook_waits where stale),
+          (select count(*) from waits where wait_s = 0 and gpus > 0)
+        """
+    ).fetchall()
+    middle = table[table["percentile"] == 50]
+    facts = [
+        Fact("stale_waits", stale, "waits that the notebook repeats from an attempt before"),
+        Fact("zero_waits", zeros, "waits of zero that it drops"),
+        *(
+            Fact(f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s", value,
+                 f"median {quantity}, {definition}, {gpus(gang)}")
+            for quantity, definition, gang, value in zip(
+                middle["quantity"], middle["definition"], middle["gang"], middle["value_s"],
+                strict=True,
+            )
+        ),
+    ]  # fmt: skip
+    said, caveats = _sentences(trace, table, stale, zeros), []
+    if {"placements", "machines"} <= trace.tables:
+        [(jobs, repeated)] = trace.sql(
+            "select count(*), count(*) filter (where entries > servers) from notebook_locality"
+        ).fetchall()
+        facts.append(
+            Fact("servers_overcounted_jobs", repeated, "large jobs whose detail repeats a server")
+        )
+        if jobs:
+            said.append(
+                f"Of {count(jobs, 'job')} on five GPUs or more, {share(repeated / jobs)} have a "
+                "detail that repeats a server: the notebook takes each entry for one."
+            )
+    else:
+        caveats.append("Without placements the notebook's count of servers cannot be shown.")
+    caveats.append(
+        "The notebook's third rule, minutes matched as equal strings of two clocks, is shown "
+        "where utilisation is."
+    )
+    return Result(
+        name="notebook_definitions",
+        table=table,
+        facts=tuple(facts),
+        sentences=tuple(said),
+        caveats=tuple(caveats),
+        comparisons=_curves(trace) if is_philly(trace) else (),
+    )
+
+
+def _sentences(trace: Trace, table: pd.DataFrame, stale: int, zeros: int) -> list[str]:
+    if table.empty:
+        return []
+    [medians] = trace.sql(
+        """
+        select
+          (select median(wait_s) from waits where flag is null and gpus > 0),
+          (select median(wait_s) from notebook_waits)
+        """
+    ).fetchall()
+    said = [
+        f"The notebook drops {count(zeros, 'wait')} of zero and repeats "
+        f"{count(stale, 'stale one')}."
+    ]
+    if None not in medians:
+        said.append(
+            f"By its rules the median wait is {duration(medians[1])}; with zeros counted and "
+            f"nothing repeated it is {duration(medians[0])}."
+        )
+    return said
+
+
+def _curves(trace: Trace) -> tuple[Comparison, ...]:
+    """Set the digitised curves beside the notebook's own definitions on this trace."""
+    jobs = trace.manifest.rows.get("jobs", 0)
+    runs = trace.sql("select gang_bucket(gpus) as gang, run_s / 60 as x from notebook_runs").df()
+    waits = trace.sql(
+        "select vc || ' ' || gang_bucket(gpus) as cell, wait_s / 60 as x from notebook_waits"
+    ).df()
+    known = groups("queueing_delay")
+    found = [
+        *(("run time", gang, curve("run_time", gang), runs.loc[runs["gang"] == gang, "x"])
+          for gang in groups("run_time")),
+        *(("wait", str(cell), curve("queueing_delay", str(cell)), rows["x"])
+          for cell, rows in waits.groupby("cell")
+          if str(cell) in known and len(rows) >= _FEWEST),
+    ]  # fmt: skip
+    return tuple(
+        Comparison(
+            what=f"{what}, {group}: largest gap between the curves (n = {len(values):,})",
+            published=0.0,
+            measured=gap,
+            unit="points",
+            source=NOTEBOOK,
+            reason=f"the curve is of 117,325 jobs, this trace holds {jobs:,}; reading error about "
+            "0.3 points",
+        )
+        for what, group, published, values in found
+        if (gap := largest_gap_pct(published, values)) == gap
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw both definitions' curves per gang bucket: ours solid, the notebook's dashed."""
+    table = result.table
+    fig, axes = figures.canvas(2, height=3.2, sharey=True)
+    if table.empty:
+        return figures.empty(fig, "nothing to define")
+    for ax, quantity in zip(axes, _QUANTITIES, strict=True):
+        rows = table[table["quantity"] == quantity]
+        for gang, color in figures.GANG_COLORS.items():
+            for definition, style in (("ours", "-"), ("notebook", "--")):
+                one = rows[(rows["gang"] == gang) & (rows["definition"] == definition)]
+                ax.plot(
+                    one["value_s"].clip(lower=1), one["percentile"], style, color=color,
+                    label=gpus(gang) if definition == "ours" and len(one) else None,
+                )  # fmt: skip
+        figures.time_axis(ax)
+        ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
+        figures.percent_axis(ax, "share no longer" if quantity == "run time" else "")
+        ax.set_xlabel(quantity)
+        figures.title(ax, f"{quantity}: ours solid, notebook dashed")
+    figures.legend(axes[0], loc="lower right")
+    return fig

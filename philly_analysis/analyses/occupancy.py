@@ -1,0 +1,106 @@
+"""Empty servers at each level of use of the cluster (ATC'19, section 3.1)."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import count, share
+from philly_analysis.published import beside
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How full is the cluster, and how many servers are then wholly empty?"
+NEEDS = ("jobs", "attempts", "placements", "machines")
+
+_TWO_THIRDS = (64, 69)
+"""Whole percents of use that count as two thirds."""
+
+
+def compute(trace: Trace) -> Result:
+    """Weigh each level of use by the time spent at it, and give the servers empty meanwhile."""
+    table = trace.answer("occupancy").df()
+    hours = float(table["hours"].sum())
+    near = table[table["used_pct"].between(*_TWO_THIRDS)]
+    facts = (
+        Fact("hours", hours, "hours from the first start to the last end"),
+        Fact("mean_used_pct", _mean(table, "used_pct") if hours else None,
+             "GPUs in use, mean over time, rounded down"),
+        Fact("hours_above_two_thirds", float(table.loc[table["used_pct"] >= 67, "hours"].sum()),
+             "hours with two thirds of the GPUs in use and more"),
+        Fact("empty_at_two_thirds_pct", _mean(near, "empty_pct"),
+             "servers wholly empty while 64-69 % of the GPUs are in use"),
+        Fact("partly_at_two_thirds_pct", _mean(near, "partly_pct"),
+             "servers partly in use meanwhile"),
+    )  # fmt: skip
+    return Result(
+        name="occupancy",
+        table=table,
+        facts=facts,
+        sentences=_sentences({f.name: f.value for f in facts}),
+        caveats=_caveats(trace),
+        comparisons=beside(trace, "occupancy", facts),
+    )
+
+
+def _mean(rows: pd.DataFrame, column: str) -> float | None:
+    hours = float(rows["hours"].sum())
+    return float((rows[column] * rows["hours"]).sum()) / hours if hours else None
+
+
+def _sentences(fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
+    if fact["mean_used_pct"] is None:
+        return ()
+    said = [f"On average {float(fact['mean_used_pct']):.0f} % of the GPUs are in use."]
+    if fact["empty_at_two_thirds_pct"] is None:
+        said.append("The cluster was never two thirds full.")
+    else:
+        said.append(
+            "When two thirds of the GPUs are in use, "
+            f"{share(float(fact['empty_at_two_thirds_pct']) / 100)} of the servers are wholly "
+            f"empty and {share(float(fact['partly_at_two_thirds_pct'] or 0) / 100)} partly in use."
+        )
+    return tuple(said)
+
+
+def _caveats(trace: Trace) -> tuple[str, ...]:
+    [(over, unknown, unused)] = trace.sql(
+        """
+        select
+          (select count(*) from busy_gpus where attempts > 1),
+          (select count(*) from attempt_runs where until_at is null and gpus > 0),
+          (select count(*) from machines anti join placements using (machine_id) where gpus > 0)
+        """
+    ).fetchall()
+    return tuple(
+        f"{count(n, thing)} {why}"
+        for n, thing, why in (
+            (over, "spell", "in which attempts overlap on a GPU: it counts as in use once."),
+            (unknown, "attempt", "whose end is not known: their GPUs count as free."),
+            (unused, "machine", "without any job in this log: counted as empty throughout."),
+        )
+        if n
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw the share of empty servers over the share of GPUs in use, and the time spent there."""
+    table = result.table
+    fig, [top, bottom] = figures.canvas(
+        1, 2, height=3.9, sharex=True, gridspec_kw={"height_ratios": [3, 1]}
+    )
+    if table.empty:
+        return figures.empty(fig, "no GPU was held")
+    x = table["used_pct"] + 0.5
+    top.fill_between(
+        x, table["empty_min_pct"], table["empty_max_pct"], color=figures.ACCENT, alpha=0.15,
+        linewidth=0, label="least to most",
+    )  # fmt: skip
+    top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty, mean")
+    top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use, mean")
+    top.axvline(200 / 3, color=figures.MUTED, linestyle=":")
+    figures.percent_axis(top, "share of servers")
+    bottom.bar(x, table["hours"], width=1, color=figures.MUTED)
+    bottom.set_ylabel("hours")
+    figures.percent_axis(bottom, "share of GPUs in use", axis="x")
+    figures.legend(top, loc="upper right")
+    return fig

@@ -1,0 +1,63 @@
+"""Percentiles of queueing delay by user, virtual cluster and week."""
+
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.exclusions import left_out
+from philly_analysis.prose import duration
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "Who waits how long, and in which weeks?"
+NEEDS = ("jobs", "attempts")
+
+_KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
+_SHOWN = 16
+_FEWEST = 100
+"""Groups of fewer waits are not named in words."""
+
+
+def compute(trace: Trace) -> Result:
+    """Give percentiles of waits per user, virtual cluster and week."""
+    table = trace.answer("queueing_delay_by_group").df()
+    facts, said = [], []
+    for kind, word in _KINDS.items():
+        rows = table[table["kind"] == kind].sort_values(["p95_s", "name"])
+        named = rows[rows["waits"] >= _FEWEST]
+        facts.append(Fact(f"{kind}s", len(rows), f"{word}s with a trusted wait"))
+        if len(named) > 1:
+            low, high = named.iloc[0], named.iloc[-1]
+            facts += [
+                Fact(f"{kind}_lowest_p95_s", low["p95_s"], f"lowest 95th percentile of any {word}"),
+                Fact(
+                    f"{kind}_highest_p95_s", high["p95_s"], f"highest 95th percentile of any {word}"
+                ),
+            ]
+            said.append(
+                f"By {word} (of at least {_FEWEST} waits), the wait that 95 % do not exceed goes "
+                f"from {duration(float(low['p95_s']))} ({low['name']}) to "
+                f"{duration(float(high['p95_s']))} ({high['name']})."
+            )
+    return Result(
+        name="queueing_delay_by_group",
+        table=table,
+        facts=tuple(facts),
+        sentences=tuple(said),
+        caveats=left_out(trace, "wait"),
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw quantiles per group: the largest virtual clusters and users, and every week."""
+    table = result.table
+    fig, axes = figures.canvas(3, width=9.6, height=4.4)
+    if table.empty:
+        return figures.empty(fig, "nothing to compare")
+    for ax, (kind, word) in zip(axes, _KINDS.items(), strict=True):
+        rows = table[table["kind"] == kind]
+        shown = rows if kind == "week" else rows.nlargest(_SHOWN, "waits")
+        figures.ranges(ax, shown, name="name", count="waits")
+        ax.set_xlabel("wait")
+        more = f", {_SHOWN} of {len(rows):,}" if len(shown) < len(rows) else ""
+        figures.title(ax, f"{word}s{more}")
+    return fig

@@ -1,0 +1,71 @@
+"""Percentiles of run time by user, virtual cluster and week."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.prose import count, duration
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "Whose jobs run how long, and in which weeks?"
+NEEDS = ("jobs", "attempts")
+
+_KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
+_SHOWN = 16
+_FEWEST = 100
+"""Groups of fewer jobs are not named in words."""
+
+
+def compute(trace: Trace) -> Result:
+    """Give percentiles of run times per user, virtual cluster and week."""
+    table = trace.answer("run_time_by_group").df()
+    facts, said = [], []
+    for kind, word in _KINDS.items():
+        rows = table[table["kind"] == kind].sort_values(["p50_s", "name"])
+        named = rows[rows["jobs"] >= _FEWEST]
+        facts.append(Fact(f"{kind}s", len(rows), f"{word}s with a trusted run time"))
+        if len(named) > 1:
+            low, high = named.iloc[0], named.iloc[-1]
+            facts += [
+                Fact(f"{kind}_lowest_median_s", low["p50_s"], f"lowest median of any {word}"),
+                Fact(f"{kind}_highest_median_s", high["p50_s"], f"highest median of any {word}"),
+            ]
+            said.append(
+                f"By {word} (of at least {_FEWEST} jobs), the median run time goes from "
+                f"{duration(float(low['p50_s']))} ({low['name']}) to "
+                f"{duration(float(high['p50_s']))} ({high['name']})."
+            )
+    return Result(
+        name="run_time_by_group",
+        table=table,
+        facts=tuple(facts),
+        sentences=tuple(said),
+        caveats=_running(table),
+    )
+
+
+def _running(table: pd.DataFrame) -> tuple[str, ...]:
+    running = int(table.loc[table["kind"] == "week", "running"].sum())
+    if not running:
+        return ()
+    return (
+        f"{count(running, 'job')} still ran as the log ended and count with the time seen: "
+        "percentiles are lower bounds, most of all in the last weeks.",
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw quantiles per group: the largest virtual clusters and users, and every week."""
+    table = result.table
+    fig, axes = figures.canvas(3, width=9.6, height=4.4)
+    if table.empty:
+        return figures.empty(fig, "nothing to compare")
+    for ax, (kind, word) in zip(axes, _KINDS.items(), strict=True):
+        rows = table[table["kind"] == kind]
+        shown = rows if kind == "week" else rows.nlargest(_SHOWN, "jobs")
+        figures.ranges(ax, shown, name="name", count="jobs")
+        ax.set_xlabel("run time")
+        more = f", {_SHOWN} of {len(rows):,}" if len(shown) < len(rows) else ""
+        figures.title(ax, f"{word}s{more}")
+    return fig

@@ -1,0 +1,27 @@
+-- How many jobs were submitted in each hour?
+-- One row per hour from the first submission to the last, hours without any included.
+--   hour  hour, UTC
+--   jobs  jobs submitted
+with hours as (
+  select unnest(
+    generate_series(
+      date_trunc('hour', min(submitted_at)), max(submitted_at), interval 1 hour
+    )
+  ) as hour
+  from jobs
+),
+
+submitted as (
+  select
+    date_trunc('hour', submitted_at) as hour,
+    count(*) as jobs
+  from jobs
+  group by all
+)
+
+select
+  hours.hour,
+  coalesce(submitted.jobs, 0) as jobs
+from hours
+left join submitted
+  on hours.hour = submitted.hour

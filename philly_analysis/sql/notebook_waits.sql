@@ -1,0 +1,47 @@
+-- How long did attempts wait, as the archive's notebook counts it?
+-- One row per attempt, except those whose value is zero. Where a start or the moment from which
+-- it waited is missing, the value of the attempt before stands again (0, hence no row, for a
+-- first attempt).
+--   job_id   job
+--   attempt  which attempt, from 1
+--   vc       virtual cluster
+--   gpus     GPUs of the first attempt
+--   wait_s   seconds; negative where attempts overlap
+--   stale    true where the value is repeated from an attempt before
+with ordered as (
+  select
+    jobs.job_id,
+    a.attempt,
+    jobs.vc,
+    first_value(coalesce(a.gpus, jobs.gpus)) over in_order as gpus,
+    seconds_between(
+      case
+        when row_number() over in_order = 1 then jobs.submitted_at
+        else lag(a.ended_at) over in_order
+      end,
+      a.started_at
+    ) as own_wait_s
+  from attempts as a
+  inner join jobs
+    on a.job_id = jobs.job_id
+  window in_order as (partition by jobs.job_id order by a.attempt)
+),
+
+filled as (
+  select
+    *,
+    last_value(own_wait_s ignore nulls) over (
+      partition by job_id order by attempt rows unbounded preceding
+    ) as wait_s
+  from ordered
+)
+
+select
+  job_id,
+  attempt,
+  vc,
+  gpus,
+  wait_s,
+  own_wait_s is null as stale
+from filled
+where gpus > 0 and wait_s <> 0

@@ -1,0 +1,58 @@
+-- Which starts overtook an attempt that had been waiting for longer in the same virtual cluster?
+-- One row per start that ended a trusted wait.
+--   job_id         job that started
+--   attempt        which attempt, from 1
+--   vc             virtual cluster; (none): not known
+--   gpus           gang size
+--   started_at     when it started
+--   overtook       true when an attempt of an earlier arrival waited on
+--   waiter_job_id  of those, the attempt that had arrived first
+--   waiter_gpus    its gang size
+with arrivals as (
+  select
+    job_id,
+    attempt,
+    coalesce(vc, '(none)') as vc,
+    gpus,
+    since_at,
+    started_at
+  from waits
+  where flag is null and gpus > 0
+),
+
+-- an attempt heads the queue once every earlier arrival has started, until it starts itself
+heads as (
+  select
+    *,
+    greatest(
+      since_at,
+      max(started_at) over (
+        partition by vc
+        order by since_at, job_id, attempt
+        rows between unbounded preceding and 1 preceding
+      )
+    ) as heads_from
+  from arrivals
+),
+
+queue_heads as (
+  select *
+  from heads
+  where heads_from < started_at
+)
+
+select
+  arrivals.job_id,
+  arrivals.attempt,
+  arrivals.vc,
+  arrivals.gpus,
+  arrivals.started_at,
+  coalesce(
+    queue_heads.started_at > arrivals.started_at and queue_heads.since_at < arrivals.since_at,
+    false
+  ) as overtook,
+  case when overtook then queue_heads.job_id end as waiter_job_id,
+  case when overtook then queue_heads.gpus end as waiter_gpus
+from arrivals
+asof left join queue_heads
+  on arrivals.vc = queue_heads.vc and arrivals.started_at >= queue_heads.heads_from
