@@ -1,0 +1,88 @@
+"""What holds of every finding on every valid trace, the empty one included."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from philly_analysis import figures
+from philly_analysis.analyses import ANALYSES, analyze
+from philly_analysis.manifest import Manifest
+from philly_analysis.relations import relations
+from philly_analysis.result import Result
+from philly_analysis.schema import TABLES
+from philly_analysis.trace import Trace
+from philly_analysis.writer import write
+from tests.strategies import tables
+
+Tables = dict[str, pl.DataFrame]
+
+EMPTY = {name: pl.from_arrow(table.arrow.empty_table()) for name, table in TABLES.items()}
+
+
+def law(examples: int) -> settings:
+    """Each try asks every question twice and draws it, which takes seconds: few, no shrinking."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def answers(given_tables: Tables, folder: str) -> dict[str, Result]:
+    """Write a trace, read every relation, and ask everything that it has the tables for."""
+    path = Path(folder) / "trace"
+    write(path, given_tables, Manifest(name="any", source="philly", synthetic=True))
+    with Trace(path) as trace:
+        results = analyze(trace)
+        for name in relations():
+            if trace.has(name):
+                trace.answer(name).fetchall()
+    return results
+
+
+def check(any_tables: Tables, seed: int) -> None:
+    shuffled = {
+        name: rows.sample(fraction=1, shuffle=True, seed=seed) for name, rows in any_tables.items()
+    }
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        results, reordered = answers(any_tables, one), answers(shuffled, other)
+    assert results.keys() == reordered.keys()
+    for name, result in results.items():
+        assert result.name == name
+        assert result.table.columns.is_unique
+        assert "<svg" in figures.svg(ANALYSES[name].plot(result)), name
+        pd.testing.assert_frame_equal(
+            result.table, reordered[name].table, rtol=1e-9, obj=f"table of {name}"
+        )
+        for mine, theirs in zip(result.facts, reordered[name].facts, strict=True):
+            number = isinstance(theirs.value, int | float)
+            assert mine.name == theirs.name
+            assert mine.value == (
+                pytest.approx(theirs.value, rel=1e-9, abs=1e-12) if number else theirs.value
+            ), f"{name}: {mine.name}"
+
+
+@law(2)
+@given(any_tables=tables(), seed=st.integers(0, 99))
+@example(any_tables=EMPTY, seed=0)
+def test_every_finding_answers_draws_and_ignores_the_order_of_rows(
+    any_tables: Tables, seed: int
+) -> None:
+    check(any_tables, seed)
+
+
+@pytest.mark.slow
+@law(30)
+@given(any_tables=tables(), seed=st.integers(0, 99))
+@example(any_tables={name: EMPTY[name] for name in ("jobs", "attempts")}, seed=0)
+def test_every_finding_answers_draws_and_ignores_the_order_of_rows_often(
+    any_tables: Tables, seed: int
+) -> None:
+    check(any_tables, seed)
