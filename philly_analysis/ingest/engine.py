@@ -2,6 +2,7 @@
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from philly_analysis.ingest.filling import (
 )
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.samples import fill_streamed
+from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.manifest import Account, Manifest
 from philly_analysis.progress import step
@@ -28,7 +30,7 @@ from philly_analysis.schema import REJECTS, TABLES, Table
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import new_folder, seal
 
-SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY,)}
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM)}
 """The sources of raw logs, by name."""
 
 ALWAYS = ("jobs", "attempts")
@@ -130,43 +132,49 @@ def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
     con.execute(MACROS)
 
 
+@cache
+def _plan(folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Return a source's SQL by file stem, and its tables and relations in order of creation."""
+    sql = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.sql"))}
+    parts = {t: {stem for stem in sql if _table(stem) == t} for t in TABLES}
+    graph: dict[str, set[str]] = {}
+    for stem, text in sql.items():
+        reads = set() if stem == "macros" else set(tables_read(text))
+        table = TABLES.get(_table(stem))
+        if table and not table.streamed:
+            # a row is kept only if what it refers to was kept
+            reads |= {r.table for r in table.references}
+        graph[stem] = {s for r in reads for s in parts.get(r, {r} & sql.keys())} - {stem}
+    order = [_table(stem) for stem in TopologicalSorter(graph).static_order()]
+    # a table in parts is due when the last of them is
+    due = list(dict.fromkeys(reversed(order)))[::-1]
+    return sql, [name for name in due if name not in ("macros", "notes")]
+
+
 def _run(source: Source, raw: Raw, fill: Fill) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads."""
-    con = fill.con
-    sql = {p.stem: p.read_text("utf-8") for p in sorted(source.folder.glob("*.sql"))}
-    con.execute(sql.pop("macros", ""))
-    parts = {t: [s for s in sql if s.split(".")[0] == t] for t in TABLES}
-    reads = {stem: tables_read(text) for stem, text in sql.items()}
-    graph: dict[str, set[str]] = {stem: set() for stem in sql}
-    for stem, others in reads.items():
-        for read in others:
-            graph[stem] |= set(parts.get(read, [])) or ({read} & sql.keys())
-    for stem in graph:
-        table = TABLES.get(stem.split(".")[0])
-        if table:
-            # a row is kept only if what it refers to was kept
-            later = {s for r in table.references for s in parts[r.table]}
-            graph[stem] |= set() if table.streamed else later
+    sql, order = _plan(source.folder)
+    fill.con.execute(sql.get("macros", ""))
     fill.rejects.mkdir()
-    done: set[str] = set()
-    for stem in TopologicalSorter(graph).static_order():
-        name = stem.split(".")[0]
+    for name in order:
         table = TABLES.get(name)
-        if table is None and stem == "notes":
-            continue
         if table is None:
-            _relate(fill, stem, sql[stem])
-        elif table.streamed:
-            if name not in done:
-                files = {s: raw.csv[s] for s in parts[name] if s in raw.csv}
-                with step(f"reading {name}", con):
-                    fill_streamed(fill, table, {s: (sql[s], file) for s, file in files.items()})
-        else:
-            with step(f"reading {name}", con):
-                _fill_table(fill, table, sql[stem])
-        done.add(name)
+            _relate(fill, name, sql[name])
+            continue
+        with step(f"reading {name}", fill.con):
+            if table.streamed:
+                parts = {s: (sql[s], raw.csv[s]) for s in raw.csv if _table(s) == name}
+                fill_streamed(fill, table, parts)
+            else:
+                _fill_table(fill, table, sql[name])
     if "notes" in sql:
-        fill.notes += [note for (note,) in con.sql(sql["notes"]).fetchall() if note]
+        fill.notes += [note for (note,) in fill.con.sql(sql["notes"]).fetchall() if note]
+    _write_rejects(fill)
+
+
+def _table(stem: str) -> str:
+    """Return what a SQL file fills, or the name of its relation."""
+    return stem.split(".")[0]
 
 
 def _relate(fill: Fill, name: str, sql: str) -> None:
