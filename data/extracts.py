@@ -61,7 +61,7 @@ def itp(cluster: str) -> Observations:
 
 
 def openb() -> Observations:
-    """Read the pods of Alibaba's openb trace that ask for GPUs; those without an end are still running."""
+    """Read the pods of Alibaba's openb trace that ask for GPUs; no end: still running."""
     table = _read("alibaba-openb-2023/openb_pod_list_default.csv.gz")
     started = table["scheduled_time"].fillna(table["creation_time"])
     until = table["deletion_time"].fillna(table[["creation_time", "deletion_time"]].max().max())

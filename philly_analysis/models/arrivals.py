@@ -122,6 +122,26 @@ class Arrivals:
             dispersion=counts.dispersion,
         )
 
+    @classmethod
+    def poisson(cls, rate_per_h: float) -> Self:
+        """Return arrivals that know nothing of each other or of the time, by their mean rate."""
+        levels = np.concatenate((np.linspace(0, 0.99, 100), [0.995, 0.999, 0.9999]))
+        counts = np.maximum(sp.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
+        line = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(levels)) / levels[-1]
+        hours = 10_000
+        return cls(
+            n=round(rate_per_h * hours),
+            hours=hours,
+            rate_per_h=(rate_per_h,) * WEEK_H,
+            count_levels=tuple(float(v) for v in levels),
+            count_quantiles=_rounded(counts * rate_per_h / max(float(line), 1e-12)),
+            autocorrelation=(0.0,),
+            spacings=(),
+            spacing_correlation=0.0,
+            gaps_s=_rounded(sp.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101))),
+            dispersion=1.0,
+        )
+
     @property
     def mean_per_h(self) -> float:
         """Mean arrivals per hour."""
@@ -200,7 +220,11 @@ class Arrivals:
         return self.dispersion * self.mean_per_h
 
     def _within(self, rng: np.random.Generator, counts: NDArray[np.int_], last_s: float) -> Floats:
-        """Place each hour's arrivals in it."""
+        """Place each hour's arrivals in it: anywhere, where nothing is known of their spacing."""
+        if not self.spacings:
+            hour = np.repeat(np.arange(counts.size), counts)
+            length = np.where(hour == counts.size - 1, last_s, HOUR_S)
+            return np.sort(np.floor(hour * HOUR_S + rng.random(hour.size) * length))
         busy = np.flatnonzero(counts)
         n = counts[busy]
         # One more gap than arrivals: to the first, between them, and from the last.

@@ -230,7 +230,7 @@ SPLITS: dict[str, Split] = {
               True, _same),
     )
 }  # fmt: skip
-"""Ways to hold data out, by name, from the one that drift hurts most; ``none`` holds nothing out."""
+"""Ways to hold data out, from the one that drift hurts most; ``none`` holds nothing out."""
 
 
 def held_out(
@@ -342,7 +342,8 @@ def calibration_of(data: Observations) -> Result:
             f"{better:.0f} % of the distances are smaller than those of both baselines.",
         ),
         caveats=(
-            "Split 'none' holds nothing out. Where two parts of the real data differ, no model fitted to one can match the other: "
+            "Split 'none' holds nothing out.",
+            "Where two parts of the real data differ, no model fitted to one can match the other: "
             f"the distance called '{FLOOR}' shows how much that is.",
             *skipped,
         ),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.families import FAMILIES
-from philly_analysis.models.laws import Law, QuantileGrid
+from philly_analysis.models.laws import Law, QuantileGrid, separated
 
 Floats = NDArray[np.float64]
 
@@ -167,5 +167,5 @@ def _law(family: str, values: tuple[float, ...], knots: tuple[float, ...]) -> La
     if family == EMPIRICAL:
         if len(values) != len(EMPIRICAL_PARAMETERS) or len(knots) < 2:
             raise ModelError("an empirical law needs its knots, body, tail_shape and tail_scale")
-        return QuantileGrid(np.asarray(knots), *values)
+        return QuantileGrid(separated(np.asarray(knots)), *values)
     return FAMILIES[family].law(np.asarray(values))

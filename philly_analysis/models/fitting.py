@@ -16,7 +16,7 @@ from philly_analysis.models.distribution import (
     Parameter,
 )
 from philly_analysis.models.families import FAMILIES, Family
-from philly_analysis.models.laws import Law, QuantileGrid
+from philly_analysis.models.laws import HAIR, Law, QuantileGrid, separated
 from philly_analysis.models.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,6 @@ SIMULATED_POINTS = 500
 KNOWN_LAW_5PCT = 1.358  # Kolmogorov's 5 % point of sqrt(n) D when nothing is fitted
 CUT_LAW = 2.5  # the same with much censoring, which widens Kaplan-Meier's error: far beyond 5 %
 KNOTS = 201
-HAIR = 1e-9
 BODY = 0.99
 INFORMATION_POINTS = 2_000
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
@@ -109,7 +108,7 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
     count = int(np.clip(x.n // 5, 5, knots))
     levels = np.linspace(0, body, count)
     grid, _ = x.quantiles(levels)
-    grid = _ascending(grid)
+    grid = np.asarray(_rounded(grid))
     over = x.values > grid[-1]
     excess, late = x.values[over] - grid[-1], x.censored[over]
     if (~late).sum() >= 10:
@@ -136,14 +135,14 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
             scale * np.exp(half * np.sqrt(2 * (1 + shape))),
         ),
     )
-    law = QuantileGrid(grid, float(body), shape, scale)
+    law = QuantileGrid(separated(grid), float(body), shape, scale)
     return Distribution(
         EMPIRICAL,
         values,
         n=x.n,
         censored=x.n - ended.size,
         ks=_ks(law, x),
-        knots=_rounded(grid),
+        knots=tuple(float(g) for g in grid),
         observed=_observed(x),
     )
 
@@ -225,7 +224,7 @@ def _observed(x: Lifetimes) -> tuple[float, ...]:
 
 
 def _rounded(values: Floats) -> tuple[float, ...]:
-    return tuple(float(f"{v:.12g}") for v in values)
+    return tuple(float(f"{v:.6g}") for v in values)
 
 
 def _aic(fitted: Distribution) -> float:
@@ -245,12 +244,6 @@ def _ks(law: Law, x: Lifetimes) -> float:
     # Just below a value the empirical law of a repeated value has not risen yet.
     below = law.cdf(at * (1 - 1e3 * HAIR))
     return float(max(np.abs(after - law.cdf(at)).max(), np.abs(before - below).max()))
-
-
-def _ascending(grid: Floats) -> Floats:
-    """Separate equal quantiles by a hair, downwards, so that the CDF stays invertible."""
-    last = np.searchsorted(grid, grid, side="right") - 1
-    return np.asarray(grid * (1 - HAIR * (last - np.arange(grid.size))))
 
 
 def _with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:

@@ -149,6 +149,15 @@ class Mixture:
         return float(self.weights @ self.parts.mean)
 
 
+HAIR = 1e-9
+
+
+def separated(knots: Floats) -> Floats:
+    """Return ascending knots with equal ones a hair apart, downwards, so that a CDF can rise."""
+    last = np.searchsorted(knots, knots, side="right") - 1
+    return np.asarray(knots * (1 - HAIR * (last - np.arange(knots.size))))
+
+
 @dataclass(frozen=True, slots=True)
 class QuantileGrid:
     """An empirical law: log-linear between evenly spaced quantiles, generalised Pareto above.
@@ -156,7 +165,8 @@ class QuantileGrid:
     Attributes
     ----------
     knots
-        Quantiles at probabilities 0, 1/m, .. up to `body`, strictly ascending, positive.
+        Quantiles at probabilities 0, 1/m, .. up to `body`, ascending, positive. Equal ones, of
+        a value that repeats in the data, are told apart by :func:`separated`.
     body
         Probability that the knots cover; the tail holds the rest.
     tail_shape, tail_scale
@@ -216,7 +226,7 @@ class QuantileGrid:
         p = np.asarray(q, dtype=float)
         inside = np.exp(np.interp(p, self._levels, np.log(self.knots)))
         with np.errstate(invalid="ignore"):
-            excess = self._tail.ppf(np.clip((p - self.body) / (1 - self.body), 0, 1))
+            excess = self._tail.ppf(np.clip((p - self.body) / max(1 - self.body, HAIR), 0, 1))
         x = np.where(p > self.body, self.knots[-1] + excess, inside)
         return np.asarray(np.where((p < 0) | (p > 1), np.nan, x))
 

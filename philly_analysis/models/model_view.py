@@ -47,10 +47,10 @@ def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
         ax.plot(x, 100 * law.cdf(x), color=color, label=f"{gang} GPU  n={law.n:,}")
         ax.plot(law.observed[4::5], 100 * _levels(law)[4::5], ".", color=color, markersize=5)
     figures.time_axis(ax, 1, 3e6)
-    figures.percent_axis(ax, "jobs")
+    figures.percent_axis(ax, "share of jobs")
     ax.set_xlabel("run time")
     ax.set_title("Run time by gang size")
-    figures.legend(ax, loc="upper left")
+    figures.legend(ax, loc="lower right", handlelength=1)
 
 
 def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
@@ -65,7 +65,7 @@ def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     figures.time_axis(ax, 1, 3e6, axis="y")
     ax.set_xlabel("run time, data")
     ax.set_ylabel("run time, model")
-    ax.set_title("Run time, quantile by quantile")
+    ax.set_title("Run time, by quantile")
 
 
 def _gangs(ax: Axes, model: "WorkloadModel") -> None:
@@ -77,9 +77,9 @@ def _gangs(ax: Axes, model: "WorkloadModel") -> None:
     ax.errorbar(at, share, yerr=error, fmt="none", color=figures.MUTED, linewidth=1)
     ax.set_xticks(at, [str(s) for s in law.sizes], rotation=90 if len(at) > 10 else 0)
     ax.set_yscale("log")
-    ax.set_xlabel("gang size, GPUs")
+    ax.set_xlabel("gang size, GPUs (whiskers: 95 % intervals)")
     ax.set_ylabel("share of jobs, %")
-    ax.set_title(f"Gang sizes, with 95 % intervals  n={law.n:,}")
+    ax.set_title(f"Gang sizes  n={law.n:,}")
 
 
 def _rhythm(ax: Axes, model: "WorkloadModel") -> None:
@@ -116,7 +116,7 @@ def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
     figures.time_axis(ax, 0.5, 86_400, axis="y")
     ax.set_xlabel("gap, data")
     ax.set_ylabel("gap, model")
-    ax.set_title("Inter-arrival times, quantile by quantile")
+    ax.set_title("Inter-arrival times, by quantile")
 
 
 def html(model: "WorkloadModel") -> str:

@@ -1,0 +1,205 @@
+"""Fits the models that ship with the package to the published extracts of real traces.
+
+    python data/fit_models.py [NAME ...]
+
+writes `philly_analysis/models/shipped/NAME.json`. Only parameters are written. Each model says
+what it was fitted to, from where and under what licence, and what its data cannot say.
+"""
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import extracts
+import numpy as np
+import pandas as pd
+
+from philly_analysis.models.distribution import Distribution, Parameter
+from philly_analysis.models.failures import FailureReason, Failures
+from philly_analysis.models.library import SHIPPED
+from philly_analysis.models.literature import literature
+from philly_analysis.models.locality import Locality
+from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
+from philly_analysis.models.workload_model import WorkloadModel
+
+PACKAGE = Path(__file__).resolve().parents[1] / "philly_analysis"
+ARCHIVE = (
+    "Microsoft Philly traces (M. Jeon et al., USENIX ATC 2019; github.com/msr-fiddle/"
+    "philly-traces), CC BY 4.0"
+)
+ITP = (
+    "Microsoft ITP traces (D. Gu et al., ElasticFlow, ASPLOS 2023; github.com/microsoft/"
+    "elasticflow-traces), MIT"
+)
+THETA = "ALCF ThetaGPU job log, as published by DIR-LAB/lumos, MIT"
+TABLE_7 = "ATC'19, Table 7: medians, 90th and 95th percentiles of the run time to failure"
+FIGURE_5 = "the archive's notebook, Figure 5, read off its image"
+PLACEMENTS = (
+    "placements of 5,910 multi-GPU Philly jobs (last attempt of at least 5 min, passed or failed)"
+)
+
+
+def published_failures() -> Failures:
+    """Turn the study's table of failures into laws of the time to failure.
+
+    A reason's law is the log-normal through the median, with the spread that fits the two upper
+    percentiles best. Trials on more than 4 GPUs are shared out evenly over the two upper classes.
+    """
+    table = pd.read_csv(PACKAGE / "failures" / "table7.csv")
+    z = np.array([1.2816, 1.6449])
+    reasons = []
+    for row in table.to_dict("records"):
+        above = np.log([row["rtf_p90_min"], row["rtf_p95_min"]]) - np.log(row["rtf_p50_min"])
+        sigma = max(float(above @ z / (z @ z)), 0.05)
+        law = Distribution(
+            "lognormal",
+            (
+                Parameter("mu", float(np.log(60 * row["rtf_p50_min"]))),
+                Parameter("sigma", sigma),
+            ),
+            n=int(row["trials"]),
+        )
+        upper = row["gpus_over_4"] / 2
+        weights = (float(row["gpus_1"]), float(row["gpus_2_4"]), upper, upper)
+        reasons.append(FailureReason(row["reason"], weights, law))
+    return Failures(tuple(sorted(reasons, key=lambda r: -r.n)))
+
+
+def published_utilisation() -> Utilisation:
+    """Turn the notebook's utilisation curves into laws; they do not tell spreads apart."""
+    curves = pd.read_csv(PACKAGE / "published" / "curves.csv")
+    cells = []
+    for group, part in curves[curves["curve"] == "gpu_util"].groupby("group"):
+        status, gpus = str(group).split()
+        known = part.dropna(subset=["value"]).sort_values("cdf_pct")
+        value, level = known["value"].to_numpy(float), known["cdf_pct"].to_numpy(float) / 100
+        # The last percentile at 0 % is the atom; a curve ends at 100 %.
+        zero = float(level[value <= 0].max(initial=0.0))
+        at = np.concatenate(([0.0], value[value > 0], [100.0]))
+        total = np.concatenate(([zero], level[value > 0], [1.0]))
+        keep = np.concatenate((np.diff(at) > 0, [True]))
+        cdf = np.interp(np.arange(BINS), at[keep], total[keep])
+        shares = tuple(float(f"{s:.5g}") for s in np.diff(cdf, prepend=0.0))
+        cells.append(BusyCell(int(gpus), ANY, status, Busy(shares, 0)))
+    pooled = np.mean([c.law.shares for c in cells if c.gpus == 1], axis=0)
+    cells.append(BusyCell(0, ANY, ANY, Busy(tuple(float(f"{s:.5g}") for s in pooled), 0)))
+    return Utilisation(tuple(cells))
+
+
+def recorded_locality() -> Locality | None:
+    """Count on how many servers the multi-GPU jobs with known placements ran."""
+    file = extracts.traces_folder() / "philly-multigpu-jobs" / "sampled_jobs.json.gz"
+    with gzip.open(file) as raw:
+        jobs = json.load(raw)
+    rows = [
+        (sum(len(d["gpus"]) for d in job["detail"]), len({d["ip"] for d in job["detail"]}))
+        for job in jobs
+    ]
+    spreads = pd.DataFrame(rows, columns=["gpus", "servers"])
+    counts = spreads.groupby(["gpus", "servers"]).size().reset_index(name="attempts")
+    return Locality.fit(counts)
+
+
+def philly() -> WorkloadModel:
+    """Fit the model of the passed Philly jobs."""
+    data = extracts.philly_passed()
+    model = WorkloadModel.fit(replace(data, name="philly"))
+    return replace(
+        model,
+        fitted_on=model.fitted_on + ": passed jobs, the run time is the sum of the attempts",
+        cannot_know=(
+            "Only passed jobs (about three quarters of all): killed and failed jobs, which are "
+            "longer, and their arrivals are not in it; philly-attempts has every ending. "
+            "Retries are not known either.",
+            *(
+                s
+                for s in model.cannot_know
+                if not any(w in s for w in ("attempts failed", "servers gangs", "busy GPUs"))
+            ),
+            f"Time to failure is from {TABLE_7}; utilisation from {FIGURE_5}, by ending and gang "
+            f"size but not by spread; spreads from {PLACEMENTS}.",
+        ),
+        sources=(ARCHIVE, "extract philly.csv of petuum/adaptdl (osdi21-artifact)"),
+        failures=published_failures(),
+        utilisation=published_utilisation(),
+        locality=recorded_locality(),
+    )
+
+
+def philly_attempts() -> WorkloadModel:
+    """Fit the model of every Philly attempt."""
+    model = WorkloadModel.fit(extracts.philly_attempts())
+    return replace(
+        model,
+        fitted_on=model.fitted_on + ": attempts of any ending, each taken as a job",
+        cannot_know=(
+            "Attempts of one job are jobs of their own, submitted at the same second.",
+            "Attempts without a start or an end, so those still running, are not in it.",
+            *model.cannot_know,
+        ),
+        sources=(ARCHIVE, "extract philly_df_schedule.csv of DIR-LAB/lumos (MIT)"),
+    )
+
+
+def itp(cluster: str) -> Callable[[], WorkloadModel]:
+    """Return the fit of one ITP cluster."""
+
+    def fitted() -> WorkloadModel:
+        model = WorkloadModel.fit(extracts.itp(cluster))
+        return replace(
+            model,
+            cannot_know=(
+                "The hours of the day and of the week are counted from the start of the "
+                "collection, whose time of day is not published.",
+                *model.cannot_know,
+            ),
+            sources=(ITP,),
+        )
+
+    return fitted
+
+
+def thetagpu() -> WorkloadModel:
+    """Fit the model of ThetaGPU."""
+    model = WorkloadModel.fit(extracts.thetagpu())
+    return replace(
+        model,
+        cannot_know=(
+            "Gang sizes are allocations as published, which may not be GPUs.",
+            *model.cannot_know,
+        ),
+        sources=(THETA,),
+    )
+
+
+def literature_at_philly_rate() -> WorkloadModel:
+    """Make the papers' generator, at the rate of the model philly."""
+    passed = extracts.philly_passed()
+    at = passed.jobs["submitted_s"]
+    return literature(round(len(at) / ((at.max() - at.min()) / 3_600), 1))
+
+
+MODELS: dict[str, Callable[[], WorkloadModel]] = {
+    "philly": philly,
+    "philly-attempts": philly_attempts,
+    "literature": literature_at_philly_rate,
+    # Cluster 10 has 260 jobs, too few for a model of its own.
+    **{f"itp-{c}": itp(c) for c in extracts.ITP_CLUSTERS if c != "10"},
+    "thetagpu": thetagpu,
+}
+"""Models by name."""
+
+
+def main() -> None:
+    """Fit and write the models named, or all."""
+    SHIPPED.mkdir(exist_ok=True)
+    for name in sys.argv[1:] or MODELS:
+        path = MODELS[name]().save(SHIPPED / f"{name}.json")
+        print(f"{path.name}: {path.stat().st_size / 1024:,.0f} KB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The generator behind most papers' "Philly-like" workloads, as a workload model."""
+
+import numpy as np
+
+from philly_analysis.models.arrivals import Arrivals
+from philly_analysis.models.distribution import (
+    EMPIRICAL,
+    EMPIRICAL_PARAMETERS,
+    OBSERVED_LEVELS,
+    Distribution,
+    Parameter,
+)
+from philly_analysis.models.duration import ANY, Duration, DurationCell
+from philly_analysis.models.gang_size import Gangs, GangSize, VcGangs
+from philly_analysis.models.users import Users, VirtualCluster
+from philly_analysis.models.workload_model import WorkloadModel
+
+SHARES = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
+# Run time in minutes: 10^U(1.5, 3) with probability 0.8, else 10^U(3, 4); the law is log-linear
+# between these quantiles at 0, 0.2, .. 1.
+KNOTS_S = tuple(60 * 10**e for e in (1.5, 1.875, 2.25, 2.625, 3.0, 4.0))
+
+
+def literature(rate_per_h: float) -> WorkloadModel:
+    """Return the model: nothing in it was fitted to Philly.
+
+    Parameters
+    ----------
+    rate_per_h
+        Jobs per hour, a free parameter that the papers sweep.
+    """
+    law = Distribution(
+        EMPIRICAL,
+        tuple(map(Parameter, EMPIRICAL_PARAMETERS, (1.0, 0.0, 1.0))),
+        knots=tuple(float(f"{k:.6g}") for k in KNOTS_S),
+    )
+    law = Distribution(
+        law.family, law.parameters, knots=law.knots,
+        observed=tuple(float(f"{v:.6g}") for v in law.ppf(np.array(OBSERVED_LEVELS))),
+    )  # fmt: skip
+    shares = tuple(SHARES.values())
+    gangs = Gangs(tuple(SHARES), shares, shares, shares, 0)
+    return WorkloadModel(
+        name="literature",
+        fitted_on="no data: the generator of Gavel (OSDI 2020), which Synergy, Shockwave and many "
+        "others took over",
+        cannot_know=(
+            "Gang sizes, run times and arrivals are drawn apart from each other.",
+            f"The rate is a free parameter of those papers; here {rate_per_h:g} jobs per hour, "
+            "that of the model philly: scale it with the load.",
+            "Virtual clusters, users, endings, retries, failures and utilisation are not in it.",
+        ),
+        sources=("Gavel, OSDI 2020: utils.py of stanford-futuredata/gavel (MIT)",),
+        run_policy="sum",
+        arrivals=Arrivals.poisson(rate_per_h),
+        gang_size=GangSize(gangs, (VcGangs("", gangs),)),
+        duration=Duration(
+            tuple(DurationCell(gang, ANY, ANY, law) for gang in ("1", "2-4", "5-8")), ()
+        ),
+        users=Users((VirtualCluster("", (1.0,)),), 0, False, 0.0, 0.0, 0.0, 0.0, 0.0),
+    )

@@ -1,0 +1,166 @@
+"""What most papers call Philly-like, beside a model fitted to Philly and Philly's own jobs."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.models.arrivals import HourlyCounts
+from philly_analysis.models.calibration import cdf_gap
+from philly_analysis.models.distribution import OBSERVED_LEVELS, Distribution
+from philly_analysis.models.duration import ANY
+from philly_analysis.models.gang_size import CLASSES
+from philly_analysis.models.library import load_model
+from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.result import Fact, Result
+
+REAL = "Philly jobs"
+SAMPLE_DAYS = 120
+COLORS = {REAL: figures.INK, "philly": figures.ACCENT, "literature": figures.CYCLE[1]}
+ALL = "all"
+
+
+def compare(seed: int = 0) -> Result:
+    """Set the shipped models `philly` and `literature` beside what the real jobs showed.
+
+    The real jobs enter by the percentiles that the model `philly` carries, so no data are needed;
+    distances of run times are therefore exact to a hundredth.
+
+    Parameters
+    ----------
+    seed
+        Seed of the samples of arrivals.
+
+    Returns
+    -------
+    Result
+        Table of percentiles: what (run time, gap between arrivals, or gang size, whose percentile
+        is the share of jobs of at most that size), gang, source, percentile, value (s or GPUs).
+    """
+    models = {name: load_model(name) for name in ("philly", "literature")}
+    real = models["philly"]
+    rows: list[tuple[str, str, str, float, float]] = []
+    facts: list[Fact] = []
+    for gang in CLASSES:
+        observed = np.asarray(_law(real, gang).observed)
+        levels = np.asarray(OBSERVED_LEVELS[: observed.size])
+        rows += [
+            ("run time", gang, REAL, 100 * q, v) for q, v in zip(levels, observed, strict=True)
+        ]
+        for name, model in models.items():
+            if gang not in {c.gang for c in model.duration.cells}:
+                continue
+            law = _law(model, gang)
+            rows += [
+                ("run time", gang, name, 100 * q, v)
+                for q, v in zip(levels, law.ppf(levels), strict=True)
+            ]
+            gap = float(np.abs(law.cdf(observed) - levels).max())
+            facts.append(
+                Fact(
+                    f"{name}_run_time_gap_{_word(gang)}", round(gap, 3),
+                    f"largest gap between the CDFs of run times, {gang} GPU, {name} and Philly",
+                )
+            )  # fmt: skip
+    gaps = np.asarray(real.arrivals.gaps_s)
+    percent = np.linspace(0, 100, gaps.size)
+    rows += [("gap between arrivals", ALL, REAL, p, v) for p, v in zip(percent, gaps, strict=True)]
+    sizes = np.asarray(real.gang_size.overall.sizes)
+    rows += [("gang size", ALL, REAL, 100 * float(real.gang_size.cdf(g)), g) for g in sizes]
+    for name, model in models.items():
+        at = model.arrivals.sample(np.random.default_rng(seed), days=SAMPLE_DAYS)
+        drawn = np.diff(at)
+        rows += [
+            ("gap between arrivals", ALL, name, p, v)
+            for p, v in zip(percent, np.quantile(drawn, percent / 100), strict=True)
+        ]
+        rows += [("gang size", ALL, name, 100 * float(model.gang_size.cdf(g)), g) for g in sizes]
+        variation = 0.5 * np.abs(model.gang_size.pmf(sizes) - real.gang_size.pmf(sizes)).sum()
+        counts = HourlyCounts.of(at)
+        facts += [
+            Fact(
+                f"{name}_gang_size_variation", round(float(variation), 3),
+                f"total variation between the gang sizes of {name} and Philly",
+            ),
+            Fact(
+                f"{name}_gap_gap", round(cdf_gap(np.floor(gaps), drawn), 3),
+                f"largest gap between the CDFs of inter-arrival times, {name} and Philly",
+            ),
+            Fact(
+                f"{name}_hourly_dispersion", round(counts.dispersion, 1),
+                f"variance over mean of the jobs in an hour, {name}",
+            ),
+            Fact(
+                f"{name}_gpu_h_per_job", round(_gpu_h(model, seed), 1),
+                f"GPU hours per job, {name}",
+            ),
+        ]  # fmt: skip
+    facts.append(
+        Fact(
+            "real_hourly_dispersion", round(real.arrivals.dispersion, 1),
+            "variance over mean of the jobs in an hour, Philly",
+        )
+    )  # fmt: skip
+    told = {f.name: f.value for f in facts}
+    return Result(
+        name="philly_like",
+        table=pd.DataFrame(rows, columns=["what", "gang", "source", "percentile", "value"]),
+        facts=tuple(facts),
+        sentences=(
+            "The generator that most papers call Philly-like draws 1-GPU run times whose CDF is up "
+            f"to {told['literature_run_time_gap_1']:.2f} away from Philly's (the fitted model: "
+            f"{told['philly_run_time_gap_1']:.2f}), and gang sizes that differ from Philly's in "
+            f"{100 * float(str(told['literature_gang_size_variation'])):.0f} % of the jobs.",
+            f"Its hours vary as a Poisson process does (dispersion "
+            f"{told['literature_hourly_dispersion']:.1f}); Philly's vary "
+            f"{told['real_hourly_dispersion']:.0f} times as much as their mean.",
+            f"A job of the generator holds {told['literature_gpu_h_per_job']:.0f} GPU hours on "
+            f"average, one of Philly's passed jobs {told['philly_gpu_h_per_job']:.0f}.",
+        ),
+        caveats=(f"Philly here: {real.fitted_on}.",),
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw run times by gang size, gang sizes, and gaps between arrivals, source by source."""
+    fig, axes = figures.canvas(3, 2, width=10.5, height=6.2)
+    table = result.table
+    for ax, gang in zip(axes, CLASSES, strict=False):
+        part = table[(table["what"] == "run time") & (table["gang"] == gang)]
+        figures.cdf(ax, part, value="value", by="source", colors=COLORS)
+        figures.time_axis(ax, 1, 3e6)
+        ax.set_xlabel("run time")
+        ax.set_title(f"Run time, {gang} GPU")
+    sizes = table[table["what"] == "gang size"]
+    for source, color in COLORS.items():
+        mine = sizes[sizes["source"] == source]
+        axes[4].step(mine["value"], mine["percentile"], where="post", color=color, label=source)
+    axes[4].set_xscale("log", base=2)
+    axes[4].set_xlabel("gang size, GPUs")
+    figures.percent_axis(axes[4], "jobs of at most that size")
+    axes[4].set_title("Gang size")
+    gaps = table[table["what"] == "gap between arrivals"]
+    gaps = gaps.assign(value=gaps["value"].clip(lower=0.5))
+    figures.cdf(axes[5], gaps, value="value", by="source", colors=COLORS)
+    figures.time_axis(axes[5], 0.5, 86_400)
+    axes[5].set_xlabel("gap between arrivals (none: at 0.5 s)")
+    axes[5].set_title("Arrivals")
+    for ax in axes[:4]:
+        ax.set_ylabel("share of jobs")
+    figures.legend(axes[0], loc="upper left")
+    return fig
+
+
+def _law(model: WorkloadModel, gang: str) -> Distribution:
+    return next(c.law for c in model.duration.cells if (c.gang, c.vc, c.status) == (gang, ANY, ANY))
+
+
+def _gpu_h(model: WorkloadModel, seed: int) -> float:
+    work = model.sample(jobs=20_000, seed=seed)
+    runs = work.attempts
+    held_s = (runs["ended_at"] - runs["started_at"]).dt.total_microseconds() / 1e6
+    return float((held_s * runs["gpus"]).sum()) / 3_600 / work.jobs.height
+
+
+def _word(gang: str) -> str:
+    return gang.replace("-", "_").replace(">", "over_")
