@@ -73,17 +73,15 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
     with Trace(request.workload.trace) as trace:
         if not (trace.has("gpu_samples") and trace.has("placements")):
             return
-        rest = pl.DataFrame()
+        rest: list[pl.DataFrame] = []
         for batch in trace.sql(_UTILISATION).to_arrow_reader(_BATCH):
-            rows = pl.concat([rest, pl.DataFrame(batch)], how="vertical_relaxed")
-            last = rows["job_id"][-1] if rows.height else None
-            whole, rest = (
-                rows.filter(pl.col("job_id") != last),
-                rows.filter(pl.col("job_id") == last),
-            )
-            yield whole.join(ids, on="job_id", maintain_order="left")
-        if rest.height:
-            yield rest.join(ids, on="job_id", maintain_order="left")
+            rows = pl.concat([*rest, pl.DataFrame(batch)])
+            # the last task of a batch may go on in the next one
+            unfinished = rows["job_id"] == rows["job_id"].last()
+            yield rows.filter(~unfinished).join(ids, on="job_id", maintain_order="left")
+            rest = [rows.filter(unfinished)]
+        for rows in rest:
+            yield rows.join(ids, on="job_id", maintain_order="left")
 
 
 def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
@@ -110,7 +108,7 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
 def _write(request: Request, folder: Path) -> Written:
     tasks = _tasks(request)
     pq.write_table(tasks.to_arrow().cast(_TASKS), folder / TASKS, compression="zstd")
-    measured = pl.Series([], dtype=pl.Int32)
+    measured = pl.Series(dtype=pl.Int32)
     with pq.ParquetWriter(folder / FRAGMENTS, _FRAGMENTS, compression="zstd") as writer:
         for series in _series(request, tasks):
             writer.write_table(_fragments(tasks, series).to_arrow().cast(_FRAGMENTS))
@@ -129,8 +127,9 @@ def _write(request: Request, folder: Path) -> Written:
             for column in ("cpus", "mem_gb")
             if jobs[column].null_count()
         ),
-        f"GPUs of {jobs.height - sampled:,} jobs without samples: busy all the time",
     ]
+    if unsampled := jobs.height - sampled:
+        assumed.append(f"GPUs of {unsampled:,} jobs without samples: busy all the time")
     if sampled:
         assumed.append(
             f"readings of {sampled:,} jobs, in order, are spread evenly over their run time"

@@ -1,0 +1,122 @@
+"""Any valid trace exports to any format, or says plainly why not; hostile names break nothing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from philly_analysis.errors import ExportError
+from philly_analysis.exports import FORMATS, export, faults
+from philly_analysis.exports.names import SAFE, safe
+from philly_analysis.manifest import Manifest
+from philly_analysis.workload import Workload
+from philly_analysis.writer import write
+from tests import strategies
+from tests.exports import consumers
+from tests.exports.tiny import TINY
+
+DIALECTS = [(f.name, d.name) for f in FORMATS.values() for d in f.dialects]
+
+HOSTILE = [
+    "\t",
+    "a\nb",
+    "a\r\nb",
+    "a,b",
+    '"',
+    "''",
+    "a b",
+    "%",
+    "%2C",
+    "",
+    "é",
+    "=1+1",
+    "\\",
+    "\x00",
+    "|;:",
+]
+
+
+@pytest.fixture(scope="module")
+def speeds(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    return consumers.all_of(tmp_path_factory.mktemp("consumers"))
+
+
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(drawn=strategies.tables())
+def test_any_valid_trace_exports_or_says_why_not(
+    drawn: dict[str, pl.DataFrame],
+    speeds: dict[tuple[str, str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("law")
+    trace = write(folder / "trace", drawn, Manifest(name="drawn", source="test", synthetic=True))
+    workload = Workload.from_trace(trace)
+    for name, dialect in DIALECTS:
+        file = folder / f"{name}-{dialect}"
+        path = speeds.get((name, dialect))
+        try:
+            done = export(workload, name, file, dialect=dialect, throughputs=path)
+        except ExportError:
+            assert sorted(p.name for p in folder.glob(f"*{name}-{dialect}*")) == []
+        else:
+            assert faults(file, name, dialect=dialect, throughputs=path) == []
+            assert done.jobs + sum(done.left_out.values()) == workload.jobs.height
+
+
+@pytest.mark.parametrize(("name", "dialect"), DIALECTS)
+def test_hostile_names_break_no_format(
+    name: str, dialect: str, speeds: dict[tuple[str, str], Path], tmp_path: Path
+) -> None:
+    odd = pl.Series(HOSTILE)
+    count = len(HOSTILE)
+    at = TINY.jobs["submitted_at"][0]
+    hostile = Workload(
+        name='a\tb,c\n"d"',
+        jobs=pl.DataFrame({"job_id": odd, "vc": odd, "user": odd}).with_columns(
+            gpus=pl.lit(1, pl.Int32), submitted_at=pl.lit(at), status=pl.lit("Pass")
+        ),
+        attempts=pl.DataFrame({"job_id": odd}).with_columns(
+            attempt=pl.lit(1, pl.Int32),
+            started_at=pl.lit(at),
+            ended_at=pl.lit(at) + pl.duration(minutes=5),
+        ),
+    )
+    path = speeds.get((name, dialect))
+    done = export(hostile, name, tmp_path / "out", dialect=dialect, throughputs=path)
+    assert done.jobs == count
+    assert faults(tmp_path / "out", name, dialect=dialect, throughputs=path) == []
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_safe_names_are_plain_and_can_be_decoded(names: list[str]) -> None:
+    given = pl.Series(names, dtype=pl.String)
+    plain = safe(given)
+    assert plain.str.contains(f"^(?:{SAFE})$").all()
+    assert [unquote(p) if p != "%" else "" for p in plain] == names
+
+
+@pytest.mark.parametrize(("name", "dialect"), DIALECTS)
+def test_same_seed_same_bytes_and_a_sidecar_that_tells(
+    name: str, dialect: str, speeds: dict[tuple[str, str], Path], tmp_path: Path
+) -> None:
+    path = speeds.get((name, dialect))
+    shuffled = replace(TINY, jobs=TINY.jobs.reverse()) if name != "philly" else TINY
+    for copy, workload in (("one", TINY), ("two", shuffled)):
+        export(workload, name, tmp_path / copy, dialect=dialect, throughputs=path, seed=3, gpus=16)
+    one, two = (
+        {p.relative_to(f): p.read_bytes() for p in [f, *f.rglob("*")] if p.is_file()}
+        for f in (tmp_path / "one", tmp_path / "two")
+    )
+    assert one == two
+    told = json.loads((tmp_path / "one.json").read_text())
+    assert told["seed"] == 3 and told["format"] == name and told["dialect"] == dialect
+    assert told["run_policy"] == "sum" and told["cluster_gpus"] == 16
+    assert told["offered_load"] > 0
+    assert told["lost"]
