@@ -212,16 +212,22 @@ def ranges(ax: Axes, table: pd.DataFrame, *, name: str, count: str, color: str =
     ax.hlines(y, q[5], q[95], color=color, alpha=0.35, linewidth=1.5)
     ax.hlines(y, q[25], q[75], color=color, alpha=0.8, linewidth=4)
     ax.plot(q[50], y, "o", color=CYCLE[1], markersize=4)
-    labels = [f"{n}  n={k:,}" for n, k in zip(table[name], table[count], strict=True)]
+    labels = [f"{plain(n)}  n={k:,}" for n, k in zip(table[name], table[count], strict=True)]
     ax.set_yticks(y, labels, fontsize=7.5)
     time_axis(ax)
     ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
     ax.grid(visible=False, axis="y")
 
 
+def plain(name: object) -> str:
+    """Return a name from a log as text to draw: no mathematics, and no label left out."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
 def title(ax: Axes, text: str) -> None:
     """Give a panel its title."""
-    ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold", color=INK)
+    ax.set_title(plain(text), loc="left", fontsize=9.5, fontweight="bold", color=INK)
 
 
 def stamp(fig: Figure, *, synthetic: bool) -> Figure:

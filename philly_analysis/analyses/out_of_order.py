@@ -87,7 +87,7 @@ def plot(result: Result) -> Figure:
     left.grid(visible=False, axis="x")
     vcs = table.groupby("vc")[["starts", "overtook"]].sum().nlargest(10, "starts")[::-1]
     drawn = right.barh(
-        [f"{vc}  n={n:,}" for vc, n in vcs["starts"].items()],
+        [f"{figures.plain(vc)}  n={n:,}" for vc, n in vcs["starts"].items()],
         100 * vcs["overtook"] / vcs["starts"], color=figures.ACCENT,
     )  # fmt: skip
     right.bar_label(drawn, fmt="%.1f", fontsize=8, padding=2)

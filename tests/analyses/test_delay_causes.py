@@ -1,6 +1,6 @@
 """Causes of delay: a cluster drawn by hand, a walk minute by minute, and the simulator's word."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+from tests.analyses.walks import capacities, held_minutes
 
 _HELD = ("job_id", "attempt", "machine_id", "gpu")
 
@@ -94,33 +95,6 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
 
 
-def _minutes(tables: dict[str, pl.DataFrame]) -> tuple[dict, dict, int]:
-    """Walk minute by minute: GPUs busy by machine, and in use by VC."""
-    origin = tables["jobs"]["submitted_at"].min()
-    end = max(
-        tables["jobs"]["submitted_at"].max(),
-        tables["attempts"]["started_at"].max(), tables["attempts"]["ended_at"].max(),
-    )  # fmt: skip
-    minute = lambda at: round((at - origin).total_seconds() / 60)  # noqa: E731
-    jobs = {r["job_id"]: r for r in tables["jobs"].iter_rows(named=True)}
-    last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
-    busy, used = defaultdict(set), Counter()
-    spans = {}
-    for a in tables["attempts"].iter_rows(named=True):
-        until = a["ended_at"]
-        if until is None and last[a["job_id"]] == a["attempt"]:
-            until = end
-        if a["started_at"] is None or until is None:
-            continue
-        span = spans[a["job_id"], a["attempt"]] = range(minute(a["started_at"]), minute(until))
-        for t in span:
-            used[jobs[a["job_id"]]["vc"], t] += jobs[a["job_id"]]["gpus"]
-    for p in tables["placements"].iter_rows(named=True):
-        for t in spans.get((p["job_id"], p["attempt"]), ()):
-            busy[p["machine_id"], t].add(p["gpu"])
-    return busy, used, minute
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("given", [True, False])
 def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -> None:
@@ -129,8 +103,8 @@ def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -
     if given:
         columns = ("vc", "gpus")
         tables["virtual_clusters"] = frame("virtual_clusters", columns, quotas.items())
-    busy, used, minute = _minutes(tables)
-    caps = dict(tables["machines"].select("machine_id", "gpus").iter_rows())
+    busy, used, minute = held_minutes(tables)
+    caps = capacities(tables)
     if not given:
         for vc in ("v0", "v1", "v2"):
             times = [t for (v, t), n in used.items() if v == vc and n]

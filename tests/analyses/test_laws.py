@@ -36,6 +36,12 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory):
         "no VCs, all overlapping": trace_of(
             folder / "overlapping", jobs, overlapping, machines=machines, placements=one
         ),
+        "hostile names": trace_of(
+            folder / "hostile",
+            [(f"$\\frac{i}", "$\\frac{", f"_<b>{i}$", 2**i, i, "Pass") for i in range(3)],
+            [(f"$\\frac{i}", 1, i + 1, 9) for i in range(3)],
+            machines=machines, placements=none,
+        ),
         "random": write_tables(folder / "random", random_tables(11)),
     }  # fmt: skip
     opened = {name: Trace(path) for name, path in paths.items()}
@@ -45,7 +51,7 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize(
-    "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "random"]
+    "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "hostile names", "random"]
 )
 @pytest.mark.parametrize("name", _NAMES)
 def test_every_analysis_answers_and_draws(name: str, odd: str, odd_traces) -> None:
@@ -58,7 +64,11 @@ def test_every_analysis_answers_and_draws(name: str, odd: str, odd_traces) -> No
     for text in (*result.sentences, *result.caveats):
         assert text.endswith((".", "?")) and "nan" not in text.lower().split(), text
     figure = analysis.plot(result)
-    if odd in ("empty", "one job"):  # drawing is slow, and these two are the likeliest to fail
+    if odd in (
+        "empty",
+        "one job",
+        "hostile names",
+    ):  # drawing is slow, and these are the likeliest to fail
         assert "<svg" in figures.svg(figure)
 
 

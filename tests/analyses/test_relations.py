@@ -1,7 +1,7 @@
 """Waits and run times of the shared relations against a plain walk, job by job."""
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +9,7 @@ import pytest
 
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, trace_of, write_tables
+from tests.analyses.walks import log_end
 
 
 def _by_job(tables: dict[str, pl.DataFrame]) -> dict[str, list[dict]]:
@@ -16,12 +17,6 @@ def _by_job(tables: dict[str, pl.DataFrame]) -> dict[str, list[dict]]:
     for row in tables["attempts"].sort("job_id", "attempt").iter_rows(named=True):
         attempts[row["job_id"]].append(row)
     return attempts
-
-
-def _log_end(tables: dict[str, pl.DataFrame]) -> datetime:
-    moments = [tables["jobs"]["submitted_at"].max()]
-    moments += [tables["attempts"][c].max() for c in ("started_at", "ended_at")]
-    return max(m for m in moments if m is not None)
 
 
 @pytest.fixture(params=range(5))
@@ -50,14 +45,14 @@ def test_waits_equal_a_plain_walk(flawed) -> None:
 
 def test_run_times_equal_a_plain_walk(flawed) -> None:
     tables, trace = flawed
-    attempts, log_end = _by_job(tables), _log_end(tables)
+    attempts, last_moment = _by_job(tables), log_end(tables)
     rows = {r["job_id"]: r for r in trace.answer("job_runs").pl().iter_rows(named=True)}
     assert len(rows) == tables["jobs"].height
     for job in tables["jobs"].iter_rows(named=True):
         made, row = attempts[job["job_id"]], rows[job["job_id"]]
         started = [a for a in made if a["started_at"] is not None]
         ends = {
-            a["attempt"]: log_end if a["ended_at"] is None and a is made[-1] else a["ended_at"]
+            a["attempt"]: last_moment if a["ended_at"] is None and a is made[-1] else a["ended_at"]
             for a in started
         }
         assert row["attempts"] == len(made)

@@ -1,0 +1,103 @@
+"""The archive notebook's definitions against a transcription of its own loops."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis import published
+from philly_analysis.analyses import ANALYSES, notebook_definitions
+from philly_analysis.manifest import Manifest
+from philly_analysis.trace import Trace
+from philly_analysis.writer import write
+from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+
+
+def _loops(tables: dict[str, pl.DataFrame]) -> tuple[list, list]:
+    """Run the notebook's loops: (job, run time) and (vc, wait) in seconds, zeros filtered."""
+    attempts = defaultdict(list)
+    for a in tables["attempts"].sort("job_id", "attempt").iter_rows(named=True):
+        attempts[a["job_id"]].append(a)
+    runs, waits = [], []
+    for job in tables["jobs"].iter_rows(named=True):
+        made = attempts[job["job_id"]]
+        if not made or not job["gpus"]:
+            continue
+        start, end = made[0]["started_at"], made[-1]["ended_at"]
+        if start is not None and end is not None:
+            runs.append((job["job_id"], (end - start).total_seconds()))
+        queueing_delay, queue_time = 0.0, job["submitted_at"]
+        for attempt in made:
+            start_time = attempt["started_at"]
+            if queue_time is not None and start_time is not None:
+                queueing_delay = (start_time - queue_time).total_seconds()
+            waits.append((job["vc"], queueing_delay))
+            queue_time = attempt["ended_at"]
+    return runs, [(vc, wait) for vc, wait in waits if wait]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_relations_equal_the_loops(tmp_path: Path, seed: int) -> None:
+    tables = random_tables(seed, jobs=150)
+    runs, waits = _loops(tables)
+    key = lambda row: (row[0] or "", row[1])  # noqa: E731
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        ours = trace.sql("select job_id, run_s from notebook_runs").fetchall()
+        assert sorted(ours) == sorted(runs)
+        ours = trace.sql("select vc, wait_s from notebook_waits").fetchall()
+        assert sorted(ours, key=key) == sorted(waits, key=key)
+        [(stale,)] = trace.sql("select count(*) from notebook_waits where stale").fetchall()
+        assert stale == notebook_definitions.compute(trace).fact("stale_waits") > 0
+
+
+def test_containers_count_as_servers(tmp_path: Path) -> None:
+    columns = ("job_id", "attempt", "machine_id", "gpu", "container")
+    held = [("a", 1, "m0", g, g // 2) for g in range(6)] + [("a", 1, "m1", 0, 3)]
+    held += [("a", 2, "m0", g, 0) for g in range(8)]
+    path = trace_of(
+        tmp_path / "t", [("a", "v", "u", 7, 0, "Pass")], [("a", 1, 9, 20), ("a", 2, 20, 30)],
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
+        placements=frame("placements", columns, held),
+    )  # fmt: skip
+    with Trace(path) as trace:
+        assert trace.sql("select * from notebook_locality").fetchall() == [("a", 7, 4, 2, 540)]
+        assert notebook_definitions.compute(trace).fact("servers_overcounted_jobs") == 1
+
+
+def test_gap_between_a_curve_and_observations() -> None:
+    curve = published.curve("run_time", "1")
+    exact = np.interp(np.linspace(0, 100, 2_001), curve["cdf_pct"], curve["value"])
+    assert published.largest_gap_pct(curve, exact) < 0.2
+    # ten points of the lower end moved above everything: the curve sinks by at most ten
+    moved = np.sort(exact)[200:]
+    moved = np.append(moved, np.full(200, 1e9))
+    assert published.largest_gap_pct(curve, moved) == pytest.approx(10, abs=0.2)
+    # a vertical step that crosses the published point meets it
+    step = curve.assign(value=5.0, cdf_pct=[50.0] * len(curve)).head(1)
+    assert published.largest_gap_pct(step, [1, 5, 5, 5, 9]) == 0
+    assert np.isnan(published.largest_gap_pct(curve, [1.0]))
+
+
+def test_every_printed_number_has_a_fact_to_stand_beside(tmp_path: Path) -> None:
+    tables = random_tables(7, jobs=200)
+    manifest = Manifest(name="t", source="philly", synthetic=False)
+    with Trace(write(tmp_path / "t", tables, manifest)) as trace:
+        for name in {analysis for analysis, _ in published.numbers()}:
+            analysis = ANALYSES[name]
+            wanted = {fact for of, fact in published.numbers() if of == name}
+            if trace.tables.issuperset(analysis.NEEDS):
+                result = analysis.compute(trace)
+                assert wanted <= {f.name for f in result.facts}, name
+                assert len(result.comparisons) == len(wanted), name
+
+
+def test_curves_stand_beside_the_study_cluster_only(tmp_path: Path) -> None:
+    tables = random_tables(8, jobs=200)
+    for synthetic in (True, False):
+        manifest = Manifest(name="t", source="philly", synthetic=synthetic)
+        with Trace(write(tmp_path / f"{synthetic}", tables, manifest)) as trace:
+            found = notebook_definitions.compute(trace).comparisons
+        assert bool(found) != synthetic
+        assert all(0 <= c.measured <= 100 for c in found)

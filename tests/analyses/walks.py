@@ -1,0 +1,59 @@
+"""Plain walks over small traces, minute by minute: what the relations must agree with."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import datetime
+
+import polars as pl
+
+from philly_analysis.trace import Trace
+
+
+def log_end(tables: dict[str, pl.DataFrame]) -> datetime:
+    """Last moment that a trace knows of."""
+    moments = [tables["jobs"]["submitted_at"].max()]
+    moments += [tables["attempts"][c].max() for c in ("started_at", "ended_at")]
+    return max(m for m in moments if m is not None)
+
+
+def held_minutes(tables: dict[str, pl.DataFrame]) -> tuple[dict, Counter, Callable]:
+    """Walk minute by minute.
+
+    Returns
+    -------
+    tuple
+        GPUs busy by (machine, minute), GPUs in use by (VC, minute), and the function that
+        numbers minutes from the first submission.
+    """
+    origin, end = tables["jobs"]["submitted_at"].min(), log_end(tables)
+
+    def minute(at: datetime) -> int:
+        return round((at - origin).total_seconds() / 60)
+
+    jobs = {r["job_id"]: r for r in tables["jobs"].iter_rows(named=True)}
+    last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
+    busy, used = defaultdict(set), Counter()
+    spans = {}
+    for a in tables["attempts"].iter_rows(named=True):
+        until = a["ended_at"]
+        if until is None and last[a["job_id"]] == a["attempt"]:
+            until = end
+        if a["started_at"] is None or until is None:
+            continue
+        span = spans[a["job_id"], a["attempt"]] = range(minute(a["started_at"]), minute(until))
+        for t in span:
+            used[jobs[a["job_id"]]["vc"], t] += jobs[a["job_id"]]["gpus"]
+    for p in tables["placements"].iter_rows(named=True):
+        for t in spans.get((p["job_id"], p["attempt"]), ()):
+            busy[p["machine_id"], t].add(p["gpu"])
+    return busy, used, minute
+
+
+def capacities(tables: dict[str, pl.DataFrame]) -> dict[str, int]:
+    """GPUs by machine."""
+    return dict(tables["machines"].select("machine_id", "gpus").iter_rows())
+
+
+def trusted_waits(trace: Trace) -> list[dict]:
+    """Rows of waits with a trusted wait of a known gang."""
+    return trace.sql("select * from waits where flag is null and gpus > 0").pl().to_dicts()
