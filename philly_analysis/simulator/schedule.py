@@ -22,7 +22,8 @@ class Schedule:
         One row per job: job_id, vc, gpus, submit_s, run_s (seconds that it needed by itself),
         end_s (null: it had not ended when the simulation stopped).
     attempts
-        One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason.
+        One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason,
+        guest (whether on GPUs that others may hold).
     placements
         One row per GPU of an attempt: job_id, attempt, machine_id, gpu, container.
     speeds
@@ -92,6 +93,7 @@ class Record:
                 "end_s": pl.Series(end_s, dtype=pl.Float64),
                 "gpus": pl.Series([self._grants[i].gpus for i in order], dtype=pl.Int32),
                 "end_reason": pl.Series(reason, dtype=pl.String),
+                "guest": pl.Series([self._grants[i].guest for i in order], dtype=pl.Boolean),
             }
         )
         return Schedule(

@@ -165,7 +165,9 @@ def _tables(
     )
     tables = {
         "jobs": jobs,
-        "attempts": _timed(schedule.attempts, origin_at, start_s="started_at", end_s="ended_at"),
+        "attempts": _timed(
+            schedule.attempts.drop("guest"), origin_at, start_s="started_at", end_s="ended_at"
+        ),
         "placements": schedule.placements,
         "machines": _machines(workload, servers),
     }

@@ -116,28 +116,48 @@ def test_work_is_conserved(name, rows):
 
 @settings(max_examples=40, deadline=None)
 @given(workloads)
-def test_srtf_and_las_serve_whom_a_full_sort_would_serve(rows):
-    """After each event the running jobs are those of a greedy pass over all jobs by key."""
-    for name in ("srtf", "las"):
-        specs, schedule = simulated(rows, POLICIES[name]())
-        bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
-        ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
-        for t in sorted({s.submit_s for s in specs}):
-            t += 0.25  # between events, all of which fall on whole seconds or thresholds
-            served = {j: sum(min(t, b) - a for i, a, b in bars if i == j and a < t) for j in ends}
-            present = [s for s in specs if s.submit_s <= t < ends[s.job_id]]
+def test_srtf_serves_whom_a_full_sort_would_serve(rows):
+    """Between events the running jobs are those of a greedy pass over all jobs by what is left."""
+    specs, schedule = simulated(rows, POLICIES["srtf"]())
+    for t, running, served_s, present in moments(specs, schedule):
+        left_s = {s.job_id: s.run_s - served_s[s.job_id] for s in present}
+        if len(set(left_s.values())) < len(left_s):
+            continue  # ties may go either way
+        free, chosen = 16, set()
+        for s in sorted(present, key=lambda s: left_s[s.job_id]):
+            if s.gpus <= free:
+                free -= s.gpus
+                chosen.add(s.job_id)
+        assert running == chosen, t
 
-            def key(s, served=served, name=name):
-                if name == "srtf":
-                    return s.run_s - served[s.job_id]
-                return served[s.job_id] * s.gpus >= 3250, s.submit_s
 
-            keys = [key(s) for s in present]
-            if len(set(keys)) < len(keys):
-                continue  # ties may go either way
-            free, chosen = 16, set()
-            for s in sorted(present, key=key):
-                if s.gpus <= free:
-                    free -= s.gpus
-                    chosen.add(s.job_id)
-            assert {j for j, a, b in bars if a <= t < b} == chosen
+@settings(max_examples=40, deadline=None)
+@given(workloads)
+def test_las_lets_nobody_wait_for_a_lower_queue(rows):
+    """Who waits would not fit even if all jobs of lower queues gave way."""
+    specs, schedule = simulated(rows, POLICIES["las"](thresholds_gpu_s=(40.0, 200.0)))
+    for t, running, served_s, present in moments(specs, schedule):
+        queue = {
+            s.job_id: sum(served_s[s.job_id] * s.gpus >= x for x in (40, 200)) for s in present
+        }
+        for waiter in present:
+            if waiter.job_id not in running:
+                before = sum(
+                    s.gpus
+                    for s in present
+                    if s.job_id in running and queue[s.job_id] <= queue[waiter.job_id]
+                )
+                assert 16 - before < waiter.gpus, t
+
+
+def moments(specs, schedule):
+    """Yield times between events, with who runs, what each was served, and who is there."""
+    bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
+    ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
+    for t in sorted({s.submit_s + 0.0123 for s in specs}):
+        served_s = {
+            j: sum(min(t, end) - start for i, start, end in bars if i == j and start < t)
+            for j in ends
+        }
+        running = {j for j, start, end in bars if start <= t < end}
+        yield t, running, served_s, [s for s in specs if s.submit_s <= t < ends[s.job_id]]

@@ -60,20 +60,22 @@ def test_a_restart_costs_what_the_knob_says():
 
 def test_las_sends_a_job_down_at_the_threshold():
     # threshold 8 GPU-s; a holds 2 GPUs, so it falls at 4; b then outranks it on arrival at 5,
-    # falls itself at 13, and a, submitted first, comes back
+    # falls itself at 13, but runs on: in a queue, who runs stays before who waits
     jobs = [job("a", 0, 2, 10), job("b", 5, 1, 12)]
     assert gantt(run(jobs, machines(2), Las(thresholds_gpu_s=(8.0,)))) == {
-        "a": [(0, 5, "preempted"), (13, 18, "completed")],
-        "b": [(5, 13, "preempted"), (18, 22, "completed")],
-    }
+        "a": [(0, 5, "preempted"), (17, 22, "completed")], "b": done(5, 17),
+    }  # fmt: skip
 
 
 def test_las_counts_gpus_as_well_as_time():
-    # w (4 GPUs) falls at 2 s, n (1 GPU) at 8 s: n keeps its GPU against w
-    jobs = [job("w", 0, 4, 6), job("n", 3, 1, 20)]
-    bars = gantt(run(jobs, machines(4), Las(thresholds_gpu_s=(8.0,))))
-    assert bars["w"] == [(0, 3, "preempted"), (11, 14, "completed")]
-    assert bars["n"] == [(3, 11, "preempted"), (14, 26, "completed")]
+    # w (4 GPUs) has held 12 GPU-s when n comes at 3, and gives way; n (1 GPU) has held 8 at 11,
+    # and gives way to x, which is new; then w has waited longest
+    jobs = [job("w", 0, 4, 6), job("n", 3, 1, 20), job("x", 10, 4, 1)]
+    assert gantt(run(jobs, machines(4), Las(thresholds_gpu_s=(8.0,)))) == {
+        "w": [(0, 3, "preempted"), (12, 15, "completed")],
+        "n": [(3, 11, "preempted"), (15, 27, "completed")],
+        "x": done(11, 12),
+    }
 
 
 def test_attempts_that_a_scheduler_cut_are_one_run():

@@ -95,8 +95,8 @@ class Srtf(Preemptive):
 class Las(Preemptive):
     """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
 
-    A job falls to the next queue when the GPU-seconds that it has held reach a threshold; in a
-    queue the order is that of submission.
+    A job falls to the next queue when the GPU-seconds that it has held reach a threshold. In a
+    queue those that run stay before those that wait, and these are served as they came to wait.
     """
 
     name = "las"
@@ -106,9 +106,10 @@ class Las(Preemptive):
         (3250.0,), "GPU-seconds at which a job falls to the next queue"
     )
 
-    def key(self, job: Job, now_s: float) -> tuple[int, float]:
-        """Return its queue and its submission."""
-        return self._queue(job, now_s), job.spec.submit_s
+    def key(self, job: Job, now_s: float) -> tuple[int, bool, float]:
+        """Return its queue, whether it waits, and since when it runs or waits."""
+        since_s = job.started_s if job.running else job.queued_s
+        return self._queue(job, now_s), not job.running, since_s
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls to the next queue."""

@@ -1,0 +1,28 @@
+"""The systems that followed the study: their headline results, re-run as curves."""
+
+from typing import Any, Protocol
+
+from matplotlib.figure import Figure
+
+from philly_analysis.result import Result
+from philly_analysis.simulator.experiments import amoeba, antman, synergy
+from philly_analysis.simulator.experiments.workloads import JobLaw
+
+
+class Experiment(Protocol):
+    """What each module of this package offers."""
+
+    MODELLED: tuple[str, ...]
+    """What is modelled, and what is not."""
+
+    def compute(self, law: JobLaw, law_name: str, sweep: Any = None) -> Result:
+        """Run it on a law of jobs."""
+
+    def plot(self, result: Result) -> Figure:
+        """Draw its curves, the published value beside them."""
+
+
+EXPERIMENTS: dict[str, Experiment] = {"synergy": synergy, "amoeba": amoeba, "antman": antman}
+"""Every experiment by name."""
+
+__all__ = ["EXPERIMENTS", "Experiment", "JobLaw"]
