@@ -101,8 +101,8 @@ class Part:
         lines = self.fill.lines(self.file.path) - 1
         con.execute(f"create temp table contested as select {key} from ({self._judged()}) limit 0")
         self._find_repeats()
-        if self.file.shape:
-            self.file.read_short(con)
+        if self.file.commas:
+            self.file.read_misshapen(con)
             con.execute(f"insert into contested select {key} from ({self._judged()})")
         blank = 0
         if written + unparsed < lines or _count(con, "contested"):
@@ -181,10 +181,10 @@ class Part:
         """
         con, key = self.con, names(self.table.key)
         self.file.read_numbered(con)
-        short = f"raw not like '{self.file.shape}'" if self.file.shape else "false"
         con.execute(
             "create temp table again as with rows as (select * replace ("
-            f"case when {short} then 'too few fields' else reason end as reason) "
+            f"case when {self.file.misshapen} then 'wrong number of fields' "
+            "else reason end as reason) "
             f"from ({self._judged()})), concerned as (select * from rows "
             f"where reason is not null or ({key}) in (from contested)) "
             f"select *, row_number() over (partition by {key}, reason is null "

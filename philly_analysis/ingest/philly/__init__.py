@@ -1,5 +1,7 @@
 """The Microsoft Philly archive: scheduler log, machine list and per-minute utilisation, 2017."""
 
+import gzip
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,7 +71,7 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
             ),
             header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
             nulls=("NA", ""),
-            shape="%,%,%,%,%,%,%,%,%,%,",
+            commas=(10, 18),
         ),
         "cluster_cpu_util": CsvFile(
             relation="cluster_cpu_util",
@@ -91,6 +93,12 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
 
 def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
     """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON)."""
+    if not _tail(path).endswith(b"]"):
+        # the engine takes a list that stops between two entries
+        raise InputError(
+            f"{path} is not a list of jobs in JSON, or was cut off: it does not end in ']'. "
+            "Fetch it again."
+        )
     entries = scratch / "cluster_job_log.parquet"
     try:
         con.execute(
@@ -107,6 +115,22 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
     con.read_parquet(str(entries)).create_view("cluster_job_log")
 
 
+def _tail(path: Path) -> bytes:
+    """Return the last bytes of a file, without the space that follows them."""
+    if path.suffix != ".gz":
+        with path.open("rb") as plain:
+            plain.seek(max(0, path.stat().st_size - 1024))
+            return plain.read().rstrip()
+    tail = b""
+    try:
+        with gzip.open(path) as file:
+            while block := file.read(1 << 20):
+                tail = (tail + block)[-1024:]
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} was cut off or is not gzip: {error}. Fetch it again.") from None
+    return tail.rstrip()
+
+
 def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
     """Create ``cluster_machine_list``, empty where there is no such file."""
     lines = [] if path is None else path.read_text("utf-8", "replace").splitlines()
@@ -121,10 +145,10 @@ def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
         "select source_line, raw, len(f) as fields, trim(f[1]) as machine_id, "
         "trim(f[2]) as gpus_text, try_cast(gpus_text as integer) as gpus, trim(f[3]) as mem_text, "
         "try_cast(regexp_extract(mem_text, '^([0-9.]+) *GB$', 1) as double) as gpu_mem_gb "
-        "from (select i + 1 as source_line, lines[i] as raw, string_split(lines[i], ',') as f "
+        "from (select i as source_line, lines[i] as raw, string_split(lines[i], ',') as f "
         "from (select $lines::varchar[] as lines, unnest(range(2, len(lines) + 1)) as i)) "
         "where trim(raw) <> ''",
-        {"lines": ["", *lines]},
+        {"lines": lines},
     )
 
 

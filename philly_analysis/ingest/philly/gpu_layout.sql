@@ -14,14 +14,19 @@ with placed as (
 glimpsed as (
   select
     machine_id,
-    max(len(vals)) as filled,
+    max(case
+      when vals[8] is not null then 8 when vals[7] is not null then 7
+      when vals[6] is not null then 6 when vals[5] is not null then 5
+      when vals[4] is not null then 4 when vals[3] is not null then 3
+      when vals[2] is not null then 2 when vals[1] is not null then 1
+    end) as filled,
     bool_and(
       vals[1] is not distinct from vals[2] and vals[3] is not distinct from vals[4]
       and vals[5] is not distinct from vals[6] and vals[7] is not distinct from vals[8]
     ) as alike,
     count(*) filter (list_max(vals) > 0) as busy_rows
   from gpu_glimpse
-  where len(vals) <= 8
+  where len(vals) <= 8 -- rows with 16 values speak for themselves
   group by machine_id
 ),
 

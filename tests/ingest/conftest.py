@@ -1,0 +1,93 @@
+"""Writes tiny raw archives by hand, and reads back what came of them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from philly_analysis.ingest import ingest
+from philly_analysis.manifest import Account, Manifest
+from philly_analysis.trace import Trace
+
+HEADERS = {
+    "cluster_gpu_util": "time,machineId," + ",".join(f"gpu{i}_util" for i in range(8)),
+    "cluster_cpu_util": "time,machine_id,cpu_util",
+    "cluster_mem_util": "time,machine_id,mem_total,mem_free",
+    "cluster_machine_list": "machineId, number of GPUs, single GPU mem",
+}
+
+
+def job(
+    jobid: str = "application_1_1", attempts: Sequence[dict[str, Any]] = (), **fields: Any
+) -> dict[str, Any]:
+    return {
+        "status": "Pass",
+        "vc": "6214e9",
+        "jobid": jobid,
+        "attempts": list(attempts),
+        "submitted_time": "2017-10-09 07:01:55",
+        "user": "ce2f4c",
+    } | fields
+
+
+def attempt(
+    start: str | None = "2017-10-09 07:02:00",
+    end: str | None = "2017-10-09 08:02:00",
+    **gpus: int | list[int],
+) -> dict[str, Any]:
+    """One attempt; ``m1=2`` holds two GPUs of m1, ``m1=[3]`` its gpu3."""
+    held = {ip: range(g) if isinstance(g, int) else g for ip, g in gpus.items()}
+    detail = [{"ip": ip, "gpus": [f"gpu{i}" for i in g]} for ip, g in held.items()]
+    return {"start_time": start, "end_time": end, "detail": detail}
+
+
+def write_archive(folder: Path, jobs: Sequence[Any], **files: Sequence[str]) -> Path:
+    """Write the job log, and each other file from its lines without header."""
+    folder.mkdir()
+    (folder / "cluster_job_log").write_text(json.dumps(jobs), "utf-8")
+    for name, lines in files.items():
+        text = "\n".join([HEADERS[name], *lines, ""])
+        (folder / name).write_text(text, "utf-8", newline="")
+    return folder
+
+
+@dataclass(slots=True)
+class Ingested:
+    """A trace made from a tiny archive, and questions about it."""
+
+    trace: Trace
+    manifest: Manifest
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.trace.sql(query).fetchall()
+
+    def rejects(self, table: str) -> list[tuple[int | None, str]]:
+        return self.rows(
+            "select source_line, reason from rejects "
+            f"where \"table\" = '{table}' order by source_file, source_line, reason"
+        )
+
+    def account(self, table: str) -> Account:
+        [account] = [a for a in self.manifest.accounts if a.table == table]
+        return account
+
+    def note(self, *words: str) -> str:
+        [note] = [n for n in self.manifest.notes if all(w in n for w in words)]
+        return note
+
+
+@pytest.fixture
+def made(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ingested]:
+    """Return a function that writes an archive, ingests it and opens the trace."""
+
+    def make(*jobs: Any, **files: Sequence[str]) -> Ingested:
+        raw = write_archive(tmp_path / "raw", jobs, **files)
+        manifest = ingest("philly", raw, tmp_path / "trace")
+        trace = Trace(tmp_path / "trace")
+        request.addfinalizer(trace.close)
+        return Ingested(trace, manifest)
+
+    return make

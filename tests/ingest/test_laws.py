@@ -1,0 +1,110 @@
+"""Whatever mix of good and bad rows goes in, every one of them is accounted for."""
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from philly_analysis.ingest import ingest
+from philly_analysis.trace import Trace
+from tests.ingest.conftest import attempt, job, write_archive
+
+TIMES = ("2017-11-05 01:59:00 PDT", "2017-11-05 01:59:00 PST", "2017-10-03 00:00:00 PDT")
+LINES = {
+    "eight values": "{time},{machine},1,2,3,4,5,6,7,8,",
+    "sixteen values": "{time},{machine},1,1,2,2,3,3,4,4,5,5,6,6,7,7,8,8,",
+    "off": "{time},{machine},NA,NA,NA,NA,NA,NA,NA,NA,",
+    "short": "{time},{machine},1,2,",
+    "nine": "{time},{machine},1,2,3,4,5,6,7,8,9,",
+    "text": "{time},{machine},1,2,three,4,5,6,7,8,",
+    "range": "{time},{machine},1,2,300,4,5,6,7,8,",
+    "clock": "{time} or so,{machine},1,2,3,4,5,6,7,8,",
+    "nobody": "{time},,1,2,3,4,5,6,7,8,",
+    "blank": "",
+}
+GOOD = ("eight values", "sixteen values", "off")
+
+rows = st.tuples(
+    st.sampled_from(sorted(LINES)), st.sampled_from(TIMES), st.sampled_from(["m1", "m2"])
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(rows, min_size=1, max_size=40))
+def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
+    given_rows: list[tuple[str, str, str]],
+) -> None:
+    lines = [LINES[kind].format(time=time, machine=m) for kind, time, m in given_rows]
+    first: dict[tuple[str, str], int] = {}
+    rejected = []
+    for number, (kind, time, machine) in enumerate(given_rows, 2):
+        if kind in GOOD and (time, machine) not in first:
+            first[time, machine] = number
+        elif kind != "blank":
+            rejected.append(number)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        raw = write_archive(
+            folder / "raw", [job("j", [attempt(m1=8, m2=8)])], cluster_gpu_util=lines
+        )
+        manifest = ingest("philly", raw, folder / "trace")
+        [account] = [a for a in manifest.accounts if a.table == "gpu_samples"]
+        blank = sum(kind == "blank" for kind, _, _ in given_rows)
+        assert (account.read, account.kept) == (len(lines) - blank, len(first))
+        with Trace(folder / "trace") as trace:
+            found = trace.sql(
+                "select source_line, raw from rejects order by source_line"
+            ).fetchall()
+            assert found == [(n, lines[n - 2]) for n in rejected]
+            if first:
+                [(kept,)] = trace.sql("select count(*) from gpu_samples").fetchall()
+                assert kept == len(first)
+
+
+entries = st.sampled_from(
+    [
+        ("good", job("a", [attempt(m1=2)])),
+        ("good", job("b")),
+        ("wrong", 3),
+        ("wrong", job("c", [attempt(m1=1)], submitted_time="never")),
+        ("wrong", job("d", [attempt(m1=1)], status="Lost")),
+        ("wrong", job("None", [attempt(m1=1)])),
+    ]
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(entries, max_size=12))
+def test_each_job_is_kept_or_rejected_by_its_number(
+    given_entries: list[tuple[str, object]],
+) -> None:
+    seen: set[str] = set()
+    wrong = []
+    gpus = Counter[bool]()
+    for number, (kind, entry) in enumerate(given_entries, 1):
+        assert kind == "wrong" or isinstance(entry, dict)
+        fresh = kind == "good" and entry["jobid"] not in seen  # type: ignore[index]
+        if fresh:
+            seen.add(entry["jobid"])  # type: ignore[index]
+        else:
+            wrong.append(number)
+        if isinstance(entry, dict):
+            for a in entry["attempts"]:
+                gpus[fresh] += sum(len(d["gpus"]) for d in a["detail"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        raw = write_archive(folder / "raw", [entry for _, entry in given_entries])
+        manifest = ingest("philly", raw, folder / "trace")
+        accounts = {a.table: a for a in manifest.accounts}
+        assert accounts["jobs"].read == len(given_entries)
+        assert accounts["jobs"].kept == len(seen)
+        if gpus:
+            assert accounts["placements"].kept == gpus[True]
+            assert accounts["placements"].read == gpus.total()
+        with Trace(folder / "trace") as trace:
+            found = trace.sql(
+                "select source_line from rejects where \"table\" = 'jobs' order by all"
+            ).fetchall()
+            assert [n for (n,) in found] == wrong

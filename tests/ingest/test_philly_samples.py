@@ -1,0 +1,288 @@
+"""Each quirk of the utilisation files, in an archive of a few lines."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from philly_analysis.ingest import ingest
+from philly_analysis.trace import Trace
+from tests.ingest.conftest import Ingested, attempt, job, write_archive
+
+Make = Callable[..., Ingested]
+T = "2017-10-03 00:00:00 PDT"
+T_UTC = datetime(2017, 10, 3, 7)
+EIGHT = job("j8", [attempt(m1=8)])
+
+
+def minutes(n: int, rest: str) -> list[str]:
+    return [f"2017-10-03 00:{i:02}:00 PDT,{rest}" for i in range(n)]
+
+
+def test_a_row_ends_with_a_comma_and_na_is_off(made: Make) -> None:
+    got = made(EIGHT, cluster_gpu_util=[f"{T},m1,0.5,NA,100.0,0,1,2,3,NA,"])
+    assert got.rows('select "at", machine_id, util_pct from gpu_samples') == [
+        (T_UTC, "m1", [0.5, None, 100.0, 0.0, 1.0, 2.0, 3.0, None])
+    ]
+    assert got.account("gpu_samples").rejected == {}
+
+
+def test_a_machine_that_is_off_keeps_its_gpus(made: Make) -> None:
+    got = made(EIGHT, cluster_gpu_util=[f"{T},m1,NA,NA,NA,NA,NA,NA,NA,NA,"])
+    assert got.rows("select util_pct from gpu_samples") == [([None] * 8,)]
+
+
+def test_sixteen_values_are_eight_gpus_twice(made: Make) -> None:
+    twice = ",".join(f"{i}.5,{i}.5" for i in range(8))
+    got = made(
+        EIGHT,
+        cluster_gpu_util=[
+            f"{T},m1,{twice},",
+            f"2017-10-03 00:01:00 PDT,m1,NA,NA,{','.join(['7'] * 14)},",
+            "2017-10-03 00:02:00 PDT,m1,1,2,3,4,5,6,7,8,",
+        ],
+    )
+    assert got.rows('select util_pct from gpu_samples order by "at"') == [
+        ([i + 0.5 for i in range(8)],),
+        ([None, *[7.0] * 7],),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],),
+    ]
+
+
+def test_small_machines_that_write_each_gpu_twice(made: Make) -> None:
+    got = made(
+        job("j2", [attempt(m2=2)]),
+        cluster_gpu_util=[
+            *minutes(6, "m2,7,7,9,9,,,,,"),
+            # never placed, but all its values come in pairs
+            *minutes(6, "m4,1,1,2,2,3,3,NA,NA,"),
+            # two GPUs that once differ
+            *minutes(6, "m3,5,5,,,,,,,"),
+            "2017-10-03 00:59:00 PDT,m3,5,6,,,,,,,",
+        ],
+    )
+    assert got.rows("select distinct machine_id, util_pct from gpu_samples order by all") == [
+        ("m2", [7.0, 9.0]),
+        ("m3", [5.0, 5.0]),
+        ("m3", [5.0, 6.0]),
+        ("m4", [1.0, 2.0, 3.0]),
+    ]
+    assert got.rows("select machine_id, gpus from machines order by all") == [
+        ("m2", 2),
+        ("m3", 2),
+        ("m4", 3),
+    ]
+    assert got.note("twice").startswith("2 machines")
+
+
+def test_placements_outweigh_values_that_come_in_pairs(made: Make) -> None:
+    # one 4-GPU job that keeps its GPUs equally busy
+    got = made(job("j4", [attempt(m1=4)]), cluster_gpu_util=minutes(9, "m1,90,90,80,80,,,,,"))
+    assert got.rows("select distinct util_pct from gpu_samples") == [([90.0, 90.0, 80.0, 80.0],)]
+
+
+def test_many_placements_show_doubling_though_the_copies_differ(made: Make) -> None:
+    jobs = [job(f"j{i}", [attempt(m1=[i % 2])]) for i in range(20)]
+    got = made(*jobs, cluster_gpu_util=minutes(3, "m1,90,91,80,81,,,,,"))
+    assert got.rows("select distinct util_pct from gpu_samples") == [([90.0, 80.0],)]
+
+
+def test_gpus_that_no_job_used_but_that_are_off_are_not_copies(made: Make) -> None:
+    jobs = [job(f"j{i}", [attempt(m1=[i % 4])]) for i in range(40)]
+    got = made(*jobs, cluster_gpu_util=minutes(3, "m1,1,2,3,4,NA,NA,NA,NA,"))
+    assert got.rows("select distinct util_pct[:4] from gpu_samples") == [([1.0, 2.0, 3.0, 4.0],)]
+
+
+def test_the_hour_that_came_twice_is_two_hours(made: Make) -> None:
+    lines = [
+        "2017-11-05 00:59:00 PDT,m1,1",
+        "2017-11-05 01:30:00 PDT,m1,2",
+        "2017-11-05 01:30:00 PST,m1,3",
+        "2017-11-05 02:00:00 PST,m1,4",
+    ]
+    got = made(job(), cluster_cpu_util=lines)
+    assert got.rows('select "at", cpu_pct from host_samples order by all') == [
+        (datetime(2017, 11, 5, 7, 59), 1.0),
+        (datetime(2017, 11, 5, 8, 30), 2.0),
+        (datetime(2017, 11, 5, 9, 30), 3.0),
+        (datetime(2017, 11, 5, 10, 0), 4.0),
+    ]
+
+
+def test_cpu_and_memory_meet_in_one_row(made: Make) -> None:
+    got = made(
+        job(),
+        cluster_cpu_util=[f"{T},m1,12.5", "2017-10-03 00:01:00 PDT,m1,NA"],
+        cluster_mem_util=[
+            "2017-10-03 00:01:00 PDT,m1,2097152,1048576",
+            "2017-10-04 00:00:00 PDT,m1,NA,NA",
+        ],
+    )
+    assert got.rows('select * from host_samples order by "at"') == [
+        (T_UTC, "m1", 12.5, None, None),
+        (datetime(2017, 10, 3, 7, 1), "m1", None, 1.0, 2.0),
+        (datetime(2017, 10, 4, 7), "m1", None, None, None),
+    ]
+    account = got.account("host_samples")
+    assert (account.read, account.kept) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("file", "columns"),
+    [("cluster_cpu_util", "mem_used_gb, mem_gb"), ("cluster_mem_util", "cpu_pct")],
+)
+def test_one_of_the_host_files_is_enough(made: Make, file: str, columns: str) -> None:
+    got = made(job(), **{file: [f"{T},m1,12" + (",6" if "mem" in file else "")]})
+    assert got.trace.manifest.rows["host_samples"] == 1
+    [row] = got.rows(f"select {columns} from host_samples")
+    assert set(row) == {None}
+
+
+def test_a_key_that_repeats_keeps_its_first_line(made: Make) -> None:
+    lines = [
+        f"{T},m1,1,1,1,1,1,1,1,1,",
+        f"{T},m2,5,5,5,5,5,5,5,5,",
+        f"{T},m1,250,2,2,2,2,2,2,2,",
+        f"{T},m1,2,2,2,2,2,2,2,2,",
+        f"{T},m1,1,1,1,1,1,1,1,1,",
+        "2017-10-03 00:01:00 PDT,m1,3,3,3,3,3,3,3,3,",
+    ]
+    got = made(job("j8", [attempt(m1=8, m2=8)]), cluster_gpu_util=lines)
+    assert got.rows("select util_pct[1] from gpu_samples order by all") == [(1.0,), (3.0,), (5.0,)]
+    assert [(n, r[:7]) for n, r in got.rejects("gpu_samples")] == [
+        (4, "util_pc"),
+        (5, "the key"),
+        (6, "the key"),
+    ]
+
+
+def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
+    got = made(
+        job(),
+        cluster_cpu_util=[f"{T},m1,1", f"{T},m1,2", f"{T},m2,3"],
+        cluster_mem_util=[f"{T},m1,2097152,1048576", f"{T},m1,2097152,0"],
+    )
+    assert got.rows("select machine_id, cpu_pct, mem_used_gb from host_samples order by all") == [
+        ("m1", 1.0, 1.0),
+        ("m2", 3.0, None),
+    ]
+    key = "the key (at, machine_id) repeats"
+    assert got.rejects("host_samples") == [(3, key), (3, key)]
+    assert got.account("host_samples").kept == 3
+
+
+def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Make) -> None:
+    good = "0,0,0,0,0,0,0,0,"
+    lines = {
+        f"{T},m1,12,": "wrong number of fields",
+        f"{T},m1,{good}9,": "wrong number of fields",
+        f"{T},m1,{good}{good}0,": "wrong number of fields",
+        f"{T},m1,{good}{good}0,0,0,": "too many fields",
+        "": None,  # a blank line is no row
+        f"{T},m1,1,x9,0,0,0,0,0,0,": "v1 is not a number",
+        f"{T},m1,1,-3,0,0,0,0,0,0,": "util_pct fails",
+        f"{T},m1,1,100.1,0,0,0,0,0,0,": "util_pct fails",
+        f"2017-10-03 00:00:00,m1,{good}": "time is not like",
+        f"2017-10-03 00:00:00 GMT,m1,{good}": "time is not like",
+        f"2017-13-03 00:00:00 PDT,m1,{good}": "time is not like",
+        f"NA,m1,{good}": "time is not like",
+        f"{T},,{good}": "machine_id is missing",
+        f"{T},m1,nan,0,0,0,0,0,0,0,": "util_pct fails",
+        f"{T},m1,inf,0,0,0,0,0,0,0,": "util_pct fails",
+        f"2017-10-03 00:01:00 PDT,m1,{good}": None,
+    }
+    got = made(EIGHT, cluster_gpu_util=[*lines])
+    expected = [(i, reason) for i, reason in enumerate(lines.values(), 2) if reason]
+    found = got.rejects("gpu_samples")
+    assert [n for n, _ in found] == [n for n, _ in expected]
+    for (_, reason), (_, start) in zip(found, expected, strict=True):
+        assert reason.startswith(start)
+    texts = got.rows("select raw from rejects order by source_line")
+    assert [t for (t,) in texts] == [line for line, reason in lines.items() if reason]
+    account = got.account("gpu_samples")
+    assert (account.read, account.kept) == (len(lines) - 1, 1)
+
+
+def test_wrong_lines_of_the_host_files(made: Make) -> None:
+    got = made(
+        job(),
+        cluster_cpu_util=[
+            f"{T},m1",
+            f"{T},m1,31.8 30.9",
+            f"{T},m1,101",
+            f"{T},,3",
+            f"{T},m1,4,5",
+            f"{T},m1,6",
+        ],
+        cluster_mem_util=[f"{T},m1,0.0,0.0", f"{T},m1,100,200", f"{T},m1,100"],
+    )
+    assert got.rejects("host_samples") == [
+        (2, "too few fields"),
+        (3, "cpu_util is not a number"),
+        (4, "cpu_pct fails: cpu_pct between 0 and 100"),
+        (5, "machine_id is missing"),
+        (6, "too many fields"),
+        (2, "mem_gb fails: mem_gb > 0"),
+        (3, "mem_used_gb fails: mem_used_gb between 0 and mem_gb"),
+        (4, "too few fields"),
+    ]
+    assert got.rows("select cpu_pct, mem_gb from host_samples") == [(6.0, None)]
+
+
+def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    raw = write_archive(tmp_path / "raw", [EIGHT])
+    (raw / "cluster_gpu_util").write_bytes(
+        b"time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,"
+        b"gpu7_util\r\n"
+        b"2017-10-03 00:00:00 PDT,m1,1,1,1,1,1,1,1,1,\r\n"
+        b"2017-10-03 00:01:00 PDT,m1,1,1,\xff\xfe,1,1,1,1,1,\r\n"
+        b"2017-10-03 00:02:00 PDT,m1,12,\r\n"
+        b"2017-10-03 00:03:00 PDT,m1,3,3,3,3,3,3,3,3,\r\n"
+    )
+    manifest = ingest("philly", raw, tmp_path / "trace")
+    [account] = [a for a in manifest.accounts if a.table == "gpu_samples"]
+    assert (account.read, account.kept) == (4, 2)
+    assert sum(account.rejected.values()) == 2
+    with Trace(tmp_path / "trace") as trace:
+        lines = trace.sql("select source_line from rejects order by all").fetchall()
+        assert lines == [(3,), (4,)]
+
+
+def test_machines_come_from_list_placements_and_samples(made: Make) -> None:
+    got = made(
+        job("j8", [attempt(m51=8)]),
+        cluster_machine_list=["m51,2, 12GB", "m7,8, 24GB", "m8,eight, 24GB", "m9,8", "m7,2, 12GB"],
+        cluster_cpu_util=[f"{T},m100,5"],
+        cluster_gpu_util=[f"{T},m101,5,6,,,,,,,"],
+    )
+    assert got.rows("select machine_id, gpus, gpus_listed, gpu_mem_gb from machines") == [
+        ("m100", 0, None, None),
+        ("m101", 2, None, None),
+        ("m51", 8, 2, 12.0),
+        ("m7", 8, 8, 24.0),
+    ]
+    assert got.rejects("machines") == [
+        (4, "number of GPUs is not a number"),
+        (5, "not three fields"),
+        (6, "the key (machine_id) repeats"),
+    ]
+    assert "differ from it on 1 of 2 machines" in got.note("machine list")
+
+
+def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Make) -> None:
+    got = made(job(), cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"])
+    assert got.note("host_samples cover") == (
+        "host_samples cover 2017-10-03 07:00 to 2017-10-03 09:30 UTC, with nothing from "
+        "2017-10-03 07:01 to 2017-10-03 09:30."
+    )
+    assert "US Pacific" in got.note("UTC; utilisation")
+
+
+def test_missing_files_are_missing_tables_and_said(made: Make) -> None:
+    got = made(job("j1", [attempt(m1=1)]), cluster_mem_util=[f"{T},m1,2,1"])
+    assert got.trace.tables == {"jobs", "attempts", "placements", "machines", "host_samples"}
+    assert got.note("no cluster_gpu_util") == (
+        "The archive has no cluster_gpu_util, so the trace has no gpu_samples."
+    )
+    assert "no cpu_pct" in got.note("no cluster_cpu_util")
+    assert got.note("no cluster_machine_list")
