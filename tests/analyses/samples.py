@@ -1,0 +1,93 @@
+"""Samples for the tests of analyses: a random cluster with gaps, and one that runs by the clock."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tests.analyses.clusters import random_tables
+
+MINUTE = timedelta(minutes=1)
+Tables = dict[str, pl.DataFrame]
+
+
+def floor(moment: datetime) -> datetime:
+    """The minute of a moment."""
+    return moment.replace(second=0, microsecond=0)
+
+
+def gpu_frame(rows: list[tuple[datetime, str, list[float | None]]]) -> pl.DataFrame:
+    return pl.DataFrame(
+        rows,
+        schema={"at": pl.Datetime("us"), "machine_id": pl.String, "util_pct": pl.List(pl.Float64)},
+        orient="row",
+    )
+
+
+def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
+    """The random cluster of five machines, its times off the minute, with samples full of holes.
+
+    Minutes are missing, GPUs are offline or past the end of the list, one machine is never
+    sampled, and one is sampled but holds nothing.
+    """
+    rng = np.random.default_rng(seed)
+    tables = random_tables(seed, tidy=tidy)
+    moments = [c for c in tables["attempts"].columns if c.endswith("_at")]
+    tables["attempts"] = tables["attempts"].with_columns(
+        (pl.col(c) + pl.lit(timedelta(seconds=int(rng.integers(0, 60))))) for c in moments
+    )
+    tables["attempts"] = tables["attempts"].with_columns(
+        ended_at=pl.when(pl.col("ended_at") < pl.col("started_at"))
+        .then("started_at")
+        .otherwise("ended_at")
+    )
+    caps = dict(tables["machines"].iter_rows())
+    tables["machines"] = pl.concat(
+        [tables["machines"], pl.DataFrame({"machine_id": ["idle"], "gpus": [4]},
+                                          schema=tables["machines"].schema)]
+    )  # fmt: skip
+    start = floor(tables["attempts"]["started_at"].min())
+    gpu, host = [], []
+    for machine, gpus in (caps | {"idle": 4}).items():
+        if machine == "m4":
+            continue
+        for minute in range(3_600):
+            if rng.random() < 0.2:
+                continue
+            util: list[float | None] = [
+                None if u > 1.1 else 0.0 if u > 0.8 else 100 * u / 0.8
+                for u in rng.random(gpus) * 1.2
+            ]
+            at = start + minute * MINUTE
+            gpu.append((at, machine, util[: rng.integers(max(gpus - 2, 0), gpus + 1)]))
+            cpu = None if rng.random() < 0.1 else float(rng.random() * 100)
+            host.append((at, machine, cpu, float(rng.random() * 64), 64.0))
+    tables["gpu_samples"] = gpu_frame(gpu)
+    tables["host_samples"] = pl.DataFrame(
+        host, schema=["at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"], orient="row"
+    )
+    return tables
+
+
+def by_attempt(tables: Mapping[str, pl.DataFrame]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Attempts whose start and end are known, with the GPUs they held."""
+    attempts = {
+        (r["job_id"], r["attempt"]): r | {"held": []}
+        for r in tables["attempts"].iter_rows(named=True)
+        if r["started_at"] is not None and r["ended_at"] is not None
+    }
+    for r in tables["placements"].iter_rows(named=True):
+        if (key := (r["job_id"], r["attempt"])) in attempts:
+            attempts[key]["held"].append((r["machine_id"], r["gpu"]))
+    return {key: a for key, a in attempts.items() if a["held"]}
+
+
+def minutes_of(attempt: Mapping[str, Any]) -> list[datetime]:
+    """The minutes that the study counts as an attempt's own."""
+    found, minute = [], floor(attempt["started_at"])
+    while minute < attempt["ended_at"]:
+        found.append(minute)
+        minute += MINUTE
+    return found
