@@ -116,7 +116,7 @@ def ingest(
             source=source,
             synthetic=synthetic or opened.synthetic,
             inputs=inputs,
-            accounts=tuple(fill.accounts),
+            accounts=tuple(sorted(fill.accounts, key=lambda a: list(TABLES).index(a.table))),
             notes=(*opened.notes, *fill.notes),
             rows=fill.rows,
         )
