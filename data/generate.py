@@ -41,6 +41,8 @@ PACIFIC = ZoneInfo("America/Los_Angeles")
 DAY_S = 86_400
 LONGEST_S = DAY_S
 """Run times are cut at a day: a small cluster could not carry the study's weeks."""
+OVERBOOKED = 1.3
+"""Quotas in all, over the GPUs there are."""
 WARM_UP_S = 3 * DAY_S
 """Jobs run before the first day; those that ended by then are left out, as in the archive."""
 
@@ -305,7 +307,7 @@ def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
     working = [s for s in machines if s.gpus]
     capacity = sum(s.gpus for s in working)
     shares = np.array([held for _, _, held in VCS], float) ** 0.75
-    quotas = [round(capacity * s) for s in shares / shares.sum()]
+    quotas = [round(OVERBOOKED * capacity * s) for s in shares / shares.sum()]
     schedule([j for j in jobs if j.runs_s], machines, quotas, plan.days * DAY_S, rng)
     log = Log(plan, machines, rng)
     measured = minutes.measure(jobs, machines, plan.sampled_s, rng)

@@ -42,9 +42,9 @@ LONG_FROM = 0.85
 
 # [log] 1.36 attempts per job; retries grow with the gang [paper, Figure 9, shape only]
 RETRY_PROBABILITY = {
-    "Pass": {"1": 0.06, "2-4": 0.16, "5-8": 0.20, ">8": 0.28},
+    "Pass": {"1": 0.10, "2-4": 0.16, "5-8": 0.20, ">8": 0.28},
     "Killed": {"1": 0.10, "2-4": 0.18, "5-8": 0.22, ">8": 0.30},
-    "Failed": {"1": 0.50, "2-4": 0.58, "5-8": 0.62, ">8": 0.68},
+    "Failed": {"1": 0.58, "2-4": 0.64, "5-8": 0.68, ">8": 0.72},
 }
 MOST_ATTEMPTS = 4
 # [paper, Table 7] run time to failure: medians of most reasons 1 to 13 minutes, long tails

@@ -1,0 +1,59 @@
+"""Measures workload models against real jobs that they were not fitted to, trace by trace.
+
+    python data/calibrate.py [EXTRACT ...] > table.md
+
+prints one Markdown table: for each extract, quantity and way of holding data out, the distance of
+the workload model's jobs, of the real jobs that it was fitted to (no model that knows only those
+can be expected to come closer), and of what people use today.
+"""
+
+import sys
+
+import extracts
+import pandas as pd
+
+from philly_analysis.errors import ModelError
+from philly_analysis.models.calibration import FLOOR, OURS, SPLITS, held_out
+
+COLUMNS = (OURS, FLOOR, "one log-normal, Poisson", "Lublin-Feitelson, refitted")
+
+
+def measured(names: list[str]) -> pd.DataFrame:
+    """Return every distance of every extract; progress and skipped splits go to stderr."""
+    tables = []
+    for name in names:
+        data = extracts.EXTRACTS[name]()
+        for split in SPLITS:
+            try:
+                tables.append(held_out(data, split).assign(extract=name))
+            except ModelError as error:
+                print(error, file=sys.stderr)
+        print(name, file=sys.stderr, flush=True)
+    return pd.concat(tables, ignore_index=True)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the distances as a Markdown table, one row per extract, quantity and split."""
+    keys = ["extract", "quantity", "gang", "split", "limit"]
+    wide = table.assign(limit=table["limit"].fillna(-1)).pivot_table(
+        index=keys, columns="model", values="distance", sort=False
+    )
+    lines = [
+        "| jobs | quantity | held out | limit | " + " | ".join(COLUMNS) + " |",
+        "|---|---|---|---:|" + "---:|" * len(COLUMNS),
+    ]
+    for (extract, quantity, gang, split, limit), row in wide.iterrows():
+        what = quantity if gang == "all" else f"{quantity}, {gang} GPU"
+        bound = f"{limit:g}" if limit >= 0 else "–"
+        cells = " | ".join(f"{row[c]:.3f}" for c in COLUMNS)
+        lines.append(f"| {extract} | {what} | {split} | {bound} | {cells} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table of the extracts named, or of all."""
+    print(markdown(measured(sys.argv[1:] or list(extracts.EXTRACTS))))
+
+
+if __name__ == "__main__":
+    main()

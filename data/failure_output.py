@@ -1,0 +1,153 @@
+"""Writes the output of the failed attempts of a synthetic archive, as JSON lines.
+
+Usage: python data/failure_output.py ARCHIVE OUT.jsonl.gz [--seed N]
+
+The same archive and seed give the same bytes. Reasons are drawn from the study's Table 7: by its
+trials per demand, and by how likely its run times to failure make the attempt's own run time. The
+texts are ours (failure_texts.py).
+"""
+
+import argparse
+import gzip
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from failure_texts import BANNERS, CASCADES, PROGRESS, ROOTS
+
+from philly_analysis.failures.study import StudyRow, table_7
+
+Z90 = 1.2815515655
+"""The normal distribution's 90th percentile, in standard deviations."""
+LEAST_SIGMA = 0.3
+REPEATS = 0.6
+"""Share of repeated failures of a job that have the same reason again."""
+NO_OUTPUT = 0.03
+"""Share of failed attempts whose output was lost."""
+BROKEN = 3
+"""Records that are wrong on purpose: unknown job, twice the same attempt, no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failed attempt: `run_s` is None where the log does not know its times."""
+
+    job_id: str
+    attempt: int
+    gpus: int
+    run_s: float | None
+
+
+def failed_attempts(log: list[object]) -> Iterator[Failed]:
+    """Find the attempts of a job log that failed: another followed, or the job did."""
+    for job in log:
+        if not isinstance(job, dict) or "jobid" not in job:
+            continue
+        attempts = job["attempts"]
+        for number, attempt in enumerate(attempts, start=1):
+            if number < len(attempts) or job["status"] == "Failed":
+                gpus = sum(len(held["gpus"]) for held in attempt["detail"])
+                yield Failed(job["jobid"], number, gpus, _run_s(attempt))
+
+
+def _run_s(attempt: dict[str, str]) -> float | None:
+    times = attempt["start_time"], attempt["end_time"]
+    if "None" in times:
+        return None
+    start, end = map(datetime.fromisoformat, times)
+    return max((end - start).total_seconds(), 1)
+
+
+def likelihood(row: StudyRow, gpus: int, run_s: float | None) -> float:
+    """How likely a trial of this size and run time is to have this row's reason.
+
+    The run time to failure is taken as log-normal with the row's median and 90th percentile.
+    """
+    trials = row.gpus_1 if gpus <= 1 else row.gpus_2_4 if gpus <= 4 else row.gpus_over_4
+    if run_s is None or not trials:
+        return float(trials)
+    sigma = max(math.log(row.rtf_p90_min / row.rtf_p50_min) / Z90, LEAST_SIGMA)
+    z = (math.log(run_s / 60) - math.log(row.rtf_p50_min)) / sigma
+    return trials * math.exp(-z * z / 2) / sigma + 1e-12
+
+
+def draw_reasons(attempts: Iterable[Failed], rng: np.random.Generator) -> Iterator[str]:
+    """Draw a reason for each attempt; a job's next failure often repeats its last reason."""
+    rows = table_7()
+    last: dict[str, str] = {}
+    for attempt in attempts:
+        weights = np.array([likelihood(r, attempt.gpus, attempt.run_s) for r in rows])
+        reason = rows[int(rng.choice(len(rows), p=weights / weights.sum()))].reason
+        if attempt.job_id in last and rng.random() < REPEATS:
+            reason = last[attempt.job_id]
+        last[attempt.job_id] = reason
+        yield reason
+
+
+def compose(reason: str, gpus: int, run_s: float | None, rng: np.random.Generator) -> str:
+    """Compose one attempt's output: a start, some progress, what decides, what follows of it."""
+    minutes = 1.0 if run_s is None else run_s / 60
+    values = {
+        "script": f"{_one(('train', 'main', 'run', 'finetune'), rng)}.py",
+        "data": f"/data/set{rng.integers(40)}/part-{rng.integers(1000):05d}",
+        "ckpt": f"/models/exp{rng.integers(400)}/model.{rng.integers(90)}",
+        "module": _one(("lmdb", "sacred", "progress", "hickle", "nltk"), rng),
+        "host": f"m{rng.integers(500)}",
+        "rank": int(rng.integers(2, 8)),
+        "step": int(rng.integers(10, 90)) * 100,
+        "gib": int(rng.integers(2, 60)),
+        "pid": int(rng.integers(1_000, 60_000)),
+        "n": int(rng.integers(10, 400)),
+    }
+    lines = [_one(BANNERS, rng).format(**values)]
+    progress = _one(PROGRESS, rng)
+    for step in range(int(min(8, math.log2(1 + minutes)))):
+        said = values | {"epoch": step, "step": 100 * (step + 1), "loss": 7 * 0.8**step}
+        lines.append(progress.format(**said))
+    lines.append(_one(ROOTS[reason], rng).format(**values))
+    if gpus > 1 and reason not in ("No signature", "Job preempted") and rng.random() < 0.7:
+        lines.append(_one(CASCADES, rng).format(**values))
+    return "\n".join(lines) + "\n"
+
+
+def _one(texts: tuple[str, ...], rng: np.random.Generator) -> str:
+    return texts[int(rng.integers(len(texts)))]
+
+
+def records(attempts: list[Failed], rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    """Yield one record per failed attempt, and a few that are wrong."""
+    kept = [a for a in attempts if rng.random() >= NO_OUTPUT]
+    for attempt, reason in zip(kept, draw_reasons(kept, rng), strict=True):
+        text = compose(reason, attempt.gpus, attempt.run_s, rng)
+        yield {"job_id": attempt.job_id, "attempt": attempt.attempt, "text": text}
+    if kept:
+        again = {"job_id": kept[0].job_id, "attempt": kept[0].attempt}
+        yield {"job_id": "application_0_0000", "attempt": 1, "text": "KeyError: 1"}
+        yield again | {"text": "KeyError: 2"}
+        yield again
+
+
+def write(archive: Path, out: Path, seed: int) -> int:
+    """Write the records of an archive's failed attempts; return how many there are."""
+    plain, packed = archive / "cluster_job_log", archive / "cluster_job_log.gz"
+    log = json.loads(
+        gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
+    )
+    made = list(records(list(failed_attempts(log)), np.random.default_rng(seed)))
+    text = "".join(json.dumps(record) + "\n" for record in made)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    return len(made)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("archive", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=20171105)
+    given = parser.parse_args()
+    print(f"{write(given.archive, given.out, given.seed):,} records")
