@@ -211,7 +211,7 @@ class Arrivals:
         noise /= noise.std() or 1.0
         score = np.sqrt(1 - share) * noise + np.sqrt(share) * rhythm / (rate.std() or 1.0)
         steps = np.interp((np.arange(size) + 0.5) / size, self.count_levels, self.count_quantiles)
-        score = _with_spectrum(score, steps, target)
+        score = _with_spectrum(score, steps, target, rhythm)
         out = np.empty(hours)
         out[np.argsort(score[:hours], kind="stable")] = values
         return out + 1e-9
@@ -365,19 +365,26 @@ def _quantile_line(count: NDArray[np.int_], levels: Floats) -> Floats:
     return np.asarray(line * count.mean() / max(mean, 1e-12))
 
 
-def _with_spectrum(score: Floats, steps: Floats, target: Floats) -> Floats:
-    """Return scores whose ranks put the values `steps` into an order with that autocorrelation."""
+def _with_spectrum(score: Floats, steps: Floats, target: Floats, rhythm: Floats) -> Floats:
+    """Return scores that order the values `steps` into a series with that autocorrelation.
+
+    The series follows `rhythm`, what the hour of the week adds to the mean, with a slope of 1.
+    """
     size = steps.size
     lags = min(target.size, size // 2 - 1)
     wanted = target[:lags].copy()
     rounds = int(np.clip(_ROUNDS_X_HOURS // size, 3, _ROUNDS))
     series = np.empty(size)
+    rhythm_power = float(rhythm @ rhythm)
     for _ in range(_CORRECTIONS):
         amplitude = _amplitude(wanted, size)
         for _ in range(rounds):
             series[np.argsort(score, kind="stable")] = steps
             spectrum = fft.rfft(series - steps.mean())
             score = fft.irfft(spectrum * amplitude / np.maximum(np.abs(spectrum), 1e-12), size)
+            if rhythm_power > 1e-9 * size:
+                unit = float(score @ score) / max(float(series @ series), 1e-12)
+                score += (1 - float(series @ rhythm) / rhythm_power) * np.sqrt(unit) * rhythm
         series[np.argsort(score, kind="stable")] = steps
         reached = fft.irfft(np.abs(fft.rfft(series - steps.mean())) ** 2, size)
         # A skewed law of counts pulls the correlation towards zero: aim beyond by as much.

@@ -27,6 +27,8 @@ KNOWN_LAW_5PCT = 1.358  # Kolmogorov's 5 % point of sqrt(n) D when nothing is fi
 CUT_LAW = 2.5  # the same with much censoring, which widens Kaplan-Meier's error: far beyond 5 %
 KNOTS = 201
 BODY = 0.99
+TAIL_POINTS = 100
+MAX_TAIL_SHAPE = 0.7  # at 1 a law has no mean, and near it hardly one
 INFORMATION_POINTS = 2_000
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
 """Families tried when none is named. Pareto's minimum is a chosen threshold, so it is for tails."""
@@ -100,11 +102,16 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
     """Return quantiles with a generalised Pareto tail over the top of the sample.
 
     A small sample gets fewer knots and a longer tail: a knot stands for at least five values
-    and the tail for at least ten, so that the law smooths the data instead of repeating it.
+    and the tail for `TAIL_POINTS`, or a tenth of the sample, or ten, so that the law smooths the
+    data instead of repeating it.
     """
     ended = x.ended
     _, reach = x.quantiles([0.5])
-    body = min(BODY, reach - min(0.5, 10 / x.n) * reach)
+    tail_n = max((1 - BODY) * x.n, min(TAIL_POINTS, 0.1 * x.n), 10)
+    body = reach * (1 - min(tail_n / x.n, 0.5))
+    # A value that repeats belongs to the body as a whole.
+    at, _, below_or_at = x.ecdf()
+    body = float(below_or_at[np.searchsorted(at, x.quantiles([body])[0][0])])
     count = int(np.clip(x.n // 5, 5, knots))
     levels = np.linspace(0, body, count)
     grid, _ = x.quantiles(levels)
@@ -115,7 +122,9 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
         shape, _loc, scale = sp.genpareto.fit(
             sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
         )
-        shape = float(np.clip(shape, -0.5, 0.9))  # at 1 or more there is no mean
+        shape = float(np.clip(shape, -0.5, MAX_TAIL_SHAPE))
+        if not late.any():  # keep the mean, on which the load of a sample rests
+            scale = float(excess.mean()) * (1 - shape)
         if shape < 0:  # the support must reach past the largest value seen
             scale = max(scale, -shape * float(excess.max()) * 1.001)
     else:

@@ -16,7 +16,7 @@ from philly_analysis.result import Fact, Result
 
 REAL = "Philly jobs"
 SAMPLE_DAYS = 120
-COLORS = {REAL: figures.INK, "philly": figures.ACCENT, "literature": figures.CYCLE[1]}
+COLORS = {REAL: figures.GANG_COLORS["1"], "philly": figures.ACCENT, "literature": figures.CYCLE[1]}
 ALL = "all"
 
 
@@ -136,6 +136,7 @@ def plot(result: Result) -> Figure:
         mine = sizes[sizes["source"] == source]
         axes[4].step(mine["value"], mine["percentile"], where="post", color=color, label=source)
     axes[4].set_xscale("log", base=2)
+    axes[4].set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
     axes[4].set_xlabel("gang size, GPUs")
     figures.percent_axis(axes[4], "jobs of at most that size")
     axes[4].set_title("Gang size")
@@ -145,6 +146,10 @@ def plot(result: Result) -> Figure:
     figures.time_axis(axes[5], 0.5, 86_400)
     axes[5].set_xlabel("gap between arrivals (none: at 0.5 s)")
     axes[5].set_title("Arrivals")
+    for ax in axes:
+        for line in ax.lines:
+            if line.get_label() == REAL:  # wide and pale, so that the fitted model shows on it
+                line.set(linewidth=5, zorder=1)
     for ax in axes[:4]:
         ax.set_ylabel("share of jobs")
     figures.legend(axes[0], loc="upper left")

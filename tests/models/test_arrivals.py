@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+import scipy.stats as sp
+
+from philly_analysis.errors import ModelError
+from philly_analysis.models.arrivals import Arrivals, HourlyCounts, hour_of_week
+from philly_analysis.models.balance import evenly, runs
+from philly_analysis.models.calibration import cdf_gap
+from philly_analysis.models.persistence import from_json, to_json
+
+MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
+
+
+def bursty(weeks: int, seed: int) -> np.ndarray:
+    """Submissions of a process with a working day, clinging busy hours and same-second batches."""
+    rng = np.random.default_rng(seed)
+    hours = weeks * 168
+    level = np.zeros(hours)
+    for h in range(1, hours):
+        level[h] = 0.8 * level[h - 1] + 0.6 * rng.standard_normal()
+    day = 1 + 2 * ((np.arange(hours) % 24 >= 9) & (np.arange(hours) % 24 < 18))
+    batches = rng.poisson(2 * day * np.exp(level - 0.5))
+    at = np.repeat(np.arange(hours) * 3_600.0, batches)
+    at = np.floor(at + rng.random(at.size) * 3_600)
+    return np.sort(np.repeat(at, rng.geometric(0.4, at.size))) + MONDAY_S
+
+
+AT = bursty(8, 1)
+MODEL = Arrivals.fit(AT)
+
+
+def test_hour_of_week_counts_from_monday():
+    assert hour_of_week(np.array([0])) == 72  # the Unix epoch was a Thursday, 00:00
+    assert hour_of_week(np.array([MONDAY_S // 3_600])) == 0
+
+
+def test_counts_dispersion_and_autocorrelation_by_hand():
+    """Hours of 2, 0, 4, 2 jobs: mean 2, variance 2, so dispersion 1; lag 1: -0.75 / 2 of pairs."""
+    counts = HourlyCounts.of([0, 10, 7_200, 7_201, 7_202, 9_000, 10_800, 14_399])
+    assert counts.count.tolist() == [2, 0, 4, 2]
+    assert counts.dispersion == pytest.approx(1.0)
+    # deviations 0, -2, 2, 0: products 0, -4, 0 over 3 pairs; variance 2
+    assert counts.autocorrelation(1)[0] == pytest.approx(-4 / 3 / 2)
+
+
+def test_unobserved_hours_count_neither_as_quiet_nor_as_gaps():
+    windows = [[0, 3_600], [7_200, 10_800]]
+    counts = HourlyCounts.of([10, 20, 5_000, 7_300, 7_310], windows)
+    assert counts.count.tolist() == [2, 2]
+    assert counts.gaps_s().tolist() == [10, 10]
+
+
+def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data():
+    real = HourlyCounts.of(AT)
+    for seed in range(3):
+        sample = HourlyCounts.of(MODEL.sample(np.random.default_rng(seed), days=56))
+        assert sample.dispersion == pytest.approx(real.dispersion, rel=0.1)
+        for lag in (0, 5, 23):
+            ours, theirs = sample.autocorrelation(24)[lag], real.autocorrelation(24)[lag]
+            assert ours == pytest.approx(theirs, abs=0.06)
+        assert cdf_gap(sample.gaps_s(), real.gaps_s()) < 0.05
+
+
+def test_a_sample_resembles_weeks_that_were_not_fitted():
+    """The process is stationary, so weeks held out must be matched within the limits."""
+    rest = HourlyCounts.of(bursty(40, 2))
+    sample = HourlyCounts.of(Arrivals.fit(bursty(40, 1)).sample(np.random.default_rng(0), days=280))
+    assert sample.dispersion == pytest.approx(rest.dispersion, rel=0.2)
+    assert sample.autocorrelation(1)[0] == pytest.approx(rest.autocorrelation(1)[0], rel=0.2)
+    assert cdf_gap(sample.gaps_s(), rest.gaps_s()) < 0.05
+
+
+def test_a_sample_keeps_the_working_day():
+    at = MODEL.sample(np.random.default_rng(0), days=56)
+    hour = (at % 86_400) // 3_600
+    day, night = ((hour >= 9) & (hour < 18)).mean() / 9, ((hour < 9) | (hour >= 18)).mean() / 15
+    real = ((AT % 86_400) // 3_600 >= 9) & ((AT % 86_400) // 3_600 < 18)
+    assert day / night == pytest.approx((real.mean() / 9) / ((1 - real.mean()) / 15), rel=0.25)
+
+
+def test_rate_by_hour_of_week_averages_to_the_rate():
+    assert np.mean(MODEL.rate_per_h) == pytest.approx(MODEL.mean_per_h, rel=1e-3)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 7, 100, 12_345])
+def test_a_number_of_jobs_is_met_exactly_in_order_and_whole_seconds(jobs):
+    at = MODEL.sample(np.random.default_rng(3), jobs=jobs)
+    assert at.size == jobs
+    assert (np.diff(at) >= 0).all() and (at >= 0).all() and (at == np.floor(at)).all()
+
+
+def test_days_load_and_both():
+    rng = np.random.default_rng
+    week = MODEL.sample(rng(0), days=7)
+    assert week[-1] < 7 * 86_400
+    assert week.size == pytest.approx(7 * 24 * MODEL.mean_per_h, rel=0.02)
+    assert MODEL.sample(rng(0), days=7, load=3).size == pytest.approx(3 * week.size, rel=0.02)
+    both = MODEL.sample(rng(0), jobs=500, days=2)
+    assert both.size == 500 and both[-1] < 2 * 86_400
+    half = MODEL.sample(rng(0), jobs=2_000, load=0.5)[-1]
+    assert half == pytest.approx(2 * MODEL.sample(rng(0), jobs=2_000)[-1], rel=0.1)
+
+
+def test_same_seed_same_arrivals():
+    a, b, c = (MODEL.sample(np.random.default_rng(s), jobs=500) for s in (1, 1, 2))
+    assert (a == b).all() and (a != c).any()
+
+
+def test_poisson_arrivals_are_poisson():
+    at = Arrivals.poisson(20.0).sample(np.random.default_rng(0), days=100)
+    counts = HourlyCounts.of(at)
+    assert counts.dispersion == pytest.approx(1, abs=0.25)
+    assert abs(counts.autocorrelation(1)[0]) < 0.05
+    assert sp.kstest(np.diff(at) + 0.5, sp.expon(scale=180).cdf).statistic < 0.02
+
+
+def test_json_round_trip():
+    assert from_json(Arrivals, to_json(MODEL)) == MODEL
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [([], "no submissions"), ([5.0] * 9, "9 submissions"), (np.arange(20.0), "one hour")],
+)
+def test_too_few_submissions_are_refused(at, words):
+    with pytest.raises(ModelError, match=words):
+        Arrivals.fit(at)
+
+
+@pytest.mark.parametrize("wish", [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "days": 1, "load": 2}])
+def test_contradictory_wishes_are_refused(wish):
+    with pytest.raises(ModelError):
+        MODEL.sample(np.random.default_rng(0), **wish)
+
+
+def test_even_numbers_fill_each_stratum_once_in_the_order_of_the_scores():
+    rng = np.random.default_rng(0)
+    score, cell = rng.random(1_000), rng.integers(0, 3, 1_000)
+    u = evenly(score, rng, cell)
+    for c in range(3):
+        mine = u[cell == c]
+        assert (np.sort(np.floor(mine * mine.size)) == np.arange(mine.size)).all()
+        assert (np.argsort(mine) == np.argsort(score[cell == c])).all()
+
+
+def test_runs_repeat_as_often_as_asked_within_a_sequence_only():
+    rng = np.random.default_rng(0)
+    sequence = rng.integers(0, 5, 20_000)
+    score, run = runs(0.7, rng, sequence, sequence.size)
+    same = []
+    for s in range(5):
+        mine = run[sequence == s]
+        same.append((mine[1:] == mine[:-1]).mean())
+    assert np.mean(same) == pytest.approx(0.7, abs=0.02)
+    assert len(np.unique(score)) == len(np.unique(run))
+    assert all(np.unique(sequence[run == r]).size == 1 for r in np.unique(run)[:200])
