@@ -109,7 +109,7 @@ def plot(result: Result) -> Figure:
     """Draw trials, run time to failure and GPU time of each reason, coloured by tier."""
     table = result.table[result.table["reason"] != "all"].iloc[::-1]
     fig, [trials, late, cost] = figures.canvas(
-        3, width=9.2, height=max(2.6, 1.3 + 0.21 * len(table)), sharey=True
+        3, width=9.6, height=max(2.6, 1.3 + 0.21 * len(table)), sharey=True
     )
     if table.empty:
         return figures.empty(fig, "no failed attempt has known output")
@@ -131,8 +131,9 @@ def plot(result: Result) -> Figure:
         color = TIER_COLORS.get(tier, figures.MUTED)
         late.plot([max(p50, 1), max(p95, 1)], [reason, reason], color=color, linewidth=2)
         late.plot([max(p50, 1)], [reason], marker="o", color=color, markersize=4.5)
-    figures.time_axis(late)
-    late.set_xlabel("run time to failure, p50 (dot) to p95")
+    figures.time_axis(late, hi_s=604_800)
+    late.xaxis.set_tick_params(labelsize=7)
+    late.set_xlabel("run time to failure, p50 • to p95")
     shares = table["gpu_h_share_pct"].fillna(0)
     drawn = cost.barh(table["reason"], shares, color=colors)
     cost.bar_label(drawn, [f"{s:.1f}" if s else "" for s in shares], fontsize=7, padding=2)
@@ -140,7 +141,15 @@ def plot(result: Result) -> Figure:
     cost.set_xlabel("share of their GPU time (%)")
     for ax in (trials, late, cost):
         ax.grid(visible=False, axis="y")
-    figures.legend(
-        trials, "tier", loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4, fontsize=7.5
+    handles, labels = trials.get_legend_handles_labels()
+    fig.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=len(labels),
+        fontsize=7.5,
+        frameon=False,
+        handlelength=1.2,
+        columnspacing=1.2,
     )
     return fig

@@ -1,0 +1,59 @@
+"""The bundled failed output: classified as composed, seeded, in the study's proportions."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from philly_analysis.failures import classify
+from philly_analysis.failures.study import table_7
+
+_DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture(scope="module")
+def made():
+    sys.path.insert(0, str(_DATA))
+    try:
+        import failure_output
+    finally:
+        sys.path.remove(str(_DATA))
+    return failure_output
+
+
+def test_every_text_is_classified_as_the_reason_it_was_composed_for(made):
+    rng = np.random.default_rng(1)
+    for reason, texts in made.ROOTS.items():
+        for _ in range(12 * len(texts)):
+            text = made.compose(reason, int(rng.choice([1, 8])), float(rng.choice([30, 9e4])), rng)
+            assert classify(text).reason == reason, text
+
+
+def test_every_reason_of_the_study_has_texts(made):
+    assert list(made.ROOTS) == [row.reason for row in table_7()]
+
+
+def test_the_same_seed_gives_the_same_bytes(made, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)
+    a, b, c = ((tmp_path / f"{name}.gz").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix(made):
+    rng = np.random.default_rng(3)
+    rows = table_7()
+    trials = []
+    for row in rows:
+        sigma = max(np.log(row.rtf_p90_min / row.rtf_p50_min) / made.Z90, made.LEAST_SIGMA)
+        for gpus, n in ((1, row.gpus_1), (4, row.gpus_2_4), (8, row.gpus_over_4)):
+            runs = 60 * row.rtf_p50_min * rng.lognormal(0, sigma, n // 20)
+            trials += [made.Failed(f"j{len(trials) + i}", 1, gpus, r) for i, r in enumerate(runs)]
+    drawn = Counter(made.draw_reasons(trials, rng))
+    total = sum(row.trials for row in rows)
+    for row in rows:
+        share = row.trials / total
+        error = 4 * np.sqrt(share / len(trials)) + 0.01
+        assert drawn[row.reason] / len(trials) == pytest.approx(share, abs=error), row.reason
