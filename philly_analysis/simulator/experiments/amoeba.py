@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.figures import CYCLE, MUTED, canvas, legend
+from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.experiments.curves import below, heading
 from philly_analysis.simulator.experiments.workloads import JobLaw, at_load
 from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.amoeba import Amoeba
@@ -206,7 +207,7 @@ def plot(result: Result) -> Figure:
     """Draw the reduction over load by cap and by exponent, and over the cost of a change."""
     over = reductions(result.table)
     first = over.iloc[0]
-    fig, axes = canvas(3, width=11, height=3.6, sharey=True)
+    fig, axes = canvas(3, width=11, height=4.2, sharey=True)
     usual = over[over["resize_s"] == first["resize_s"]]
     caps = usual[usual["alpha"] == first["alpha"]]
     for i, ((order, cap), curve) in enumerate(caps.groupby(["order", "scale_out"], sort=False)):
@@ -225,13 +226,15 @@ def plot(result: Result) -> Figure:
                  label="reduction")  # fmt: skip
     axes[2].plot(costs["resize_s"], costs["lost_pct"], color=CYCLE[1], marker="o", ms=3,
                  label="GPU time lost to changes")  # fmt: skip
-    axes[2].set(xscale="log", xlabel="cost of a change of GPUs, s", title="by cost")
-    axes[0].set(ylabel="reduction of mean JCT, %", title="by order and cap")
-    axes[1].set(title="by scaling")
+    axes[2].set(xscale="log", xlabel="cost of a change of GPUs, s")
+    heading(axes[2], "by cost")
+    axes[0].set(ylabel="reduction of mean JCT, %")
+    heading(axes[0], "by order and cap")
+    heading(axes[1], "by scaling")
     for ax in axes:
         ax.axhline(PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2,
                    label="published, 'as much as'")  # fmt: skip
-        legend(ax)
+        below(ax)
     return fig
 
 

@@ -9,9 +9,10 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from philly_analysis.figures import CYCLE, MUTED, canvas, legend
+from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.experiments.curves import below, heading
 from philly_analysis.simulator.experiments.workloads import JobLaw, at_load
 from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.antman import AntMan
@@ -188,7 +189,7 @@ def _result(table: pd.DataFrame, law_name: str) -> Result:
 def plot(result: Result) -> Figure:
     """Draw the gains over load, by utilisation."""
     over = gains(result.table)
-    fig, axes = canvas(3, width=11, height=3.6)
+    fig, axes = canvas(3, width=11, height=4.2)
     panels = (
         ("compute_pct", "compute in use", PUBLISHED_COMPUTE_PCT),
         ("memory_pct", "memory in use", PUBLISHED_MEMORY_PCT),
@@ -204,7 +205,9 @@ def plot(result: Result) -> Figure:
                             alpha=0.1, lw=0)  # fmt: skip
         if published:
             ax.axhline(published, color=MUTED, ls="--", lw=1.2, label="published")
-        ax.set(xlabel="offered load", title=title)
+        ax.set(xlabel="offered load")
+        heading(ax, title)
     axes[0].set(ylabel="change with guests, %")
-    legend(axes[0], loc="upper left")
+    for ax in axes:
+        below(ax)
     return fig

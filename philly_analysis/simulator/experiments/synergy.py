@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.figures import ACCENT, CYCLE, MUTED, canvas, legend
+from philly_analysis.figures import ACCENT, CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.experiments.curves import below, heading
 from philly_analysis.simulator.experiments.workloads import JobLaw, at_load, one_gpu_each
 from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.synergy import Synergy
@@ -50,7 +51,7 @@ class Sweep:
         Of the draws; curves are means over them.
     """
 
-    loads: tuple[float, ...] = (0.5, 0.7, 0.85, 0.92, 1.0, 1.05, 1.1, 1.18)
+    loads: tuple[float, ...] = (0.52, 0.75, 0.92, 1.0, 1.05, 1.1, 1.18)
     orders: tuple[str, ...] = ("fifo", "srtf", "las")
     splits: tuple[tuple[int, int, int], ...] = SPLITS
     servers: tuple[int, ...] = (16, 4, 64)
@@ -101,7 +102,7 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
             specs = typed(one_gpu_each(drawn) if setting.gangs == "one" else drawn, setting.split,
                           seed)  # fmt: skip
             for load in sweep.loads:
-                for allocation in ("proportional", "greedy", "tune"):
+                for allocation in _allocations(setting, base):
                     jct_h = _jct_h(
                         at_load(specs, load, setting.servers * 8), setting, allocation, sweep
                     )
@@ -115,6 +116,12 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
     columns = ["order", "split", "gpus", "gangs", "load", "allocation", "seed", "mean_jct_h",
                "p99_jct_h"]  # fmt: skip
     return _result(pd.DataFrame(rows, columns=columns), law_name)
+
+
+def _allocations(setting: _Setting, base: _Setting) -> tuple[str, ...]:
+    """Return what is compared: greedy too where only the split is varied."""
+    also_greedy = replace(setting, split=base.split) == base
+    return ("proportional", "greedy", "tune") if also_greedy else ("proportional", "tune")
 
 
 def typed(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
@@ -208,7 +215,7 @@ def plot(result: Result) -> Figure:
     """Draw the ratio over load, by order, by split, and by cluster size and gangs."""
     over = ratios(result.table)
     first = {k: over[k].iloc[0] for k in ("order", "split", "gpus", "gangs")}
-    fig, axes = canvas(3, width=11, height=3.6, sharey=True)
+    fig, axes = canvas(3, width=11, height=4.2, sharey=True)
     panels = (("order", "order"), ("split", "image/language/speech"), ("gpus", "GPUs"))
     for ax, (vary, title) in zip(axes, panels, strict=True):
         rows = over
@@ -226,7 +233,8 @@ def plot(result: Result) -> Figure:
             ax.plot(own["load"], own["ratio"], color=ACCENT, ls=":", label=f"{first['gpus']}, own "
                     "gangs")  # fmt: skip
         ax.axhline(PUBLISHED_RATIO, color=MUTED, ls="--", lw=1.2, label="published, 'up to'")
-        ax.set(xlabel="offered load (proportional shares)", title=f"by {title}")
-        legend(ax, loc="upper left")
+        ax.set(xlabel="offered load (proportional shares)")
+        heading(ax, f"by {title}")
+        below(ax)
     axes[0].set(ylabel="mean JCT, proportional / tuned", ylim=(0, None))
     return fig
