@@ -145,7 +145,7 @@ def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
             numbers[f"p99_{name}"] = float(ended[name].quantile(0.99))
         by_vc = ended.groupby("vc", dropna=False)["slowdown"].mean().to_numpy()
         numbers["vc_fairness"] = float(by_vc.sum() ** 2 / (len(by_vc) * (by_vc**2).sum()))
-    [(began_at, ended_at)] = trace.answer("snapshot").fetchall()
+    [(began_at, ended_at)] = trace.sql("select began_at, ended_at from snapshot").fetchall()
     if began_at and ended_at:
         numbers["makespan_s"] = (ended_at - began_at).total_seconds()
     if trace.has("idle_gpus"):

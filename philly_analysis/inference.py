@@ -12,6 +12,9 @@ from philly_analysis.result import Fact
 
 Direction = Literal["rises", "falls", "unclear"]
 
+_FEWEST = 3
+"""Observations, and clusters of them, below which nothing is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Association:
@@ -43,8 +46,10 @@ class Association:
     def say(self, *, rises: str, falls: str, unclear: str) -> str:
         """Return the sentence that the interval supports, with the numbers that support it."""
         words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
-        if not np.isfinite(self.low):
-            return f"{words} (n = {self.n:,}: too few to say)."
+        if np.isnan(self.low):
+            few = self.n < _FEWEST or self.clusters < _FEWEST
+            why = "too few to say" if few else "nothing varies"
+            return f"{words} (n = {self.n:,}: {why})."
         return (
             f"{words} (rank correlation {self.rho:+.2f}, "
             f"95 % interval {self.low:+.2f} to {self.high:+.2f})."
@@ -84,13 +89,13 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     n = int(known.sum())
     n_groups = len(np.unique(groups))
     nothing = Association(np.nan, np.nan, np.nan, n, n_groups)
-    if n < 3:
+    if n < _FEWEST:
         return nothing
     zx, zy = (_standard(rankdata(v[known])) for v in (xs, ys))
     if zx is None or zy is None:
         return nothing
     rho = float(np.mean(zx * zy))
-    if n_groups < 3:
+    if n_groups < _FEWEST:
         return Association(rho, np.nan, np.nan, n, n_groups)
     influence = zx * zy - rho * (zx**2 + zy**2) / 2
     _, group = np.unique(groups, return_inverse=True)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.prose import share
+from philly_analysis.prose import count, share
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
@@ -17,17 +17,18 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def compute(trace: Trace) -> Result:
     """Give arrival rates over the week, and measures of burstiness (1, 1 and 0 % if Poisson)."""
     table = trace.answer("arrivals").df()
-    [(cv, zero_gap, dispersion, hours)] = trace.sql(
+    [(cv, zero_gap, dispersion, hours, flagged)] = trace.sql(
         """
         with gaps as (
           select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as s
-          from jobs
+          from jobs where flag is null
         )
         select
           (select stddev_pop(s) / nullif(avg(s), 0) from gaps),
           (select avg((s = 0)::int) from gaps where s is not null),
           (select var_pop(jobs) / nullif(avg(jobs), 0) from arrival_hours),
-          (select count(*) from arrival_hours)
+          (select count(*) from arrival_hours),
+          (select count(*) from jobs where flag is not null)
         """
     ).fetchall()
     by_hour, by_day = (
@@ -72,7 +73,10 @@ def compute(trace: Trace) -> Result:
         table=table,
         facts=facts,
         sentences=tuple(said),
-        caveats=("Hours are UTC; the cluster's working day may lie elsewhere.",),
+        caveats=(
+            "Hours are UTC; the cluster's working day may lie elsewhere.",
+            *([f"{count(flagged, 'flagged job')} left out."] if flagged else []),
+        ),
     )
 
 

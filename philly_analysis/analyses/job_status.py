@@ -35,8 +35,8 @@ def compute(trace: Trace) -> Result:
     caveats = [
         f"{count(n, thing)} {why}"
         for n, thing, why in (
-            (running, "job", "still ran as the log ended: GPU time is counted up to then."),
-            (unknown, "attempt", "whose end is not known adds nothing to GPU time."),
+            (running, "job", "still running as the log ended: GPU time is counted up to then."),
+            (unknown, "attempt", "of unknown end: nothing added to GPU time."),
             (flagged, "flagged job", "counted; their GPU time may be too small."),
         )
         if n

@@ -75,7 +75,7 @@ def _caveats(trace: Trace) -> tuple[str, ...]:
         f"{count(n, thing)} {why}"
         for n, thing, why in (
             (over, "spell", "in which attempts overlap on a GPU: it counts as in use once."),
-            (unknown, "attempt", "whose end is not known: their GPUs count as free."),
+            (unknown, "attempt", "of unknown end: those GPUs count as free."),
             (unused, "machine", "without any job in this log: counted as empty throughout."),
         )
         if n

@@ -1,7 +1,8 @@
 -- How full is the cluster, and how many servers are then empty?
 -- One row per level of use that occurred.
 --   used_pct        share of the cluster's GPUs in use, rounded down to whole percent
---   hours           time spent at this level, from the first start to the last end
+--   hours           time spent at this level, from the first start to the last end, but not
+--                   before the log is complete
 --   empty_pct       share of servers with no GPU in use, mean over that time
 --   empty_min_pct   smallest share in it
 --   empty_max_pct   largest share in it
@@ -26,12 +27,12 @@ changes as (
 
 states as (
   select
-    at_us,
-    lead(at_us) over in_time - at_us as held_us,
+    lead(at_us) over in_time - greatest(at_us, epoch_us(snapshot.complete_from)) as held_us,
     sum(used) over in_time as used,
     sum(empty) over in_time as empty_change,
     sum(full_up) over in_time as full_up
   from changes
+  cross join snapshot
   window in_time as (order by at_us)
 ),
 

@@ -21,7 +21,7 @@ _SAMPLED = {"gpu_samples": "gpu_sample_hours", "host_samples": "host_sample_hour
 def compute(trace: Trace) -> Result:
     """Count what the trace holds, day by day, with gaps in its samples and rejected rows."""
     table = trace.answer("overview").df()
-    caveats = list(trace.manifest.notes)
+    caveats: list[str] = []
     for name, relation in _SAMPLED.items():
         table[name] = pd.NA
         if name in trace.tables:
@@ -100,12 +100,12 @@ def _sentences(trace: Trace, fact: dict[str, float | int | str | None]) -> tuple
             f"{int(fact['jobs_running'] or 0):,} still ran as the log ended."
         )
     sampled = [
-        f"{word} samples exist on {fact[name]} of them"
+        f"{word} samples on {fact[name]}"
         for word, name in (("GPU", "gpu_sample_days"), ("host", "host_sample_days"))
         if fact[name] is not None
     ]
     if sampled:
-        said.append(f"Of {count(days, 'day')}, {' and '.join(sampled)}.")
+        said.append(f"There are {' and '.join(sampled)} of the {count(days, 'day')}.")
     read, rejected = int(fact["rows_read"] or 0), int(fact["rows_rejected"] or 0)
     if read:
         said.append(f"Of {read:,} raw rows, {rejected:,} ({share(rejected / read)}) were rejected.")

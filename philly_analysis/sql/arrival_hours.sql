@@ -1,5 +1,6 @@
 -- How many jobs were submitted in each hour?
--- One row per hour from the first submission to the last, hours without any included.
+-- One row per hour from the first submission to the last, hours without any included. Jobs with a
+-- flag are left out: they may be the survivors of arrivals that the log lacks.
 --   hour  hour, UTC
 --   jobs  jobs submitted
 with hours as (
@@ -9,6 +10,7 @@ with hours as (
     )
   ) as hour
   from jobs
+  where flag is null
 ),
 
 submitted as (
@@ -16,6 +18,7 @@ submitted as (
     date_trunc('hour', submitted_at) as hour,
     count(*) as jobs
   from jobs
+  where flag is null
   group by all
 )
 

@@ -1,15 +1,18 @@
 -- What is each virtual cluster's quota of GPUs?
 -- One row per virtual cluster and method. Estimates stand only where no quota is given.
 --   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
---           exceeded during 99 and 95 % of the time from its first start to its last end)
+--           exceeded during 99 and 95 % of the time from its first start to its last end, but not
+--           before the log is complete)
 --   vc      virtual cluster
 --   gpus    quota
 with levels as (
   select
-    vc,
-    gpus_after as gpus,
-    lead(moment) over (partition by vc order by moment) // 2 - moment // 2 as held_us
+    vc_use.vc,
+    vc_use.gpus_after as gpus,
+    lead(vc_use.moment) over (partition by vc_use.vc order by vc_use.moment) // 2
+    - greatest(vc_use.moment // 2, epoch_us(snapshot.complete_from)) as held_us
   from vc_use
+  cross join snapshot
 ),
 
 spells as (

@@ -41,7 +41,7 @@ def test_status_by_count_and_gpu_time(hand_drawn: Trace) -> None:
     )
     assert result.fact("jobs_Failed_pct") == 40
     assert result.fact("gpu_h_Pass_pct") == pytest.approx(100 * 0.5 / sum(hours.values()))
-    assert "1 job still ran" in result.caveats[0]
+    assert "1 job still running" in result.caveats[0]
 
 
 def test_retries_and_unsuccessful_share(hand_drawn: Trace) -> None:
