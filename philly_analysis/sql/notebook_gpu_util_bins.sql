@@ -12,12 +12,21 @@
 -- The notebook takes job times (UTC) and sample times (US Pacific) for one clock and matches
 -- minutes as equal strings; here the samples' UTC is put back to Pacific wall time to do the same.
 -- When the hour of 2017-11-05 repeats, its second pass overwrites the first.
-with first_attempts as (
+with firsts as (
+  select
+    job_id,
+    min(attempt) as attempt
+  from attempts
+  group by job_id
+),
+
+first_attempts as (
   select
     p.job_id,
     count(*) as gpus
   from placements as p
-  where p.attempt = 1
+  inner join firsts
+    on p.job_id = firsts.job_id and p.attempt = firsts.attempt
   group by p.job_id
 ),
 
