@@ -229,17 +229,23 @@ def fake_starts(log: Log) -> list[dict[str, object]]:
 
 def spoil_jobs(entries: list[dict[str, object]], rng: np.random.Generator) -> None:
     """Make a handful of entries wrong, in place; each should be a counted reject or a flag."""
-    long = [e for e in entries if len(e["attempts"]) > 1 and e["attempts"][0]["end_time"] != "None"]
-    for e in long[5:11:3]:  # attempts that overlap: the second starts before the first has ended
+    retried = [
+        e for e in entries if len(e["attempts"]) > 1 and e["attempts"][0]["end_time"] != "None"
+    ]
+    overlaps, overlaps_too, backwards, holds_nothing = (
+        retried[len(retried) * k // 4] for k in range(4)
+    )
+    for e in (overlaps, overlaps_too):  # the second starts before the first has ended
         second = datetime.fromisoformat(e["attempts"][1]["start_time"])
         e["attempts"][0]["end_time"] = clock(second + timedelta(seconds=30))
-    e = long[20]["attempts"][0]  # an attempt that ends before it starts
+    e = backwards["attempts"][0]  # an attempt that ends before it starts
     e["end_time"] = clock(datetime.fromisoformat(e["start_time"]) - timedelta(seconds=61))
-    long[30]["attempts"][1]["detail"] = []  # an attempt that held nothing
-    entries[40] = {k: v for k, v in entries[40].items() if k != "jobid"}
-    entries[80]["submitted_time"] = "2017-13-45 99:00:00"
-    entries[120]["status"] = "Unknown"
-    entries.append(dict(entries[160]))  # a job twice
+    holds_nothing["attempts"][1]["detail"] = []
+    nameless, timeless, odd, twice = (len(entries) * k // 5 for k in range(1, 5))
+    entries[nameless] = {k: v for k, v in entries[nameless].items() if k != "jobid"}
+    entries[timeless]["submitted_time"] = "2017-13-45 99:00:00"
+    entries[odd]["status"] = "Unknown"
+    entries.append(dict(entries[twice]))  # a job twice
     entries.append("not a job")
     rng.shuffle(entries)
 

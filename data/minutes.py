@@ -89,7 +89,8 @@ def measure(
     cpu += 0.3 + np.abs(rng.standard_normal((k, n))) * 0.4
     slow = np.array([np.repeat(_wander(-(-n // 10), 0.995, rng), 10)[:n] for _ in machines])
     mem = np.interp(100 * ndtr(slow), MEM_CDF_PCT, MEM_USED_PCT)
-    return Minutes(from_s, np.clip(gpu, 0, 100), np.clip(cpu, 0, 100), mem, _outages(gpu, cpu, rng))
+    present = _outages(gpu, cpu, rng)
+    return Minutes(from_s, np.clip(gpu, 0, 100), np.clip(cpu, 0, 100), mem, present)
 
 
 def _outages(gpu: np.ndarray, cpu: np.ndarray, rng: np.random.Generator) -> np.ndarray:

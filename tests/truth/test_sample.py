@@ -1,0 +1,137 @@
+"""The bundled sample: the generator's own bytes, every quirk of the archive, every row counted."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from philly_analysis.trace import Trace
+from tests.truth import walk
+from tests.truth.conftest import SAMPLE
+
+GENERATOR = SAMPLE.parent / "generate.py"
+FILES = {
+    "SYNTHETIC.md", "cluster_job_log.gz", "cluster_machine_list", "cluster_gpu_util.gz",
+    "cluster_cpu_util.gz", "cluster_mem_util.gz",
+}  # fmt: skip
+
+
+def generate(out: Path, *options: str) -> dict[str, bytes]:
+    subprocess.run([sys.executable, "-B", GENERATOR, out, *options], check=True)
+    return {file.name: file.read_bytes() for file in out.iterdir()}
+
+
+@pytest.mark.slow
+def test_same_seed_same_bytes(tmp_path: Path) -> None:
+    small = ("--days", "2", "--jobs", "60", "--machines", "10", "--gzip")
+    one = generate(tmp_path / "one", *small)
+    assert one.keys() == FILES
+    assert one == generate(tmp_path / "same", *small)
+    other = generate(tmp_path / "other", *small, "--seed", "1")
+    assert one["cluster_job_log.gz"] != other["cluster_job_log.gz"]
+
+
+@pytest.mark.slow
+def test_the_sample_is_what_the_generator_writes(tmp_path: Path) -> None:
+    assert generate(tmp_path / "again", "--gzip") == {
+        file.name: file.read_bytes() for file in SAMPLE.iterdir()
+    }
+
+
+def test_it_says_that_it_is_synthetic_and_is_small(sample) -> None:
+    assert "synthetic" in (SAMPLE / "SYNTHETIC.md").read_text("utf-8").split("\n\n")[0]
+    assert sum(file.stat().st_size for file in SAMPLE.iterdir()) < 4_000_000
+    with Trace(sample.trace) as trace:
+        assert trace.manifest.synthetic
+
+
+def test_quirks_of_the_job_log() -> None:
+    entries = json.loads("\n".join(walk.lines_of(SAMPLE, "cluster_job_log")))
+    jobs = [e for e in entries if isinstance(e, dict)]
+    attempts = [a for e in jobs for a in e["attempts"]]
+    submitted = [e["submitted_time"] for e in jobs]
+    assert submitted != sorted(submitted)
+    assert 0.03 < sum(not e["attempts"] for e in jobs) / len(jobs) < 0.07
+    assert sum(a["start_time"] == "None" for a in attempts) >= 2
+    assert sum(a["end_time"] == "None" for a in attempts) >= 40
+    assert sum(a["start_time"] == str(walk.FAKE_START) for a in attempts) == 8
+    assert any(not a["detail"] for a in attempts)
+    assert any(len({d["ip"] for d in a["detail"]}) < len(a["detail"]) for a in attempts)
+    # the first jobs after each restart of the resource manager are stamped seconds after it, in UTC
+    first = {}
+    for e in jobs:
+        if found := re.match(r"application_(\d+)_0001$", e.get("jobid", "")):
+            first[int(found[1])] = walk.clock(e["submitted_time"])
+    after = [(at - walk.EPOCH).total_seconds() - ms / 1000 for ms, at in first.items() if at]
+    assert sum(0 < s < 60 for s in after) >= 2
+
+
+def test_quirks_of_the_machine_list(sample) -> None:
+    header, *lines = walk.lines_of(SAMPLE, "cluster_machine_list")
+    assert header == "machineId, number of GPUs, single GPU mem"
+    assert all(re.fullmatch(r"m\d+,(2, 12GB|8, 24GB)", line) for line in lines)
+    used: Counter[str] = Counter()
+    for job in walk.read_jobs(SAMPLE):
+        for a in job.attempts:
+            for machine, gpu in a.held:
+                used[machine] = max(used[machine], gpu + 1)
+    listed = {line.split(",")[0]: int(line.split(",")[1]) for line in lines}
+    assert sum(used[m] > n for m, n in listed.items()) > len(listed) / 4
+    assert sum(used[m] == 0 for m in listed) == 2
+    with Trace(sample.trace) as trace:
+        found = dict(trace.sql("select machine_id, gpus from machines").fetchall())
+    assert all(found[m] == n for m, n in used.items() if n)
+
+
+def test_quirks_of_the_utilisation_files() -> None:
+    gpu = list(walk.lines_of(SAMPLE, "cluster_gpu_util"))
+    cpu = list(walk.lines_of(SAMPLE, "cluster_cpu_util"))
+    mem = list(walk.lines_of(SAMPLE, "cluster_mem_util"))
+    assert [rows[0].split(",")[1] for rows in (gpu, cpu, mem)] == [
+        "machineId", "machine_id", "machine_id",
+    ]  # fmt: skip
+    assert gpu[0].count(",") == 9
+    assert Counter(line.count(",") for line in gpu[1:]).keys() == {3, 10, 18}
+    assert all(line.endswith(",") for line in gpu[1:])
+    assert any(",NA," in line for line in gpu)
+    assert any(line.endswith(",NA") for line in cpu)
+    assert any(line.endswith(",NA,NA") for line in mem)
+    assert any(line.endswith(",0.0,0.0") for line in mem)
+    for rows in (gpu, cpu, mem):
+        keys = Counter(tuple(line.split(",")[:2]) for line in rows[1:])
+        assert sum(n > 1 for n in keys.values()) >= 12
+        clocks = {key[0] for key in keys}
+        assert {"2017-11-05 01:30:00 PDT", "2017-11-05 01:30:00 PST"} <= clocks
+        # five hours without a row
+        moments = sorted(
+            at + walk.BEHIND_UTC[c[-3:]]
+            for c in clocks
+            if (at := walk.clock(c[:-4])) and c[-3:] in walk.BEHIND_UTC
+        )
+        gaps = [(b - a).total_seconds() / 3600 for a, b in pairwise(moments)]
+        assert max(gaps) == pytest.approx(5, abs=0.1)
+        assert moments[0] < datetime(2017, 11, 5) < moments[-1]
+
+
+def test_every_wrong_row_is_counted(sample) -> None:
+    with Trace(sample.trace) as trace:
+        accounts = {a.table: a for a in trace.manifest.accounts}
+        rejects = trace.sql('select "table", source_file, source_line from rejects').fetchall()
+    lines = {
+        name: len(list(walk.lines_of(SAMPLE, name))) - 1
+        for name in ("cluster_gpu_util", "cluster_cpu_util", "cluster_mem_util")
+    }
+    assert accounts["gpu_samples"].read == lines["cluster_gpu_util"]
+    assert accounts["host_samples"].read == lines["cluster_cpu_util"] + lines["cluster_mem_util"]
+    # 12 repeated rows a file; 4, 4 and 3 that are wrong on purpose
+    assert sum(accounts["gpu_samples"].rejected.values()) == 16
+    assert sum(accounts["host_samples"].rejected.values()) == 16 + 15
+    assert sum(accounts["jobs"].rejected.values()) == 5
+    assert Counter(table for table, _, _ in rejects)["jobs"] == 5
+    assert all(file and line for _, file, line in rejects)
