@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 TRACE  ?=
+EXPERIMENT ?=
 SCALE  ?= 1
 
 .DEFAULT_GOAL := help
@@ -17,6 +18,7 @@ help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
 	@echo "  make reports TRACE=<folder>   the same for your own Philly archive or ingested trace"
+	@echo "  make reports EXPERIMENT=seeds  Synergy, Amoeba and AntMan: published beside simulated"
 	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
 
 # --- environments -----------------------------------------------------------------------------
@@ -34,13 +36,17 @@ $(VENV)/.dev: $(VENV)/.run
 
 # --- what users run ---------------------------------------------------------------------------
 
-INGEST := philly_analysis/schema.py $(wildcard philly_analysis/ingest/*.py philly_analysis/ingest/philly/*)
+INGEST := philly_analysis/schema.py $(wildcard philly_analysis/ingest/*.py philly_analysis/ingest/philly/*.* philly_analysis/failures/*.py philly_analysis/failures/signatures/*)
 
-data/traces/sample/manifest.json: $(wildcard data/sample/*) $(INGEST) | $(VENV)/.run
+data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*) $(INGEST) | $(VENV)/.run
 	@echo "== ingesting the bundled sample (synthetic)"
-	@$(BIN)/philly ingest philly data/sample data/traces/sample --force
+	@$(BIN)/philly ingest philly data/sample data/traces/sample --failures data/sample-output --force
 
-ifeq ($(TRACE),)
+ifneq ($(EXPERIMENT),)
+reports: $(VENV)/.run
+	@echo "== running the experiments"
+	@$(BIN)/philly experiment --out reports/$(EXPERIMENT)
+else ifeq ($(TRACE),)
 reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute every finding, write reports/sample/report.html
 	@echo "== computing every finding"
 	@$(BIN)/philly report data/traces/sample --out reports

@@ -301,6 +301,30 @@ def compare(
 
 @app.command()
 @told
+def experiment(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="synergy, amoeba, antman; all when none.")
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--model", help="A model's file, or one that ships.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("reports/seeds"),
+) -> None:
+    """Re-run the headline results of Synergy, Amoeba and AntMan on workload models."""
+    from philly_analysis.models import load_model
+    from philly_analysis.page import results_page
+    from philly_analysis.seeds import LEDE, chapters, notes
+
+    laws = {name: load_model(name) for name in models or ("literature", "philly")}
+    page = results_page(
+        "The systems that followed Philly", LEDE, chapters(laws, names or ()), out,
+        notes=notes(names or ()),
+    )  # fmt: skip
+    say(f"page written to {page}")
+
+
+@app.command()
+@told
 def classify(
     files: Annotated[list[Path], typer.Argument(help="Output of failed runs.", metavar="FILE…")],
     csv: AsCsv = False,
