@@ -1,20 +1,38 @@
 """The demand of a workload: one row per job that a simulator can run, with one run time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.schema import ATTEMPTS, JOBS, Table
+from philly_analysis.schema import (
+    ATTEMPTS,
+    JOBS,
+    MACHINES,
+    PLACEMENTS,
+    VIRTUAL_CLUSTERS,
+    Table,
+)
 from philly_analysis.trace import RunPolicy
 from philly_analysis.workload import Workload
 
 _UNKNOWN = "unknown"
 
 
-def complete(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Return the columns of `table`, in order and typed; nullable ones that are absent are null."""
+def complete(workload: Workload) -> Workload:
+    """Return a workload whose frames have all columns of their tables, absent ones null."""
+    return replace(
+        workload,
+        jobs=_complete(workload.jobs, JOBS),
+        attempts=_complete(workload.attempts, ATTEMPTS),
+        machines=_complete(workload.machines, MACHINES),
+        placements=_complete(workload.placements, PLACEMENTS),
+        virtual_clusters=_complete(workload.virtual_clusters, VIRTUAL_CLUSTERS),
+    )
+
+
+def _complete(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     schema = pl.DataFrame(table.arrow.empty_table()).schema
     absent = [
         pl.lit(None, schema[c.name]).alias(c.name)
@@ -56,37 +74,37 @@ class Demand:
 
 
 def _run_times(workload: Workload, policy: RunPolicy) -> pl.DataFrame:
-    """Return job_id, first_s_at, run_s and censored; run_s is null where no time is known.
+    """Return job_id, first_started_at, run_s (null: not known) and censored.
 
-    The rules are those of the relation ``job_runs``: an attempt without an end counts to the
-    end of the log if it is the job's last, and not at all otherwise.
+    The rules are those of the relations ``attempt_runs`` and ``job_runs``: an attempt that never
+    started does not count, and one without an end counts to the end of the log if no other
+    attempt of its job followed.
     """
-    attempts = complete(workload.attempts, ATTEMPTS)
+    attempts = workload.attempts
     last_at = pl.concat(
         [workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"]]
     ).max()
-    until_at = pl.coalesce("ended_at", pl.when("is_last").then(pl.lit(last_at, pl.Datetime("us"))))
+    is_last = pl.col("attempt") == pl.col("attempt").max().over("job_id")
+    until_at = pl.coalesce("ended_at", pl.when("running").then(pl.lit(last_at, pl.Datetime("us"))))
     runs = (
-        attempts.sort("job_id", "attempt")
-        .with_columns(is_last=pl.col("attempt") == pl.col("attempt").max().over("job_id"))
-        .with_columns(until_at=until_at)
+        attempts.with_columns(running=pl.col("ended_at").is_null() & is_last)
+        .filter(pl.col("started_at").is_not_null())
+        .with_columns(until_at=until_at, is_last=is_last)
         .with_columns(
             run_s=(pl.col("until_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
         )
     )
-    started = pl.col("started_at").drop_nulls().first()
-    span = (pl.col("until_at").drop_nulls().last() - started).dt.total_microseconds() / 1e6
+    last_s = pl.col("run_s").filter("is_last").first()
+    span = (pl.col("until_at").max() - pl.col("started_at").min()).dt.total_microseconds() / 1e6
     run_s = {
-        RunPolicy.SPAN: span,
+        RunPolicy.SPAN: pl.when(last_s.is_not_null()).then(span),
         RunPolicy.SUM: pl.when(pl.col("run_s").is_not_null().any()).then(pl.col("run_s").sum()),
-        RunPolicy.LAST: pl.col("run_s").filter("is_last").first(),
+        RunPolicy.LAST: last_s,
     }[policy]
     return runs.group_by("job_id").agg(
-        started.alias("first_started_at"),
+        pl.col("started_at").min().alias("first_started_at"),
         run_s.alias("run_s"),
-        (pl.col("is_last") & pl.col("started_at").is_not_null() & pl.col("ended_at").is_null())
-        .any()
-        .alias("censored"),
+        pl.col("running").any().alias("censored"),
     )
 
 
@@ -99,6 +117,8 @@ def demand(
 
     Parameters
     ----------
+    workload
+        With all columns (see :func:`complete`).
     run_policy
         How attempts become a run time: ``sum`` of them, ``span`` from first start to last end,
         or the ``last`` one.
@@ -114,9 +134,7 @@ def demand(
         raise UnknownNameError("run policy", run_policy, list(RunPolicy))
     if not workload.jobs.height:
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
-    jobs = complete(workload.jobs, JOBS).join(
-        _run_times(workload, RunPolicy(run_policy)), on="job_id", how="left"
-    )
+    jobs = workload.jobs.join(_run_times(workload, RunPolicy(run_policy)), on="job_id", how="left")
     checks = [
         ("gang size not known", pl.col("gpus").is_null()),
         ("no GPUs asked for", pl.col("gpus") == 0),

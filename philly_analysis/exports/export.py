@@ -25,7 +25,7 @@ from philly_analysis.exports import (
     synergy,
     tiresias,
 )
-from philly_analysis.exports.demand import Demand, demand
+from philly_analysis.exports.demand import Demand, complete, demand
 from philly_analysis.exports.format import Dialect, Format, Request
 from philly_analysis.exports.target import Cluster, cluster, offered_load, stretch
 from philly_analysis.progress import step
@@ -173,6 +173,7 @@ def export(
     run_policy = RunPolicy(run_policy)
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
+    workload = complete(workload)
     if not workload.jobs.height:
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
     if spelling.throughputs and throughputs is None:
@@ -319,11 +320,11 @@ def _placed(file: Path, sidecar: Path, force: bool) -> Iterator[Path]:
         raise ExportError(f"{file} cannot be written: {error.strerror or error}") from error
     finally:
         _remove(partial)
-        _sidecar_of(partial).unlink(missing_ok=True)
+        _remove(_sidecar_of(partial))
 
 
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    elif path.exists():
+        path.unlink()

@@ -6,14 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.demand import complete
 from philly_analysis.exports.format import Dialect, Format, Request, Written
 from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.placing import place
 from philly_analysis.exports.target import SERVER
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, STATUSES
+from philly_analysis.schema import STATUSES
 from philly_analysis.workload import Workload
 
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
@@ -52,7 +51,7 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
     An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
     then the log knew its details, and it had none.
     """
-    jobs = complete(workload.jobs, JOBS).select("job_id", "submitted_at", gang="gpus")
+    jobs = workload.jobs.select("job_id", "submitted_at", gang="gpus")
     known_jobs = placed.select("job_id").unique().with_columns(placed=pl.lit(True))
     first = pl.coalesce("started_at", "submitted_at")
     last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
@@ -70,6 +69,7 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
             ended_at=pl.max_horizontal(pl.coalesce("ended_at", pl.lit(last)), first),
         )
         .filter(pl.col("gpus") > 0)
+        .sort("started_at", "job_id", "attempt")
     )
 
 
@@ -85,12 +85,12 @@ def _details(placements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) -> pl.Series:
-    """Return the entries of the job log as JSON text, in the order of the workload's jobs."""
+    """Return the entries of the job log as JSON text, by submission, then job id."""
+    details = details.sort("job_id", "attempt", "container", "machine_id")
     by_attempt = (
-        details.sort("job_id", "attempt", "container", "machine_id")
-        .with_columns(
+        details.with_columns(
             detail=pl.struct(
-                ip=safe(details.sort("job_id", "attempt", "container", "machine_id")["machine_id"]),
+                ip=safe(details["machine_id"]),
                 gpus=pl.col("gpu").list.eval(pl.format("gpu{}", pl.element())),
             )
         )
@@ -111,7 +111,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .agg("attempts")
     )
     return (
-        complete(workload.jobs, JOBS)
+        workload.jobs.sort("submitted_at", "job_id")
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
             entry=pl.struct(
@@ -129,20 +129,20 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
     """Return the lines of the machine list: as its trace's list had them, if there was one."""
-    machines = complete(workload.machines, MACHINES)
+    machines = workload.machines
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())
     listed = machines.select(
         "machine_id", "gpu_mem_gb", gpus=pl.coalesce("gpus_listed", "gpus").cast(pl.Int64)
     )
-    made_up = invented.select(
-        pl.col("machine_id").unique(maintain_order=True),
-        gpu_mem_gb=pl.lit(None, pl.Float64),
-        gpus=pl.lit(SERVER.gpus, pl.Int64),
-    ) if invented.height else listed.clear()  # fmt: skip
+    made_up = (
+        invented.select("machine_id", gpu_mem_gb=pl.lit(None, pl.Float64), gpus=pl.lit(SERVER.gpus))
+        .unique()
+        .sort(pl.col("machine_id").str.slice(1).cast(pl.Int64))
+    )
     # 24.0 is written 24, as in the archive
     size = pl.col("gpu_mem_gb").cast(pl.String).str.strip_suffix(".0") + "GB"
-    both = pl.concat([listed, made_up.select(listed.columns)])
+    both = pl.concat([listed, made_up], how="vertical_relaxed")
     return both.select(
         safe(both["machine_id"]).alias("machineId"),
         pl.col("gpus").alias(" number of GPUs"),
@@ -160,8 +160,8 @@ def _first_free(workload: Workload) -> int:
 
 def _write(request: Request, folder: Path) -> Written:
     workload = request.workload
-    attempts = complete(workload.attempts, ATTEMPTS)
-    placements = complete(workload.placements, PLACEMENTS)
+    attempts = workload.attempts
+    placements = workload.placements
     unplaced = _unplaced(workload, attempts, placements)
     invented = place(unplaced, _first_free(workload))
     details = pl.concat([_details(placements), invented], how="vertical_relaxed")
@@ -179,7 +179,7 @@ def _write(request: Request, folder: Path) -> Written:
     position = pl.col("attempt").rank("dense").over("job_id")
     if moved := attempts.filter(pl.col("attempt") != position)["job_id"].n_unique():
         lost.append(f"numbers of attempts of {moved:,} jobs that lack an earlier one: they move up")
-    alone = complete(workload.jobs, JOBS).join(attempts, on="job_id", how="anti")
+    alone = workload.jobs.join(attempts, on="job_id", how="anti")
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
     assumed = []
@@ -189,6 +189,8 @@ def _write(request: Request, folder: Path) -> Written:
             f"placements of {unplaced.height:,} attempts that have none: packed on {servers:,} "
             "made-up servers of 8 GPUs, no GPU held twice at once"
         )
+    if workload.machines.height and workload.machines["gpus_listed"].is_null().all():
+        assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
     return Written(jobs=workload.jobs.height, assumed=tuple(assumed), lost=tuple(lost))
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.demand import Demand, complete
-from philly_analysis.schema import ATTEMPTS, JOBS
+from philly_analysis.exports.demand import Demand
 from philly_analysis.workload import Machine, Workload
 
 SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
@@ -102,10 +101,8 @@ def stretch(workload: Workload, factor: float) -> Workload:
     """
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     shift = ((pl.col("submitted_at") - origin).dt.total_microseconds() * (factor - 1)).round()
-    jobs = complete(workload.jobs, JOBS).with_columns(
-        shift=pl.duration(microseconds=shift.cast(pl.Int64))
-    )
-    attempts = complete(workload.attempts, ATTEMPTS).join(
+    jobs = workload.jobs.with_columns(shift=pl.duration(microseconds=shift.cast(pl.Int64)))
+    attempts = workload.attempts.join(
         jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
     )
     times = ("submitted_at", "eligible_at")

@@ -1,0 +1,315 @@
+"""What an export says, refuses, rescales and leaves behind."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis import exports
+from philly_analysis.errors import ExportError, PhillyError, UnknownNameError
+from philly_analysis.exports import FORMATS, export, faults
+from philly_analysis.exports.demand import complete, demand
+from philly_analysis.exports.format import Format
+from philly_analysis.exports.profiles import assign, history, profiles
+from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.workload import Machine
+from tests.exports import consumers
+from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
+from tests.paper import paper_trace
+
+
+def test_every_format_of_the_folder_is_listed() -> None:
+    folder = Path(exports.__file__).parent
+    found = set()
+    for module in folder.glob("*.py"):
+        if module.stem != "__init__":
+            imported = __import__(f"philly_analysis.exports.{module.stem}", fromlist=["x"])
+            found |= {v.name for v in vars(imported).values() if isinstance(v, Format)}
+    assert found == set(FORMATS)
+    assert all(name == f.name for name, f in FORMATS.items())
+
+
+def test_profiles_name_their_source() -> None:
+    for file in (Path(exports.__file__).parent / "profiles").glob("*.csv"):
+        assert len(profiles(file.stem).source) > 40
+        assert profiles(file.stem).job_types
+
+
+def test_offered_load_is_gpu_seconds_over_gpus_and_span(tmp_path: Path) -> None:
+    done = export(TINY, "swf", tmp_path / "out", gpus=100)
+    assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))
+    assert done.arrivals_stretched == 1
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["offered_load"] == done.offered_load and told["cluster_gpus"] == 100
+
+
+@pytest.mark.parametrize("name", ["swf", "philly"])
+def test_load_moves_submissions_and_nothing_else(name: str, tmp_path: Path) -> None:
+    now = GPU_S / (100 * SPAN_S)
+    done = export(TINY, name, tmp_path / "out", gpus=100, load=now / 3)
+    assert done.offered_load == pytest.approx(now / 3, rel=1e-6)
+    assert done.arrivals_stretched == pytest.approx(3)
+    if name == "swf":
+        records = [
+            [int(v) for v in line.split()]
+            for line in (tmp_path / "out").read_text().split("\n")
+            if line and line[0] != ";"
+        ]
+        assert [r[1] for r in records] == [0, 30, 60, 60, 3000]
+        assert [r[2] for r in records] == [5, 0, 10, 10, 100]
+        assert [r[3] for r in records] == [600, 400, 4000, 36000, 7200]
+    else:
+        log = json.loads((tmp_path / "out" / "cluster_job_log").read_text())
+        assert log[4]["submitted_time"] == f"{at(3000):%F %T}"
+        assert log[1]["attempts"][1]["end_time"] == f"{at(520):%F %T}"
+
+
+def test_load_counts_only_the_jobs_that_the_reader_takes(tmp_path: Path) -> None:
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    done = export(TINY, "gavel", tmp_path / "out", gpus=100, load=0.5, throughputs=speeds)
+    lines = (tmp_path / "out").read_text().split("\n")[:-1]
+    last_s = float(lines[-1].split("\t")[9])
+    assert done.offered_load == pytest.approx(0.5, rel=1e-4)
+    assert (600 + 800 + 16_000 + 288_000) / (100 * last_s) == pytest.approx(0.5, rel=1e-4)
+
+
+def test_the_target_cluster_is_given_else_the_traces_else_assumed(tmp_path: Path) -> None:
+    own = replace(TINY, machines=pl.DataFrame({"machine_id": ["m1", "m2"], "gpus": [4, 2]}))
+    assert export(own, "swf", tmp_path / "own").cluster_gpus == 6
+    machines = [Machine("x", 8), Machine("y", 8)]
+    assert export(own, "swf", tmp_path / "given", machines=machines).cluster_gpus == 16
+    assumed = export(TINY, "swf", tmp_path / "assumed")
+    assert assumed.cluster_gpus % 8 == 0
+    assert assumed.offered_load is not None and 0.9 < assumed.offered_load <= 1
+    assert any("target cluster" in s for s in assumed.assumed)
+
+
+def test_a_trace_a_path_and_a_workload_export_alike(tmp_path: Path) -> None:
+    trace = paper_trace(tmp_path / "trace")
+    with Trace(trace) as opened:
+        export(opened, "swf", tmp_path / "a")
+    export(trace, "swf", tmp_path / "b")
+    export(str(trace), "swf", tmp_path / "c")
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+    assert (tmp_path / "a").read_text() == (tmp_path / "c").read_text()
+
+
+@pytest.mark.parametrize("policy", list(RunPolicy))
+def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_path: Path) -> None:
+    """The frames here and the SQL of the analyses agree, running jobs included."""
+    missing = pl.DataFrame(
+        {
+            "job_id": ["d", "d", "e"],
+            "attempt": [1, 2, 1],
+            "started_at": [at(0), None, None],
+            "ended_at": [None, at(500), at(100)],
+            "gpus": [1, 1, 1],
+        }
+    )
+    jobs = TINY.jobs.with_columns(pl.col("submitted_at").dt.cast_time_unit("us"))
+    attempts = TINY.attempts.filter(~pl.col("job_id").is_in(["d", "e"]))
+    attempts = pl.concat([attempts, missing], how="vertical_relaxed").with_columns(
+        ended_at=pl.when(pl.col("job_id") != "c").then("ended_at")
+    )
+    workload = replace(TINY, jobs=jobs, attempts=attempts)
+    workload.to_trace(tmp_path / "trace", source="test")
+    ours = demand(complete(workload), policy)
+    with Trace(tmp_path / "trace", run_policy=policy) as trace:
+        theirs = trace.sql(
+            "select job_id, run_s from job_runs where run_s is not null order by all"
+        ).fetchall()
+    assert sorted(ours.jobs.select("job_id", "run_s").iter_rows()) == theirs
+    assert any("still ran" in note for note in ours.notes)
+
+
+def test_nothing_to_export_is_said(tmp_path: Path) -> None:
+    empty = replace(TINY, jobs=TINY.jobs.clear(), attempts=TINY.attempts.clear())
+    with pytest.raises(ExportError, match="tiny has no jobs"):
+        export(empty, "philly", tmp_path / "out")
+    with pytest.raises(ExportError, match="5: no run time known"):
+        export(replace(TINY, attempts=TINY.attempts.clear()), "swf", tmp_path / "out")
+    unknown = TINY.jobs.with_columns(gpus=pl.lit(None, pl.Int32))
+    with pytest.raises(ExportError, match="5: gang size not known"):
+        export(replace(TINY, jobs=unknown), "tiresias", tmp_path / "out")
+    wide = TINY.jobs.with_columns(gpus=pl.lit(3, pl.Int32))
+    with pytest.raises(ExportError, match="gang size not among 1, 2, 4, 8, 16"):
+        export(replace(TINY, jobs=wide), "synergy", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_format_needs_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"simulation_throughputs\.json.*--throughputs"):
+        export(TINY, "gavel", tmp_path / "out")
+    with pytest.raises(ExportError, match=r"nowhere\.json cannot be read: No such file"):
+        export(TINY, "gavel", tmp_path / "out", throughputs=tmp_path / "nowhere.json")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"v100": {"ResNet": 1}}')
+    with pytest.raises(ExportError, match="not a throughput file of Gavel's kind"):
+        export(TINY, "gavel", tmp_path / "out", throughputs=wrong)
+    with pytest.raises(ExportError, match=r"holds no <model>\.csv"):
+        export(TINY, "tiresias", tmp_path / "o", dialect="elasticflow", throughputs=tmp_path)
+    with pytest.raises(ExportError, match=r"not Lucid's single_data\.csv"):
+        export(TINY, "lucid", tmp_path / "out", throughputs=wrong)
+
+
+def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'gavel'"):
+        export(TINY, "gavle", tmp_path / "out")
+    with pytest.raises(ExportError, match="muri is a dialect of tiresias"):
+        export(TINY, "muri", tmp_path / "out")
+    with pytest.raises(UnknownNameError, match="dialect of batsim"):
+        export(TINY, "batsim", tmp_path / "out", dialect="v6")
+    with pytest.raises(UnknownNameError, match="run policy"):
+        export(TINY, "swf", tmp_path / "out", run_policy="mean")
+
+
+@pytest.mark.parametrize(
+    ("wish", "complaint"),
+    [({"load": 0}, "above 0"), ({"load": 1, "gpus": 0}, "at least 1"), ({"gpus": -1}, "at least")],
+)
+def test_impossible_wishes(wish: dict[str, int], complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=complaint):
+        export(TINY, "swf", tmp_path / "out", **wish)
+
+
+def test_a_load_needs_a_span(tmp_path: Path) -> None:
+    at_once = TINY.jobs.with_columns(submitted_at=pl.lit(at(0)))
+    with pytest.raises(ExportError, match="two different submission times"):
+        export(replace(TINY, jobs=at_once), "swf", tmp_path / "out", load=0.5)
+    done = export(replace(TINY, jobs=at_once), "swf", tmp_path / "out")
+    assert done.offered_load is None
+    assert "offered load not defined" in str(done)
+
+
+def test_an_export_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    export(TINY, "pollux", tmp_path / "out")
+    before = (tmp_path / "out" / "philly.csv").read_bytes()
+    with pytest.raises(ExportError, match="out exists"):
+        export(TINY, "pollux", tmp_path / "out")
+    later = TINY.jobs.with_columns(pl.col("submitted_at") + timedelta(days=1))
+    export(replace(TINY, jobs=later), "pollux", tmp_path / "out", force=True)
+    assert (tmp_path / "out" / "philly.csv").read_bytes() != before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "out.json"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    with pytest.raises(ExportError, match="not an export"):
+        export(TINY, "pollux", tmp_path / "mine", force=True)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PhillyError, match="cannot be written"):
+        export(TINY, "swf", tmp_path / "file" / "out")
+
+
+def test_an_export_says_what_it_assumed(tmp_path: Path) -> None:
+    text = str(export(TINY, "synergy", tmp_path / "out", gpus=16, seed=7))
+    assert "4 jobs of tiny" in text and "seed 7" in text and "sum of its attempts" in text
+    assert "left out: 1 jobs: gang size not among 1, 2, 4, 8, 16 (22.1% of the GPU time)" in text
+    assert "source: seconds per iteration" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "complaint"),
+    [
+        ("swf", "", "\n3 20 10 ", "\n3 20 ", "not 18 fields"),
+        ("swf", "", "\n3 20 10 ", "\n3 5 10 ", "submit falls"),
+        ("swf", "", "MaxJobs: 5", "MaxJobs: 6", "MaxJobs is 6, not 5"),
+        ("swf", "", "; Version", "; Vision", "no header comment Version"),
+        ("swf", "", " 4000 ", " 4000.5 ", "run is not"),
+        ("tiresias", "jobs.csv", "job_id,", "id,", "the first line is not"),
+        ("tiresias", "jobs.csv", "c,4,20,", "c,4,20.5,", "submit_time is not"),
+        ("tiresias", "jobs.csv", "c,4,20,", "a,4,20,", "job_id repeats"),
+        ("tiresias", "jobs.csv", "c,4,", "c,0,", "num_gpu is not"),
+        ("pollux", "philly.csv", ",16000,", ",16001,", "gpu_time is not duration x num_gpus"),
+        ("pollux", "philly.csv", "07:00:20,4000", "06:00:20,4000", "timestamp falls"),
+        ("synergy", "", "4002,", "4001,", "job_id repeats"),
+        ("synergy", "", ",8\n", ",6\n", "gpus is not"),
+        ("helios", "cluster_log.csv", ",Killed,", ",CANCELLED,", "state is not"),
+        ("helios", "cluster_log.csv", ",v2,1,", ",v3,1,", "virtual cluster that"),
+        ("helios", "cluster_log.csv", "2017-10-03 07:00:00", "2017-09-03 07:00:00", "before 2017"),
+        ("openb", "pods.csv", ",4030,30\n", ",20,30\n", "deleted before it was scheduled"),
+        ("openb", "pods.csv", ",4,1000,", ",4,500,", "gpu_milli is not"),
+        ("openb", "nodes.yaml", "  name: node-0000", "  name: node-9", "nodes are not those"),
+        ("batsim", "", '"type": "delay"', '"type": "DelayProfile"', "is not a delay"),
+        ("batsim", "", '"res": 12', '"res": 1200', "not a job"),
+        ("batsim", "", '"id": "b"', '"id": "a"', "ids repeat"),
+        ("batsim", "", '"nb_res"', "nb_res", "not a Batsim workload"),
+    ],
+)
+def test_validators_find(
+    name: str, file: str, old: str, new: str, complaint: str, tmp_path: Path
+) -> None:
+    export(TINY, name, tmp_path / "out", gpus=16)
+    assert faults(tmp_path / "out", name) == []
+    path = tmp_path / "out" / file if file else tmp_path / "out"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    assert complaint in "; ".join(faults(tmp_path / "out", name))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field", "value", "complaint"),
+    [
+        ("gavel", 0, "ResNet-50 (batch size 7)", "without a speed"),
+        ("gavel", 1, "train", "without %s"),
+        ("gavel", 5, "100.5", "total_steps is not"),
+        ("gavel", 6, "3", "scale_factor is not"),
+        ("gavel", 9, "5", "arrival_time falls"),
+        ("shockwave", 7, "dynamic", "mode is not"),
+        ("shockwave", 10, "0", "duration is not"),
+    ],
+)
+def test_gavels_validator_finds(
+    dialect: str, field: int, value: str, complaint: str, tmp_path: Path
+) -> None:
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    export(TINY, "gavel", tmp_path / "out", dialect=dialect, throughputs=speeds)
+    lines = (tmp_path / "out").read_text().split("\n")
+    parts = lines[2].split("\t")
+    parts[field] = value
+    if value == "train":
+        parts[4] = "1"
+    (tmp_path / "out").write_text("\n".join([*lines[:2], "\t".join(parts), *lines[3:]]))
+    found = faults(tmp_path / "out", "gavel", dialect=dialect, throughputs=speeds)
+    assert complaint in "; ".join(found)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="No such file"):
+        faults(tmp_path / "none.swf", "swf")
+
+
+def test_history_is_the_mean_of_what_the_user_had_finished() -> None:
+    rows = [("u", 0, 10), ("u", 5, 100), ("u", 11, 1), ("w", 20, 7), ("u", 200, 9), ("w", 300, 2)]
+    jobs = pl.DataFrame(rows, ["user", "submit_s", "run_s"], orient="row").with_columns(
+        pl.col("submit_s", "run_s").cast(pl.Float64)
+    )
+    expected = []
+    for user, submit, _ in rows:
+        done = [(u, r) for u, s, r in rows if s + r < submit]
+        own = [r for u, r in done if u == user]
+        anyone = [r for _, r in done]
+        use = own or anyone or [r for _, _, r in rows]
+        expected.append(sum(use) / len(use))
+    assert history(jobs, "user").to_list() == pytest.approx(expected)
+
+
+def test_draws_follow_the_weights_within_a_class() -> None:
+    import numpy as np
+
+    jobs = pl.DataFrame({"gpus": [1, 2] * 4000, "job_type": [None] * 8000}).with_columns(
+        pl.col("job_type").cast(pl.String)
+    )
+    table = pl.DataFrame(
+        {"job_type": ["x", "y", "z"], "gpus": [1, 1, 2], "weight": [3.0, 1.0, 5.0]}
+    )
+    drawn = assign(jobs, table, "gpus", np.random.default_rng(0))
+    assert set(drawn.filter(pl.col("gpus") == 2)["job_type"]) == {"z"}
+    share = (drawn.filter(pl.col("gpus") == 1)["job_type"] == "x").mean()
+    assert share == pytest.approx(0.75, abs=4 * (0.75 * 0.25 / 4000) ** 0.5)

@@ -1,0 +1,361 @@
+"""Each format, field by field, on five jobs: expectations follow the formats' descriptions.
+
+What is drawn (job types) is read back and looked up; everything else is written here by hand.
+"""
+
+import csv
+import json
+import pickle
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from philly_analysis.exports import export
+from philly_analysis.workload import Machine
+from tests.exports import consumers
+from tests.exports.tiny import TINY, at
+from tests.paper import at as minute
+from tests.paper import paper_trace
+
+
+def _lines(path: Path) -> list[str]:
+    text = path.read_text()
+    assert text.endswith("\n") and "\r" not in text
+    return text[:-1].split("\n")
+
+
+def _records(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_gavel(tmp_path: Path) -> None:
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    done = export(TINY, "gavel", tmp_path / "out.trace", throughputs=speeds)
+    rows = [line.split("\t") for line in _lines(tmp_path / "out.trace")]
+    assert {len(r) for r in rows} == {10}  # no header
+    # e has 12 GPUs, which Gavel does not know: 86,400 of 391,800 GPU-seconds
+    assert done.left_out == {"gang size not among 1, 2, 4, 8 (22.1% of the GPU time)": 1}
+    assert [r[6] for r in rows] == ["1", "2", "4", "8"]
+    assert [float(r[9]) for r in rows] == [0, 10, 20, 20]
+    for row, run_s in zip(rows, [600, 400, 4000, 36000], strict=True):
+        assert int(row[5]) == round(run_s * consumers.steps_per_s(row[0], int(row[6])))
+        assert row[4] == ("0" if row[0] == "A3C" else "1")
+        assert ("%s" in row[1]) == (row[4] == "1")
+        assert row[3].startswith("-") and row[2]
+        assert row[7:9] == ["1", "-1.000000"]
+
+
+def test_shockwave(tmp_path: Path) -> None:
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    export(TINY, "gavel", tmp_path / "out", dialect="shockwave", throughputs=speeds)
+    rows = [line.split("\t") for line in _lines(tmp_path / "out")]
+    assert {len(r) for r in rows} == {12}
+    assert [r[7] for r in rows] == ["static"] * 4
+    assert [r[10] for r in rows] == ["600", "400", "4000", "36000"]
+    assert [float(r[11]) for r in rows] == [0, 10, 20, 20]
+
+
+def test_job_types_that_the_workload_names_are_kept(tmp_path: Path) -> None:
+    named = TINY.jobs.with_columns(
+        job_type=pl.Series(["A3C", "LM (batch size 5)", "no such type", None, None])
+    )
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    workload = type(TINY)(name="named", jobs=named, attempts=TINY.attempts)
+    for seed in range(5):
+        export(workload, "gavel", tmp_path / f"{seed}", throughputs=speeds, seed=seed)
+        types = [line.split("\t")[0] for line in _lines(tmp_path / f"{seed}")]
+        assert types[:2] == ["A3C", "LM (batch size 5)"]
+        assert "no such type" not in types
+
+
+def test_tiresias(tmp_path: Path) -> None:
+    export(TINY, "tiresias", tmp_path / "out", gpus=32)
+    rows = _records(tmp_path / "out" / "jobs.csv")
+    assert list(rows[0]) == [
+        "job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval",
+    ]  # fmt: skip
+    assert [r["job_id"] for r in rows] == ["a", "b", "c", "d", "e"]
+    assert [r["num_gpu"] for r in rows] == ["1", "2", "4", "8", "12"]
+    assert [r["submit_time"] for r in rows] == ["0", "10", "20", "20", "1000"]
+    assert [r["duration"] for r in rows] == ["600", "400", "4000", "36000", "7200"]
+    assert [r["interval"] for r in rows] == ["0", "10", "10", "0", "980"]
+    assert {r["model_name"] for r in rows} <= {
+        "vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
+        "inception3",
+    }  # fmt: skip
+    [cluster] = _records(tmp_path / "out" / "cluster.csv")
+    assert cluster == {
+        "num_switch": "1", "num_node_p_switch": "4", "num_gpu_p_node": "8",
+        "num_cpu_p_node": "128", "mem_p_node": "500",
+    }  # fmt: skip
+    sample = [int(r["duration"]) for r in _records(tmp_path / "out" / "yarn-gput1000.csv")]
+    # five jobs, so a fifth of the quantiles each
+    assert sample == [s for s in (600, 800, 16_000, 86_400, 288_000) for _ in range(200)]
+
+
+def test_muri_is_in_milliseconds(tmp_path: Path) -> None:
+    done = export(TINY, "tiresias", tmp_path / "out.csv", dialect="muri")
+    rows = _records(tmp_path / "out.csv")
+    assert list(rows[0]) == [
+        "job_id", "num_gpu", "submit_time", "iterations", "model_name", "batch_size", "duration",
+        "interval", "iteration_time", "resource_time_0", "resource_time_1", "resource_time_2",
+        "priority",
+    ]  # fmt: skip
+    assert sum(done.left_out.values()) == 1  # 12 GPUs are not a power of two
+    assert [r["submit_time"] for r in rows] == ["0", "10000", "20000", "20000"]
+    assert [r["duration"] for r in rows] == ["600000", "400000", "4000000", "36000000"]
+    for row in rows:
+        assert int(row["iterations"]) == round(int(row["duration"]) / int(row["iteration_time"]))
+    # milliseconds of the data, GPU and network stages on one GPU, as published
+    published = {
+        "vgg19": ("16", 109, 114, 80, 0), "vgg16": ("16", 107, 117, 68, 0),
+        "shufflenet_v2_x1_0": ("128", 798, 706, 59, 0), "resnet18": ("128", 779, 711, 110, 0),
+        "bert": ("4", 178, 0.5, 160, 0), "gpt2": ("4", 426, 0.6, 410, 0),
+        "dqn": ("128", 490, 446, 8, 0), "a2c": ("64", 517, 514, 14, 0),
+    }  # fmt: skip
+    first = rows[0]
+    assert first["num_gpu"] == "1"
+    assert published[first["model_name"]] == (
+        first["batch_size"],
+        *(float(first[k]) for k in list(first)[8:12]),
+    )
+
+
+def test_elasticflow(tmp_path: Path) -> None:
+    speeds = consumers.throughput_folder(tmp_path / "throughputs")
+    export(TINY, "tiresias", tmp_path / "out.csv", dialect="elasticflow", throughputs=speeds)
+    rows = _records(tmp_path / "out.csv")
+    assert list(rows[0]) == [
+        "job_id", "submit_time", "iteration", "model_name", "ddl", "batch_size", "num_gpu",
+        "duration", "best_effort",
+    ]  # fmt: skip
+    assert [r["job_id"] for r in rows] == ["0", "1", "2", "3"]
+    # the other model lacks speeds at 16 GPUs and more, which elastic policies divide by
+    assert {r["model_name"] for r in rows} == {"vgg16"}
+    assert {r["batch_size"] for r in rows} <= {"64", "128"}
+    # run time x half a step per second and GPU
+    assert [r["iteration"] for r in rows] == ["300", "400", "8000", "144000"]
+    for row in rows:
+        slack = int(row["ddl"]) - int(row["submit_time"])
+        assert 0.5 * int(row["duration"]) - 1 <= slack <= 1.5 * int(row["duration"])
+
+
+def test_pai(tmp_path: Path) -> None:
+    export(TINY, "tiresias", tmp_path / "out.csv", dialect="pai")
+    rows = _records(tmp_path / "out.csv")
+    assert list(rows[0]) == [
+        "job_id", "user", "num_inst", "num_gpu", "num_cpu", "gpu_type", "submit_time", "duration",
+        "wait_time", "user_dur", "user_gpu_dur", "group_dur", "group_gpu_dur",
+    ]  # fmt: skip
+    # 12 GPUs do not fit a server of 8: two instances of 6, each with its 3 CPUs a GPU
+    assert [(r["num_inst"], r["num_gpu"]) for r in rows] == [
+        ("1", "1"), ("1", "2"), ("1", "4"), ("1", "8"), ("2", "6"),
+    ]  # fmt: skip
+    assert [float(r["num_cpu"]) for r in rows] == [3, 6, 12, 24, 18]
+    assert [float(r["wait_time"]) for r in rows] == [5, 0, 10, 10, 100]
+    # at e's submission (1000 s) bob's b (10 + 400 s) had finished, so e is taken for 400 s
+    assert float(rows[4]["user_dur"]) == 400 and float(rows[4]["user_gpu_dur"]) == 4800
+    # nobody had finished anything before: the mean of all five
+    assert float(rows[0]["user_dur"]) == (600 + 400 + 4000 + 36000 + 7200) / 5
+
+
+@pytest.mark.parametrize("name", ["pollux", "sia"])
+def test_pollux_and_sia(name: str, tmp_path: Path) -> None:
+    export(TINY, name, tmp_path / "out")
+    assert _lines(tmp_path / "out" / "philly.csv") == [
+        "timestamp,duration,num_gpus,gpu_time,cluster",
+        "2017-10-03 07:00:00,600,1,600,v2",
+        "2017-10-03 07:00:10,400,2,800,v1",
+        "2017-10-03 07:00:20,4000,4,16000,v1",
+        "2017-10-03 07:00:20,36000,8,288000,v2",
+        "2017-10-03 07:16:40,7200,12,86400,v1",
+    ]
+    rows = _records(tmp_path / "out" / "workload.csv")
+    head = ["name", "time", "application", "num_replicas", "batch_size"]
+    assert list(rows[0]) == head + ["category"] * (name == "sia")
+    assert [r["time"] for r in rows] == ["0", "10", "20", "20", "1000"]
+    assert [r["num_replicas"] for r in rows] == ["1", "2", "4", "8", "12"]
+    # GPU hours: 0.17, 0.22, 4.4, 80, 24
+    classes = [{"cifar10", "ncf"}, {"cifar10", "ncf"}, {"deepspeech2", "bert"}, {"yolov3"}]
+    for row, allowed in zip(rows, [*classes, {"yolov3"}], strict=True):
+        assert row["application"] in allowed
+    limits = {
+        "cifar10": (128, 4096), "ncf": (256, 32768), "deepspeech2": (20, 640), "bert": (12, 384),
+        "yolov3": (8, 512), "imagenet": (200, 12800),
+    }  # fmt: skip
+    for row in rows:
+        low, high = limits[row["application"]]
+        assert int(row["batch_size"]) == min(low * int(row["num_replicas"]), high)
+
+
+def test_synergy(tmp_path: Path) -> None:
+    export(TINY, "synergy", tmp_path / "out.csv")
+    rows = [line.split(",") for line in _lines(tmp_path / "out.csv")]
+    assert [r[0] for r in rows] == ["4000", "4001", "4002", "4003"]  # no header
+    assert [float(r[2]) for r in rows] == [0, 10, 20, 20]
+    assert [r[4] for r in rows] == ["1", "2", "4", "8"]
+    # seconds per iteration, as published
+    iteration_s = {
+        "alexnet": 0.60, "res18": 0.64, "res50": 0.78, "mobilenet": 0.71, "shufflenet": 0.615,
+        "m5": 0.60, "deepspeech": 0.757, "gnmt": 0.12, "transformer": 0.67, "lstm": 0.011,
+    }  # fmt: skip
+    for row, run_s in zip(rows, [600, 400, 4000, 36000], strict=True):
+        assert int(row[3]) == round(run_s / iteration_s[row[1]])
+
+
+def test_synergy_draws_tasks_by_the_split(tmp_path: Path) -> None:
+    count = 3000
+    jobs = pl.DataFrame({"job_id": [f"{i:04}" for i in range(count)]}).with_columns(
+        gpus=pl.lit(1, pl.Int32), submitted_at=pl.lit(at(0))
+    )
+    runs = jobs.select(
+        "job_id", attempt=pl.lit(1), started_at=pl.lit(at(0)), ended_at=pl.lit(at(9))
+    )
+    export(type(TINY)(name="many", jobs=jobs, attempts=runs), "synergy", tmp_path / "out")
+    models = [line.split(",")[1] for line in _lines(tmp_path / "out")]
+    for task, share in (
+        (("alexnet", "res18", "res50", "mobilenet", "shufflenet"), 0.2),
+        (("gnmt", "transformer", "lstm"), 0.7),
+        (("m5", "deepspeech"), 0.1),
+    ):
+        got = sum(m in task for m in models) / count
+        assert abs(got - share) < 4 * (share * (1 - share) / count) ** 0.5
+
+
+def test_helios(tmp_path: Path) -> None:
+    export(TINY, "helios", tmp_path / "out", gpus=40)
+    assert _lines(tmp_path / "out" / "cluster_log.csv") == [
+        "jobname,user,vc,gpu_num,state,submit_time,duration",
+        "a,ann,v2,1,Pass,2017-10-03 07:00:00,600",
+        "b,bob,v1,2,Failed,2017-10-03 07:00:10,400",
+        "c,ann,v1,4,Killed,2017-10-03 07:00:20,4000",
+        "d,cid,v2,8,Pass,2017-10-03 07:00:20,36000",
+        "e,bob,v1,12,Pass,2017-10-03 07:16:40,7200",
+    ]
+    nodes = pickle.loads((tmp_path / "out" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
+    # 40 GPUs by GPU time: v1 10.5, but its largest gang needs 12; v2 29.5
+    assert nodes == {"v1": 2, "v2": 4}
+    estimates = _lines(tmp_path / "out" / "Philly_lgb.csv")
+    assert estimates[0] == "jobname,priority" and estimates[5] == "e,400"
+
+
+def test_jobs_before_the_readers_window_are_moved_into_it(tmp_path: Path) -> None:
+    earlier = TINY.jobs.with_columns(pl.col("submitted_at") - pl.duration(days=30))
+    runs = TINY.attempts.with_columns(pl.col("started_at", "ended_at") - pl.duration(days=30))
+    done = export(type(TINY)("early", earlier, runs), "helios", tmp_path / "out")
+    rows = _records(tmp_path / "out" / "cluster_log.csv")
+    assert [r["submit_time"] for r in rows][:2] == ["2017-10-01 00:00:00", "2017-10-01 00:00:10"]
+    assert any("moved" in sentence for sentence in done.assumed)
+
+
+def test_lucid(tmp_path: Path) -> None:
+    table = consumers.single_data(tmp_path / "single_data.csv")
+    export(TINY, "lucid", tmp_path / "out", throughputs=table, gpus=40)
+    rows = _records(tmp_path / "out" / "cluster_full_log.csv")
+    assert list(rows[0]) == [
+        "job_id", "user", "vc", "gpu_num", "state", "submit_time", "duration", "dataset", "model",
+        "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem",
+    ]  # fmt: skip
+    assert {r["vc"] for r in rows} == {"philly"}
+    profiles = {
+        ("BERT", "SQuAD", "32", "0", "84.872", "99.689", "62.484", "20162.0"),
+        ("NeuMF", "MovieLens", "64", "1", "12173.612", "9.836", "2.009", "2050.0"),
+    }
+    keys = ("model", "dataset", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem")
+    assert {tuple(r[k] for k in keys) for r in rows} <= profiles
+    assert _lines(tmp_path / "out" / "vc_config.csv") == [",num", "philly,5"]
+    for name in ("Philly_lgb.csv", "Philly_ebm.csv"):
+        assert _lines(tmp_path / "out" / name)[0] == "job_id,priority"
+
+
+def test_openb(tmp_path: Path) -> None:
+    machines = [
+        Machine("m1", gpus=8, cpus=96.0, mem_gb=512.0, gpu_model="V100M32"),
+        Machine("m2", gpus=2),
+    ]
+    export(TINY, "openb", tmp_path / "out", machines=machines)
+    # 12 CPUs and 64 GB a GPU: a share of the largest server
+    assert _lines(tmp_path / "out" / "pods.csv") == [
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+        "creation_time,deletion_time,scheduled_time",
+        "pod-0,12000,65536,1,1000,,LS,Succeeded,0,605,5",
+        "pod-1,24000,131072,2,1000,,LS,Failed,10,410,10",
+        "pod-2,48000,262144,4,1000,,LS,Failed,20,4030,30",
+        "pod-3,96000,524288,8,1000,,LS,Succeeded,20,36030,30",
+        "pod-4-0,96000,524288,8,1000,,LS,Succeeded,1000,8300,1100",
+        "pod-4-1,48000,262144,4,1000,,LS,Succeeded,1000,8300,1100",
+    ]
+    assert _lines(tmp_path / "out" / "nodes.csv") == [
+        "sn,cpu_milli,memory_mib,gpu,model",
+        "node-0000,96000,524288,8,V100M32",
+        "node-0001,24000,131072,2,P100",
+    ]
+    yaml = (tmp_path / "out" / "nodes.yaml").read_text()
+    first, second = yaml.split("\n---\n")
+    assert "alibabacloud.com/gpu-card-model: V100M32" in first
+    assert first.count("alibabacloud.com/gpu-milli: '8000'") == 2
+    assert second.count("alibabacloud.com/gpu-count: '2'") == 2 and "cpu: 24000m" in second
+
+
+@pytest.mark.parametrize(("dialect", "spelling"), [("v4", "delay"), ("v5", "DelayProfile")])
+def test_batsim(dialect: str, spelling: str, tmp_path: Path) -> None:
+    export(TINY, "batsim", tmp_path / "out.json", dialect=dialect, gpus=64)
+    workload = json.loads((tmp_path / "out.json").read_text())
+    assert workload["nb_res"] == 64
+    assert [(j["id"], j["subtime"], j["res"]) for j in workload["jobs"]] == [
+        ("a", 0, 1), ("b", 10, 2), ("c", 20, 4), ("d", 20, 8), ("e", 1000, 12),
+    ]  # fmt: skip
+    assert [j.get("walltime") for j in workload["jobs"]] == [None, 900, None, None, None]
+    delays = [workload["profiles"][j["profile"]] for j in workload["jobs"]]
+    assert delays == [{"type": spelling, "delay": s} for s in (600, 400, 4000, 36000, 7200)]
+
+
+def test_opendc(tmp_path: Path) -> None:
+    export(TINY, "opendc", tmp_path / "out")
+    tasks = pq.read_table(tmp_path / "out" / "tasks.parquet")
+    assert [(f.name, str(f.type), f.nullable) for f in tasks.schema] == [
+        ("id", "int32", False), ("name", "string", True),
+        ("submission_time", "timestamp[ms, tz=UTC]", False), ("duration", "int64", False),
+        ("cpu_count", "int32", False), ("cpu_capacity", "double", False),
+        ("mem_capacity", "int64", False), ("gpu_count", "int32", True),
+        ("gpu_capacity", "double", True),
+    ]  # fmt: skip
+    rows = tasks.to_pylist()
+    assert [r["name"] for r in rows] == ["a", "b", "c", "d", "e"]
+    assert [r["duration"] for r in rows] == [600e3, 400e3, 4000e3, 36000e3, 7200e3]
+    assert rows[1]["submission_time"].replace(tzinfo=None) == datetime(2017, 10, 3, 7, 0, 10)
+    assert [r["cpu_count"] for r in rows] == [3, 6, 12, 24, 36]
+    assert rows[0]["mem_capacity"] == 62.5 * 2**20  # kB
+    fragments = pq.read_table(tmp_path / "out" / "fragments.parquet")
+    assert [(f.name, str(f.type), f.nullable) for f in fragments.schema] == [
+        ("id", "int32", False), ("duration", "int64", False), ("cpu_usage", "double", False),
+        ("gpu_usage", "double", True),
+    ]  # fmt: skip
+    # no samples: one fragment a job, busy throughout
+    assert [f["gpu_usage"] for f in fragments.to_pylist()] == [r["gpu_capacity"] for r in rows]
+
+
+def test_opendc_takes_utilisation_as_fragments(tmp_path: Path) -> None:
+    # m0 has 4 GPUs at 10, 20, off, 40 %; a holds GPU 0 in minutes 5-14, b GPUs 1 and 2 in
+    # 1-4 and 8-13, c all of m1 (50 %) from minute 4 until the log ends in minute 15
+    minutes = [(minute(m), machine) for m in range(20) for machine in ("m0", "m1")]
+    util = {"m0": [10.0, 20.0, None, 40.0], "m1": [50.0] * 8}
+    samples = pl.DataFrame(
+        {
+            "at": [t for t, _ in minutes],
+            "machine_id": [m for _, m in minutes],
+            "util_pct": [util[m] for _, m in minutes],
+        }
+    )
+    trace = paper_trace(tmp_path / "trace", gpu_samples=samples)
+    export(trace, "opendc", tmp_path / "out")
+    tasks = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
+    fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()
+    for task, count, busy in zip(tasks, (10, 10, 11), (0.1, 0.2, 0.5), strict=True):
+        mine = [f for f in fragments if f["id"] == task["id"]]
+        assert [f["duration"] for f in mine] == [60_000] * count
+        assert {round(f["gpu_usage"] / task["gpu_capacity"], 9) for f in mine} == {busy}

@@ -1,0 +1,230 @@
+"""The archive's own layout: what ingest makes of an export is the trace that was exported."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from philly_analysis.exports import export, faults
+from philly_analysis.ingest import ingest
+from philly_analysis.trace import Trace
+from philly_analysis.workload import Workload
+from tests import archives
+from tests.exports.tiny import TINY, at
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+
+LOG = [
+    {
+        "status": "Failed", "vc": "v1", "jobid": "application_1_2", "user": "u\"1,\t",
+        "submitted_time": "2017-11-05 08:10:00",
+        "attempts": [
+            {
+                "start_time": "2017-11-05 08:20:00", "end_time": "None",
+                "detail": [
+                    {"ip": "m2", "gpus": ["gpu1", "gpu0"]}, {"ip": "m2", "gpus": ["gpu3"]},
+                    {"ip": "m1", "gpus": ["gpu0"]},
+                ],
+            },
+            {"start_time": "2017-11-05 09:00:00", "end_time": "2017-11-05 09:00:00", "detail": []},
+            {
+                "start_time": "2017-11-05 09:30:00", "end_time": "2017-11-05 10:30:00",
+                "detail": [{"ip": "m2", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}],
+            },
+        ],
+    },
+    {
+        "status": "Pass", "vc": "v2", "jobid": "application_1_1", "user": "None",
+        "submitted_time": "2017-11-05 08:05:00", "attempts": [],
+    },
+    {
+        "status": "Killed", "vc": "v1", "jobid": "application_1_3", "user": "u2",
+        "submitted_time": "2017-11-05 09:10:00",
+        "attempts": [{"start_time": "None", "end_time": "2017-11-05 09:11:00", "detail": []}],
+    },
+]  # fmt: skip
+# 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
+GPU_UTIL = """\
+time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,gpu7_util
+2017-11-05 01:59:00 PDT,m2,1.5,NA,0,99.123456789,,,,,
+2017-11-05 01:00:00 PST,m2,2,3,4,5,,,,,
+2017-11-05 01:00:00 PST,m1,7,8,9,10,11,12,13,14,
+"""
+CPU_UTIL = """\
+time,machine_id,cpu_util
+2017-11-05 01:59:00 PDT,m2,31.75
+2017-11-05 01:00:00 PST,m1,NA
+"""
+MEM_UTIL = """\
+time,machine_id,mem_total,mem_free
+2017-11-05 01:59:00 PDT,m2,528272672.0,34012096.933
+2017-11-05 01:00:00 PST,m1,NA,NA
+"""
+MACHINES = "machineId, number of GPUs, single GPU mem\nm1,2, 12GB\nm2,8, 24GB\nm3,8, 24GB\n"
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, text in {
+        "cluster_job_log": json.dumps(LOG),
+        "cluster_machine_list": MACHINES,
+        "cluster_gpu_util": GPU_UTIL,
+        "cluster_cpu_util": CPU_UTIL,
+        "cluster_mem_util": MEM_UTIL,
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def assert_traces_equal(one: Path, two: Path) -> None:
+    with Trace(one) as first, Trace(two) as second:
+        assert first.tables == second.tables >= {"jobs", "attempts"}
+        for name in first.tables:
+            left, right = first.answer(name).pl(), second.answer(name).pl()
+            if name == "machines" and left["gpus_listed"].is_null().all():
+                # an archive without a list of machines gets one
+                left, right = left.drop("gpus_listed"), right.drop("gpus_listed")
+            assert_frame_equal(left, right, check_row_order=False)
+
+
+def test_ingest_of_export_is_the_trace(raw: Path, tmp_path: Path) -> None:
+    one = ingest("philly", raw, tmp_path / "one")
+    done = export(tmp_path / "one", "philly", tmp_path / "again")
+    ingest("philly", tmp_path / "again", tmp_path / "two")
+    assert_traces_equal(tmp_path / "one", tmp_path / "two")
+    assert done.jobs == 3 and done.assumed[1:] == () and one is not None
+    # what the log did not know is still the text None, never null
+    log = json.loads((tmp_path / "again" / "cluster_job_log").read_text())
+    assert [e["jobid"][-1] for e in log] == ["1", "2", "3"]  # by submission
+    log = [log[1], log[0], log[2]]
+    assert log[0]["attempts"][0]["end_time"] == "None" and log[1]["user"] == "None"
+    assert log[1]["attempts"] == [] and log[0]["attempts"][1]["detail"] == []
+    assert log[0]["attempts"][0]["detail"] == [
+        {"ip": "m2", "gpus": ["gpu0", "gpu1"]},
+        {"ip": "m2", "gpus": ["gpu3"]},
+        {"ip": "m1", "gpus": ["gpu0"]},
+    ]
+    assert (tmp_path / "again" / "cluster_machine_list").read_text() == MACHINES
+    lines = (tmp_path / "again" / "cluster_gpu_util").read_text().split("\n")
+    assert lines[0] == GPU_UTIL.split("\n")[0]
+    assert "2017-11-05 01:59:00 PDT,m2,1.5,NA,0.0,99.123456789,,,,," in lines
+    assert "2017-11-05 01:00:00 PST,m2,2.0,3.0,4.0,5.0,,,,," in lines
+
+
+@pytest.mark.slow
+def test_bundled_sample_comes_back(tmp_path: Path) -> None:
+    ingest("philly", SAMPLE, tmp_path / "one")
+    export(tmp_path / "one", "philly", tmp_path / "raw")
+    ingest("philly", tmp_path / "raw", tmp_path / "two")
+    # where ingest rejected an attempt of the raw log, the later ones of its job move up
+    renumbered = []
+    for folder in ("one", "two"):
+        with Trace(tmp_path / folder) as trace:
+            position = pl.col("attempt").rank("dense").over("job_id")
+            renumbered.append(
+                {
+                    name: trace.answer(name).pl().with_columns(attempt=position)
+                    if name in ("attempts", "placements")
+                    else trace.answer(name).pl()
+                    for name in trace.tables
+                }
+            )
+    assert renumbered[0].keys() == renumbered[1].keys()
+    for name, frame in renumbered[0].items():
+        assert_frame_equal(frame, renumbered[1][name], check_row_order=False)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("layout", [archives.multigpu_archive, archives.large_job_archive])
+def test_real_jobs_come_back(layout, traces: Path, tmp_path: Path) -> None:
+    raw = layout(traces, tmp_path / "raw")
+    ingest("philly", raw, tmp_path / "one")
+    export(tmp_path / "one", "philly", tmp_path / "again")
+    ingest("philly", tmp_path / "again", tmp_path / "two")
+    assert_traces_equal(tmp_path / "one", tmp_path / "two")
+
+
+def test_a_synthetic_workload_gets_placements_that_can_be(tmp_path: Path) -> None:
+    done = export(TINY, "philly", tmp_path / "raw")
+    assert "placements of 6 attempts" in " ".join(done.assumed)
+    ingest("philly", tmp_path / "raw", tmp_path / "trace")
+    with Trace(tmp_path / "trace") as trace:
+        jobs = trace.answer("jobs").pl().sort("job_id")
+        assert jobs["gpus"].to_list() == TINY.jobs["gpus"].to_list()
+        assert jobs["submitted_at"].to_list() == TINY.jobs["submitted_at"].to_list()
+        attempts = trace.answer("attempts").pl().sort("job_id", "attempt")
+        assert attempts["started_at"].to_list() == TINY.attempts["started_at"].to_list()
+        assert attempts["gpus"].to_list() == TINY.attempts["gpus"].to_list()
+        twice = trace.sql(
+            "select count(*) from placements as p join attempts using (job_id, attempt) "
+            "join (select * from placements join attempts using (job_id, attempt)) as q "
+            "on p.machine_id = q.machine_id and p.gpu = q.gpu and p.job_id < q.job_id "
+            "and attempts.started_at < q.ended_at and q.started_at < attempts.ended_at"
+        ).fetchall()
+        assert twice == [(0,)]
+        spread = trace.sql(
+            "select job_id, count(distinct machine_id) as servers from placements "
+            "group by all order by all"
+        ).fetchall()
+        assert spread == [("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 2)]
+
+
+def test_made_up_servers_do_not_take_the_names_of_known_ones(tmp_path: Path) -> None:
+    known = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
+    partly = Workload("partly", TINY.jobs, TINY.attempts, machines=known)
+    export(partly, "philly", tmp_path / "raw")
+    names = [
+        line.split(",")[0]
+        for line in (tmp_path / "raw" / "cluster_machine_list").read_text().split("\n")[1:-1]
+    ]
+    assert names[:3] == ["m3", "rack", "m4"] and len(set(names)) == len(names)
+
+
+def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+    jobs = pl.DataFrame(
+        {"job_id": ["x"], "gpus": [4], "submitted_at": [datetime(2017, 10, 3, 7, 0, 0, 400_000)]}
+    )
+    done = export(Workload("half", jobs, TINY.attempts.clear()), "philly", tmp_path / "raw")
+    assert "gang sizes of 1 jobs that have no attempt" in done.lost
+    assert any("rounded to whole seconds" in s for s in done.lost)
+    assert done.offered_load is None
+    [entry] = json.loads((tmp_path / "raw" / "cluster_job_log").read_text())
+    assert entry["submitted_time"] == "2017-10-03 07:00:00"
+    assert entry["status"] == entry["vc"] == entry["user"] == "None"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda log: log[0].update(vc=None), "vc"),
+        (lambda log: log[0].pop("user"), "user"),
+        (lambda log: log[0].update(status="Passed"), "status"),
+        (lambda log: log[1].update(jobid="a"), "repeats"),
+        (lambda log: log[0].update(submitted_time="None"), "submitted_time"),
+        (lambda log: log[0].update(attempts="None"), "attempts"),
+        (lambda log: log[0]["attempts"][0].update(end_time=None), "end_time"),
+        (lambda log: log[0]["attempts"][0].update(start_time="2017-10-03T07:00:00"), "start_time"),
+        (lambda log: log[0]["attempts"][0]["detail"][0].update(gpus=[0]), "gpu"),
+        (lambda log: log[0]["attempts"][0]["detail"][0].pop("ip"), "ip"),
+        (lambda log: log.clear(), "empty"),
+    ],
+)
+def test_the_validator_finds(spoil, complaint: str, tmp_path: Path) -> None:
+    export(TINY, "philly", tmp_path / "raw")
+    path = tmp_path / "raw" / "cluster_job_log"
+    log = json.loads(path.read_text())
+    spoil(log)
+    path.write_text(json.dumps(log))
+    [fault] = faults(tmp_path / "raw", "philly")
+    assert complaint in fault
+
+
+def test_times_are_those_of_the_workload(tmp_path: Path) -> None:
+    export(TINY, "philly", tmp_path / "raw")
+    log = json.loads((tmp_path / "raw" / "cluster_job_log").read_text())
+    assert log[1]["attempts"][1]["start_time"] == f"{at(200):%F %T}"

@@ -1,0 +1,96 @@
+"""SWF: the header, the 18 fields, and a reader of our own that gets back what they carry."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis.exports import export, faults
+from philly_analysis.workload import Workload
+from tests.exports.tiny import TINY
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[int, str], list[list[int]]]:
+    """Read an SWF file as its definition says: header, queues by number, records."""
+    header, queues, records = {}, {}, []
+    for line in path.read_text().split("\n")[:-1]:
+        if line.startswith(";"):
+            key, _, value = line[1:].partition(":")
+            if key.strip() == "Queue":
+                number, name = value.split()
+                queues[int(number)] = name
+            else:
+                header[key.strip()] = value.strip()
+        else:
+            records.append([int(v) for v in line.split()])
+    return header, queues, records
+
+
+def test_header_and_fields(tmp_path: Path) -> None:
+    export(TINY, "swf", tmp_path / "out.swf", gpus=16)
+    header, queues, records = _read(tmp_path / "out.swf")
+    assert header["Version"] == "2.2" and header["TimeZoneString"] == "UTC"
+    assert header["MaxJobs"] == header["MaxRecords"] == "5"
+    assert header["MaxNodes"] == "2" and header["MaxProcs"] == "16"
+    assert datetime.fromtimestamp(int(header["UnixStartTime"]), UTC).isoformat() == (
+        "2017-10-03T07:00:00+00:00"
+    )
+    assert queues == {1: "v1", 2: "v2"}
+    # job submit wait run procs cpu mem req_procs req_time req_mem status user group exe queue …
+    assert records == [
+        [1, 0, 5, 600, 1, -1, -1, 1, -1, -1, 1, 1, -1, -1, 2, -1, -1, -1],
+        [2, 10, 0, 400, 2, -1, -1, 2, 900, -1, 0, 2, -1, -1, 1, -1, -1, -1],
+        [3, 20, 10, 4000, 4, -1, -1, 4, -1, -1, 5, 1, -1, -1, 1, -1, -1, -1],
+        [4, 20, 10, 36000, 8, -1, -1, 8, -1, -1, 1, 3, -1, -1, 2, -1, -1, -1],
+        [5, 1000, 100, 7200, 12, -1, -1, 12, -1, -1, 1, 2, -1, -1, 1, -1, -1, -1],
+    ]
+
+
+@pytest.mark.parametrize(("policy", "run_s"), [("sum", 400), ("span", 490), ("last", 300)])
+def test_run_time_follows_the_named_policy(policy: str, run_s: int, tmp_path: Path) -> None:
+    done = export(TINY, "swf", tmp_path / "out.swf", run_policy=policy)
+    _, _, records = _read(tmp_path / "out.swf")
+    assert records[1][3] == run_s
+    assert done.run_policy == policy
+
+
+def test_round_trip_gives_back_what_swf_carries(tmp_path: Path) -> None:
+    """Read the file into a workload and export it again: the records are the same."""
+    export(TINY, "swf", tmp_path / "one.swf", gpus=16)
+    header, queues, records = _read(tmp_path / "one.swf")
+    origin = datetime.fromtimestamp(int(header["UnixStartTime"]), UTC).replace(tzinfo=None)
+    status = {1: "Pass", 0: "Failed", 5: "Killed"}
+    rows = [
+        {
+            "job_id": f"{r[0]:03}",
+            "submitted_at": origin + timedelta(seconds=r[1]),
+            "started_at": origin + timedelta(seconds=r[1] + r[2]),
+            "ended_at": origin + timedelta(seconds=r[1] + r[2] + r[3]),
+            "gpus": r[4],
+            "status": status[r[10]],
+            "user": f"user{r[11]}",
+            "vc": queues[r[14]],
+            "time_limit_s": None if r[8] < 0 else float(r[8]),
+        }
+        for r in records
+    ]
+    frame = pl.DataFrame(rows)
+    again = Workload(
+        name="tiny",
+        jobs=frame.drop("started_at", "ended_at"),
+        attempts=frame.select("job_id", "started_at", "ended_at", "gpus", attempt=pl.lit(1)),
+    )
+    for column in ("submitted_at", "gpus", "status", "vc", "time_limit_s"):
+        assert again.jobs[column].to_list() == TINY.jobs[column].to_list()
+    export(again, "swf", tmp_path / "two.swf", gpus=16)
+    assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
+
+
+def test_start_before_submission_is_no_wait(tmp_path: Path) -> None:
+    early = TINY.attempts.with_columns(pl.col("started_at") - pl.duration(seconds=7))
+    done = export(Workload("early", TINY.jobs, early), "swf", tmp_path / "out.swf")
+    _, _, records = _read(tmp_path / "out.swf")
+    assert [r[2] for r in records] == [-1, -1, 3, 3, 93]
+    assert any(s.startswith("waits of 2 jobs") for s in done.lost)
+    assert faults(tmp_path / "out.swf", "swf") == []
