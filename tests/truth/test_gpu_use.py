@@ -15,7 +15,7 @@ def test_utilisation_of_every_held_gpu_and_of_every_attempt(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     case = request.getfixturevalue(name)
-    mine = walk.read_gpu_use(case.raw, walk.read_jobs(case.raw))
+    mine = walk.read_gpu_use(case.raw)
     with Trace(case.trace) as trace:
         gpus = trace.sql(
             "select job_id, attempt, machine_id, gpu, expected_min, minutes, offline_min, "

@@ -76,7 +76,7 @@ def test_utilisation_of_minutes_matched_as_strings(
     case = request.getfixturevalue(name)
     jobs = walk.read_jobs(case.raw)
     by_string: dict[str, dict[int, walk.Values]] = {}
-    for machine, by_minute in walk.read_gpus(case.raw, jobs).items():
+    for machine, by_minute in walk.read_gpus(case.raw).items():
         # in order of time, so that the second pass of the repeated hour overwrites the first
         by_string[machine] = {}
         for at, values in sorted(by_minute.items()):

@@ -115,9 +115,7 @@ def test_sixteen_gpus_are_less_busy_the_more_servers_they_are_on(multigpu) -> No
     # mended clock: a minute counts for the job that holds the GPU then, mostly a long one.
     jobs = {j.job_id: j for j in walk.read_jobs(multigpu.raw)}
     pooled: dict[int, list[float]] = defaultdict(list)
-    for (job_id, number, _, _), seen in walk.read_gpu_use(
-        multigpu.raw, list(jobs.values())
-    ).items():
+    for (job_id, number, _, _), seen in walk.read_gpu_use(multigpu.raw).items():
         attempt = jobs[job_id].attempts[number - 1]
         if len(attempt.held) == 16 and seen.values:
             pooled[len({machine for machine, _ in attempt.held})] += seen.values

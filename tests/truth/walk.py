@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 FAKE_START = datetime(2017, 9, 2, 3, 45, 2)
@@ -63,6 +64,7 @@ def lines_of(folder: Path, name: str) -> Iterator[str]:
     yield from raw.decode().splitlines()
 
 
+@cache
 def clock(text: object) -> datetime | None:
     """A moment of the job log, which is UTC; None where it is not known or no time at all."""
     try:
@@ -71,6 +73,7 @@ def clock(text: object) -> datetime | None:
         return None
 
 
+@cache
 def read_jobs(folder: Path) -> list[Job]:
     """Jobs that a trace should hold, with the attempts that it should hold, in their order."""
     entries = json.loads("\n".join(lines_of(folder, "cluster_job_log")))
@@ -219,7 +222,8 @@ Values = list[float | None]
 """Utilisation by GPU; None: offline."""
 
 
-def read_gpus(folder: Path, jobs: list[Job]) -> dict[str, dict[int, Values]]:
+@cache
+def read_gpus(folder: Path) -> dict[str, dict[int, Values]]:
     """Values of each machine's GPUs by UTC minute."""
     rows: dict[str, dict[int, Values]] = defaultdict(dict)
     for line in list(lines_of(folder, "cluster_gpu_util"))[1:]:
@@ -239,7 +243,7 @@ def read_gpus(folder: Path, jobs: list[Job]) -> dict[str, dict[int, Values]]:
     # a row of 16 values has each GPU twice; so has every row of a machine all of whose rows
     # come in equal pairs and that nobody used beyond the first half
     used = defaultdict(int)
-    for job in jobs:
+    for job in read_jobs(folder):
         for a in job.attempts:
             for machine, gpu in a.held:
                 used[machine] = max(used[machine], gpu + 1)
@@ -256,11 +260,12 @@ def read_gpus(folder: Path, jobs: list[Job]) -> dict[str, dict[int, Values]]:
     return rows
 
 
-def read_gpu_use(folder: Path, jobs: list[Job]) -> dict[tuple[str, int, str, int], Reading]:
+@cache
+def read_gpu_use(folder: Path) -> dict[tuple[str, int, str, int], Reading]:
     """Walk minute by minute through each GPU of each attempt whose start and end are known."""
-    rows = read_gpus(folder, jobs)
+    rows = read_gpus(folder)
     found = {}
-    for job in jobs:
+    for job in read_jobs(folder):
         for a in job.attempts:
             if a.start is None or a.end is None:
                 continue
