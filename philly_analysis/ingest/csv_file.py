@@ -1,7 +1,9 @@
 """Raw CSV files: read in parallel, noting each line that does not parse, or line by line."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -50,7 +52,7 @@ class CsvFile:
         InputError
             The header is another file's, or the last line was cut off.
         """
-        with self.open() as file:
+        with whole(self.path), self.open() as file:
             first = file.readline(4096).decode("utf-8", "replace")
         names = tuple(name.strip() for name in first.strip().split(","))
         if names != self.header:
@@ -159,6 +161,21 @@ class CsvFile:
 
 
 _LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """Refuse a gzipped file that turns out, while it is read, to be cut off or none.
+
+    Raises
+    ------
+    InputError
+        It is.
+    """
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} was cut off or is not gzip: {error}. Fetch it again.") from None
 
 
 def glob_safe(path: Path) -> str:

@@ -15,6 +15,7 @@ from philly_analysis.ingest.filling import (
     count_rejects,
     empty_view,
     names,
+    parquet,
     path_text,
     read_bytes,
     save_rejects,
@@ -102,6 +103,9 @@ def ingest(
                 _write_rejects(fill)
                 inputs = tuple(fill.readings[path].result().input for path in opened.files)
         except duckdb.IOException as error:
+            for reading in fill.readings.values():
+                if isinstance(cause := reading.exception(), InputError):
+                    raise cause from None
             raise TraceError(f"{out} cannot be written: {_first_line(error)}") from None
         except duckdb.OutOfMemoryException as error:
             raise TraceError(
@@ -182,7 +186,7 @@ def _relate(fill: Fill, name: str, sql: str) -> None:
     if sql.split("\n", 1)[0].strip() == "-- stored":
         file = fill.scratch / f"{name}.parquet"
         fill.con.sql(sql).write_parquet(str(file))
-        fill.con.read_parquet(str(file)).create_view(name)
+        fill.con.sql(f"from {parquet([file])}").create_view(name)
     else:
         fill.con.sql(sql).create_view(name)
 
@@ -228,7 +232,7 @@ def _fill_table(fill: Fill, table: Table, sql: str) -> None:
             f"copy (select {names(table.column_names)} from parted where reason is null "
             f"order by {key}) to {path_text(file)} (format parquet, compression zstd)"
         )
-        con.read_parquet(str(file)).create_view(table.name)
+        con.sql(f"from {parquet([file])}").create_view(table.name)
         fill.rows[table.name] = kept
         save_rejects(
             fill,
@@ -245,7 +249,7 @@ def _fill_table(fill: Fill, table: Table, sql: str) -> None:
 def _write_rejects(fill: Fill) -> None:
     columns = ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in REJECTS.columns)
     fill.con.execute(
-        f"copy (select {columns} from read_parquet({path_text(fill.rejects / '*.parquet')}) "
+        f"copy (select {columns} from {parquet(fill.rejects.iterdir())} "
         f"order by all) to {path_text(fill.folder / f'{REJECTS.name}.parquet')} "
         "(format parquet, compression zstd)"
     )

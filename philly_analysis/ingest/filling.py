@@ -2,16 +2,19 @@
 
 import gzip
 import hashlib
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import numpy as np
 
+from philly_analysis.ingest.csv_file import glob_safe, whole
 from philly_analysis.manifest import Account, Input
 from philly_analysis.schema import Table
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 RAW_SHOWN = 500
 """Characters of a rejected row that are kept to show it."""
 
@@ -31,17 +34,21 @@ def read_bytes(path: Path) -> Reading:
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
-            newlines += block.count(b"\n")
+            newlines += _newlines(block)
             last = block[-1:]
     if path.suffix == ".gz":
         newlines, last = 0, b"\n"
-        with gzip.open(path) as file:
+        with whole(path), gzip.open(path) as file:
             while block := file.read(_BLOCK_BYTES):
-                newlines += block.count(b"\n")
+                newlines += _newlines(block)
                 last = block[-1:]
     return Reading(
         Input(path.name, path.stat().st_size, digest.hexdigest()), newlines + (last != b"\n")
     )
+
+
+def _newlines(block: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
 @dataclass(slots=True)
@@ -83,10 +90,11 @@ def save_rejects(fill: Fill, table: Table, file: str, sql: str) -> None:
 
 def count_rejects(fill: Fill, table: Table) -> dict[str, int]:
     """Count a table's rejected rows by reason, as written."""
-    rejects = fill.con.read_parquet(f"{fill.rejects}/*.parquet").filter(
-        f"\"table\" = '{table.name}'"
+    rows = fill.con.sql(
+        f"select reason, count(*) from {parquet(fill.rejects.iterdir())} "
+        f"where \"table\" = '{table.name}' group by reason order by reason"
     )
-    return dict(rejects.aggregate("reason, count(*)", "reason").order("reason").fetchall())
+    return dict(rows.fetchall())
 
 
 def names(columns: tuple[str, ...]) -> str:
@@ -94,6 +102,12 @@ def names(columns: tuple[str, ...]) -> str:
     return ", ".join(f'"{c}"' for c in columns)
 
 
-def path_text(path: Path) -> str:
+def path_text(path: str | Path) -> str:
     """Return a path as a SQL string."""
     return "'" + str(path).replace("'", "''") + "'"
+
+
+def parquet(files: Iterable[Path], options: str = "union_by_name = false") -> str:
+    """Return the table function that reads Parquet files, whatever their folders are called."""
+    listed = ", ".join(path_text(glob_safe(file)) for file in sorted(files))
+    return f"read_parquet([{listed}], {options})"

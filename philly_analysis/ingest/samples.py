@@ -10,6 +10,7 @@ from philly_analysis.ingest.filling import (
     count_rejects,
     empty_view,
     names,
+    parquet,
     path_text,
     save_rejects,
 )
@@ -50,7 +51,7 @@ def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]
     else:
         for day in sorted({day for part in staged for day in part.days()}):
             _join(fill, table, [p for p in staged if day in p.days()], day, target)
-    fill.con.read_parquet(f"{target}/*.parquet").create_view(table.name)
+    fill.con.sql(f"from {parquet(target.iterdir())}").create_view(table.name)
     fill.rows[table.name] = _count(fill.con, table.name)
 
 
@@ -123,7 +124,7 @@ class Part:
 
     def rows(self) -> int:
         """Count the rows that are kept."""
-        return _count(self.con, _parquet(self.files())) if self.files() else 0
+        return _count(self.con, parquet(self.files())) if self.files() else 0
 
     def _judged(self) -> str:
         """SELECT of the rows with the reason why each cannot be kept, or null."""
@@ -157,7 +158,7 @@ class Part:
         """Add the keys that repeat to those contested."""
         if not self.files():
             return
-        key, kept = names(self.table.key), _parquet(self.files())
+        key, kept = names(self.table.key), parquet(self.files())
         # cheap: in an hour of a machine, more rows than different minutes
         self.con.execute(
             "create temp table crowded as "
@@ -209,13 +210,13 @@ class Part:
         con, key, columns = self.con, names(self.table.key), names(self.columns)
         if self.files():
             concerned = con.sql(
-                f"select distinct filename from {_parquet(self.files(), 'filename = true')} "
+                f"select distinct filename from {parquet(self.files(), 'filename = true')} "
                 f"semi join contested using ({key})"
             ).fetchall()
             for (name,) in concerned:
                 file = Path(name)
                 con.execute(
-                    f"copy (select {columns} from {_parquet([file])} "
+                    f"copy (select {columns} from {parquet([file])} "
                     f"anti join contested using ({key})) "
                     f"to {path_text(file.with_suffix('.rest'))} ({_FORMAT})"
                 )
@@ -239,7 +240,7 @@ def _join(fill: Fill, table: Table, parts: list[Part], day: str, target: Path) -
         f'"{c.name}"' if c.name in held else f'null::{c.type} as "{c.name}"' for c in table.columns
     )
     joined = " full join ".join(
-        f"(select {names(p.columns)} from {_parquet(p.days()[day])}) as p{i}"
+        f"(select {names(p.columns)} from {parquet(p.days()[day])}) as p{i}"
         + (f" using ({key})" if i else "")
         for i, p in enumerate(parts)
     )
@@ -247,10 +248,6 @@ def _join(fill: Fill, table: Table, parts: list[Part], day: str, target: Path) -
         f"copy (select {columns} from {joined}) to {path_text(target / f'{day}.parquet')} "
         f"({_FORMAT})"
     )
-
-
-def _parquet(files: list[Path], options: str = "union_by_name = false") -> str:
-    return f"read_parquet([{', '.join(map(path_text, files))}], {options})"
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:

@@ -1,5 +1,6 @@
 """What cannot be read says so in one line, and leaves nothing behind."""
 
+import gzip
 import io
 import json
 import os
@@ -64,6 +65,27 @@ def test_utilisation_that_was_cut_off(raw: Path, tmp_path: Path) -> None:
     file = raw / "cluster_gpu_util"
     file.write_text(file.read_text()[:-8])
     assert "cut off" in refused(raw, tmp_path / "trace")
+
+
+def test_gzipped_files_are_read_and_refused_when_cut_off(raw: Path, tmp_path: Path) -> None:
+    for name in ("cluster_gpu_util", "cluster_job_log"):
+        (raw / f"{name}.gz").write_bytes(gzip.compress((raw / name).read_bytes()))
+        (raw / name).unlink()
+    assert ingest("philly", raw, tmp_path / "trace").rows["gpu_samples"] == 1
+    for name in ("cluster_gpu_util", "cluster_job_log"):
+        whole = (raw / f"{name}.gz").read_bytes()
+        (raw / f"{name}.gz").write_bytes(whole[:-12])
+        assert "was cut off" in refused(raw, tmp_path / "other")
+        (raw / f"{name}.gz").write_bytes(whole)
+
+
+def test_folders_with_odd_names(raw: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "it's [a] *trace?"
+    raw.rename(odd)
+    manifest = ingest("philly", odd, tmp_path / "out" / odd.name)
+    assert manifest.rows["gpu_samples"] == 1
+    with Trace(tmp_path / "out" / odd.name) as trace:
+        assert trace.sql("select count(*) from gpu_samples").fetchall() == [(1,)]
 
 
 def test_folders_that_are_not_there_or_not_it(raw: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The Microsoft Philly archive: scheduler log, machine list and per-minute utilisation, 2017."""
 
 import gzip
-import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import CsvFile, glob_safe
+from philly_analysis.ingest.csv_file import CsvFile, glob_safe, whole
+from philly_analysis.ingest.filling import parquet, path_text
 from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
 from philly_analysis.ingest.source import Raw, Source
 
@@ -104,7 +104,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
         con.execute(
             "copy (select 'cluster_job_log' as source_file, row_number() over () as source_line, "
             "json as entry from read_json_objects($path, format = 'array')) "
-            f"to '{entries}' (format parquet)",
+            f"to {path_text(entries)} (format parquet)",
             {"path": glob_safe(path)},
         )
     except duckdb.Error as error:
@@ -112,7 +112,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
         raise InputError(
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
         ) from None
-    con.read_parquet(str(entries)).create_view("cluster_job_log")
+    con.sql(f"from {parquet([entries])}").create_view("cluster_job_log")
 
 
 def _tail(path: Path) -> bytes:
@@ -122,12 +122,9 @@ def _tail(path: Path) -> bytes:
             plain.seek(max(0, path.stat().st_size - 1024))
             return plain.read().rstrip()
     tail = b""
-    try:
-        with gzip.open(path) as file:
-            while block := file.read(1 << 20):
-                tail = (tail + block)[-1024:]
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} was cut off or is not gzip: {error}. Fetch it again.") from None
+    with whole(path), gzip.open(path) as file:
+        while block := file.read(1 << 20):
+            tail = (tail + block)[-1024:]
     return tail.rstrip()
 
 
@@ -160,7 +157,7 @@ def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
     texts: list[bytes] = []
     if file is not None:
         size = file.path.stat().st_size
-        with file.open() as lines:
+        with whole(file.path), file.open() as lines:
             if file.path.suffix == ".gz" or size <= _GLIMPSES * _GLIMPSE_BYTES:
                 texts = lines.readlines(_GLIMPSES * _GLIMPSE_BYTES)[1:]
             else:
