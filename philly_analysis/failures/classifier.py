@@ -23,6 +23,7 @@ LINES_AFTER = 10
 RECOVERY_LINES = 40
 DEATH_LINES = 12
 LAST_WORDS = 200
+SHORT_CHARS = 20_000
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
@@ -152,8 +153,15 @@ def _chain(root: _Evidence, ordered: list[_Evidence], lines: Lines) -> tuple[Lin
 
 def _hinted(lines: Lines) -> Iterator[tuple[int, list[str]]]:
     """Pieces that hold a hint of any signature, with these hints; all others are rejected here."""
+    hints = list(rules_by_hint())
+    if sum(map(len, lines.pieces)) < SHORT_CHARS:
+        # building the automaton for every hint would take longer than looking for each of them
+        text = "\n".join(lines.pieces).lower()
+        hints = [hint for hint in hints if hint in text]
+        if not hints:
+            return iter(())
     found = pl.Series(lines.pieces, dtype=pl.String).str.extract_many(
-        list(rules_by_hint()), ascii_case_insensitive=True, overlapping=True
+        hints, ascii_case_insensitive=True, overlapping=True
     )
     hinted = (found.list.len() > 0).arg_true()
     if len(hinted) > 2 * HINTED_LINES:
