@@ -1,6 +1,7 @@
 """GPU utilisation by gang size and job status (ATC'19, Table 3 and Figure 5)."""
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
@@ -151,16 +152,22 @@ def plot(result: Result) -> Figure:
         return figures.empty(figures.canvas()[0], "no GPU was sampled while an attempt held it")
     largest = sorted(int(g) for g in sizes.nlargest(SIZES, "gpu_h")["gpus"])
     statuses = figures.ordered(table["status"].dropna().unique(), list(figures.STATUS_COLORS))
-    fig, axes = figures.canvas(len(statuses), width=2.6 * len(statuses) + 0.6, sharey=True)
+    fig, axes = figures.canvas(
+        len(statuses), width=2.6 * len(statuses) + 0.6, height=3.6, sharey=True
+    )
     colors = {str(g): figures.CYCLE[i] for i, g in enumerate(largest)}
+    drawn: dict[str, Artist] = {}
     for ax, status in zip(axes, statuses, strict=True):
         rows = table[(table["status"] == status) & table["gpus"].isin(largest)]
         rows = rows.assign(size=rows["gpus"].astype(int).astype(str))
-        figures.cdf(
-            ax, rows, value="util_pct", by="size", colors=colors,
-            counts=dict(zip(rows["size"], rows["attempts"], strict=True)),
-        )  # fmt: skip
-        ax.set(title=status, xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="")
-        figures.legend(ax, "GPUs, attempts", loc="best")
+        figures.cdf(ax, rows, value="util_pct", by="size", colors=colors)
+        n = int(rows.loc[rows["percentile"] == 0, "attempts"].sum())
+        ax.set(title=f"{status}  n={n:,}", xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="")
+        drawn |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     axes[0].set_ylabel("share of GPU-minutes")
+    named = [g for g in colors if g in drawn]
+    fig.legend(
+        [drawn[g] for g in named], [count(int(g), "GPU") for g in named],
+        loc="outside lower center", ncols=len(named), frameon=False, fontsize=8.5,
+    )  # fmt: skip
     return fig

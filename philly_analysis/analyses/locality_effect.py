@@ -211,10 +211,10 @@ def _standardised(totals: Floats) -> tuple[Floats, Floats]:
 
 def plot(result: Result) -> Figure:
     """Draw the effect and its interval, for all gang sizes and for each."""
-    table = result.table[np.isfinite(result.table["effect_pct"].astype(float))]
+    table = result.table[np.isfinite(result.table["low_pct"].astype(float))]
     fig, [ax] = figures.canvas(height=3.6)
     if table.empty:
-        return figures.empty(fig, "no gang size and status has both spread and packed attempts")
+        return figures.empty(fig, "too few users have spread and packed attempts to compare")
     sizes = [None, *sorted(int(g) for g in table["gpus"].dropna().unique())]
     for i, among in enumerate(_AMONG):
         rows = table[table["among"] == among]
@@ -223,7 +223,7 @@ def plot(result: Result) -> Figure:
         error = np.abs(rows[["low_pct", "high_pct"]].to_numpy(float).T - effect)
         n = int(rows.loc[rows["gpus"].isna(), "spread_attempts"].sum())
         ax.errorbar(
-            place, effect, yerr=np.nan_to_num(error), fmt="o", markersize=4, linewidth=1.2,
+            place, effect, yerr=error, fmt="o", markersize=4, linewidth=1.2,
             color=(figures.ACCENT, *figures.CYCLE[1:])[i], label=f"{among}  n={n:,}",
         )  # fmt: skip
     ax.axhline(0, color=figures.MUTED, linewidth=0.8)
@@ -232,6 +232,6 @@ def plot(result: Result) -> Figure:
         rotation=45 if len(sizes) > 7 else 0,
     )  # fmt: skip
     ax.set_ylabel("utilisation, spread less packed, points")
-    ax.set_xlabel("gang; bars: 95 % intervals, none where users are too few")
-    figures.legend(ax, "tenancy, spread attempts", loc="best")
+    ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users left out")
+    figures.legend(ax, "tenancy, spread attempts", loc="lower left")
     return fig

@@ -256,3 +256,33 @@ def functions(node: Any) -> Iterator[str]:
             yield node["function_name"]
         for child in node.values():
             yield from functions(child)
+
+
+def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluster: Tables) -> None:
+    samples = {
+        (r["at"], r["machine_id"]): (r["cpu_pct"], 100 * r["mem_used_gb"] / r["mem_gb"])
+        for r in cluster["host_samples"].iter_rows(named=True)
+    }
+    expected = {}
+    for (job, attempt), a in by_attempt(cluster).items():
+        for machine in {m for m, _ in a["held"]}:
+            seen = [samples[t, machine] for t in minutes_of(a) if (t, machine) in samples]
+            if seen:
+                cpu = [c for c, _ in seen if c is not None]
+                expected[job, attempt, machine] = (
+                    len(seen), len(cpu), fsum(cpu), fsum(m for _, m in seen)
+                )  # fmt: skip
+    rows = trace.sql(
+        """
+        select job_id, attempt, machine_id, sum(minutes),
+          coalesce(sum(minutes) filter (where cpu_bin is not null), 0),
+          coalesce(sum(sum_cpu_pct), 0), sum(sum_mem_pct)
+        from host_use_bins inner join placed_servers using (holding)
+        group by all
+        """
+    ).fetchall()
+    assert {r[:3] for r in rows} == set(expected)
+    for *key, minutes, cpu_minutes, cpu, mem in rows:
+        due = expected[tuple(key)]
+        assert (minutes, cpu_minutes) == due[:2]
+        assert (cpu, mem) == pytest.approx(due[2:], rel=1e-9)

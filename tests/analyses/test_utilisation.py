@@ -1,5 +1,7 @@
 """Findings on utilisation: means and percentiles recounted, effects known in advance."""
 
+import gzip
+import json
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +21,9 @@ from philly_analysis.analyses import (
     locality_effect,
 )
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
+from philly_analysis.ingest import ingest
 from philly_analysis.trace import Trace
+from tests import archives
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (
     MINUTE,
@@ -294,3 +298,51 @@ def test_the_notebooks_definition_matches_minutes_as_strings(tmp_path: Path) -> 
     dedicated = table[table["figure"] == 6]
     assert set(dedicated["gpus"]) == {8}
     assert dedicated["status"].isna().all()
+
+
+@pytest.mark.real_data
+def test_sixteen_gpus_on_two_four_and_eight_servers(traces: Path, tmp_path: Path) -> None:
+    """Real minutes on the mended clock, recounted from the extract without our join."""
+    source = traces / "philly-multigpu-jobs"
+    jobs = {j["jobid"]: j for j in json.loads(gzip.decompress(
+        (source / "sampled_jobs.json.gz").read_bytes()))}  # fmt: skip
+    starts = pl.DataFrame(
+        [(name, datetime.fromisoformat(j["start_time"])) for name, j in jobs.items()],
+        schema=["jobid", "start"], orient="row",
+    )  # fmt: skip
+    cells = (
+        pl.read_csv(source / "gpu_util.csv.gz", infer_schema=False)
+        .drop("machine_type", "trace")
+        .unpivot(index=["jobid", "name"], variable_name="k", value_name="util")
+        .with_columns(pl.col("util").cast(float, strict=False), pl.col("k").cast(int))
+        .filter(pl.col("util") >= 0)  # -1: offline; no number: no record
+        .join(starts, on="jobid")
+        .with_columns(local=pl.col("start").dt.truncate("1m") + pl.duration(minutes="k"))
+        # the hour that came twice: nobody knows which of the two a cell is
+        .filter(~pl.col("local").is_between(datetime(2017, 11, 5, 1), datetime(2017, 11, 5, 1, 59)))
+        .with_columns(
+            utc=pl.col("local")
+            + pl.when(pl.col("local") < datetime(2017, 11, 5, 1))
+            .then(pl.duration(hours=7))
+            .otherwise(pl.duration(hours=8))
+        )
+        .unique(["name", "utc"])
+    )
+    minutes: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
+    for name, utc, util in cells.select("name", "utc", "util").iter_rows():
+        minutes[name].append((utc, util))
+    pooled = defaultdict(list)
+    for j in jobs.values():
+        gpus = [f"{d['ip']}_{g}" for d in j["detail"] for g in d["gpus"]]
+        began, ended = (datetime.fromisoformat(j[k]) for k in ("start_time", "end_time"))
+        if len(gpus) == 16:
+            pooled[len({d["ip"] for d in j["detail"]})] += [
+                u for g in gpus for utc, u in minutes[g] if floor(began) <= utc < ended
+            ]
+    raw = archives.multigpu_archive(traces, tmp_path / "raw")
+    ingest("philly", raw, tmp_path / "trace")
+    with Trace(tmp_path / "trace") as trace:
+        result = gpu_util_by_servers.compute(trace)
+    means = [result.fact(f"mean_16_on_{n}_pct") for n in (2, 4, 8)]
+    assert means == pytest.approx([fsum(pooled[n]) / len(pooled[n]) for n in (2, 4, 8)], rel=1e-9)
+    assert means[0] > means[1] > means[2]  # as in the study's Table 5
