@@ -313,13 +313,10 @@ def experiment(
     """Re-run the headline results of Synergy, Amoeba and AntMan on workload models."""
     from philly_analysis.models import load_model
     from philly_analysis.page import results_page
-    from philly_analysis.seeds import LEDE, chapters, notes
+    from philly_analysis.seeds import LEDE, TITLE, chapters
 
     laws = {name: load_model(name) for name in models or ("literature", "philly")}
-    page = results_page(
-        "The systems that followed Philly", LEDE, chapters(laws, names or ()), out,
-        notes=notes(names or ()),
-    )  # fmt: skip
+    page = results_page(TITLE, LEDE, chapters(laws, names or ()), out)
     say(f"page written to {page}")
 
 

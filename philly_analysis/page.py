@@ -115,8 +115,6 @@ def results_page(
     lede: str,
     chapters: Sequence[Chapter],
     out: str | Path,
-    *,
-    notes: Sequence[str] = (),
 ) -> Path:
     """Write a page of results that belong to no single trace: a comparison, an experiment.
 
@@ -126,8 +124,6 @@ def results_page(
         What was done, in a sentence.
     out
         Folder of the page, its figures and tables; a page that stands there is replaced whole.
-    notes
-        What a reader should know: what is modelled and what is not.
 
     Returns
     -------
@@ -136,7 +132,7 @@ def results_page(
     """
     synthetic = any(s.result.synthetic for c in chapters for s in c.sections)
     text = _template("results.html").render(
-        title=title, lede=lede, chapters=chapters, notes=notes, synthetic=synthetic,
+        title=title, lede=lede, chapters=chapters, synthetic=synthetic,
         made_at=_now(),
     )  # fmt: skip
     return _write(Path(out), chapters, text)

@@ -9,6 +9,7 @@ from philly_analysis.progress import step
 from philly_analysis.simulator.experiments import EXPERIMENTS
 from philly_analysis.simulator.experiments.workloads import law_of
 
+TITLE = "The systems that followed Philly"
 LEDE = (
     "Synergy, Amoeba and AntMan each answered a guideline of the Philly study. Here each one's "
     "headline is re-run as a curve over offered load and over the assumption that decides it, on "
@@ -50,11 +51,6 @@ def chapters(models: Mapping[str, WorkloadModel], names: Iterable[str] = ()) -> 
             sections.append(section(f"{name}-{law_name}", question, result, figure))
         made.append(Chapter(name.capitalize(), tuple(sections)))
     return made
-
-
-def notes(names: Iterable[str] = ()) -> list[str]:
-    """Say what each experiment models and what it does not."""
-    return [f"{name}: {line}" for name in _known(names) for line in EXPERIMENTS[name].MODELLED]
 
 
 def _known(names: Iterable[str]) -> list[str]:
