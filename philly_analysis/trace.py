@@ -187,7 +187,9 @@ class Trace:
     def _store(self, relation: Relation) -> list[str]:
         """Return the Parquet files of a stored relation, computed now if they are not there yet."""
         order, _ = needed([relation.name])
-        key = hashlib.sha256("\n".join([self._manifest_text, *(r.sql for r in order)]).encode())
+        # sorted: relations of equal rank come in an order that differs from process to process
+        texts = [self._manifest_text, MACROS, *sorted(r.sql for r in order)]
+        key = hashlib.sha256("\n".join(texts).encode())
         folder = self.path / _DERIVED / f"{relation.name}-{key.hexdigest()[:12]}.parquet"
         if not folder.is_dir():
             partial = folder.with_suffix(f".partial-{os.getpid()}")

@@ -8,17 +8,29 @@
 --   waits   attempts whose wait has this cause
 --   time_s  seconds that passed for this cause, in waits of whatever cause
 --   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
-with shares as (
+with counts as (
   select
     method,
     coalesce(vc, '(none)') as vc,
     gang_bucket(gpus) as gang,
     first,
     cause,
-    full_s,
+    count(*) as waits,
+    sum(held_s) as held_s,
+    sum(fair_share_s) as fair_share_s,
+    sum(fragmentation_s) as fragmentation_s,
+    sum(full_s) as full_s,
+    sum(unknown_s) as unknown_s
+  from wait_causes
+  group by all
+),
+
+parts as (
+  select
+    *,
     unnest(['none', 'held', 'fair_share', 'fragmentation', 'unknown']) as part,
     unnest([0, held_s, fair_share_s, fragmentation_s, unknown_s]) as part_s
-  from wait_causes
+  from counts
 )
 
 select
@@ -27,10 +39,10 @@ select
   gang,
   first,
   part as cause,
-  count(*) filter (where cause = part) as waits,
+  coalesce(sum(waits) filter (where cause = part), 0)::bigint as waits,
   sum(part_s) as time_s,
   sum(full_s) filter (where part = 'fragmentation') as full_s
-from shares
-group by all
+from parts
+group by method, vc, gang, first, part
 having waits > 0 or time_s > 0
 order by all

@@ -79,5 +79,5 @@ def plot(result: Result) -> Figure:
         figures.title(ax, f"{who}  n={n:,}")
     axes[0].set_ylabel("share of jobs that ran no longer")
     axes[1].set_ylabel("")
-    figures.legend(axes[0], loc="lower right", fontsize=7.5)
+    figures.legend(axes[0], loc="upper left", fontsize=7.5)
     return fig

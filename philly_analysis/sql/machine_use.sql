@@ -1,3 +1,4 @@
+-- stored
 -- How many GPUs of each machine were in use, from moment to moment?
 -- One row per machine and moment at which the number changed.
 --   machine_id   server
