@@ -67,6 +67,7 @@ endif
 
 sample: $(VENV)/.run ## make the bundled synthetic sample again, byte for byte
 	$(BIN)/python data/generate.py data/sample
+	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
 
 notebooks: $(VENV)/.dev ## run every notebook from top to bottom
 	$(BIN)/python -m jupytext --to ipynb --execute --output /dev/null notebooks/*.py

@@ -21,6 +21,7 @@ from failure_texts import BANNERS, CASCADES, PROGRESS, ROOTS
 
 from philly_analysis.failures.study import StudyRow, table_7
 
+SEED = 20171105
 Z90 = 1.2815515655
 """The normal distribution's 90th percentile, in standard deviations."""
 LEAST_SIGMA = 0.3
@@ -148,6 +149,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("archive", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--seed", type=int, default=20171105)
+    parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     print(f"{write(given.archive, given.out, given.seed):,} records")

@@ -30,22 +30,17 @@ _CODES_DRAWN = 8
 def compute(trace: Trace) -> Result:
     """Count failed attempts by what became of their job and by exit code."""
     table = trace.answer("failure_statuses").df()
-    attempts = int(table["attempts"].sum())
-    retried = table[table["ending"] != "last attempt, unsuccessful"]
+    groups, total = table[table["ending"] != "all"], table[table["ending"] == "all"]
+    attempts = int(total["attempts"].sum())
+    retried = groups[groups["ending"] != "last attempt, unsuccessful"]
     again = int(retried["attempts"].sum())
     helped = int(retried.loc[retried["ending"] == "retried, then passed", "attempts"].sum())
-    coded = int(table.loc[table["exit_code"].notna(), "attempts"].sum())
-    signalled = int(table.loc[table["exit_code"].isin(SIGNALS), "attempts"].sum())
-    [(median, early)] = trace.sql(
-        """
-        select
-          sum(rtf_p50_s * attempts) filter (rtf_p50_s is not null)
-          / nullif(sum(attempts) filter (rtf_p50_s is not null), 0),
-          sum(early_pct * attempts) filter (early_pct is not null)
-          / nullif(sum(attempts) filter (early_pct is not null), 0)
-        from failure_statuses
-        """
-    ).fetchall()
+    coded = int(groups.loc[groups["exit_code"].notna(), "attempts"].sum())
+    signalled = int(groups.loc[groups["exit_code"].isin(SIGNALS), "attempts"].sum())
+    known = total.dropna(subset=["rtf_p50_s", "early_pct"])
+    median, early = (
+        float(known[c].sum()) if len(known) else None for c in ("rtf_p50_s", "early_pct")
+    )
     facts = (
         Fact("attempts", attempts, "attempts that failed: tried again, or the last of a failure"),
         Fact("retried", again, "of these, attempts after which the job was tried again"),
@@ -53,7 +48,8 @@ def compute(trace: Trace) -> Result:
         Fact("coded_pct", 100 * coded / attempts if attempts else None, "with an exit code"),
         Fact("signalled_pct", 100 * signalled / coded if coded else None, "whose code is a signal"),
         Fact("early_pct", early, "failed within 5 minutes, of those with a known run time"),
-        Fact("gpu_h", float(table["gpu_h"].sum()), "GPU hours that they held"),
+        Fact("rtf_p50_s", median, "their median run time, where known"),
+        Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours that they held"),
     )  # fmt: skip
     said = []
     if attempts:
@@ -64,8 +60,8 @@ def compute(trace: Trace) -> Result:
         )
         if early is not None and median is not None:
             said.append(
-                f"{share(float(early) / 100)} of them failed within 5 minutes; the groups' median "
-                f"run time to failure is {duration(float(median))} on average."
+                f"Half of them failed within {duration(median)}, {share(early / 100)} within "
+                "5 minutes."
             )
     return Result(
         name="failure_statuses",
@@ -96,7 +92,7 @@ def _caveats(trace: Trace, attempts: int, coded: int) -> tuple[str, ...]:
 
 def plot(result: Result) -> Figure:
     """Draw attempts by what became of the job; beside it the exit codes, if there are any."""
-    table = result.table
+    table = result.table[result.table["ending"] != "all"]
     coded = table[table["exit_code"].notna()]
     fig, axes = figures.canvas(1 if coded.empty else 2, width=8.2, height=2.8)
     if table.empty:

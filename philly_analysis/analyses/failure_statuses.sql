@@ -1,7 +1,7 @@
 -- What do statuses, exit codes and retries alone say about failed attempts?
--- One row per (ending, exit code).
+-- One row per (ending, exit code), and one over all of them.
 --   ending      what became of the job: retried and passed, killed, unsuccessful or unknown; or
---               last attempt, when the job ended unsuccessful with it
+--               last attempt, when the job ended unsuccessful with it; all: every failed attempt
 --   exit_code   exit code of the attempt; null: not recorded
 --   attempts    attempts that failed: another followed, or the job ended unsuccessful
 --   jobs        jobs they belong to
@@ -40,7 +40,7 @@ failed as (
 )
 
 select
-  ending,
+  coalesce(ending, 'all') as ending,
   exit_code,
   count(*) as attempts,
   count(distinct job_id) as jobs,
@@ -48,5 +48,6 @@ select
   100 * avg((run_s <= 300)::int) as early_pct,
   sum(run_s * gpus) / 3600 as gpu_h
 from failed
-group by ending, exit_code
+group by grouping sets ((ending, exit_code), ())
+having count(*) > 0
 order by all

@@ -157,6 +157,7 @@ def test_statuses_alone(tmp_path):
         row["attempts"] for row in result.table.to_dict("records")
     }  # fmt: skip
     assert counts == {
+        ("all", None): 4,
         ("retried, then passed", 1): 1,
         ("retried, then unsuccessful", 139): 1,
         ("retried, then unsuccessful", None): 1,
@@ -164,6 +165,7 @@ def test_statuses_alone(tmp_path):
     }
     assert result.fact("attempts") == 4
     assert result.fact("retried") == 3
+    assert result.fact("rtf_p50_s") == 3600  # 2, 60, 60 and 60 minutes
     assert result.fact("signalled_pct") == pytest.approx(100 * 2 / 3)
     assert any("cannot be known" in caveat for caveat in result.caveats)
 

@@ -1,5 +1,6 @@
 """The bundled failed output: classified as composed, seeded, in the study's proportions."""
 
+import gzip
 import sys
 from collections import Counter
 from pathlib import Path
@@ -40,6 +41,13 @@ def test_the_same_seed_gives_the_same_bytes(made, tmp_path):
         made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)
     a, b, c = ((tmp_path / f"{name}.gz").read_bytes() for name in "abc")
     assert a == b != c
+
+
+def test_the_bundled_output_belongs_to_the_bundled_sample(made, tmp_path):
+    made.write(_DATA / "sample", tmp_path / "again.gz", made.SEED)
+    bundled = (_DATA / "sample-output" / "failures.jsonl.gz").read_bytes()
+    again = (tmp_path / "again.gz").read_bytes()
+    assert gzip.decompress(again) == gzip.decompress(bundled), "run `make sample`"
 
 
 def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix(made):
