@@ -30,6 +30,7 @@ BODY = 0.99
 TAIL_POINTS = 100
 MAX_TAIL_SHAPE = 0.7  # at 1 a law has no mean, and near it hardly one
 INFORMATION_POINTS = 2_000
+UNIDENTIFIED = 10.0  # a standard error this large, in logarithms, is no interval at all
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
 """Families tried when none is named. Pareto's minimum is a chosen threshold, so it is for tails."""
 
@@ -99,61 +100,73 @@ def fit_distribution(
 
 
 def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
-    """Return quantiles with a generalised Pareto tail over the top of the sample.
+    """Return quantiles with a generalised Pareto tail over the top percent of the sample.
 
-    A small sample gets fewer knots and a longer tail: a knot stands for at least five values
-    and the tail for `TAIL_POINTS`, or a tenth of the sample, or ten, so that the law smooths the
-    data instead of repeating it.
+    A small sample gets fewer knots, so that the law smooths the data instead of repeating it. The
+    shape of the tail is that of the `TAIL_POINTS` largest values (of a tenth of the sample, if
+    that is less): above a threshold it does not depend on the threshold (Pickands 1975). Its
+    scale keeps the mean of the data, on which the load of a sample rests.
     """
-    ended = x.ended
-    _, reach = x.quantiles([0.5])
-    tail_n = max((1 - BODY) * x.n, min(TAIL_POINTS, 0.1 * x.n), 10)
-    body = reach * (1 - min(tail_n / x.n, 0.5))
-    # A value that repeats belongs to the body as a whole.
-    at, _, below_or_at = x.ecdf()
-    body = float(below_or_at[np.searchsorted(at, x.quantiles([body])[0][0])])
-    count = int(np.clip(x.n // 5, 5, knots))
-    levels = np.linspace(0, body, count)
-    grid, _ = x.quantiles(levels)
-    grid = np.asarray(_rounded(grid))
-    over = x.values > grid[-1]
-    excess, late = x.values[over] - grid[-1], x.censored[over]
-    if (~late).sum() >= 10:
-        shape, _loc, scale = sp.genpareto.fit(
-            sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
-        )
-        shape = float(np.clip(shape, -0.5, MAX_TAIL_SHAPE))
-        if not late.any():  # keep the mean, on which the load of a sample rests
-            scale = float(excess.mean()) * (1 - shape)
-        if shape < 0:  # the support must reach past the largest value seen
-            scale = max(scale, -shape * float(excess.max()) * 1.001)
+    at, _, reached = x.ecdf()
+    reach = float(reached[-1])
+
+    def level(tail: float) -> float:
+        """Probability below a tail of that share; a value that repeats is below it as a whole."""
+        top = x.quantiles([reach * (1 - tail)])[0][0]
+        return float(reached[np.searchsorted(at, top)])
+
+    body = level(min(max(1 - BODY, 5 / x.n), 0.2))
+    levels = np.linspace(0, body, int(np.clip(x.n // 3, 5, knots)))
+    grid = np.asarray(_rounded(x.quantiles(levels)[0]))
+    low = x.quantiles([level(max(1 - BODY, min(TAIL_POINTS / x.n, 0.1)))])[0][0]
+    shape, over, ends = _tail_shape(x, float(low))
+    above = x.values > grid[-1]
+    excess, late = x.values[above] - grid[-1], x.censored[above]
+    if not excess.size or late.all():
+        scale = grid[-1] * 1e-6
+    elif late.any():  # of an exponential law, by total time over ends
+        scale = float(excess.sum() / (~late).sum()) * (1 - shape)
     else:
-        shape = 0.0
-        scale = float(excess.sum() / max((~late).sum(), 1)) if excess.size else grid[-1] * 1e-6
+        scale = float(excess.mean()) * (1 - shape)
+    if shape < 0 and excess.size:  # the support must reach past the largest value seen
+        scale = max(scale, -shape * float(excess.max()) * 1.001)
     scale = max(float(scale), grid[-1] * 1e-9)
-    half = 1.96 / np.sqrt(max(int((~late).sum()), 1))
-    values = (
-        Parameter(EMPIRICAL_PARAMETERS[0], float(body)),
-        Parameter(
-            EMPIRICAL_PARAMETERS[1], shape, shape - (1 + shape) * half, shape + (1 + shape) * half
-        ),
-        Parameter(
-            EMPIRICAL_PARAMETERS[2],
-            scale,
-            scale * np.exp(-half * np.sqrt(2 * (1 + shape))),
-            scale * np.exp(half * np.sqrt(2 * (1 + shape))),
-        ),
-    )
-    law = QuantileGrid(separated(grid), float(body), shape, scale)
+    half = 1.96 / np.sqrt(max(ends, 1))
+    spread = float(np.exp(half * np.sqrt(2 * (1 + shape))))
+    values = (body, shape, scale)
+    low_high = ((None, None), (shape - (1 + shape) * half, shape + (1 + shape) * half),
+                (scale / spread, scale * spread))  # fmt: skip
+    law = QuantileGrid(separated(grid), *values)
     return Distribution(
         EMPIRICAL,
-        values,
+        tuple(
+            Parameter(
+                name, float(value), *(None if e is None or not over else float(e) for e in ends_)
+            )
+            for name, value, ends_ in zip(EMPIRICAL_PARAMETERS, values, low_high, strict=True)
+        ),
         n=x.n,
-        censored=x.n - ended.size,
+        censored=x.running.size,
         ks=_ks(law, x),
         knots=tuple(float(g) for g in grid),
         observed=_observed(x),
     )
+
+
+def _tail_shape(x: Lifetimes, threshold: float) -> tuple[float, int, int]:
+    """Return the generalised Pareto shape above a threshold, the values there, and the ended ones.
+
+    The shape's asymptotic variance is (1 + shape)^2 / n (Smith 1987).
+    """
+    over = x.values > threshold
+    excess, late = x.values[over] - threshold, x.censored[over]
+    ends = int((~late).sum())
+    if ends < 10:
+        return 0.0, int(over.sum()), ends
+    shape, _loc, _scale = sp.genpareto.fit(
+        sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
+    )
+    return float(np.clip(shape, -0.5, MAX_TAIL_SHAPE)), int(over.sum()), ends
 
 
 def is_rejected(
@@ -334,8 +347,8 @@ def _with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]
     return tuple(
         Parameter(
             name, float(value),
-            back(u - 1.96 * s, scale) if np.isfinite(s) else None,
-            back(u + 1.96 * s, scale) if np.isfinite(s) else None,
+            back(u - 1.96 * s, scale) if s < UNIDENTIFIED else None,
+            back(u + 1.96 * s, scale) if s < UNIDENTIFIED else None,
         )
         for name, value, u, s, scale in zip(names, theta, centre, se, scales, strict=True)
     )  # fmt: skip

@@ -51,9 +51,12 @@ class Busy:
 
     def ppf(self, q: ArrayLike) -> Floats:
         """Return quantiles in percent."""
+        p = np.asarray(q, dtype=float)
         total = np.cumsum(self.shares) / np.sum(self.shares)
-        keep = np.concatenate(([True], np.diff(total) > 0))
-        return np.asarray(np.interp(np.asarray(q), total[keep], np.arange(BINS)[keep]))
+        k = np.clip(np.searchsorted(total, p), 1, BINS - 1)
+        rise = np.maximum(total[k] - total[k - 1], 1e-300)
+        inside = k - 1 + np.clip((p - total[k - 1]) / rise, 0, 1)
+        return np.asarray(np.where(p <= total[0], 0.0, inside))
 
     def mean(self) -> float:
         """Return the mean in percent."""

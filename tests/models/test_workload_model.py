@@ -1,0 +1,227 @@
+import time
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis import Trace
+from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.models import Observations, WorkloadModel, fit, load_model, shipped
+from philly_analysis.models.calibration import (
+    FLOOR,
+    OURS,
+    SPLITS,
+    Jobs,
+    calibration_of,
+    cdf_gap,
+    distances,
+    held_out,
+    plot,
+)
+from philly_analysis.models.philly_like import compare
+from philly_analysis.models.philly_like import plot as plot_philly_like
+from tests.models.test_parts import JOBS
+
+
+def observed(name="two", frame=JOBS):
+    return Observations.of_jobs(
+        name, frame["submitted_s"] + 4 * 86_400, frame["gpus"], frame["run_s"], vc=frame["vc"],
+        user=frame["user"], status=frame["status"].to_numpy(object), censored=frame["censored"],
+        attempts=frame["attempts"],
+    )  # fmt: skip
+
+
+DATA = observed()
+MODEL = WorkloadModel.fit(DATA, family="empirical")
+
+
+def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path):
+    sample = MODEL.sample(jobs=3_000, seed=1)
+    sample.to_trace(tmp_path / "t", source="sample")
+    with Trace(tmp_path / "t", run_policy="sum") as trace:
+        assert trace.manifest.synthetic
+        assert any("seed 1" in note for note in trace.manifest.notes)
+        again = fit(trace, family="empirical")
+    real, ours = Jobs(DATA.jobs), Jobs.of_workload(sample)
+    table = distances(real, ours).set_index(["quantity", "gang"])["distance"]
+    assert table["gang size"].max() < 0.01
+    assert table["run time"].max() < 0.08
+    assert table["gang size and run time"].max() < 0.02
+    assert again.gang_size.mean() == pytest.approx(MODEL.gang_size.mean(), rel=0.02)
+    assert again.duration(1).median() == pytest.approx(MODEL.duration(1).median(), rel=0.1)
+    assert again.status.shares(8)["Failed"] == pytest.approx(0.6, abs=0.06)
+
+
+def test_attempts_lie_end_to_end_and_add_up():
+    sample = MODEL.sample(jobs=1_000, seed=3)
+    attempts = sample.attempts.sort("job_id", "attempt")
+    first = attempts.group_by("job_id", maintain_order=True).first()
+    jobs = sample.jobs.sort("job_id")
+    assert (first["started_at"] == jobs["submitted_at"]).all()
+    gap = attempts.select(
+        same=pl.col("job_id") == pl.col("job_id").shift(1),
+        joined=pl.col("started_at") == pl.col("ended_at").shift(1),
+    )
+    assert gap.filter(pl.col("same"))["joined"].all()
+    assert (attempts["ended_at"] >= attempts["started_at"]).all()
+    last = attempts.group_by("job_id", maintain_order=True).last()["end_reason"]
+    wanted = jobs["status"].replace_strict({"Pass": "completed", "Failed": "failed"})
+    assert (last == wanted).all()
+    assert set(attempts.filter(pl.col("attempt") > 1)["job_id"]) <= set(
+        jobs.filter(pl.col("status") == "Failed")["job_id"]
+    )
+
+
+def test_virtual_clusters_keep_their_run_times():
+    runs = MODEL.sample(jobs=5_000, seed=2)
+    frame = Jobs.of_workload(runs).frame.assign(vc=runs.jobs["vc"].to_numpy())
+    real = JOBS.groupby("vc")["run_s"].median()
+    ours = frame.groupby("vc")["run_s"].median()
+    np.testing.assert_allclose(ours, real, rtol=0.1)
+
+
+def test_same_seed_same_sample():
+    a, b, c = (MODEL.sample(jobs=300, seed=s) for s in (1, 1, 2))
+    assert a.jobs.equals(b.jobs) and a.attempts.equals(b.attempts)
+    assert not a.jobs.equals(c.jobs)
+
+
+def test_jobs_days_load_and_cluster_size():
+    base = MODEL.sample(days=14, seed=0)
+    assert MODEL.sample(days=14, load=2, seed=0).jobs.height == pytest.approx(
+        2 * base.jobs.height, rel=0.02
+    )
+    small = MODEL.sample(jobs=500, gpus=8, seed=0)
+    assert small.jobs["gpus"].max() <= 8
+    assert small.machines["gpus"].sum() == 8
+    assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].sum() == 20
+    shifted = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs["submitted_at"]
+    assert shifted.min() >= datetime(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "gpus": 0}, {"jobs": 5, "days": 1, "load": 3},
+     {"jobs": 5, "start": datetime(2024, 1, 2)}],
+)  # fmt: skip
+def test_impossible_samples_are_refused(wish):
+    with pytest.raises(ModelError):
+        MODEL.sample(**wish)
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (JOBS.head(0), "has 0 jobs"),
+        (JOBS.head(1), "has 1 jobs"),
+        (JOBS.assign(gpus=0), r"has 0 jobs.*no GPUs"),
+        (JOBS.assign(censored=True), "all 3000 jobs are censored"),
+        (JOBS.assign(run_s=0.0), "all 3000 run times are zero"),
+        (JOBS.assign(run_s=np.nan), "no jobs with a known gang and run time"),
+        (JOBS.assign(submitted_s=5.0), "all submissions fall in one hour"),
+    ],
+)
+def test_traces_too_poor_to_fit_are_refused_by_name(frame, words):
+    with pytest.raises(ModelError, match=words):
+        WorkloadModel.fit(observed(frame=frame), family="empirical")
+
+
+def test_saving_and_loading(tmp_path):
+    path = MODEL.save(tmp_path / "m.json")
+    assert WorkloadModel.load(path) == MODEL == load_model(path)
+    with pytest.raises(ModelError, match="no workload model can be read"):
+        WorkloadModel.load(tmp_path / "none.json")
+    (tmp_path / "bad.json").write_text('{"format": 1, "name": 3}')
+    with pytest.raises(ModelError, match=r"bad\.json is not a readable workload model"):
+        load_model(tmp_path / "bad.json")
+    with pytest.raises(UnknownNameError, match="philly"):
+        load_model("phily")
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_model_samples_and_shows_itself(name):
+    model = load_model(name)
+    work = model.sample(jobs=400, seed=0)
+    assert work.jobs.height == 400
+    html = model._repr_html_()
+    assert model.name in html and all(s.split("<")[0][:20] in html for s in model.cannot_know[:1])
+    assert model.cannot_know and model.sources
+    assert len(model.plot().axes) == 6
+
+
+def test_the_notebook_of_the_readme():
+    model = load_model("philly")
+    assert 0.015 < float(model.gang_size.pmf(8)) < 0.025
+    assert model.duration(gpus=8).ppf(0.9) > 86_400
+    assert model.sample(jobs=10_000, seed=1).jobs.height == 10_000
+    assert model.failures.shares()["CPU out of memory"] == pytest.approx(12_076 / 39_776)
+    assert model.utilisation(8, status="Pass").mean() == pytest.approx(49.9, abs=2)
+    assert model.locality.mean(gpus=16) > 2
+
+
+def test_the_literature_model_is_the_published_law():
+    model = load_model("literature")
+    assert model.gang_size.pmf([1, 2, 4, 8]).tolist() == [0.70, 0.10, 0.15, 0.05]
+    minutes = model.duration(1).ppf([0, 0.4, 0.8, 0.9, 1]) / 60
+    np.testing.assert_allclose(np.log10(minutes), [1.5, 2.25, 3, 3.5, 4], atol=1e-4)
+    drawn = Jobs.of_workload(model.sample(jobs=20_000, seed=0)).frame
+    assert (drawn["run_s"] > 60_000).mean() == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.slow
+def test_a_million_jobs_take_seconds():
+    model = load_model("philly")
+    began = time.process_time()
+    assert model.sample(jobs=1_000_000, seed=1).jobs.height == 1_000_000
+    assert time.process_time() - began < 30
+
+
+def test_distances_by_hand():
+    assert cdf_gap(np.array([1.0, 2.0]), np.array([1.0, 3.0])) == 0.5
+    assert cdf_gap(np.array([1.0, 2.0]), np.array([5.0])) == 1.0
+    same = distances(Jobs(DATA.jobs), Jobs(DATA.jobs))
+    assert (same["distance"] == 0).all()
+    half = DATA.jobs.assign(gpus=np.where(np.arange(len(DATA.jobs)) % 2, 1, DATA.jobs["gpus"]))
+    moved = distances(Jobs(DATA.jobs), Jobs(half)).set_index("quantity")["distance"]
+    wanted = (half["gpus"] == 1).mean() - (DATA.jobs["gpus"] == 1).mean()
+    assert moved["gang size"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("split", [s for s in SPLITS if s != "none"])
+def test_splits_part_the_jobs(split):
+    a, b, part = SPLITS[split].halves(DATA)
+    assert len(a.frame) + len(b.frame) == len(DATA.jobs)
+    assert len(part.jobs) == len(a.frame) > 0
+    if a.windows is not None:
+        for half in (a, b):
+            at = half.frame["submitted_s"].to_numpy()[:, None]
+            inside = (at >= half.windows[:, 0]) & (at < half.windows[:, 1])
+            assert (inside.sum(axis=1) == 1).all()
+
+
+def test_held_out_jobs_of_a_steady_process_are_matched_as_well_as_real_ones_match():
+    table = held_out(DATA, "jobs", family="empirical").set_index(["model", "quantity", "gang"])
+    ours, floor = table.loc[OURS]["distance"], table.loc[FLOOR]["distance"]
+    assert (ours <= floor + 0.05).all() and len(ours) >= 5
+    assert ours["gang size", "all"] < 0.04
+    lognormal = table.loc["one log-normal, Poisson"]["distance"]
+    joint = ("gang size and run time", "all")
+    assert ours[joint] < lognormal[joint]
+
+
+def test_the_calibration_result_and_its_figure():
+    result = calibration_of(observed(frame=JOBS.head(900)), family="empirical")
+    assert set(result.table["split"]) == set(SPLITS)
+    assert 0 < result.fact("distances_within_limit") <= result.fact("distances_limited")
+    assert len(plot(result).axes) == len(SPLITS)
+
+
+def test_philly_like_is_far_from_philly_and_the_fitted_model_is_not():
+    result = compare()
+    assert (
+        result.fact("philly_run_time_gap_1") < 0.03 < 0.5 < result.fact("literature_run_time_gap_1")
+    )
+    assert result.fact("philly_gang_size_variation") == 0
+    assert result.fact("literature_hourly_dispersion") < 2 < result.fact("real_hourly_dispersion")
+    assert len(plot_philly_like(result).axes) == 6
