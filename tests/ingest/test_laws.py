@@ -31,7 +31,7 @@ rows = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=40))
 def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
     given_rows: list[tuple[str, str, str]],
@@ -75,7 +75,7 @@ entries = st.sampled_from(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(entries, max_size=12))
 def test_each_job_is_kept_or_rejected_by_its_number(
     given_entries: list[tuple[str, object]],

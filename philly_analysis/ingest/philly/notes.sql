@@ -71,9 +71,9 @@ select format(
 from coverage
 union all
 select format(
-  '{:,} jobs were submitted before {}, when the log becomes complete: they are survivors of a '
-  || 'longer past and carry the flag left_truncated.',
-  count(*), strftime(any_value(log_complete.since_at), '%Y-%m-%d')
+  'Jobs submitted before {}, when the log becomes complete, are the survivors of a longer past: '
+  || '{:,}, flagged left_truncated.',
+  strftime(any_value(log_complete.since_at), '%Y-%m-%d'), count(*)
 )
 from jobs
 cross join log_complete
@@ -81,15 +81,15 @@ where jobs.flag = 'left_truncated'
 having count(*) > 0
 union all
 select format(
-  '{:,} attempts are recorded to start at 2017-09-02 03:45:02, which is when the log begins, not '
-  || 'when they started: they carry the flag fake_start.', count(*)
+  'Attempts recorded to start at 2017-09-02 03:45:02, which is when the log begins and not when '
+  || 'they started: {:,}, flagged fake_start.', count(*)
 )
 from attempts
 where flag = 'fake_start'
 having count(*) > 0
 union all
 select format(
-  '{:,} attempts start before an earlier attempt of their job ended: they carry the flag '
+  'Attempts that start before an earlier attempt of their job ended: {:,}, flagged '
   || 'overlaps_previous.', count(*)
 )
 from attempts
@@ -104,7 +104,8 @@ from listed
 where differ > 0
 union all
 select format(
-  '{:,} machines write the utilisation of each GPU twice; every second value is kept.', doubled
+  'Machines that write the utilisation of each GPU twice, of which every second value is kept: '
+  || '{:,}.', doubled
 )
 from layouts
 where doubled > 0
