@@ -23,6 +23,7 @@ LINES_AFTER = 10
 RECOVERY_LINES = 40
 DEATH_LINES = 12
 LAST_WORDS = 200
+PROGRESS_LINES = 3
 SHORT_CHARS = 20_000
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 LONGEST_LINE_CHARS = 500
@@ -124,7 +125,7 @@ def classify(text: str | bytes) -> Failure:
     if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
         return _nothing(benign=harmless or bool(ordered))
     root = ordered[0]
-    if root.rank > RANKS["root"] and _succeeded(last, lines):
+    if root.rank > RANKS["root"] and _went_on(root, last, lines):
         return _nothing(benign=True)
     return Failure(
         reason=root.rule.reason,
@@ -233,7 +234,11 @@ def _died_soon_after(recovered: _Evidence, evidence: Iterable[_Evidence]) -> boo
     )
 
 
-def _succeeded(last: int, lines: Lines) -> bool:
-    """Whether the job goes on to say that it completed after the last trace of trouble."""
+def _went_on(root: _Evidence, last: int, lines: Lines) -> bool:
+    """Whether the job says after the last trace of trouble that it completed, or trains on."""
     tail = lines.pieces[max(last + 1, len(lines.pieces) - LAST_WORDS) :]
-    return any(contexts()["success"].search(line) for line in tail)
+    if any(contexts()["success"].search(line) for line in tail):
+        return True
+    # an exception may stand before lines that were only written late; other trouble does not
+    progress = sum(contexts()["progress"].search(line) is not None for line in tail)
+    return root.rule.role == "symptom" and progress >= PROGRESS_LINES

@@ -105,6 +105,13 @@ HARMLESS = {
     "warning in a healthy log": "model.py:3: UserWarning: RuntimeError: CUDA error may follow\n",
     "exception ignored": "Exception ignored in: <x>\n" + TRACEBACK + "OSError: handle is closed\n",
     "loss that was not a number once": "step 1 loss: nan\nstep 2 loss: 3.1\nstep 3 loss: 2.9\n",
+    "connection lost and found, training goes on": (
+        "Connection reset by peer\n" + "".join(f"step {i} loss 0.3\n" for i in range(5))
+    ),
+    "missing file that the script did not need": (
+        "cat: notes.txt: No such file or directory\n"
+        + "".join(f"epoch {i} loss 0.3\n" for i in range(5))
+    ),
     "counters at zero": "number of skipped iterations: 0 | number of nan iterations: 0 |\n",
 }
 
@@ -123,6 +130,11 @@ def test_root_wins_over_its_cascade(name):
 def test_what_only_sounds_bad_is_no_failure(name):
     failure = classify(HARMLESS[name])
     assert (failure.reason, failure.rule, failure.line) == ("No signature", "", "")
+
+
+def test_an_exception_stands_although_progress_was_written_late():
+    text = TRACEBACK + "KeyError: 'x'\n" + "".join(f"step {i} loss 0.3\n" for i in range(5))
+    assert classify(text).reason == "Traceback from crash"
 
 
 def test_chain_tells_cascades_from_confirmations():
