@@ -7,8 +7,9 @@ from itertools import count
 import numpy as np
 from published import BACK_OFF_S, HOLD_S, START_UP_MEDIAN_S, START_UP_SIGMA
 
-BORROW_LIMIT_FRAC = 0.8
-"""A virtual cluster may exceed its quota only while less than this share of GPUs is in use."""
+BORROW_LIMIT_FRAC = 0.9
+"""A virtual cluster may exceed its quota only while less than this share of GPUs is in use: the
+study's scheduler restores fair shares from about there."""
 
 SCATTERED_FRAC = 0.5
 """Share of one-GPU requests that ask for a certain machine (where their data is), not the fullest;

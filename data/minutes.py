@@ -117,12 +117,13 @@ def rows(
     lines = {name: [header] for name, header in HEADERS.items()}
     doubled = rng.random(minutes.cpu.shape) < 0.003
     precise = rng.random(minutes.cpu.shape) < 0.01
-    # the last of the silent machines is on the list only; the others report and stay idle
-    reporting = range(len(machines) - 1)
+    # nobody uses the silent machines: most report idle GPUs, the last one never a value, as 13
+    # machines of the archive
+    silent = len(machines) - 1
     for m in range(minutes.cpu.shape[1]):
         at = origin + timedelta(seconds=minutes.from_s + 60 * m)
         stamp = at.astimezone(PACIFIC).strftime("%Y-%m-%d %H:%M:%S %Z")
-        for i in reporting:
+        for i in range(len(machines)):
             if not minutes.present[i, m]:
                 continue
             count = machines[i].gpus or 2
@@ -132,8 +133,8 @@ def rows(
             # large ones, which then carry 16 values
             if (count == 2 and i % 2) or (count == 8 and doubled[i, m]):
                 cells = [c for c in cells for _ in range(2)]
-            cells += [""] * (8 - len(cells))
-            cpu = minutes.cpu[i, m]
+            cells = ["NA"] * 8 if i == silent else cells + [""] * (8 - len(cells))
+            cpu = np.nan if i == silent else minutes.cpu[i, m]
             total_kb = 264_136_376.0 if count == 2 else 528_272_752.0
             free_kb = total_kb * (1 - minutes.mem[i, m] / 100) // 65_536 * 65_536
             memory = "NA,NA" if np.isnan(cpu) else f"{total_kb},{free_kb}"
