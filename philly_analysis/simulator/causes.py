@@ -1,17 +1,19 @@
 """Why jobs wait: the engine's own account, second by second."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
-from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import Job
-from philly_analysis.workload import Machine
 
 CAUSES = ("fair_share", "fragmentation", "other")
 """What a job may wait for: its virtual cluster is over quota with it; within quota, the fewest
 servers that could hold it have no room; or neither, and the policy has its reasons: others are
 before it, it backs off, or GPUs are held idle for others."""
+
+UNLIMITED = 1 << 60
+"""Quota of a virtual cluster that has none."""
 
 _COLUMNS = {
     "job_id": pl.String, "attempt": pl.Int32, "since_s": pl.Float64, "until_s": pl.Float64,
@@ -27,13 +29,11 @@ class Causes:
     a clock per such pair is enough, and a wait is the difference of two readings.
     """
 
-    def __init__(self, quotas: Mapping[str, int], machines: Sequence[Machine]) -> None:
+    def __init__(self, quotas: Mapping[str, int], cluster: Cluster) -> None:
         self._quotas = quotas
-        self._free = [m.gpus for m in machines]
-        biggest = max(self._free)
-        self._having = [self._free.count(free) for free in range(biggest + 1)]
-        self._sizes = sorted(self._free, reverse=True)
-        self._fewest: dict[int, int] = {}
+        self._cluster = cluster
+        self._free = [m.gpus for m in cluster.machines]
+        self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
         self._used: dict[str, int] = {}
         self._now_s = 0.0
         self._clocks: dict[tuple[str, int], list[float]] = {}
@@ -96,7 +96,7 @@ class Causes:
             self._now_s = now_s
             room: dict[int, bool] = {}
             for vc, gpus in self._waiters:
-                if self._used.get(vc, 0) + gpus > self._quotas.get(vc, len(self._free) << 16):
+                if self._used.get(vc, 0) + gpus > self._quotas.get(vc, UNLIMITED):
                     cause = 0
                 else:
                     if gpus not in room:
@@ -106,13 +106,7 @@ class Causes:
 
     def _has_room(self, gpus: int) -> bool:
         """Whether the fewest servers that hold a gang could hold it beside what runs."""
-        if gpus not in self._fewest:
-            held = servers = 0
-            while held < gpus:
-                held += self._sizes[servers]
-                servers += 1
-            self._fewest[gpus] = servers
-        servers, room = self._fewest[gpus], 0
+        servers, room = self._cluster.fewest(gpus), 0
         for free in range(len(self._having) - 1, 0, -1):
             taken = min(servers, self._having[free])
             room += taken * free

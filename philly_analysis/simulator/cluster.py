@@ -1,6 +1,8 @@
 """Who holds which GPU: the machines' free GPUs, CPUs and memory, and the grants that take them."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple, Self
 
 from philly_analysis.errors import SimulationError
@@ -73,14 +75,15 @@ class Cluster:
     """
 
     __slots__ = (
-        "biggest", "by_free", "capacity", "free", "free_cpus", "free_gpus", "free_mem_gb",
-        "machines", "racks",
+        "_largest", "biggest", "by_free", "capacity", "free", "free_cpus", "free_gpus",
+        "free_mem_gb", "machines", "racks",
     )  # fmt: skip
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self.machines = tuple(machines)
         self.free_gpus = [(1 << m.gpus) - 1 for m in self.machines]
         self.biggest = max((m.gpus for m in self.machines), default=0)
+        self._largest = tuple(accumulate(sorted((m.gpus for m in self.machines), reverse=True)))
         self.by_free = [0] * (self.biggest + 1)
         racks: dict[str | None, int] = {}
         for i, machine in enumerate(self.machines):
@@ -92,10 +95,14 @@ class Cluster:
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
 
+    def fewest(self, gpus: int) -> int:
+        """Return on how few servers a gang would fit, were they all empty."""
+        return bisect_left(self._largest, gpus) + 1
+
     def copy(self) -> Self:
         """Return a cluster in the same state, to try things on."""
         twin = object.__new__(type(self))
-        twin.machines, twin.racks = self.machines, self.racks
+        twin.machines, twin.racks, twin._largest = self.machines, self.racks, self._largest
         twin.biggest, twin.capacity, twin.free = self.biggest, self.capacity, self.free
         twin.free_gpus, twin.by_free = self.free_gpus.copy(), self.by_free.copy()
         twin.free_cpus, twin.free_mem_gb = self.free_cpus.copy(), self.free_mem_gb.copy()

@@ -41,7 +41,8 @@ def run(
     quotas
         GPUs that each virtual cluster is entitled to, for policies that look at it.
     until_done
-        Stop when these jobs have ended; empty: when all have.
+        Stop when these jobs have ended; empty: when all have. Attempts that still run then are
+        not in the schedule.
 
     Returns
     -------
@@ -96,7 +97,7 @@ class _Engine:
         self._jobs, self._policy, self._speed = jobs, policy, speed
         self._cluster = Cluster(machines)
         self._view = View(self._cluster, policy, quotas)
-        self._causes = Causes(quotas, machines)
+        self._causes = Causes(quotas, self._cluster)
         self._record = Record(neighbourly=speed.neighbourly)
         for job in jobs:
             job.util_frac, job.gpu_mem_frac = speed.traits(job.spec)

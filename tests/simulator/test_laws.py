@@ -138,7 +138,8 @@ def test_las_lets_nobody_wait_for_a_lower_queue(rows):
     specs, schedule = simulated(rows, POLICIES["las"](thresholds_gpu_s=(40.0, 200.0)))
     for t, running, served_s, present in moments(specs, schedule):
         queue = {
-            s.job_id: sum(served_s[s.job_id] * s.gpus >= x for x in (40, 200)) for s in present
+            s.job_id: sum(served_s[s.job_id] * s.gpus + 1e-6 >= x for x in (40, 200))
+            for s in present
         }
         for waiter in present:
             if waiter.job_id not in running:

@@ -60,7 +60,7 @@ class AntMan(Policy):
 
     def _together(self, plan: Plan, gpus: int) -> Grant | None:
         """Place a gang on as few servers as empty ones would take."""
-        return packed(plan.cluster, gpus, servers=-(-gpus // plan.cluster.biggest))
+        return packed(plan.cluster, gpus, servers=plan.cluster.fewest(gpus))
 
     def _patient(self, plan: Plan) -> list[Job]:
         """Return the waiting jobs, first come first, that have turned opportunistic."""
@@ -73,7 +73,7 @@ class _Room:
     """What each GPU has left for a guest."""
 
     def __init__(self, plan: Plan, util_below_frac: float) -> None:
-        self._biggest = plan.cluster.biggest
+        self._cluster = plan.cluster
         self._holders: list[dict[int, tuple[float, float]]] = []
         for machine, server in enumerate(plan.cluster.machines):
             open_gpus = dict.fromkeys(range(server.gpus), (0.0, 0.0))
@@ -101,7 +101,7 @@ class _Room:
             sorted((util, gpu) for gpu, (util, mem) in gpus.items() if mem + job.gpu_mem_frac <= 1)
             for gpus in self._holders
         ]
-        if job.gpus <= self._biggest:
+        if job.gpus <= self._cluster.biggest:
             whole = [m for m, gpus in enumerate(fitting) if len(gpus) >= job.gpus]
             if not whole:
                 return None
@@ -112,7 +112,7 @@ class _Room:
             if left and fitting[machine]:
                 chosen.append((machine, fitting[machine][:left]))
                 left -= len(fitting[machine][:left])
-        if left or len(chosen) > -(-job.gpus // self._biggest):
+        if left or len(chosen) > self._cluster.fewest(job.gpus):
             return None
         return self._take(job, chosen)
 

@@ -115,7 +115,7 @@ class Philly(Policy):
         return plan.in_use(vc) / max(plan.view.quotas.get(vc, plan.cluster.capacity), 1)
 
     def _servers(self, plan: Plan, job: Job, step: int) -> int:
-        return ceil(self.relax[step] * ceil(job.gpus / plan.cluster.biggest))
+        return ceil(self.relax[step] * plan.cluster.fewest(job.gpus))
 
     def _search(self, plan: Plan, job: Job) -> Grant | None:
         step = 0 if job.gpus == 1 else self._step(job, plan.view.now_s)
