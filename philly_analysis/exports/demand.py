@@ -72,6 +72,17 @@ class Demand:
         """GPU-seconds that the jobs ask for."""
         return float(self.jobs["gpu_s"].sum())
 
+    def stretched(self, factor: float) -> "Demand":
+        """Return it with submissions `factor` times as far apart; waits and run times stay."""
+        submit_us = (pl.col("submit_s") * factor * 1e6).round().cast(pl.Int64)
+        return replace(
+            self,
+            jobs=self.jobs.with_columns(
+                submitted_at=pl.col("submitted_at").min() + pl.duration(microseconds=submit_us),
+                submit_s=submit_us / 1e6,
+            ),
+        )
+
 
 def _run_times(workload: Workload, policy: RunPolicy) -> pl.DataFrame:
     """Return job_id, first_started_at, run_s (null: not known) and censored.

@@ -187,7 +187,8 @@ def export(
     if load is not None:
         factor = _factor(workload, needs, target, load)
         workload = stretch(workload, factor)
-        needs = _demand(workload, run_policy, spelling)
+        # not computed anew: jobs that still ran would run on to the later end of the log
+        needs = needs.stretched(factor) if needs else None
     file = Path(file)
     request = Request(
         workload=workload,

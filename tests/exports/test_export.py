@@ -67,6 +67,20 @@ def test_load_moves_submissions_and_nothing_else(name: str, tmp_path: Path) -> N
         assert log[1]["attempts"][1]["end_time"] == f"{at(520):%F %T}"
 
 
+def test_jobs_that_still_run_do_not_run_longer_when_arrivals_are_stretched(tmp_path: Path) -> None:
+    # d has no end: as the log ends (e, at 8,300 s) it has run 8,270 s
+    open_end = TINY.attempts.with_columns(
+        ended_at=pl.when(pl.col("job_id") != "d").then("ended_at")
+    )
+    gpu_s = GPU_S + 8 * (8_270 - 36_000)
+    workload = replace(TINY, attempts=open_end)
+    done = export(workload, "swf", tmp_path / "out", gpus=100, load=gpu_s / (100 * SPAN_S) / 3)
+    assert done.arrivals_stretched == pytest.approx(3)
+    assert done.offered_load == pytest.approx(gpu_s / (100 * SPAN_S) / 3)
+    lines = [s.split() for s in (tmp_path / "out").read_text().split("\n") if s and s[0] != ";"]
+    assert [int(s[3]) for s in lines] == [600, 400, 4000, 8270, 7200]
+
+
 def test_load_counts_only_the_jobs_that_the_reader_takes(tmp_path: Path) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
     done = export(TINY, "gavel", tmp_path / "out", gpus=100, load=0.5, throughputs=speeds)
