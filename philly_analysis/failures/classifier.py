@@ -100,7 +100,7 @@ def classify(text: str | bytes) -> Failure:
     -------
     Failure
         *No signature* where the text names no cause, with fine label ``benign`` where what it
-        says is harmless or recovered from.
+        says is harmless, recovered from, or nothing but progress.
     """
     lines = cut(text)
     evidence: dict[str, _Evidence] = {}
@@ -123,7 +123,7 @@ def classify(text: str | bytes) -> Failure:
     harmless = harmless or bool(recovered)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
     if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
-        return _nothing(benign=harmless or bool(ordered))
+        return _nothing(benign=harmless or bool(ordered) or _progressed(lines.pieces[-LAST_WORDS:]))
     root = ordered[0]
     if root.rank > RANKS["root"] and _went_on(root, last, lines):
         return _nothing(benign=True)
@@ -240,5 +240,8 @@ def _went_on(root: _Evidence, last: int, lines: Lines) -> bool:
     if any(contexts()["success"].search(line) for line in tail):
         return True
     # an exception may stand before lines that were only written late; other trouble does not
-    progress = sum(contexts()["progress"].search(line) is not None for line in tail)
-    return root.rule.role == "symptom" and progress >= PROGRESS_LINES
+    return root.rule.role == "symptom" and _progressed(tail, PROGRESS_LINES)
+
+
+def _progressed(pieces: list[str], least: int = 1) -> bool:
+    return sum(contexts()["progress"].search(piece) is not None for piece in pieces) >= least

@@ -137,6 +137,11 @@ def test_an_exception_stands_although_progress_was_written_late():
     assert classify(text).reason == "Traceback from crash"
 
 
+def test_progress_alone_is_called_benign_and_silence_is_not():
+    assert classify("epoch 1 loss 0.3\nepoch 2 loss 0.2\n").fine == "benign"
+    assert classify("reading configuration\n").fine == ""
+
+
 def test_chain_tells_cascades_from_confirmations():
     text = (
         "[8.1] Out of memory: Killed process 70580 (python) total-vm:49978204kB\n"
