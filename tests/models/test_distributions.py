@@ -96,6 +96,7 @@ def test_refit_of_own_sample_recovers_parameters_within_their_intervals(family):
         assert low <= parameter.value <= high
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(5)
     inside = 0
@@ -138,7 +139,14 @@ def test_lognormal_fit_agrees_with_scipy_on_censored_data():
 
 
 @pytest.mark.parametrize(
-    "family", ["lognormal", "weibull", "exponential", "lognormal_mixture", EMPIRICAL]
+    "family",
+    [
+        "lognormal",
+        "weibull",
+        "exponential",
+        pytest.param("lognormal_mixture", marks=pytest.mark.slow),
+        EMPIRICAL,
+    ],
 )
 def test_censoring_recovers_what_naive_fitting_misses(family):
     rng = np.random.default_rng(1)
@@ -176,6 +184,7 @@ def test_the_right_family_is_hardly_ever_rejected_and_the_wrong_one_is(family):
     assert fit_distribution(x, family=wrong).rejected
 
 
+@pytest.mark.slow
 def test_rejection_happens_about_one_time_in_twenty_under_the_truth():
     rng = np.random.default_rng(9)
     rejected = sum(

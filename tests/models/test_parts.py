@@ -37,7 +37,7 @@ def jobs(n: int = 3_000, seed: int = 0) -> pd.DataFrame:
 
 
 JOBS = jobs()
-DURATION = Duration.fit(JOBS)
+DURATION = Duration.fit(JOBS, family="empirical")
 
 
 def test_gang_classes_are_the_study_buckets():
@@ -102,7 +102,7 @@ def test_sampled_durations_have_the_fitted_marginal_of_each_class():
 
 def test_a_gang_seen_once_has_no_law_of_its_own_but_can_be_sampled():
     frame = pd.concat([JOBS[JOBS["gpus"] <= 4], JOBS[JOBS["gpus"] == 16].head(1)])
-    model = Duration.fit(frame, family="lognormal")
+    model = Duration.fit(frame, family="empirical")
     with pytest.raises(ModelError, match=r"gang class >8: too few such jobs.*1, 2-4"):
         model(gpus=16)
     leaf = model.leaf_of(np.array([16]), np.array(["a"]), np.array(["Pass"]))
@@ -236,3 +236,12 @@ def test_foreign_json_is_refused():
     for text in ("{", "[]", "{}", '{"format":1,"nonsense":2}', '{"format":9}'):
         with pytest.raises(ModelError):
             from_json(GangSize, text)
+
+
+def test_durations_choose_a_family_by_themselves():
+    """Log-normal run times of one class: the choice passes, whichever name it bears."""
+    frame = JOBS[(JOBS["gpus"] == 1) & (JOBS["vc"] == "a")].head(250)
+    law = Duration.fit(frame)(1)
+    assert law.rejected is False
+    assert {c.family for c in law.candidates} >= {"lognormal", "weibull", "hyperexponential"}
+    assert law.median() == pytest.approx(frame["run_s"].median(), rel=0.15)
