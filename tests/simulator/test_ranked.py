@@ -2,6 +2,7 @@
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+from philly_analysis.simulator.policies.themis import Themis
 
 from .drawn import done, gantt, job, machines
 
@@ -76,6 +77,14 @@ def test_las_counts_gpus_as_well_as_time():
         "n": [(3, 11, "preempted"), (15, 27, "completed")],
         "x": done(11, 12),
     }
+
+
+def test_themis_leases_to_whom_sharing_costs_most():
+    # at 0 both have rho 1, and a came first; at 300 a, which runs, has still 1, b 400 / 100
+    jobs = [job("a", 0, 1, 1000), job("b", 0, 1, 100)]
+    assert gantt(run(jobs, machines(1), Themis(lease_s=300.0))) == {
+        "a": [(0, 300, "preempted"), (400, 1100, "completed")], "b": done(300, 400),
+    }  # fmt: skip
 
 
 def test_attempts_that_a_scheduler_cut_are_one_run():
