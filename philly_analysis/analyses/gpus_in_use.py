@@ -71,8 +71,13 @@ def plot(result: Result) -> Figure:
     for i, name in enumerate(names):
         color = figures.MUTED if name == "others" else figures.CYCLE[i % len(figures.CYCLE)]
         ax.bar(
-            wide.index, wide[name], bottom=bottom, width=1, align="edge", color=color,
-            label=figures.plain(name)
+            wide.index,
+            wide[name],
+            bottom=bottom,
+            width=1,
+            align="edge",
+            color=color,
+            label=figures.plain(name),
         )
         bottom = bottom + wide[name]
     capacity = result.fact("capacity_gpus")
