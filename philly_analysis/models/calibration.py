@@ -242,7 +242,8 @@ def held_out(
 ) -> pd.DataFrame:
     """Fit to one part of the jobs and measure samples against the other part.
 
-    Samples are as large as the part they are compared with. Beside the workload model stand the
+    Samples last as long as the part they are compared with, at the rate of the part that was
+    fitted to: nothing of the part held out is known to them. Beside the workload model stand the
     baselines, and the part that was fitted to itself: how far real jobs lie from real jobs, which
     no model that knows only that part can be expected to beat.
 
@@ -279,9 +280,10 @@ def held_out(
             f"{len(rest.frame)} to compare with; at least {MIN_JOBS} are needed of each"
         )
     model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows)
-    n, days = len(rest.frame), rest.span_s / DAY_S
+    days = rest.span_s / DAY_S
+    n = max(round(len(fitted_to.frame) * rest.span_s / fitted_to.span_s), 1)
     made = {
-        OURS: Jobs.of_workload(model.sample(jobs=n, days=days, seed=seed)),
+        OURS: Jobs.of_workload(model.sample(days=days, seed=seed)),
         FLOOR: fitted_to,
     }
     for name, fit in BASELINES.items():
@@ -395,7 +397,8 @@ def plot(result: Result) -> Figure:
             mine = part[part["model"] == name]
             ax.plot(
                 np.clip(mine["distance"], 1e-3, 3), [float(order.index(v)) for v in mine["label"]],
-                "D" if name == FLOOR else "o", color=color, markersize=5, label=name,
+                "D" if name == FLOOR else "o", color=color, label=name,
+                markersize=9 if name == FLOOR else 4.5, zorder=2 if name == FLOOR else 3,
             )  # fmt: skip
         ax.set_xscale("log")
         ax.set_xlim(1e-3, 4)

@@ -158,7 +158,8 @@ class WorkloadModel:
         jobs, days
             How many jobs, over how long; one follows from the other, or both are given.
         load
-            Factor on the rate of arrivals: 1 is as fitted.
+            Factor on the rate of arrivals: 1 is as fitted. Each hour's jobs are multiplied, so
+            the rhythm and the bursts keep their proportions and the dispersion grows as the load.
         gpus
             Size of the target cluster: larger gangs are not drawn, and the rate is scaled with
             the size where the fitted cluster's is known.
