@@ -19,7 +19,6 @@ MIN_VC_JOBS = 200
 MIN_STATUS_JOBS = 60
 MIN_LEAF_JOBS = 10
 MIN_JOBS = 2
-RESOLUTION_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,13 @@ class Duration:
         For asking: each gang class, and each of its virtual clusters and endings with enough jobs.
     leaves
         For sampling: a partition of the jobs, so that sampled marginals are the fitted ones.
+    resolution_s
+        What run times are whole multiples of.
     """
 
     cells: tuple[DurationCell, ...]
     leaves: tuple[DurationCell, ...]
+    resolution_s: float = 1.0
 
     @classmethod
     def fit(cls, jobs: pd.DataFrame, *, family: str | None = None) -> Self:
@@ -55,7 +57,7 @@ class Duration:
         ----------
         jobs
             Columns gpus, vc, status (null: unknown), run_s in seconds, censored. A run time of
-            zero is shorter than the second that clocks resolve and enters as half a second.
+            zero is shorter than clocks resolve and enters as half of that.
         family
             Force one family everywhere.
 
@@ -82,12 +84,13 @@ class Duration:
                 f"durations: {(~jobs['censored']).sum()} of {run_s.size} jobs were seen to their "
                 f"end; at least {MIN_JOBS} are needed"
             )
+        resolution_s = 1.0 if (run_s == np.rint(run_s)).all() else 0.01
         frame = pd.DataFrame(
             {
                 "gang": np.asarray(CLASSES)[gang_class(jobs["gpus"])],
                 "vc": jobs["vc"].to_numpy(str),
                 "status": jobs["status"].fillna(ANY).to_numpy(str),
-                "run_s": np.maximum(run_s, RESOLUTION_S / 2),
+                "run_s": np.maximum(run_s, resolution_s / 2),
                 "censored": jobs["censored"].to_numpy(bool),
             }
         )
@@ -116,6 +119,7 @@ class Duration:
                 *fitted(("gang", ANY, "status"), MIN_STATUS_JOBS),
             ),
             leaves=fitted(("gang", "leaf_vc", "leaf_status"), MIN_LEAF_JOBS),
+            resolution_s=resolution_s,
         )
 
     def __call__(
@@ -151,7 +155,7 @@ class Duration:
         )
 
     def sample(self, u: Floats, leaf: NDArray[np.int_]) -> Floats:
-        """Return run times in whole seconds, at least 1, at uniform numbers.
+        """Return run times in s, whole multiples of the resolution, at uniform numbers.
 
         Parameters
         ----------
@@ -168,7 +172,7 @@ class Duration:
             mine = order[bounds[i] : bounds[i + 1]]
             if mine.size:
                 run_s[mine] = law.ppf(u[mine])
-        return np.maximum(np.rint(run_s), RESOLUTION_S)
+        return np.maximum(np.rint(run_s / self.resolution_s), 1) * self.resolution_s
 
     def leaf_of(
         self, gpus: NDArray[np.int_], vc: NDArray[np.str_], status: NDArray[np.str_]

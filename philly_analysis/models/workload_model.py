@@ -275,7 +275,7 @@ class WorkloadModel:
         )
         ends = np.cumsum(share)
         base = ends[first] - share[first]
-        until_s = np.rint((ends - base[job]) * run_s[job])
+        until_s = np.floor((ends - base[job]) * run_s[job])
         until_s[last] = run_s
         from_s = np.where(attempt == 0, 0.0, np.roll(until_s, 1))
         submitted = jobs["submitted_at"].gather(job)
