@@ -309,10 +309,11 @@ class HourlyCounts:
         products = fft.irfft(np.abs(fft.rfft(x, pad)) ** 2, pad)[: lags + 1]
         pairs = np.round(fft.irfft(np.abs(fft.rfft(seen, pad)) ** 2, pad)[: lags + 1])
         variance = max(products[0] / pairs[0], 1e-12)
-        # Few pairs at a lag say little: shrink by what is missing of the pairs possible.
-        return np.asarray(
-            np.where(pairs[1:] > 0, products[1:] / np.maximum(pairs[1:], 1) / variance, 0.0)
-        )
+        value = products / np.maximum(pairs, 1) / variance
+        # A lag that hardly any two hours observed are apart says nothing: bridge it.
+        known = pairs >= 0.25 * pairs[0]
+        lag = np.arange(lags + 1)
+        return np.asarray(np.interp(lag, lag[known], value[known])[1:])
 
     def gaps_s(self) -> Floats:
         """Return the seconds between successive submissions with no unobserved hour between."""
