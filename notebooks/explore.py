@@ -21,6 +21,7 @@ import os
 from pathlib import Path
 
 import seaborn as sns
+
 from philly_analysis import Trace, analyze
 from philly_analysis.analyses import ANALYSES
 

@@ -139,7 +139,7 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
 _JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it")
 _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
 _MACHINE_ID = Column("machine_id", "varchar", "server identifier")
-_AT = Column("at", "timestamp", "minute that the sample describes", unit="UTC")
+_AT = Column("sampled_at", "timestamp", "minute that the sample describes", unit="UTC")
 
 JOBS = Table(
     name="jobs",
@@ -264,7 +264,7 @@ GPU_SAMPLES = Table(
             unit="%", check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
     ),
-    key=("at", "machine_id"),
+    key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
     streamed=True,
 )  # fmt: skip
@@ -286,7 +286,7 @@ HOST_SAMPLES = Table(
         Column("mem_gb", "double", "memory in total", unit="GB", nullable=True,
                check="mem_gb > 0"),
     ),
-    key=("at", "machine_id"),
+    key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
     streamed=True,
 )  # fmt: skip

@@ -223,15 +223,17 @@ class Trace:
             return
         files = self._con.read_parquet(_files(self.path, table))
         weeks = self._con.sql(
-            f"select distinct date_trunc('week', s.at)::timestamp from {table} as s order by all"
+            f"select distinct date_trunc('week', sampled_at)::timestamp from {table} order by all"
         ).fetchall()
-        at = duckdb.ColumnExpression("at")
+        sampled_at = duckdb.ColumnExpression("sampled_at")
         try:
             for (week,) in weeks or [(datetime.min,)]:
                 begins, ends = (
                     duckdb.ConstantExpression(t) for t in (week, week + timedelta(weeks=1))
                 )
-                files.filter((at >= begins) & (at < ends)).create_view(table, replace=True)
+                files.filter((sampled_at >= begins) & (sampled_at < ends)).create_view(
+                    table, replace=True
+                )
                 yield
         finally:
             files.create_view(table, replace=True)

@@ -20,9 +20,7 @@ def traces() -> Path:
 @pytest.fixture(scope="session")
 def failure_logs() -> Path:
     """Folder of the labelled failure logs."""
-    folder = Path(
-        os.environ.get("PHILLY_FAILURE_LOGS", _ROOT.parent / "shared" / "failure-logs")
-    )
+    folder = Path(os.environ.get("PHILLY_FAILURE_LOGS", _ROOT.parent / "shared" / "failure-logs"))
     if not folder.is_dir():
         pytest.skip(f"no failure logs at {folder}: set PHILLY_FAILURE_LOGS to their folder")
     return folder

@@ -37,7 +37,7 @@ def _values(column: Column) -> st.SearchStrategy[Any]:
         # moments of a few hours, many of them equal, some weeks apart
         seconds = st.integers(0, 240).map(lambda m: 60 * m) | st.integers(0, 3_000_000)
         some = seconds.map(lambda s: _FROM + timedelta(seconds=s))
-        if column.name == "at":
+        if column.name == "sampled_at":
             some = st.integers(0, 240).map(lambda m: _FROM + timedelta(minutes=m))
     elif column.type == "double[]":
         some = st.lists(st.none() | st.sampled_from((0.0, 12.5, 100.0)), max_size=8)

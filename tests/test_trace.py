@@ -126,7 +126,7 @@ def test_relations_come_after_what_they_read() -> None:
 def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(path: Path) -> None:
     gpu_minutes = pl.DataFrame(
         {
-            "at": [at(6)],
+            "sampled_at": [at(6)],
             "machine_id": ["m0"],
             "util_pct": [[50.0, 0.0, None, None]],
         }

@@ -28,22 +28,22 @@ hours as (
 readings as (
   select
     machine_id,
-    "at",
-    date_trunc('hour', "at") as hour,
+    sampled_at,
+    date_trunc('hour', sampled_at) as hour,
     util_pct
   from gpu_samples
 )
 
 select
   hours.job_id,
-  readings."at",
+  readings.sampled_at,
   avg(readings.util_pct[hours.gpu + 1]) / 100 as gpu_frac
 from hours
 inner join readings
   on hours.machine_id = readings.machine_id and hours.hour = readings.hour
 where
-  readings."at" >= hours.started_at
-  and readings."at" < hours.ended_at
+  readings.sampled_at >= hours.started_at
+  and readings.sampled_at < hours.ended_at
   and readings.util_pct[hours.gpu + 1] is not null
-group by hours.job_id, readings."at"
+group by hours.job_id, readings.sampled_at
 order by all

@@ -92,10 +92,10 @@ def _frames(trace: Path, file: SampleFile) -> Iterator[pl.DataFrame]:
     for part in sorted((trace / file.table).glob("*.parquet")):
         for batch in pq.ParquetFile(part).iter_batches(_BATCH):
             rows = pl.DataFrame(batch)
-            stamps = rows["at"].unique()
+            stamps = rows["sampled_at"].unique()
             local = stamps.dt.replace_time_zone("UTC").dt.convert_time_zone(_ZONE)
             yield rows.select(
-                pl.col("at")
+                pl.col("sampled_at")
                 .replace_strict(stamps, local.dt.strftime("%Y-%m-%d %H:%M:%S %Z"))
                 .alias(time),
                 safe(rows["machine_id"]).alias(machine),

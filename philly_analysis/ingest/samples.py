@@ -140,7 +140,7 @@ class Part:
         )
 
     def _write_sound(self) -> int:
-        day = ', "at"::date as day' if self.by_day else ""
+        day = ", sampled_at::date as day" if self.by_day else ""
         layout = "partition_by (day)" if self.by_day else f"file_size_bytes '{_FILE_BYTES}'"
         # the same as a reason that is null, at half the time
         sound = " and ".join(f"not ({fault.predicate})" for fault in self.table.faults())
@@ -162,14 +162,15 @@ class Part:
         # cheap: in an hour of a machine, more rows than different minutes
         self.con.execute(
             "create temp table crowded as "
-            f'select machine_id, epoch_us("at") // 3600000000 as hour from {kept} group by all '
-            'having count(*) > bit_count(bit_or(1::ubigint << (epoch_us("at") // 60000000 % 60)))'
+            "select machine_id, epoch_us(sampled_at) // 3600000000 as hour "
+            f"from {kept} group by all having count(*) > "
+            "bit_count(bit_or(1::ubigint << (epoch_us(sampled_at) // 60000000 % 60)))"
         )
         if _count(self.con, "crowded"):
             self.con.execute(
                 f"insert into contested select {key} from {kept} as kept semi join crowded "
                 "on kept.machine_id = crowded.machine_id "
-                'and epoch_us(kept."at") // 3600000000 = crowded.hour '
+                "and epoch_us(kept.sampled_at) // 3600000000 = crowded.hour "
                 f"group by {key} having count(*) > 1"
             )
         self.con.execute("drop table crowded")
@@ -222,12 +223,12 @@ class Part:
                 )
                 file.with_suffix(".rest").rename(file)
         settled = "again where reason is null and not repeats"
-        days = con.sql(f'select distinct "at"::date::varchar from {settled}').fetchall()
+        days = con.sql(f"select distinct sampled_at::date::varchar from {settled}").fetchall()
         for (day,) in days:
             folder = self.folder / f"day={day}" if self.by_day else self.folder
             folder.mkdir(exist_ok=True)
             con.execute(
-                f"copy (select {columns} from {settled} and \"at\"::date = date '{day}') "
+                f"copy (select {columns} from {settled} and sampled_at::date = date '{day}') "
                 f"to {path_text(folder / f'settled-{day}.parquet')} ({_FORMAT})"
             )
 

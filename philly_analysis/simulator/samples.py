@@ -154,7 +154,7 @@ def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datet
     times = np.datetime64(at, "us") + np.arange(minutes) * np.timedelta64(60_000_000, "us")
     return pa.table(
         {
-            "at": pa.array(np.repeat(times, len(machines))),
+            "sampled_at": pa.array(np.repeat(times, len(machines))),
             "machine_id": pa.array([m.machine_id for m in machines] * minutes),
             "util_pct": pa.ListArray.from_arrays(pa.array(ends), pa.array(values)),
         }

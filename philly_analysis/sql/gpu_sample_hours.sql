@@ -3,7 +3,7 @@
 --   hour     hour, UTC
 --   samples  machine-minutes sampled
 select
-  date_trunc('hour', gpu_samples.at) as hour,
+  date_trunc('hour', gpu_samples.sampled_at) as hour,
   count(*) as samples
 from gpu_samples
 group by all

@@ -31,10 +31,10 @@ readings as (
     s.util_pct[days.place] as util_pct
   from gpu_samples as s
   inner join days
-    on s.machine_id = days.machine_id and date_trunc('day', s.at) = days.day
+    on s.machine_id = days.machine_id and date_trunc('day', s.sampled_at) = days.day
   where
-    s.at >= days.from_at
-    and s.at < days.until_at
+    s.sampled_at >= days.from_at
+    and s.sampled_at < days.until_at
     -- a GPU past the end of the list was not looked at: no sample, which is not offline
     and days.place <= len(s.util_pct)
 )

@@ -30,14 +30,14 @@ readings as (
     days.number,
     days.week,
     days.event,
-    date_diff('minute', days.event_at, s.at) as lag_min,
+    date_diff('minute', days.event_at, s.sampled_at) as lag_min,
     s.cpu_pct as util_pct
   from host_samples as s
   inner join days
-    on s.machine_id = days.machine_id and date_trunc('day', s.at) = days.day
+    on s.machine_id = days.machine_id and date_trunc('day', s.sampled_at) = days.day
   where
-    s.at >= days.event_at - interval 740 minute
-    and s.at < days.event_at + interval 740 minute
+    s.sampled_at >= days.event_at - interval 740 minute
+    and s.sampled_at < days.event_at + interval 740 minute
 ),
 
 sums as (

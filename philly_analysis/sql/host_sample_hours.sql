@@ -3,7 +3,7 @@
 --   hour     hour, UTC
 --   samples  machine-minutes sampled
 select
-  date_trunc('hour', host_samples.at) as hour,
+  date_trunc('hour', host_samples.sampled_at) as hour,
   count(*) as samples
 from host_samples
 group by all

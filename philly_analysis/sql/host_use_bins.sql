@@ -29,8 +29,8 @@ readings as (
     100 * s.mem_used_gb / s.mem_gb as mem_pct
   from host_samples as s
   inner join days
-    on s.machine_id = days.machine_id and date_trunc('day', s.at) = days.day
-  where s.at >= days.from_at and s.at < days.until_at
+    on s.machine_id = days.machine_id and date_trunc('day', s.sampled_at) = days.day
+  where s.sampled_at >= days.from_at and s.sampled_at < days.until_at
 )
 
 select

@@ -22,7 +22,7 @@ with days as (
 
 readings as (
   select
-    date_trunc('week', s.at)::timestamp as week,
+    date_trunc('week', s.sampled_at)::timestamp as week,
     case when days.attempts is null then 0 when days.attempts = 1 then 1 else 2 end as attempts,
     s.cpu_pct,
     100 * s.mem_used_gb / s.mem_gb as mem_pct
@@ -30,9 +30,9 @@ readings as (
   left join days
     on
       s.machine_id = days.machine_id
-      and date_trunc('day', s.at) = days.day
-      and s.at >= days.from_at
-      and s.at < days.until_at
+      and date_trunc('day', s.sampled_at) = days.day
+      and s.sampled_at >= days.from_at
+      and s.sampled_at < days.until_at
 )
 
 select

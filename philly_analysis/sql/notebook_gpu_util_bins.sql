@@ -64,23 +64,25 @@ days as (
 overwriting as (
   select
     s.machine_id,
-    s.at - interval 1 hour as overwritten_at
+    s.sampled_at - interval 1 hour as overwritten_at
   from gpu_samples as s
-  where s.at >= timestamp '2017-11-05 09:00:00' and s.at < timestamp '2017-11-05 10:00:00'
+  where
+    s.sampled_at >= timestamp '2017-11-05 09:00:00'
+    and s.sampled_at < timestamp '2017-11-05 10:00:00'
 ),
 
 strings as (
   select
-    date_trunc('week', s.at)::timestamp as week,
+    date_trunc('week', s.sampled_at)::timestamp as week,
     s.machine_id,
     s.util_pct,
     case
-      when s.at < timestamp '2017-11-05 09:00:00' then s.at - interval 7 hour
-      else s.at - interval 8 hour
+      when s.sampled_at < timestamp '2017-11-05 09:00:00' then s.sampled_at - interval 7 hour
+      else s.sampled_at - interval 8 hour
     end as pacific_at
   from gpu_samples as s
   left join overwriting as o
-    on s.machine_id = o.machine_id and s.at = o.overwritten_at
+    on s.machine_id = o.machine_id and s.sampled_at = o.overwritten_at
   where o.machine_id is null
 ),
 

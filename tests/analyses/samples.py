@@ -21,7 +21,11 @@ def floor(moment: datetime) -> datetime:
 def gpu_frame(rows: list[tuple[datetime, str, list[float | None]]]) -> pl.DataFrame:
     return pl.DataFrame(
         rows,
-        schema={"at": pl.Datetime("us"), "machine_id": pl.String, "util_pct": pl.List(pl.Float64)},
+        schema={
+            "sampled_at": pl.Datetime("us"),
+            "machine_id": pl.String,
+            "util_pct": pl.List(pl.Float64),
+        },
         orient="row",
     )
 
@@ -66,7 +70,7 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
             host.append((at, machine, cpu, float(rng.random() * 64), 64.0))
     tables["gpu_samples"] = gpu_frame(gpu)
     tables["host_samples"] = pl.DataFrame(
-        host, schema=["at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"], orient="row"
+        host, schema=["sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"], orient="row"
     )
     return tables
 

@@ -57,22 +57,23 @@ def workload() -> Tables:
                                    orient="row"),
         "gpu_samples": gpu_frame(gpu),
         "host_samples": pl.DataFrame(
-            host, schema={"at": pl.Datetime("us"), "machine_id": pl.String, "cpu_pct": pl.Float64,
-                          "mem_used_gb": pl.Float64, "mem_gb": pl.Float64}, orient="row"),
+            host, schema={"sampled_at": pl.Datetime("us"), "machine_id": pl.String,
+                          "cpu_pct": pl.Float64, "mem_used_gb": pl.Float64,
+                          "mem_gb": pl.Float64}, orient="row"),
     }  # fmt: skip
 
 
 def shifted(minutes: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda samples: samples.with_columns(pl.col("at") + timedelta(minutes=minutes))
+    return lambda samples: samples.with_columns(pl.col("sampled_at") + timedelta(minutes=minutes))
 
 
 def as_pacific_strings(samples: pl.DataFrame) -> pl.DataFrame:
     """What a reader sees who takes Pacific wall time for UTC; the later reading overwrites."""
-    behind = pl.when(pl.col("at") < DST_ENDS_AT).then(pl.duration(hours=7)).otherwise(
+    behind = pl.when(pl.col("sampled_at") < DST_ENDS_AT).then(pl.duration(hours=7)).otherwise(
         pl.duration(hours=8)
     )  # fmt: skip
-    return samples.sort("at").with_columns(at=pl.col("at") - behind).unique(
-        ["at", "machine_id"], keep="last"
+    return samples.sort("sampled_at").with_columns(sampled_at=pl.col("sampled_at") - behind).unique(
+        ["sampled_at", "machine_id"], keep="last"
     )  # fmt: skip
 
 

@@ -226,8 +226,8 @@ def test_a_gpu_handed_over_belongs_to_each_holder_in_turn(tmp_path: Path) -> Non
 
 PORTABLE = {
     "abs", "array_extract", "avg", "ceil", "count", "count_star", "date_diff", "date_trunc", "len",
-    "list_value", "md5", "not", "or", "range", "stddev_samp", "sum", "to_days", "to_hours",
-    "to_minutes", "trunc", "unnest", "+", "-", "*", "/", "||",
+    "list_value", "max", "md5", "min", "not", "or", "range", "stddev_samp", "sum",
+    "to_days", "to_hours", "to_minutes", "trunc", "unnest", "+", "-", "*", "/", "||",
 }  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def functions(node: Any) -> Iterator[str]:
 
 def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluster: Tables) -> None:
     samples = {
-        (r["at"], r["machine_id"]): (r["cpu_pct"], 100 * r["mem_used_gb"] / r["mem_gb"])
+        (r["sampled_at"], r["machine_id"]): (r["cpu_pct"], 100 * r["mem_used_gb"] / r["mem_gb"])
         for r in cluster["host_samples"].iter_rows(named=True)
     }
     expected = {}

@@ -97,7 +97,7 @@ def test_negative_waits_and_flags_are_left_out_and_said(tmp_path: Path) -> None:
 def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
     samples = pl.DataFrame(
         {
-            "at": [at(m) for m in (0, 1, 59, 60 * 9)],
+            "sampled_at": [at(m) for m in (0, 1, 59, 60 * 9)],
             "machine_id": ["m0", "m0", "m1", "m1"],
             "util_pct": [[1.0] * 4, [2.0] * 4, [3.0] * 8, [None] * 8],
         }

@@ -147,7 +147,7 @@ def test_servers_with_a_job_and_without(trace: Trace, cluster: Tables) -> None:
                 busy[machine].add(minute)
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for r in cluster["host_samples"].iter_rows(named=True):
-        state = "with a job" if r["at"] in busy[r["machine_id"]] else "without a job"
+        state = "with a job" if r["sampled_at"] in busy[r["machine_id"]] else "without a job"
         for servers in (state, "all"):
             if r["cpu_pct"] is not None:
                 values["cpu", servers].append(r["cpu_pct"])

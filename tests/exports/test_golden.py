@@ -346,7 +346,7 @@ def test_opendc_takes_utilisation_as_fragments(tmp_path: Path) -> None:
     util = {"m0": [10.0, 20.0, None, 40.0], "m1": [50.0] * 8}
     samples = pl.DataFrame(
         {
-            "at": [t for t, _ in minutes],
+            "sampled_at": [t for t, _ in minutes],
             "machine_id": [m for _, m in minutes],
             "util_pct": [util[m] for _, m in minutes],
         }

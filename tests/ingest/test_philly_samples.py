@@ -21,7 +21,7 @@ def minutes(n: int, rest: str) -> list[str]:
 
 def test_a_row_ends_with_a_comma_and_na_is_off(made: Make) -> None:
     got = made(EIGHT, cluster_gpu_util=[f"{T},m1,0.5,NA,100.0,0,1,2,3,NA,"])
-    assert got.rows('select "at", machine_id, util_pct from gpu_samples') == [
+    assert got.rows("select sampled_at, machine_id, util_pct from gpu_samples") == [
         (T_UTC, "m1", [0.5, None, 100.0, 0.0, 1.0, 2.0, 3.0, None])
     ]
     assert got.account("gpu_samples").rejected == {}
@@ -42,7 +42,7 @@ def test_sixteen_values_are_eight_gpus_twice(made: Make) -> None:
             "2017-10-03 00:02:00 PDT,m1,1,2,3,4,5,6,7,8,",
         ],
     )
-    assert got.rows('select util_pct from gpu_samples order by "at"') == [
+    assert got.rows("select util_pct from gpu_samples order by sampled_at") == [
         ([i + 0.5 for i in range(8)],),
         ([None, *[7.0] * 7],),
         ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],),
@@ -101,7 +101,7 @@ def test_the_hour_that_came_twice_is_two_hours(made: Make) -> None:
         "2017-11-05 02:00:00 PST,m1,4",
     ]
     got = made(job(), cluster_cpu_util=lines)
-    assert got.rows('select "at", cpu_pct from host_samples order by all') == [
+    assert got.rows("select sampled_at, cpu_pct from host_samples order by all") == [
         (datetime(2017, 11, 5, 7, 59), 1.0),
         (datetime(2017, 11, 5, 8, 30), 2.0),
         (datetime(2017, 11, 5, 9, 30), 3.0),
@@ -118,7 +118,7 @@ def test_cpu_and_memory_meet_in_one_row(made: Make) -> None:
             "2017-10-04 00:00:00 PDT,m1,NA,NA",
         ],
     )
-    assert got.rows('select * from host_samples order by "at"') == [
+    assert got.rows("select * from host_samples order by sampled_at") == [
         (T_UTC, "m1", 12.5, None, None),
         (datetime(2017, 10, 3, 7, 1), "m1", None, 1.0, 2.0),
         (datetime(2017, 10, 4, 7), "m1", None, None, None),
@@ -166,7 +166,7 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
         ("m1", 1.0, 1.0),
         ("m2", 3.0, None),
     ]
-    key = "the key (at, machine_id) repeats"
+    key = "the key (sampled_at, machine_id) repeats"
     assert got.rejects("host_samples") == [(3, key), (3, key)]
     assert got.account("host_samples").kept == 3
 
@@ -272,8 +272,8 @@ def test_machines_come_from_list_placements_and_samples(made: Make) -> None:
 def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Make) -> None:
     got = made(job(), cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"])
     assert got.note("host_samples cover") == (
-        "host_samples cover 2017-10-03 07:00 to 2017-10-03 09:30 UTC, with nothing from "
-        "2017-10-03 07:01 to 2017-10-03 09:30."
+        "host_samples cover 2017-10-03 07:00 to 2017-10-03 09:30 UTC; one gap of more than "
+        "an hour, 2017-10-03 07:01 to 2017-10-03 09:30."
     )
     assert "US Pacific" in got.note("UTC; utilisation")
 

@@ -142,7 +142,7 @@ def test_samples_are_busy_where_jobs_run(tmp_path):
     assert sampled.group_by("machine_id").agg(pl.col("util_pct").list.len().n_unique())[
         "util_pct"
     ].to_list() == [1] * len(MACHINES)
-    whole = sampled["at"].dt.truncate("1m") == sampled["at"]
+    whole = sampled["sampled_at"].dt.truncate("1m") == sampled["sampled_at"]
     assert whole.all()
 
 

@@ -3,7 +3,7 @@
 with timed as (
   select
     *,
-    utc(time) as "at",
+    utc(time) as sampled_at,
     -- a machine's number finds its layout four times as fast as a join does
     enum_code(try_cast(machine_id as glimpsed_machine)) + 1 as i,
     coalesce((select gpus from gpu_layouts)[i], 0) as gpus,
@@ -12,7 +12,7 @@ with timed as (
 )
 
 select
-  "at",
+  sampled_at,
   machine_id,
   case
     -- 16 values, or a machine that always writes each of its GPUs twice: keep every second one
@@ -33,9 +33,9 @@ select
   'cluster_gpu_util' as source_file,
   source_line,
   raw,
-  case when "at" is null then 'time is not like 2017-10-03 00:00:00 PDT' end as reject,
+  case when sampled_at is null then 'time is not like 2017-10-03 00:00:00 PDT' end as reject,
   -- least and greatest pass over nulls, and are quicker than a look into each list
-  "at" is not null and machine_id is not null
+  sampled_at is not null and machine_id is not null
   and coalesce(least(v0, v1, v2, v3, v4, v5, v6, v7) >= 0, true)
   and coalesce(greatest(v0, v1, v2, v3, v4, v5, v6, v7) <= 100, true)
   and coalesce(v8, v9, v10, v11, v12, v13, v14, v15) is null as sound

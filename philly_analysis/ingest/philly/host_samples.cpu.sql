@@ -1,11 +1,11 @@
 -- CPU utilisation of the Philly archive.
 -- One row per line of cluster_cpu_util.
 select
-  utc(time) as "at",
+  utc(time) as sampled_at,
   machine_id,
   cpu_util as cpu_pct,
   'cluster_cpu_util' as source_file,
   source_line,
   raw,
-  case when "at" is null then 'time is not like 2017-10-03 00:00:00 PDT' end as reject
+  case when sampled_at is null then 'time is not like 2017-10-03 00:00:00 PDT' end as reject
 from cluster_cpu_util

@@ -13,37 +13,50 @@ layouts as (
 ),
 
 minutes as (
-  select distinct 'gpu_samples' as samples, "at" from gpu_samples
+  select distinct 'gpu_samples' as samples, sampled_at from gpu_samples
   union all
-  select distinct 'host_samples' as samples, "at" from host_samples
+  select distinct 'host_samples' as samples, sampled_at from host_samples
 ),
 
 steps as (
-  select samples, "at", lead("at") over (partition by samples order by "at") as next_at
+  select
+    samples, sampled_at,
+    lead(sampled_at) over (partition by samples order by sampled_at) as next_at
   from minutes
 ),
 
 gaps as (
-  select samples, "at" + interval 1 minute as from_at, next_at as until_at
+  select
+    samples, sampled_at + interval 1 minute as from_at, next_at as until_at,
+    row_number() over (
+      partition by samples order by next_at - sampled_at desc, sampled_at
+    ) as place
   from steps
-  where next_at > "at" + interval 1 hour
+  where next_at > sampled_at + interval 1 hour
+),
+
+-- the longest few are told one by one
+gap_lists as (
+  select
+    samples,
+    '; ' || if(count(*) = 1, 'one gap', format('{:,} gaps', count(*))) || ' of more than an hour'
+    || if(count(*) > 3, ', the longest ', ', ')
+    || string_agg(
+      strftime(from_at, '%Y-%m-%d %H:%M') || ' to ' || strftime(until_at, '%Y-%m-%d %H:%M'),
+      ', ' order by from_at
+    ) filter (place <= 3) as gaps
+  from gaps
+  group by samples
 ),
 
 coverage as (
   select
     minutes.samples,
-    min(minutes."at") as from_at,
-    max(minutes."at") as until_at,
-    (
-      select string_agg(
-        strftime(gaps.from_at, '%Y-%m-%d %H:%M') || ' to '
-        || strftime(gaps.until_at, '%Y-%m-%d %H:%M'),
-        ', ' order by gaps.from_at
-      )
-      from gaps
-      where gaps.samples = minutes.samples
-    ) as gaps
+    min(minutes.sampled_at) as from_at,
+    max(minutes.sampled_at) as until_at,
+    any_value(gap_lists.gaps) as gaps
   from minutes
+  left join gap_lists using (samples)
   group by minutes.samples
 ),
 
@@ -66,7 +79,7 @@ where from_at is not null
 union all
 select format(
   '{} cover {} to {} UTC{}.', samples, strftime(from_at, '%Y-%m-%d %H:%M'),
-  strftime(until_at, '%Y-%m-%d %H:%M'), coalesce(', with nothing from ' || gaps, '')
+  strftime(until_at, '%Y-%m-%d %H:%M'), coalesce(gaps, '')
 )
 from coverage
 union all
