@@ -32,7 +32,9 @@ MODELLED: tuple[str, ...] = (
     "spreads jobs too far) or from Beta laws; memory per job is Beta(2, 2.5): no trace has it.",
     "AntMan's own workload is Alibaba's, not Philly's, and it does not say whether its gains are "
     "relative or points; they are read as relative.",
-    "Not modelled: tenants' quotas, memory spilled to the host, and interference beyond compute.",
+    "A guest whose memory does not fit beside a holder that came later stands still; its memory "
+    "is then not counted, as AntMan would have spilled it to the host.",
+    "Not modelled: tenants' quotas, how fast a spilled guest runs, interference beyond compute.",
 )
 
 
@@ -107,7 +109,7 @@ def _outcome(
     there_gpu_s = 64 * (end_s - begin_s)
     compute, memory = inside.select(
         (pl.col("gpu_s") * pl.col("u") * pl.col("speed")).sum().alias("compute"),
-        (pl.col("gpu_s") * pl.col("m")).sum().alias("memory"),
+        (pl.col("gpu_s") * pl.col("m")).filter(pl.col("speed") > 0).sum().alias("memory"),
     ).row(0)
     holders = runs.filter(~pl.col("guest"))["speed"]
     return (
