@@ -257,8 +257,8 @@ def plot(result: Result) -> Figure:
             )
         if vary == "gpus":
             own = over[(over["gangs"] == "own")]
-            ax.plot(own["load"], own["ratio"], color=CYCLE[3], ls=":", label=f"{first['gpus']}, own "
-                    "gangs")  # fmt: skip
+            label = f"{first['gpus']}, own gangs"
+            ax.plot(own["load"], own["ratio"], color=CYCLE[3], ls=":", label=label)
         ax.axhline(PUBLISHED_RATIO, color=MUTED, ls="--", lw=1.2, label="published, 'up to'")
         ax.set(xlabel="offered load (proportional shares)")
         heading(ax, f"by {title}")
