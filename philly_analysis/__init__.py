@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from philly_analysis.comparison import compare
     from philly_analysis.exports import export
     from philly_analysis.failures import classify
-    from philly_analysis.models import WorkloadModel, fit, load_model
+    from philly_analysis.models import WorkloadModel, load_model
     from philly_analysis.page import report
+    from philly_analysis.raw import fit
     from philly_analysis.simulator import simulate
     from philly_analysis.workload import Workload
 
@@ -49,7 +50,7 @@ _ROOMS = {
     "classify": "failures",
     "compare": "comparison",
     "export": "exports",
-    "fit": "models",
+    "fit": "raw",
     "load_model": "models",
     "report": "page",
     "simulate": "simulator",

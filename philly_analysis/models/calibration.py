@@ -297,15 +297,20 @@ def held_out(
     )
 
 
-def calibrate(trace: Trace) -> Result:
+def calibrate(trace: Trace, *, family: str | None = None) -> Result:
     """Fit a workload model to part of a trace and measure its samples against the rest.
+
+    Parameters
+    ----------
+    family
+        Force one family of run times, e.g. ``empirical``, which is fitted soonest.
 
     Raises
     ------
     ModelError
         The trace has too few jobs for that.
     """
-    return calibration_of(Observations.of_trace(trace))
+    return calibration_of(Observations.of_trace(trace), family=family)
 
 
 def calibration_of(data: Observations, *, family: str | None = None) -> Result:
