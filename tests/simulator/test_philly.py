@@ -1,5 +1,6 @@
 """The study's scheduler on schedules that fit on a sheet of paper."""
 
+import polars as pl
 import pytest
 
 from philly_analysis.simulator import run
@@ -95,3 +96,22 @@ def test_the_engine_knows_a_fair_share_wait(quotas, why):
     assert wait["fair_share_s"] == why
     assert wait["fragmentation_s"] == 90.0 - why  # both GPUs are busy, so there is no room
     assert wait["cause"] == ("fair_share" if why else "fragmentation")
+
+
+def test_the_three_minute_step_of_the_study():
+    """Waits of gangs pile up at one hold, 180 s, as in the archive; under FIFO they do not."""
+    from philly_analysis.simulator.experiments.workloads import at_load
+    from philly_analysis.simulator.policies.ranked import Fifo
+
+    from .literature import literature
+
+    specs = at_load(literature(2500, 128, 4), 0.8, 128)
+    at_step = {}
+    for policy in (Philly(), Fifo(backfill=True)):
+        schedule = run(specs, machines(*[8] * 16, rack="r"), policy, quotas={"v": 128})
+        gangs = schedule.waits.join(schedule.jobs.filter(pl.col("gpus") > 1), on="job_id")
+        wait_s = (gangs["until_s"] - gangs["since_s"]).to_numpy()
+        assert len(wait_s) > 50
+        at_step[policy.name] = ((wait_s > 179) & (wait_s < 181)).mean()
+    assert at_step["philly"] > 0.15  # 15 to 40 points of each virtual cluster's curve there
+    assert at_step["fifo"] < 0.02
