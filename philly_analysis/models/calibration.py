@@ -1,6 +1,6 @@
 """How close sampled jobs are to real ones that the model was not fitted to, and could be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -297,26 +297,30 @@ def held_out(
     )
 
 
-def calibrate(trace: Trace, *, family: str | None = None) -> Result:
+def calibrate(trace: Trace, *, family: str | None = None, splits: Iterable[str] = ()) -> Result:
     """Fit a workload model to part of a trace and measure its samples against the rest.
 
     Parameters
     ----------
     family
         Force one family of run times, e.g. ``empirical``, which is fitted soonest.
+    splits
+        Keys of `SPLITS`; all when none.
 
     Raises
     ------
     ModelError
         The trace has too few jobs for that.
     """
-    return calibration_of(Observations.of_trace(trace), family=family)
+    return calibration_of(Observations.of_trace(trace), family=family, splits=splits)
 
 
-def calibration_of(data: Observations, *, family: str | None = None) -> Result:
+def calibration_of(
+    data: Observations, *, family: str | None = None, splits: Iterable[str] = ()
+) -> Result:
     """Measure by each split that the data allow; see :func:`calibrate` and :func:`held_out`."""
     tables, skipped = [], []
-    for split in SPLITS:
+    for split in list(splits) or SPLITS:
         try:
             tables.append(held_out(data, split, family=family))
         except ModelError as error:
@@ -355,7 +359,7 @@ def calibration_of(data: Observations, *, family: str | None = None) -> Result:
             f"{better:.0f} % of the distances are smaller than those of both baselines.",
         ),
         caveats=(
-            "Split 'none' holds nothing out.",
+            *(f"{s.name}: {s.meaning}." for s in SPLITS.values() if s.name in set(table["split"])),
             "Where two parts of the real data differ, no model fitted to one can match the other: "
             f"the distance called '{FLOOR}' shows how much that is.",
             *skipped,
