@@ -328,7 +328,7 @@ def plot(result: Result) -> Figure:
             ax.axvline(offset / 60, color=figures.CYCLE[1], linewidth=1, linestyle="--",
                        label=f"samples {offset:+.0f} min")  # fmt: skip
         days = rows["from_at"].iloc[0], rows["until_at"].iloc[0] - pd.Timedelta(days=1)
-        ax.set_title(" to ".join(f"{day:%Y-%m-%d}" for day in days))
+        figures.title(ax, " to ".join(f"{day:%Y-%m-%d}" for day in days))
         ax.set_ylabel("change, points")
         figures.legend(ax, loc="upper right")
     axes[-1].set_xticks(range(-12, 13, 2))

@@ -103,6 +103,6 @@ def plot(result: Result) -> Figure:
         counts=dict(zip(named["on"], named["attempts"], strict=True)),
     )  # fmt: skip
     ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="share of GPU-minutes")
-    ax.set_title(f"gangs of {size} GPUs")
+    figures.title(ax, f"gangs of {size} GPUs")
     figures.legend(ax, "servers, attempts", loc="lower right")
     return fig

@@ -101,7 +101,7 @@ def plot(result: Result) -> Figure:
         rows = table[(table["resource"] == resource) & (table["servers"] == "all")]
         n = float(rows["server_h"].iloc[0])
         ax.set(xlim=(0, 100), xlabel=f"{_RESOURCES[resource]} use, %", ylabel="")
-        ax.set_title(f"{_RESOURCES[resource]}  n={n:,.0f} server-hours")
+        figures.title(ax, f"{_RESOURCES[resource]}  n={n:,.0f} server-hours")
     axes[0].set_ylabel("share of server-minutes")
     figures.legend(axes[0], "servers", loc="lower right")
     return fig

@@ -413,7 +413,7 @@ def plot(result: Result) -> Figure:
         ax.set_xlim(1e-3, 4)
         ax.set_yticks(range(len(order)), order)
         ax.set_xlabel("distance")
-        ax.set_title(f"held out: {split}")
+        figures.title(ax, f"held out: {split}")
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
     return figures.stamp(fig, synthetic=result.synthetic)

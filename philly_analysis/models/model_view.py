@@ -49,7 +49,7 @@ def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
     figures.time_axis(ax, 1, 3e6)
     figures.percent_axis(ax, "share of jobs")
     ax.set_xlabel("run time")
-    ax.set_title("Run time by gang size")
+    figures.title(ax, "Run time by gang size")
     figures.legend(ax, loc="lower right", handlelength=1)
 
 
@@ -65,7 +65,7 @@ def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     figures.time_axis(ax, 1, 3e6, axis="y")
     ax.set_xlabel("run time, data")
     ax.set_ylabel("run time, model")
-    ax.set_title("Run time, by quantile")
+    figures.title(ax, "Run time, by quantile")
 
 
 def _gangs(ax: Axes, model: "WorkloadModel") -> None:
@@ -79,7 +79,7 @@ def _gangs(ax: Axes, model: "WorkloadModel") -> None:
     ax.set_yscale("log")
     ax.set_xlabel("gang size, GPUs (whiskers: 95 % intervals)")
     ax.set_ylabel("share of jobs, %")
-    ax.set_title(f"Gang sizes  n={law.n:,}")
+    figures.title(ax, f"Gang sizes  n={law.n:,}")
 
 
 def _rhythm(ax: Axes, model: "WorkloadModel") -> None:
@@ -88,7 +88,7 @@ def _rhythm(ax: Axes, model: "WorkloadModel") -> None:
     ax.set_ylim(bottom=0)
     ax.set_xlabel("hour of the week, UTC")
     ax.set_ylabel("jobs per hour")
-    ax.set_title("Weekly rhythm of arrivals")
+    figures.title(ax, "Weekly rhythm of arrivals")
 
 
 def _gap_cdf(ax: Axes, observed: Floats, gaps: Floats) -> None:
@@ -101,7 +101,7 @@ def _gap_cdf(ax: Axes, observed: Floats, gaps: Floats) -> None:
     figures.time_axis(ax, 0.5, 86_400)
     figures.percent_axis(ax, "gaps")
     ax.set_xlabel("gap between arrivals (none: at 0.5 s)")
-    ax.set_title("Inter-arrival times")
+    figures.title(ax, "Inter-arrival times")
 
 
 def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
@@ -116,7 +116,7 @@ def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
     figures.time_axis(ax, 0.5, 86_400, axis="y")
     ax.set_xlabel("gap, data")
     ax.set_ylabel("gap, model")
-    ax.set_title("Inter-arrival times, by quantile")
+    figures.title(ax, "Inter-arrival times, by quantile")
 
 
 def html(model: "WorkloadModel") -> str:

@@ -130,7 +130,7 @@ def plot(result: Result) -> Figure:
         figures.cdf(ax, part, value="value", by="source", colors=COLORS)
         figures.time_axis(ax, 1, 3e6)
         ax.set_xlabel("run time")
-        ax.set_title(f"Run time, {gang} GPU")
+        figures.title(ax, f"Run time, {gang} GPU")
     sizes = table[table["what"] == "gang size"]
     for source, color in COLORS.items():
         mine = sizes[sizes["source"] == source]
@@ -139,13 +139,13 @@ def plot(result: Result) -> Figure:
     axes[4].set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
     axes[4].set_xlabel("gang size, GPUs")
     figures.percent_axis(axes[4], "jobs of at most that size")
-    axes[4].set_title("Gang size")
+    figures.title(axes[4], "Gang size")
     gaps = table[table["what"] == "gap between arrivals"]
     gaps = gaps.assign(value=gaps["value"].clip(lower=0.5))
     figures.cdf(axes[5], gaps, value="value", by="source", colors=COLORS)
     figures.time_axis(axes[5], 0.5, 86_400)
     axes[5].set_xlabel("gap between arrivals (none: at 0.5 s)")
-    axes[5].set_title("Arrivals")
+    figures.title(axes[5], "Arrivals")
     for ax in axes:
         for line in ax.lines:
             if line.get_label() == REAL:  # wide and pale, so that the fitted model shows on it
