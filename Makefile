@@ -97,6 +97,7 @@ format: $(VENV)/.dev ## put the code in shape
 
 bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan
 	$(BIN)/python tests/bench/bench.py --scale $(SCALE)
+	$(BIN)/python -m tests.bench.simulator
 
 clean: ## remove what was made: environment, traces, reports
 	rm -rf $(VENV) data/traces reports/*/ .pytest_cache .mypy_cache .ruff_cache .hypothesis
