@@ -189,7 +189,7 @@ def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
 def _of_models(trace: Trace) -> tuple[Section, ...]:
     """Say how well a model fitted to this trace stands in for its jobs, and how Philly's do."""
     # the family that is taken where no other passes: trying the others takes a minute
-    fitted = calibration.calibrate(trace, family="empirical", splits=("halves", "days", "jobs"))
+    fitted = calibration.calibrate(trace, family="empirical", splits=("halves", "jobs"))
     fitted = fitted.labelled(synthetic=trace.manifest.synthetic)
     papers = philly_like.compare()
     return (
