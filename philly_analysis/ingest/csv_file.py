@@ -97,7 +97,10 @@ class CsvFile:
         return f"not ({' or '.join(shapes)})" if self.commas else "false"
 
     def read_misshapen(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Create the relation anew, with the rows that have a wrong number of fields."""
+        """Create the relation anew, with the rows that have a wrong number of fields.
+
+        Lines that do not even decode are passed over here: `read` has counted and kept them.
+        """
         con.execute(
             f"create or replace view {self.relation} as "
             f"select {self._fields()}, null::bigint as source_line, null::varchar as raw "
