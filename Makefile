@@ -66,7 +66,8 @@ reports: $(VENV)/.run
 endif
 
 sample: $(VENV)/.run ## make the bundled synthetic sample again, byte for byte
-	$(BIN)/python data/generate.py data/sample
+	rm -rf data/sample
+	$(BIN)/python data/generate.py data/sample --gzip
 	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
 
 notebooks: $(VENV)/.dev ## run every notebook from top to bottom

@@ -1,0 +1,192 @@
+"""The jobs of the sample: drawn from the shipped models, thinned to what a small cluster bears."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import polars as pl
+from plan import DAY_S, WARM_UP_S, Plan
+from published import (
+    FAILURE_MEDIAN_MIN,
+    FAILURE_SIGMA,
+    LONG_FROM,
+    MOST_ATTEMPTS,
+    NO_ATTEMPT_FRAC,
+    RETRY_PROBABILITY,
+    START_UP_MEDIAN_S,
+    START_UP_SIGMA,
+    STATUS_LONG,
+    STATUS_SHORT,
+    STATUSES,
+    gang_bucket,
+)
+
+from philly_analysis.models import load_model
+from philly_analysis.models.workload_model import END_REASON, MONDAY
+from philly_analysis.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS, Table
+from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
+
+LOAD = 0.8
+"""Most GPU time that the drawn jobs may ask for, over what there is: a queue, but no overload."""
+LARGEST_GANG, LARGEST_SERVER = 32, 8
+LONGEST_H = 48
+"""Longer jobs are left out: a small cluster cannot carry the study's weeks."""
+GANGS = 0.6
+"""From the gangs of passed jobs, 0, to those of attempts, 1: the mean is then the 1.65 GPUs of the
+log's jobs of every ending."""
+STRETCHES = 12
+"""Stretches of the model's time laid over one another: in this many, thinned, the bursts of a
+cluster many times as large no longer flood a small one, and the week's rhythm stays."""
+OVERBOOKED = 2.5
+"""Quotas in all, over the GPUs there are: most waits of gangs are then fragmentation, as in the
+study's Table 2 (70 %)."""
+SURVIVORS = ((6, 4), (13, 8), (24, 2))
+"""Jobs of an earlier time that still run on the fifth day: days before the warm-up, GPUs."""
+
+
+def start_up_s(rng: np.random.Generator) -> float:
+    """Draw the seconds between a submission and the request that the scheduler sees."""
+    return START_UP_MEDIAN_S * float(rng.lognormal(0, START_UP_SIGMA))
+
+
+def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
+    """Return the jobs by submission, from the warm-up to the last day.
+
+    Submission times, virtual clusters, gangs and run times are those of the model of the study's
+    passed jobs; names, statuses and failures before the end are drawn here.
+    """
+    from_s, until_s = -WARM_UP_S, plan.days * DAY_S
+    count = round(plan.jobs * (until_s - from_s) / until_s)
+    model = load_model("philly")
+    first = plan.at(from_s)
+    monday = datetime.combine(first - timedelta(days=first.weekday()), MONDAY.time())
+    weeks = -(-(plan.at(until_s) - monday) // timedelta(weeks=1))
+    workload = model.sample(
+        days=STRETCHES * 7 * weeks, gpus=LARGEST_GANG, seed=plan.seed, start=monday
+    )
+    folded_s = (pl.col("submitted_at") - pl.lit(monday)).dt.total_seconds() % (weeks * 7 * DAY_S)
+    pool = (
+        workload.attempts.join(workload.jobs.select("job_id", "vc", "submitted_at"), on="job_id")
+        .select(
+            "vc",
+            "gpus",
+            submit_s=folded_s - int((plan.origin - monday).total_seconds()),
+            run_s=(pl.col("ended_at") - pl.col("started_at")).dt.total_seconds(),
+        )
+        .filter(pl.col("submit_s").is_between(from_s, until_s, closed="left"))
+    )
+    kept = _thin(pool, count, LOAD * capacity * (until_s - from_s), rng)
+    names = {vc: rng.bytes(3).hex() for vc in sorted(kept["vc"].unique())}
+    shares = kept["vc"].value_counts(normalize=True)
+    users = {vc: max(3, round(90 * share)) for vc, share in shares.iter_rows()}
+    numbers = {vc: i for i, vc in enumerate(names)}
+    jobs = []
+    for vc, gpus, submit_s, run_s, rank in kept.iter_rows():
+        user = int(min(users[vc] * rng.beta(0.7, 2.5), users[vc] - 1))
+        name = f"{(numbers[vc] * 7919 + user + 1) * 2_654_435_761 % 2**24:06x}"
+        jobs.append(_job(names[vc], name, gpus, submit_s, run_s, rank, rng))
+    for restart_s in plan.restarts_s[1:]:  # the first jobs that a restarted manager takes
+        jobs += [
+            replace(jobs[k], submit_s=restart_s + after_s) for k, after_s in ((0, 12), (1, 34))
+        ]
+    for back_days, gpus in SURVIVORS:
+        at_s = from_s - back_days * DAY_S
+        runs = (AttemptSpec(4 * DAY_S + 3_319 - at_s, END_REASON["Killed"]),)
+        jobs.append(replace(jobs[0], gpus=gpus, submit_s=at_s, attempts=runs, status="Killed"))
+    return _named((j for j in jobs if j.submit_s < until_s), plan)
+
+
+def _thin(pool: pl.DataFrame, count: int, gpu_s: float, rng: np.random.Generator) -> pl.DataFrame:
+    """Keep so many jobs, whose run times fit so much GPU time, and rank those in their bucket."""
+    passed, attempts = load_model("philly"), load_model("philly-attempts")
+    pool = pool.sort("run_s", "submit_s", "gpus", "vc")
+    gpus, run_s = pool["gpus"].to_numpy(), pool["run_s"].to_numpy()
+    sizes, size = np.unique(gpus, return_inverse=True)
+    wanted = passed.gang_size.pmf(sizes) ** (1 - GANGS) * attempts.gang_size.pmf(sizes) ** GANGS
+    for longest_h in range(LONGEST_H, 0, -1):
+        weight = (run_s <= 3600 * longest_h).astype(float)
+        weight *= (wanted / np.maximum(np.bincount(size, weight), 1e-9))[size]
+        weight /= weight.sum()
+        if count * (weight @ (gpus * run_s)) <= gpu_s:
+            break
+    chosen = rng.choice(pool.height, count, replace=False, p=weight)
+    bucket = pl.col("gpus").map_elements(gang_bucket, pl.String)
+    return (
+        pool[np.sort(chosen)]
+        .with_columns(rank=pl.col("run_s").rank("ordinal").over(bucket) / pl.len().over(bucket))
+        .sort("submit_s", "run_s", "gpus", "vc")
+        .select("vc", "gpus", "submit_s", "run_s", "rank")
+    )
+
+
+def _job(
+    vc: str, user: str, gpus: int, submit_s: int, run_s: int, rank: float, rng: np.random.Generator
+) -> JobSpec:
+    """Return one job: its status by its length, its failures before the end."""
+    share = STATUS_LONG if rank >= LONG_FROM else STATUS_SHORT
+    status = str(rng.choice(STATUSES, p=share))
+    attempts: list[AttemptSpec] = []
+    if rng.random() >= NO_ATTEMPT_FRAC:
+        retry = RETRY_PROBABILITY[status][gang_bucket(gpus)]
+        while len(attempts) < MOST_ATTEMPTS - 1 and rng.random() < retry:
+            failed_s = 60 * FAILURE_MEDIAN_MIN * rng.lognormal(0, FAILURE_SIGMA)
+            attempts.append(AttemptSpec(max(4, int(min(failed_s, run_s))), END_REASON["Failed"]))
+        attempts.append(AttemptSpec(max(3, run_s), END_REASON[status]))
+    return JobSpec("", vc, user, gpus, submit_s, tuple(attempts), status)
+
+
+def _named(jobs: Iterable[JobSpec], plan: Plan) -> list[JobSpec]:
+    """Name jobs ``application_<epoch ms of the manager's last restart>_<number since>``."""
+    sequence = dict.fromkeys(plan.restarts_s, 0)
+    named = []
+    for job in sorted(jobs, key=lambda j: j.submit_s):
+        restart_s = max(r for r in sequence if r <= job.submit_s)
+        sequence[restart_s] += 1
+        epoch_ms = round(plan.at(restart_s).replace(tzinfo=UTC).timestamp() * 1000) + 472
+        named.append(replace(job, job_id=f"application_{epoch_ms}_{sequence[restart_s]:04d}"))
+    return named
+
+
+def requests(
+    jobs: Sequence[JobSpec], machines: Sequence[Machine], plan: Plan, rng: np.random.Generator
+) -> Workload:
+    """Return the workload that the scheduler sees: each job asks a while after its submission.
+
+    Jobs without attempts never ask. Quotas follow the GPU time that virtual clusters ask for.
+    """
+    asking = [replace(j, submit_s=j.submit_s + round(start_up_s(rng))) for j in jobs if j.attempts]
+    attempts = []
+    for job in asking:
+        at = plan.at(job.submit_s)
+        for number, attempt in enumerate(job.attempts, start=1):
+            end = at + timedelta(seconds=attempt.run_s)
+            attempts.append((job.job_id, number, at, end, job.gpus, attempt.end_reason))
+            at = end
+    gpu_s: dict[str, float] = {}
+    for job in jobs:
+        gpu_s[job.vc] = gpu_s.get(job.vc, 0.0) + job.gpus * job.run_s
+    booked = OVERBOOKED * sum(m.gpus for m in machines) / sum(gpu_s.values())
+    quotas = [(vc, max(LARGEST_SERVER, round(booked * asked))) for vc, asked in gpu_s.items()]
+    attempt_columns = ("job_id", "attempt", "started_at", "ended_at", "gpus", "end_reason")
+    return Workload(
+        name="philly-sample",
+        jobs=job_table(asking, plan),
+        attempts=_frame(ATTEMPTS, attempt_columns, attempts),
+        virtual_clusters=_frame(VIRTUAL_CLUSTERS, ("vc", "gpus"), quotas),
+    )
+
+
+def job_table(jobs: Iterable[JobSpec], plan: Plan) -> pl.DataFrame:
+    """Return jobs as the table ``jobs``."""
+    rows = [(j.job_id, j.vc, j.user, j.gpus, plan.at(j.submit_s), j.status) for j in jobs]
+    return _frame(JOBS, ("job_id", "vc", "user", "gpus", "submitted_at", "status"), rows)
+
+
+def _frame(
+    table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
+) -> pl.DataFrame:
+    """Return rows as a frame of a table; the columns that they lack are null."""
+    empty = pl.from_arrow(table.arrow.empty_table())
+    schema = {name: empty.schema[name] for name in columns}
+    return pl.concat([empty, pl.DataFrame(rows, schema, orient="row")], how="diagonal")
