@@ -148,7 +148,7 @@ def _measure(
     from_s, until_s = plan.sampled_s
     n, k = (until_s - from_s) // 60, len(machines)
     rows = pl.read_parquet(simulated / "gpu_samples" / "*.parquet").with_columns(
-        minute=(pl.col("at") - plan.at(from_s)).dt.total_minutes()
+        minute=(pl.col("sampled_at") - plan.at(from_s)).dt.total_minutes()
     )
     gpu = []
     for machine in machines:
@@ -221,7 +221,9 @@ def _gpu_rows(
         exact = np.clip(values + rng.uniform(-0.005, 0.005, values.shape) * (values > 0), 0, 100)
         told = np.where(precise, exact.round(9), values.round())
         util = pl.Series(told[present]).arr.to_list().list.eval(pl.element().fill_nan(None))
-        frames.append(pl.DataFrame({"at": at[present], "machine_id": name, "util_pct": util}))
+        frames.append(
+            pl.DataFrame({"sampled_at": at[present], "machine_id": name, "util_pct": util})
+        )
     return _by_minute(frames)
 
 
@@ -241,10 +243,10 @@ def _host_rows(
             "mem_gb": np.where(np.isnan(free_kb), np.nan, total_kb / _KB_PER_GB),
         }
         columns = {column: values[present] for column, values in host.items()}
-        frame = pl.DataFrame({"at": at[present], "machine_id": name, **columns})
+        frame = pl.DataFrame({"sampled_at": at[present], "machine_id": name, **columns})
         frames.append(frame.with_columns(pl.col(*host).fill_nan(None)))
     return _by_minute(frames)
 
 
 def _by_minute(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(frames).sort("at", maintain_order=True)
+    return pl.concat(frames).sort("sampled_at", maintain_order=True)
