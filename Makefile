@@ -70,8 +70,11 @@ sample: $(VENV)/.run ## make the bundled synthetic sample again, byte for byte
 	$(BIN)/python data/generate.py data/sample --gzip
 	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
 
-notebooks: $(VENV)/.dev ## run every notebook from top to bottom
-	$(BIN)/python -m jupytext --to ipynb --execute --output /dev/null notebooks/*.py
+notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook from top to bottom
+	@set -e; for notebook in notebooks/*.py; do \
+	  echo "== running $$notebook"; \
+	  $(BIN)/python -m jupytext --quiet --to ipynb --execute --output - "$$notebook" > /dev/null; \
+	done
 
 # --- what developers run ----------------------------------------------------------------------
 
