@@ -41,3 +41,12 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
         finally:
             done.set()
             watcher.join()
+
+
+def silence(con: duckdb.DuckDBPyConnection) -> None:
+    """Keep the engine from drawing a bar of its own on the terminal.
+
+    In Jupyter it draws none without ipywidgets, and then refuses to change the setting.
+    """
+    if _TERMINAL.is_terminal:
+        con.execute("set enable_progress_bar = false")

@@ -15,7 +15,7 @@ import duckdb
 
 from philly_analysis.errors import MissingTableError, QueryError, TraceError, UnknownNameError
 from philly_analysis.manifest import MANIFEST, Manifest
-from philly_analysis.progress import step
+from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
 from philly_analysis.schema import REJECTS, TABLES, VIRTUAL_CLUSTERS
 
@@ -244,7 +244,7 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")
-    con.execute("set enable_progress_bar = false")
+    silence(con)
     allowed = [str(path), _glob_safe(path), str(scratch)]
     con.execute("set allowed_directories = $folders", {"folders": allowed})
     con.execute("set enable_external_access = false")

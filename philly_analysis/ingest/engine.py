@@ -25,7 +25,7 @@ from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.manifest import Account, Manifest
-from philly_analysis.progress import step
+from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
 from philly_analysis.schema import REJECTS, TABLES, Table
 from philly_analysis.trace import MEMORY_LIMIT
@@ -132,7 +132,7 @@ def ingest(
 def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
     con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
     con.execute("set temp_directory = $folder", {"folder": str(scratch / "spill")})
-    con.execute("set enable_progress_bar = false")
+    silence(con)
     con.execute(MACROS)
 
 
