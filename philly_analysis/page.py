@@ -227,7 +227,10 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         title=f"{trace.manifest.name}: GPU-cluster trace report",
         subtitle=" ".join(overview.sentences[:1]) if overview else "",
         manifest=trace.manifest,
-        warnings=[w for r in results.values() for w in r.warnings],
+        warnings=[
+            *(note for note in trace.manifest.notes if note.startswith("WARNING")),
+            *(w for r in results.values() for w in r.warnings),
+        ],
         tiles=[
             {
                 "value": f.value if isinstance(f.value, str) else number(f.value),
