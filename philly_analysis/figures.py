@@ -219,6 +219,33 @@ def ranges(ax: Axes, table: pd.DataFrame, *, name: str, count: str, color: str =
     ax.grid(visible=False, axis="y")
 
 
+def ranges_by_kind(
+    table: pd.DataFrame, kinds: Mapping[str, str], *, count: str, label: str, most: int = 16
+) -> Figure:
+    """Draw quantiles per group, one panel per kind of group.
+
+    Parameters
+    ----------
+    table
+        What :func:`ranges` draws, with a column ``kind``.
+    kinds
+        Word for each kind, in the order of the panels.
+    most
+        Groups shown per kind, those of the highest `count`; weeks are all shown.
+    """
+    fig, axes = canvas(len(kinds), width=9.6, height=4.4)
+    if table.empty:
+        return empty(fig, "nothing to compare")
+    for ax, (kind, word) in zip(axes, kinds.items(), strict=True):
+        rows = table[table["kind"] == kind]
+        shown = rows if kind == "week" else rows.nlargest(most, count)
+        ranges(ax, shown, name="name", count=count)
+        ax.set_xlabel(label)
+        more = f", {most} of {len(rows):,}" if len(shown) < len(rows) else ""
+        title(ax, f"{word}s{more}")
+    return fig
+
+
 def plain(name: object) -> str:
     """Return a name from a log as text to draw: no mathematics, and no label left out."""
     text = str(name).replace("$", r"\$")

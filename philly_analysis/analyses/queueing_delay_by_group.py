@@ -12,7 +12,6 @@ QUESTION = "Who waits how long, and in which weeks?"
 NEEDS = ("jobs", "attempts")
 
 _KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
-_SHOWN = 16
 _FEWEST = 100
 """Groups of fewer waits are not named in words."""
 
@@ -49,15 +48,4 @@ def compute(trace: Trace) -> Result:
 
 def plot(result: Result) -> Figure:
     """Draw quantiles per group: the largest virtual clusters and users, and every week."""
-    table = result.table
-    fig, axes = figures.canvas(3, width=9.6, height=4.4)
-    if table.empty:
-        return figures.empty(fig, "nothing to compare")
-    for ax, (kind, word) in zip(axes, _KINDS.items(), strict=True):
-        rows = table[table["kind"] == kind]
-        shown = rows if kind == "week" else rows.nlargest(_SHOWN, "waits")
-        figures.ranges(ax, shown, name="name", count="waits")
-        ax.set_xlabel("wait")
-        more = f", {_SHOWN} of {len(rows):,}" if len(shown) < len(rows) else ""
-        figures.title(ax, f"{word}s{more}")
-    return fig
+    return figures.ranges_by_kind(result.table, _KINDS, count="waits", label="wait")

@@ -12,7 +12,6 @@ QUESTION = "Whose jobs run how long, and in which weeks?"
 NEEDS = ("jobs", "attempts")
 
 _KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
-_SHOWN = 16
 _FEWEST = 100
 """Groups of fewer jobs are not named in words."""
 
@@ -57,15 +56,4 @@ def _running(table: pd.DataFrame) -> tuple[str, ...]:
 
 def plot(result: Result) -> Figure:
     """Draw quantiles per group: the largest virtual clusters and users, and every week."""
-    table = result.table
-    fig, axes = figures.canvas(3, width=9.6, height=4.4)
-    if table.empty:
-        return figures.empty(fig, "nothing to compare")
-    for ax, (kind, word) in zip(axes, _KINDS.items(), strict=True):
-        rows = table[table["kind"] == kind]
-        shown = rows if kind == "week" else rows.nlargest(_SHOWN, "jobs")
-        figures.ranges(ax, shown, name="name", count="jobs")
-        ax.set_xlabel("run time")
-        more = f", {_SHOWN} of {len(rows):,}" if len(shown) < len(rows) else ""
-        figures.title(ax, f"{word}s{more}")
-    return fig
+    return figures.ranges_by_kind(result.table, _KINDS, count="jobs", label="run time")

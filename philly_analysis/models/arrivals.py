@@ -216,9 +216,6 @@ class Arrivals:
         out[np.argsort(score[:hours], kind="stable")] = values
         return out + 1e-9
 
-    def _count_variance(self) -> float:
-        return self.dispersion * self.mean_per_h
-
     def _within(self, rng: np.random.Generator, counts: NDArray[np.int_], last_s: float) -> Floats:
         """Place each hour's arrivals in it: anywhere, where nothing is known of their spacing."""
         if not self.spacings:

@@ -87,11 +87,10 @@ def _records(con: duckdb.DuckDBPyConnection, file: Path, number: int) -> str:
             f"{','.join((*NEEDED, *USED))}."
         )
     fields = ", ".join(_field(name, place) for name in (*NEEDED, *USED))
-    con.execute(f"create macro {lines}_fields(line) as string_split(line, '{delimiter}')")
     return (
         f"select '{_quoted(file.name)}' as source_file, source_line, line as raw, "
         f"len(f) = {len(place)} as whole, {fields} "
-        f"from (select *, {lines}_fields(line) as f from {lines} "
+        f"from (select *, string_split(line, '{delimiter}') as f from {lines} "
         "where source_line > 1 and trim(line) <> '')"
     )
 
