@@ -23,8 +23,9 @@ from published import (
 )
 
 from philly_analysis.models import load_model
-from philly_analysis.models.workload_model import END_REASON, MONDAY
+from philly_analysis.models.workload_model import MONDAY
 from philly_analysis.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS, Table
+from philly_analysis.study import LAST_END
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
 
 LOAD = 0.8
@@ -92,7 +93,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
         ]
     for back_days, gpus in SURVIVORS:
         at_s = from_s - back_days * DAY_S
-        runs = (AttemptSpec(4 * DAY_S + 3_319 - at_s, END_REASON["Killed"]),)
+        runs = (AttemptSpec(4 * DAY_S + 3_319 - at_s, LAST_END["Killed"]),)
         jobs.append(replace(jobs[0], gpus=gpus, submit_s=at_s, attempts=runs, status="Killed"))
     return _named((j for j in jobs if j.submit_s < until_s), plan)
 
@@ -131,8 +132,8 @@ def _job(
         retry = RETRY_PROBABILITY[status][gang_bucket(gpus)]
         while len(attempts) < MOST_ATTEMPTS - 1 and rng.random() < retry:
             failed_s = 60 * FAILURE_MEDIAN_MIN * rng.lognormal(0, FAILURE_SIGMA)
-            attempts.append(AttemptSpec(max(4, int(min(failed_s, run_s))), END_REASON["Failed"]))
-        attempts.append(AttemptSpec(max(3, run_s), END_REASON[status]))
+            attempts.append(AttemptSpec(max(4, int(min(failed_s, run_s))), LAST_END["Failed"]))
+        attempts.append(AttemptSpec(max(3, run_s), LAST_END[status]))
     return JobSpec("", vc, user, gpus, submit_s, tuple(attempts), status)
 
 

@@ -17,10 +17,10 @@ import extracts
 import numpy as np
 import pandas as pd
 
-from philly_analysis.models.distribution import Distribution, Parameter
+from philly_analysis.judging.literature import literature
+from philly_analysis.laws.distribution import Distribution, Parameter
 from philly_analysis.models.failures import FailureReason, Failures
 from philly_analysis.models.library import SHIPPED
-from philly_analysis.models.literature import literature
 from philly_analysis.models.locality import Locality
 from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
 from philly_analysis.models.workload_model import WorkloadModel

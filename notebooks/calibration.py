@@ -21,7 +21,7 @@ import os
 from pathlib import Path
 
 from philly_analysis import fit, load_model
-from philly_analysis.models import calibration, philly_like
+from philly_analysis.judging import calibration, philly_like
 from philly_analysis.trace import Trace
 
 model = load_model("philly")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from philly_analysis.errors import PhillyError
 from philly_analysis.ingest import ingest
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 
 if TYPE_CHECKING:
     from philly_analysis.analyses import analyze

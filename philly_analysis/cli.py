@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from philly_analysis.manifest import Manifest
+from philly_analysis.study import RunPolicy
 from philly_analysis.terminal import say, show, told
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,9 +312,9 @@ def experiment(
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("reports/seeds"),
 ) -> None:
     """Re-run the headline results of Synergy, Amoeba and AntMan on workload models."""
+    from philly_analysis.experiments.chapters import LEDE, TITLE, chapters
     from philly_analysis.models import load_model
     from philly_analysis.page import results_page
-    from philly_analysis.seeds import LEDE, TITLE, chapters
 
     laws = {name: load_model(name) for name in models or ("literature", "philly")}
     page = results_page(TITLE, LEDE, chapters(laws, names or ()), out)

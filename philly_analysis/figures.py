@@ -9,17 +9,31 @@ import numpy as np
 import pandas as pd
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.typing import RcKeyType
 
-GANGS = ("1", "2-4", "5-8", ">8")
-"""Gang-size buckets of the study, in order."""
+from philly_analysis.study import GANGS, STATUSES
 
-GANG_COLORS = {"1": "#8fb8de", "2-4": "#3d7ab5", "5-8": "#1b3f73", ">8": "#d9822b"}
-STATUS_COLORS = {"Pass": "#3a9a78", "Killed": "#e0a83a", "Failed": "#c4473f"}
+_BLUES = np.array([to_rgb(c) for c in ("#8fb8de", "#3d7ab5", "#1b3f73")])
+_LAST = "#d9822b"
+
+
+def ramp(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour per name, in order: blues from light to dark, and orange for the last."""
+    *inner, last = names
+    at = np.arange(len(inner)) / max(len(inner) - 1, 2)
+    blues = np.column_stack([np.interp(at, [0, 0.5, 1], channel) for channel in _BLUES.T])
+    return {**dict(zip(inner, map(to_hex, blues), strict=True)), last: _LAST}
+
+
+GANG_COLORS = ramp(GANGS)
+"""Colour by gang bucket: deeper blue for larger gangs, orange for those without an upper end."""
+
+STATUS_COLORS = dict(zip(STATUSES, ("#3a9a78", "#e0a83a", "#c4473f"), strict=True))
 ACCENT, MUTED, INK = "#1b3f73", "#9aa5b1", "#22272e"
 CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#9c8755", "#5a6570")
 """Colours for categories that have none of their own."""

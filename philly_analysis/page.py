@@ -17,23 +17,18 @@ from matplotlib.figure import Figure
 from philly_analysis import figures
 from philly_analysis.analyses import CHAPTERS, Analysis
 from philly_analysis.errors import ModelError, TraceError
-from philly_analysis.models import calibration, philly_like
+from philly_analysis.judging import calibration, philly_like
 from philly_analysis.progress import step
 from philly_analysis.relations import Relation, needed
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.trace import Trace
 
 PAGE = "report.html"
 _CALIBRATION = "How well does a model fitted to these jobs stand in for jobs it has not seen?"
 _PHILLY_LIKE = "How far from Philly's jobs are those that most papers call Philly-like?"
 _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
-_RUN_TIME = {
-    RunPolicy.SPAN: "first start to last end",
-    RunPolicy.SUM: "sum of its attempts",
-    RunPolicy.LAST: "its last attempt",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +236,7 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         chapters=chapters,
         gaps=gaps,
         rejects=_rejects(trace),
-        run_policy=_RUN_TIME[trace.run_policy],
+        run_policy=trace.run_policy.meaning,
         made_at=_now(),
     )
 

@@ -9,7 +9,8 @@ from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models import WorkloadModel
 from philly_analysis.models import fit as fit_trace
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 
 
 @contextmanager

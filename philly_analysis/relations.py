@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from philly_analysis import study
 from philly_analysis.errors import QueryError
 from philly_analysis.schema import TABLES
 
@@ -18,8 +19,9 @@ SHELVES = ("sql", "analyses")
 """Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
 
 _PACKAGE = Path(__file__).parent
-MACROS = (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
-"""Functions that every relation may call: the one file that is not a SELECT."""
+MACROS = study.MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
+"""Functions that every relation may call: the study's vocabulary, and the one file that is not a
+SELECT."""
 _STORED = re.compile(r"-- stored(?: by week of (\w+))?\n")
 
 

@@ -10,6 +10,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from philly_analysis.study import END_REASONS, STATUSES
+
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
 
 _ARROW: dict[Type, pa.DataType] = {
@@ -120,16 +122,6 @@ class Table:
             f"when {f.predicate} then '{f.reason.replace(chr(39), chr(39) * 2)}'" for f in faults
         )
         return f"case {whens} end"
-
-
-STATUSES = ("Pass", "Killed", "Failed")
-"""How a job ended, in the words of the Philly archive (the study's third is 'unsuccessful')."""
-
-END_REASONS = (
-    "completed", "failed", "killed", "preempted", "time_limit", "node_failure", "migrated",
-    "resized",
-)  # fmt: skip
-"""How an attempt ended. Sources that do not say leave it null."""
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> str:

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,18 +17,7 @@ from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
 from philly_analysis.schema import REJECTS, TABLES, VIRTUAL_CLUSTERS
-
-
-class RunPolicy(StrEnum):
-    """How attempts become a job's run time."""
-
-    SPAN = "span"
-    """first start to last end, so waits between attempts are in it"""
-    SUM = "sum"
-    """sum of its attempts"""
-    LAST = "last"
-    """its last attempt"""
-
+from philly_analysis.study import RunPolicy
 
 MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
+from philly_analysis import figures, study
 from philly_analysis.prose import count, duration, gpus, share, slug
 from philly_analysis.published import beside
 from philly_analysis.result import Fact, Result
@@ -51,7 +51,7 @@ def compute(trace: Trace) -> Result:
             Fact(f"fair_share_{slug(gang)}_pct",
                  _pct(waited[waited["gang"] == gang], "waits", "fair_share"),
                  f"the same, {gpus(gang)}")
-            for gang in figures.GANGS
+            for gang in study.GANGS
         ),
     )  # fmt: skip
     return Result(
@@ -184,7 +184,7 @@ def plot(result: Result) -> Figure:
             index="gang", columns="cause", values=column, aggfunc="sum", fill_value=0.0
         )
         totals = sums.sum(axis="columns")
-        gangs = figures.ordered(totals[totals > 0].index, figures.GANGS)
+        gangs = figures.ordered(totals[totals > 0].index, study.GANGS)
         parts = {
             cause.replace("_", " "): list(100 * sums[cause][gangs] / totals[gangs])
             for cause in CAUSES

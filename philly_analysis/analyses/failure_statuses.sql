@@ -28,7 +28,7 @@ failed as (
     *,
     case
       when not followed then 'last attempt, unsuccessful'
-      when status = 'Pass' then 'retried, then passed'
+      when passed(status) then 'retried, then passed'
       when status = 'Killed' then 'retried, then killed'
       when status = 'Failed' then 'retried, then unsuccessful'
       else 'retried, end unknown'

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
+from philly_analysis import figures, study
 from philly_analysis.exclusions import unsampled
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count, share
@@ -35,8 +35,8 @@ def compute(trace: Trace) -> Result:
         """
     ).df()
     size = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
-    passed = attempts[attempts["status"].isin(["Pass", "Killed"])]
-    killed = rank_association(passed["status"] == "Killed", passed["mean_pct"], passed["user"])
+    passed = attempts[attempts["status"].isin([study.PASS, study.KILLED])]
+    killed = rank_association(passed["status"] == study.KILLED, passed["mean_pct"], passed["user"])
     means = table[table["percentile"] == 50]
     facts = _means(means)
     whole = means[means["gpus"].isna() & means["status"].isna()]

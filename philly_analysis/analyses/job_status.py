@@ -7,12 +7,13 @@ from philly_analysis import figures
 from philly_analysis.prose import count, share
 from philly_analysis.published import beside
 from philly_analysis.result import Fact, Result
+from philly_analysis.study import PASS, STATUSES
 from philly_analysis.trace import Trace
 
 QUESTION = "How do jobs end, and what share of GPU time goes to each end?"
 NEEDS = ("jobs", "attempts")
 
-_WORDS = {"Pass": "passed", "Killed": "were killed", "Failed": "were unsuccessful"}
+_WORDS = dict(zip(STATUSES, ("passed", "were killed", "were unsuccessful"), strict=True))
 
 
 def compute(trace: Trace) -> Result:
@@ -64,7 +65,7 @@ def _sentences(table: pd.DataFrame) -> tuple[str, ...]:
         )
         + "."
     ]
-    lost = [s for s in known if s != "Pass"]
+    lost = [s for s in known if s != PASS]
     if lost:
         said.append(
             f"Jobs that did not pass are {share(sum(jobs[s] for s in lost))} of all jobs and "

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
+from philly_analysis import figures, study
 from philly_analysis.prose import count, gpus, share, slug
 from philly_analysis.published import beside
 from philly_analysis.result import Fact, Result
@@ -44,7 +44,7 @@ def compute(trace: Trace) -> Result:
             Fact("harmless_pct", 100 * without / n if n else None,
                  "overtakings with GPUs that the overtaken attempt could not use")
         )  # fmt: skip
-        for gang in figures.GANGS:
+        for gang in study.GANGS:
             all_of, ok = met.get(gang, (0, 0))
             pct = 100 * ok / all_of if all_of else None
             facts.append(Fact(f"harmless_{slug(gang)}_pct", pct, f"the same, {gpus(gang)} waiting"))
@@ -76,7 +76,7 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no start ended a trusted wait")
     sums = table.groupby("gang")[["starts", "overtook"]].sum()
-    gangs = figures.ordered(sums.index, figures.GANGS)
+    gangs = figures.ordered(sums.index, study.GANGS)
     pct = 100 * sums["overtook"] / sums["starts"]
     drawn = left.bar(
         [f"{g}\nn={sums['starts'][g]:,}" for g in gangs], pct[gangs], width=0.7,

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
+from philly_analysis import figures, study
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count, gpus, share, slug
 from philly_analysis.result import Fact, Result
@@ -80,7 +80,7 @@ def _sentences(
 
 def plot(result: Result) -> Figure:
     """Draw retries per job, and the unsuccessful share, side by side per gang bucket."""
-    order = figures.ordered(result.table["gang"], (*figures.GANGS, "all"))
+    order = figures.ordered(result.table["gang"], (*study.GANGS, "all"))
     table = result.table.set_index("gang").loc[order]
     fig, [left, right] = figures.canvas(2, height=2.8)
     if table.empty:

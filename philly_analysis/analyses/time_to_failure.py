@@ -6,13 +6,14 @@ from philly_analysis import figures
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import duration, slug
 from philly_analysis.result import Fact, Result
+from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
 
 QUESTION = "How long do attempts run until they fail, and do larger ones fail later?"
 NEEDS = ("jobs", "attempts", "failures")
 
-DEMANDS = ("1", "2-4", ">4")
-DEMAND_COLORS = {"1": "#8fb8de", "2-4": "#3d7ab5", ">4": "#d9822b"}
+DEMANDS = tuple(b.name for b in DEMAND_BUCKETS)
+DEMAND_COLORS = figures.ramp(DEMANDS)
 DRAWN = 5
 """Reasons with the most GPU time until failure that get a curve of their own."""
 

@@ -1,5 +1,5 @@
 """Other tools' file formats: one module per format, one function that writes any of them."""
 
-from philly_analysis.exports.export import FORMATS, Exported, export, faults
+from philly_analysis.exports.writing import FORMATS, Exported, export, faults
 
 __all__ = ["FORMATS", "Exported", "export", "faults"]

@@ -14,7 +14,7 @@ from philly_analysis.schema import (
     VIRTUAL_CLUSTERS,
     Table,
 )
-from philly_analysis.trace import RunPolicy
+from philly_analysis.study import RunPolicy
 from philly_analysis.workload import Workload
 
 _UNKNOWN = "unknown"

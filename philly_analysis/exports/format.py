@@ -9,7 +9,7 @@ import numpy as np
 from philly_analysis.errors import ExportError, UnknownNameError
 from philly_analysis.exports.demand import Demand
 from philly_analysis.exports.target import Cluster
-from philly_analysis.trace import RunPolicy
+from philly_analysis.study import RunPolicy
 from philly_analysis.workload import Workload
 
 

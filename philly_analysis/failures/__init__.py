@@ -3,13 +3,12 @@
 from philly_analysis.failures.classifier import Failure, Link, classify
 from philly_analysis.failures.masking import mask
 from philly_analysis.failures.output import Output, classify_files, classify_output, read_output
-from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, TIER_NAMES, Reason, tiers_of
+from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, Reason, tiers_of
 from philly_analysis.failures.signature import Signature, signatures
 
 __all__ = [
     "NO_SIGNATURE",
     "REASONS",
-    "TIER_NAMES",
     "Failure",
     "Link",
     "Output",

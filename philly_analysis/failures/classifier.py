@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from philly_analysis.failures.lines import Lines, cut, message
-from philly_analysis.failures.reasons import NO_SIGNATURE, Tier, tiers_of
+from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
 from philly_analysis.failures.signature import (
     BY_TABLE_ORDER,
     RANKS,
@@ -17,6 +17,7 @@ from philly_analysis.failures.signature import (
     contexts,
     rules_by_hint,
 )
+from philly_analysis.study import Tier
 
 LINES_BEFORE = 30
 LINES_AFTER = 10

@@ -1,11 +1,8 @@
 """The study's reasons of failure and the tiers that each belongs to (ATC'19, Table 7)."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-Tier = Literal["IF", "AE", "U"]
-
-TIER_NAMES: dict[Tier, str] = {"IF": "infrastructure", "AE": "AI engine", "U": "user"}
+from philly_analysis.study import Tier
 
 NO_SIGNATURE = "No signature"
 

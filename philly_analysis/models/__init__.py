@@ -6,8 +6,8 @@
 >>> load_model("philly").sample(jobs=10_000, seed=1)  # doctest: +SKIP
 """
 
-from philly_analysis.models.distribution import Distribution
-from philly_analysis.models.fitting import fit_distribution
+from philly_analysis.laws.distribution import Distribution
+from philly_analysis.laws.fitting import fit_distribution
 from philly_analysis.models.library import load_model, shipped
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel, fit

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError
-from philly_analysis.models.distribution import Distribution
-from philly_analysis.models.fitting import fit_distribution
-from philly_analysis.models.gang_size import CLASSES, gang_class
+from philly_analysis.laws.distribution import Distribution
+from philly_analysis.laws.fitting import fit_distribution
+from philly_analysis.study import GANGS, gang_class
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class Duration:
         resolution_s = 1.0 if (run_s == np.rint(run_s)).all() else 0.01
         frame = pd.DataFrame(
             {
-                "gang": np.asarray(CLASSES)[gang_class(jobs["gpus"])],
+                "gang": np.asarray(GANGS)[gang_class(jobs["gpus"])],
                 "vc": jobs["vc"].to_numpy(str),
                 "status": jobs["status"].fillna(ANY).to_numpy(str),
                 "run_s": np.maximum(run_s, resolution_s / 2),
@@ -141,14 +141,14 @@ class Duration:
         """
         if gpus < 1:
             raise ModelError(f"a gang of {gpus} GPUs was asked for; gangs have at least one")
-        gang = CLASSES[int(gang_class(gpus))]
+        gang = GANGS[int(gang_class(gpus))]
         for cell in self.cells:
             if (cell.gang, cell.vc, cell.status) == (gang, vc or ANY, status or ANY):
                 return cell.law
         asked = ", ".join(
             f"{k} {v}" for k, v in (("gang class", gang), ("vc", vc), ("status", status)) if v
         )
-        have = sorted({c.gang for c in self.cells}, key=CLASSES.index)
+        have = sorted({c.gang for c in self.cells}, key=GANGS.index)
         raise ModelError(
             f"run times of {asked}: too few such jobs were seen to their end for a law of their "
             f"own; gang classes that have one: {', '.join(have)}"
@@ -186,8 +186,8 @@ class Duration:
         gangs = gang_class(gpus)
         vcs, v = np.unique(vc, return_inverse=True)
         statuses, s = np.unique(status, return_inverse=True)
-        table = np.empty((len(CLASSES), vcs.size, statuses.size), int)
-        for i in range(len(CLASSES)):
+        table = np.empty((len(GANGS), vcs.size, statuses.size), int)
+        for i in range(len(GANGS)):
             # A class too rare for a law of its own borrows the nearest one's.
             near = _nearest(whole, i)
             for j, name in enumerate(vcs):
@@ -199,4 +199,4 @@ class Duration:
 
 
 def _nearest(classes: dict[str, int], wanted: int) -> str:
-    return min(classes, key=lambda c: abs(CLASSES.index(c) - wanted))
+    return min(classes, key=lambda c: abs(GANGS.index(c) - wanted))

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.distribution import Distribution
-from philly_analysis.models.fitting import fit_distribution
-from philly_analysis.models.gang_size import CLASSES, gang_class
+from philly_analysis.laws.distribution import Distribution
+from philly_analysis.laws.fitting import fit_distribution
+from philly_analysis.study import GANGS, gang_class
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class FailureReason:
     Attributes
     ----------
     weights
-        Failures of it in each gang class of `CLASSES`.
+        Failures of it in each gang class of `GANGS`.
     time_to_failure
         Law of the run time until failure, s; None where too few were seen.
     """
@@ -66,7 +66,7 @@ class Failures:
         gang = pd.Series(gang_class(known["gpus"]), index=known.index)
         reasons = []
         for reason, part in known.groupby("reason"):
-            weights = np.bincount(gang[part.index], minlength=len(CLASSES))
+            weights = np.bincount(gang[part.index], minlength=len(GANGS))
             run_s = part["run_s"].dropna().to_numpy(float)
             law = (
                 fit_distribution(np.maximum(run_s, RESOLUTION_S / 2), what=f"failures: {reason}")

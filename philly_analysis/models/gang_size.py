@@ -7,15 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
-from philly_analysis.figures import GANGS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
-
-
-def gang_class(gpus: ArrayLike) -> Ints:
-    """Index into `GANGS` of each gang size (shape kept)."""
-    return np.searchsorted([1, 4, 8], np.asarray(gpus), side="left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +184,3 @@ class GangSize:
     ) -> Ints:
         """Draw gang sizes, over all jobs."""
         return self.overall.rvs(size, random_state)
-
-
-CLASSES: tuple[str, ...] = GANGS
-"""Gang-size classes that durations and endings are conditional on."""

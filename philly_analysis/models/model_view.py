@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from philly_analysis import figures
-from philly_analysis.models.distribution import OBSERVED_LEVELS, Distribution
-from philly_analysis.models.gang_size import CLASSES
+from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
+from philly_analysis.study import GANGS
 
 if TYPE_CHECKING:
     from philly_analysis.models.workload_model import WorkloadModel
@@ -42,7 +42,7 @@ def _levels(law: Distribution) -> Floats:
 
 def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
     x = np.geomspace(1, 3e6, 400)
-    for gang in figures.ordered(laws, CLASSES):
+    for gang in figures.ordered(laws, GANGS):
         law, color = laws[gang], figures.GANG_COLORS[gang]
         ax.plot(x, 100 * law.cdf(x), color=color, label=f"{gang} GPU  n={law.n:,}")
         ax.plot(law.observed[4::5], 100 * _levels(law)[4::5], ".", color=color, markersize=5)
@@ -55,7 +55,7 @@ def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
 
 def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     ax.plot([1, 3e6], [1, 3e6], color=figures.MUTED, linewidth=1)
-    for gang in figures.ordered(laws, CLASSES):
+    for gang in figures.ordered(laws, GANGS):
         law = laws[gang]
         ax.plot(
             law.observed, law.ppf(_levels(law)), ".", color=figures.GANG_COLORS[gang],

@@ -8,9 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError
-from philly_analysis.models.balance import evenly
-from philly_analysis.models.gang_size import CLASSES, gang_class
-from philly_analysis.schema import STATUSES
+from philly_analysis.laws.balance import evenly
+from philly_analysis.study import GANGS, STATUSES, gang_class
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
@@ -77,7 +76,7 @@ class Status:
             return None
         frame = pd.DataFrame(
             {
-                "gang": np.asarray(CLASSES)[gang_class(known["gpus"])],
+                "gang": np.asarray(GANGS)[gang_class(known["gpus"])],
                 "vc": known["vc"].to_numpy(str),
                 "status": known["status"].to_numpy(str),
                 "attempts": np.clip(known["attempts"].to_numpy(int), 1, MAX_ATTEMPTS),
@@ -108,7 +107,7 @@ class Status:
         ModelError
             No such job was seen.
         """
-        gang = CLASSES[int(gang_class(gpus))]
+        gang = GANGS[int(gang_class(gpus))]
         own = [c for c in self.cells if c.gang == gang and (vc is None or c.vc == vc)]
         own = own or [c for c in self.cells if c.gang == gang]
         if not own:
@@ -131,7 +130,7 @@ class Status:
                     index.get((gang, str(name)), index.get((gang, ANY), _nearest(of_class, i)))
                     for name in vcs
                 ]
-                for i, gang in enumerate(CLASSES)
+                for i, gang in enumerate(GANGS)
             ]
         )
         cell = table[gangs, v]
@@ -144,7 +143,7 @@ class Status:
         self, gpus: Ints, status: NDArray[np.str_], rng: np.random.Generator
     ) -> Ints:
         """Return the number of attempts of each job (all shape (n,))."""
-        gang = np.asarray(CLASSES)[gang_class(gpus)]
+        gang = np.asarray(GANGS)[gang_class(gpus)]
         tries = np.ones(gpus.size, int)
         for cell in self.attempts:
             mine = np.flatnonzero((gang == cell.gang) & (status == cell.status))
@@ -154,7 +153,7 @@ class Status:
 
 
 def _nearest(of_class: dict[str, int], wanted: int) -> int:
-    near = min(of_class, key=lambda gang: abs(CLASSES.index(gang) - wanted))
+    near = min(of_class, key=lambda gang: abs(GANGS.index(gang) - wanted))
     return of_class[near]
 
 

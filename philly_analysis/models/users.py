@@ -9,7 +9,7 @@ import scipy.stats as sp
 from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError
-from philly_analysis.models.balance import evenly, runs
+from philly_analysis.laws.balance import evenly, runs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]

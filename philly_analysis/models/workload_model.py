@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
+from philly_analysis.laws.balance import evenly, runs
 from philly_analysis.models import model_view
 from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.balance import evenly, runs
 from philly_analysis.models.duration import Duration
 from philly_analysis.models.failures import Failures
 from philly_analysis.models.gang_size import GangSize
@@ -24,14 +24,14 @@ from philly_analysis.models.status import Status
 from philly_analysis.models.users import MAX_DURATION_CORRELATION, Users
 from philly_analysis.models.utilisation import Utilisation
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, Table
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.study import LAST_END, RunPolicy
+from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
 
 MONDAY = datetime(2018, 1, 1)
-END_REASON = {"Pass": "completed", "Killed": "killed", "Failed": "failed"}
 SERVER_GPUS = 8
 
 
@@ -279,7 +279,7 @@ class WorkloadModel:
         until_s[last] = run_s
         from_s = np.where(attempt == 0, 0.0, np.roll(until_s, 1))
         submitted = jobs["submitted_at"].gather(job)
-        ended = jobs["status"].replace_strict(END_REASON, default=None).gather(job)
+        ended = jobs["status"].replace_strict(LAST_END, default=None).gather(job)
         frame = pl.DataFrame(
             {
                 "job_id": jobs["job_id"].gather(job),

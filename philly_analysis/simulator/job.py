@@ -4,12 +4,11 @@ from dataclasses import replace
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Grant
+from philly_analysis.study import LAST_END
 from philly_analysis.workload import AttemptSpec, JobSpec
 
 _OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
 """Ends that a scheduler caused: such an attempt and the next are one run of the job."""
-
-_LAST = {"Pass": "completed", "Killed": "killed", "Failed": "failed"}
 
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
@@ -24,7 +23,7 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
         carried_s = 0.0
     return tuple(
         replace(run, end_reason=run.end_reason or ("failed" if run is not runs[-1] else last))
-        for last in (_LAST.get(spec.status or "", "completed"),)
+        for last in (LAST_END.get(spec.status or "", "completed"),)
         for run in runs
     )
 

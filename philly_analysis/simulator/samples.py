@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.schema import GPU_SAMPLES
 from philly_analysis.simulator.schedule import Schedule
+from philly_analysis.study import PASS, STATUSES
 from philly_analysis.workload import JobSpec, Machine
 
 _MINUTES = 1440
@@ -59,7 +60,7 @@ class PublishedMeans:
     def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
         """Draw the mean utilisation of one attempt on so many servers, in percent."""
         by_status = [m for gpus, m in self.means_pct if gpus <= spec.gpus][-1]
-        column = ("Pass", "Killed", "Failed").index(spec.status or "Pass")
+        column = STATUSES.index(spec.status or PASS)
         mean = by_status[column] / 100
         if spec.gpus >= 16:
             mean *= [f for n, f in self.spread if n <= max(servers, 2)][-1]

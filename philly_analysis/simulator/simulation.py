@@ -17,13 +17,12 @@ from philly_analysis.simulator.quotas import quotas_of
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed
+from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.writer import fill, new_folder, seal
 
 WAIT_CAUSES = "wait_causes.parquet"
 """File beside the tables: what the engine knows of each wait."""
-
-_STATUS = {"completed": "Pass", "killed": "Killed", "time_limit": "Killed"}
 
 
 def simulate(
@@ -155,7 +154,7 @@ def _tables(
         },
         orient="row",
     )  # fmt: skip
-    status = pl.col("end_reason").replace_strict(_STATUS, default="Failed")
+    status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
     jobs = (
         workload.jobs.drop("job_type", "cpus", "mem_gb", strict=False)
         .join(asked, on="job_id", maintain_order="left")

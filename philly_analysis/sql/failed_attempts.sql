@@ -33,11 +33,7 @@ select
   coalesce(failures.tier, '') as tier,
   failures.fine,
   coalesce(made.gpus, jobs.gpus) as gpus,
-  case
-    when coalesce(made.gpus, jobs.gpus) = 1 then '1'
-    when coalesce(made.gpus, jobs.gpus) between 2 and 4 then '2-4'
-    when coalesce(made.gpus, jobs.gpus) > 4 then '>4'
-  end as demand,
+  demand_bucket(coalesce(made.gpus, jobs.gpus)) as demand,
   case when runs.flag is null then runs.run_s end as run_s,
   case when runs.flag is null then runs.run_s * runs.gpus / 3600 end as gpu_h,
   failures.attempt < spans.last_attempt as followed,

@@ -1,14 +1,5 @@
 -- Functions that every relation may call.
 
--- Gang-size bucket of the study: 1, 2-4, 5-8, >8; null for no or unknown GPUs.
-create or replace macro gang_bucket(gpus) as
-case
-  when gpus = 1 then '1'
-  when gpus between 2 and 4 then '2-4'
-  when gpus between 5 and 8 then '5-8'
-  when gpus > 8 then '>8'
-end;
-
 -- Values at the 0th, 1st, … 100th percentile, interpolated linearly.
 create or replace macro percentiles(x) as
 quantile_cont(x, list_transform(range(101), lambda p: p / 100.0));

@@ -6,7 +6,7 @@
 select
   reason,
   count(distinct job_id) as retried,
-  count(distinct job_id) filter (status = 'Pass') as passed
+  count(distinct job_id) filter (passed(status)) as passed
 from failed_attempts
 where followed and status is not null
 group by reason

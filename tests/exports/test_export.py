@@ -10,11 +10,12 @@ import pytest
 
 from philly_analysis import exports
 from philly_analysis.errors import ExportError, PhillyError, UnknownNameError
-from philly_analysis.exports import FORMATS, export, faults
+from philly_analysis.exports import FORMATS, export, faults, formats
 from philly_analysis.exports.demand import complete, demand
 from philly_analysis.exports.format import Format
 from philly_analysis.exports.profiles import assign, history, profiles
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine
 from tests.exports import consumers
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
@@ -22,11 +23,11 @@ from tests.paper import paper_trace
 
 
 def test_every_format_of_the_folder_is_listed() -> None:
-    folder = Path(exports.__file__).parent
+    folder = Path(formats.__file__).parent
     found = set()
     for module in folder.glob("*.py"):
         if module.stem != "__init__":
-            imported = __import__(f"philly_analysis.exports.{module.stem}", fromlist=["x"])
+            imported = __import__(f"philly_analysis.exports.formats.{module.stem}", fromlist=["x"])
             found |= {v.name for v in vars(imported).values() if isinstance(v, Format)}
     assert found == set(FORMATS)
     assert all(name == f.name for name, f in FORMATS.items())

@@ -6,10 +6,11 @@ from re import _parser as regex_parser  # type: ignore[attr-defined]
 
 import pytest
 
-from philly_analysis.failures import NO_SIGNATURE, REASONS, TIER_NAMES, classify, signatures
+from philly_analysis.failures import NO_SIGNATURE, REASONS, classify, signatures
 from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.lines import PIECE_CHARS, cut
 from philly_analysis.failures.signature import RANKS, contexts, literal_hint
+from philly_analysis.study import TIER_NAMES
 
 TABLE = signatures()
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.distribution import EMPIRICAL, Distribution, Parameter
-from philly_analysis.models.families import FAMILIES
-from philly_analysis.models.fitting import fit_distribution
-from philly_analysis.models.lifetimes import Lifetimes
+from philly_analysis.laws.distribution import EMPIRICAL, Distribution, Parameter
+from philly_analysis.laws.families import FAMILIES
+from philly_analysis.laws.fitting import fit_distribution
+from philly_analysis.laws.lifetimes import Lifetimes
 from philly_analysis.models.persistence import from_json, to_json
 
 TRUE = {

@@ -3,16 +3,17 @@ import pandas as pd
 import pytest
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.balance import evenly
-from philly_analysis.models.calibration import cdf_gap
+from philly_analysis.judging.calibration import cdf_gap
+from philly_analysis.laws.balance import evenly
 from philly_analysis.models.duration import Duration
 from philly_analysis.models.failures import Failures
-from philly_analysis.models.gang_size import Gangs, GangSize, gang_class
+from philly_analysis.models.gang_size import Gangs, GangSize
 from philly_analysis.models.locality import Locality
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
+from philly_analysis.study import gang_class
 
 
 def jobs(n: int = 3_000, seed: int = 0) -> pd.DataFrame:

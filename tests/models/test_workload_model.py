@@ -7,8 +7,7 @@ import pytest
 
 from philly_analysis import Trace
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models import Observations, WorkloadModel, fit, load_model, shipped
-from philly_analysis.models.calibration import (
+from philly_analysis.judging.calibration import (
     FLOOR,
     OURS,
     SPLITS,
@@ -19,8 +18,9 @@ from philly_analysis.models.calibration import (
     held_out,
     plot,
 )
-from philly_analysis.models.philly_like import compare
-from philly_analysis.models.philly_like import plot as plot_philly_like
+from philly_analysis.judging.philly_like import compare
+from philly_analysis.judging.philly_like import plot as plot_philly_like
+from philly_analysis.models import Observations, WorkloadModel, fit, load_model, shipped
 from tests.models.test_parts import JOBS
 
 

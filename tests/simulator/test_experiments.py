@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, synergy
+from philly_analysis.experiments.workloads import at_load, law_of, offered_load
 from philly_analysis.simulator import fleet, run
-from philly_analysis.simulator.experiments import EXPERIMENTS, amoeba, antman, synergy
-from philly_analysis.simulator.experiments.workloads import at_load, law_of, offered_load
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import HostResources

@@ -2,18 +2,19 @@
 
 import numpy as np
 
-from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.distribution import (
+from philly_analysis.laws.distribution import (
     EMPIRICAL,
     EMPIRICAL_PARAMETERS,
     OBSERVED_LEVELS,
     Distribution,
     Parameter,
 )
+from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.duration import ANY, Duration, DurationCell
 from philly_analysis.models.gang_size import Gangs, GangSize, VcGangs
 from philly_analysis.models.users import Users, VirtualCluster
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.study import GANGS, gang_class
 
 SHARES = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
 # Run time in minutes: 10^U(1.5, 3) with probability 0.8, else 10^U(3, 4); the law is log-linear
@@ -39,6 +40,7 @@ def literature(rate_per_h: float) -> WorkloadModel:
         observed=tuple(float(f"{v:.6g}") for v in law.ppf(np.array(OBSERVED_LEVELS))),
     )  # fmt: skip
     shares = tuple(SHARES.values())
+    classes = GANGS[: int(gang_class(max(SHARES))) + 1]
     gangs = Gangs(tuple(SHARES), shares, shares, shares, 0)
     return WorkloadModel(
         name="literature",
@@ -54,8 +56,6 @@ def literature(rate_per_h: float) -> WorkloadModel:
         run_policy="sum",
         arrivals=Arrivals.poisson(rate_per_h),
         gang_size=GangSize(gangs, (VcGangs("", gangs),)),
-        duration=Duration(
-            tuple(DurationCell(gang, ANY, ANY, law) for gang in ("1", "2-4", "5-8")), ()
-        ),
+        duration=Duration(tuple(DurationCell(gang, ANY, ANY, law) for gang in classes), ()),
         users=Users((VirtualCluster("", (1.0,)),), 0, False, 0.0, 0.0, 0.0, 0.0, 0.0),
     )

@@ -9,11 +9,11 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
+from philly_analysis.experiments.curves import below, heading
+from philly_analysis.experiments.workloads import JobLaw, at_load
 from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.experiments.curves import below, heading
-from philly_analysis.simulator.experiments.workloads import JobLaw, at_load
 from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.schedule import Schedule

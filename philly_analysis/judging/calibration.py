@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from philly_analysis import figures
 from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.judging.baselines import BASELINES
 from philly_analysis.models.arrivals import HOUR_S, HourlyCounts
-from philly_analysis.models.baselines import BASELINES
-from philly_analysis.models.gang_size import CLASSES, gang_class
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.result import Fact, Result
+from philly_analysis.study import GANGS, gang_class
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
 
@@ -123,13 +123,13 @@ def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
     a, b = real.frame, other.frame
     rows: list[tuple[str, str, float, int, int]] = []
     class_a, class_b = gang_class(a["gpus"]), gang_class(b["gpus"])
-    for i, gang in enumerate(CLASSES):
+    for i, gang in enumerate(GANGS):
         x = a["run_s"].to_numpy(float)[class_a == i]
         y = b["run_s"].to_numpy(float)[class_b == i]
         x, y = x[np.isfinite(x)], y[np.isfinite(y)]
         if min(x.size, y.size) >= MIN_JOBS:
             rows.append(("run time", gang, cdf_gap(x, y), x.size, y.size))
-    joint = max(_partial_gap(a, b, class_a <= i, class_b <= i) for i in range(len(CLASSES)))
+    joint = max(_partial_gap(a, b, class_a <= i, class_b <= i) for i in range(len(GANGS)))
     rows.append(("gang size and run time", "all", joint, len(a), len(b)))
     p, q = (f["gpus"].value_counts(normalize=True) for f in (a, b))
     variation = float(p.sub(q, fill_value=0).abs().sum() / 2)

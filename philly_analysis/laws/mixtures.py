@@ -4,7 +4,7 @@ import numpy as np
 import scipy.special as special
 from numpy.typing import NDArray
 
-from philly_analysis.models.lifetimes import Lifetimes
+from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 

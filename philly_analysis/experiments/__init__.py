@@ -4,9 +4,9 @@ from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
+from philly_analysis.experiments import amoeba, antman, synergy
+from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.result import Result
-from philly_analysis.simulator.experiments import amoeba, antman, synergy
-from philly_analysis.simulator.experiments.workloads import JobLaw
 
 
 class Experiment(Protocol):

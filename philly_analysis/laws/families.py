@@ -10,9 +10,9 @@ import scipy.special as special
 import scipy.stats as sp
 from numpy.typing import NDArray
 
-from philly_analysis.models import mixtures
-from philly_analysis.models.laws import Law, Mixture, exponential_parts, lognormal_parts
-from philly_analysis.models.lifetimes import Lifetimes
+from philly_analysis.laws import mixtures
+from philly_analysis.laws.continuous import Law, Mixture, exponential_parts, lognormal_parts
+from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 Scale = Literal["real", "positive", "share"]

@@ -7,7 +7,8 @@ import scipy.stats as sp
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.distribution import (
+from philly_analysis.laws.continuous import HAIR, Law, QuantileGrid, separated
+from philly_analysis.laws.distribution import (
     EMPIRICAL,
     EMPIRICAL_PARAMETERS,
     OBSERVED_LEVELS,
@@ -15,9 +16,8 @@ from philly_analysis.models.distribution import (
     Distribution,
     Parameter,
 )
-from philly_analysis.models.families import FAMILIES, Family
-from philly_analysis.models.laws import HAIR, Law, QuantileGrid, separated
-from philly_analysis.models.lifetimes import Lifetimes
+from philly_analysis.laws.families import FAMILIES, Family
+from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from philly_analysis.errors import UnknownNameError
+from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.experiments.workloads import law_of
 from philly_analysis.models import WorkloadModel
 from philly_analysis.page import Chapter, section
 from philly_analysis.progress import step
-from philly_analysis.simulator.experiments import EXPERIMENTS
-from philly_analysis.simulator.experiments.workloads import law_of
 
 TITLE = "The systems that followed Philly"
 LEDE = (

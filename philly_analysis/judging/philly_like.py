@@ -5,14 +5,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
+from philly_analysis.judging.calibration import cdf_gap
+from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.arrivals import HourlyCounts
-from philly_analysis.models.calibration import cdf_gap
-from philly_analysis.models.distribution import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.duration import ANY
-from philly_analysis.models.gang_size import CLASSES
 from philly_analysis.models.library import load_model
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.result import Fact, Result
+from philly_analysis.study import GANGS
 
 REAL = "Philly jobs"
 SAMPLE_DAYS = 120
@@ -41,7 +41,7 @@ def compare(seed: int = 0) -> Result:
     real = models["philly"]
     rows: list[tuple[str, str, str, float, float]] = []
     facts: list[Fact] = []
-    for gang in CLASSES:
+    for gang in GANGS:
         observed = np.asarray(_law(real, gang).observed)
         levels = np.asarray(OBSERVED_LEVELS[: observed.size])
         rows += [
@@ -125,7 +125,7 @@ def plot(result: Result) -> Figure:
     """Draw run times by gang size, gang sizes, and gaps between arrivals, source by source."""
     fig, axes = figures.canvas(3, 2, width=10.5, height=6.2)
     table = result.table
-    for ax, gang in zip(axes, CLASSES, strict=False):
+    for ax, gang in zip(axes, GANGS, strict=False):
         part = table[(table["what"] == "run time") & (table["gang"] == gang)]
         figures.cdf(ax, part, value="value", by="source", colors=COLORS)
         figures.time_axis(ax, 1, 3e6)

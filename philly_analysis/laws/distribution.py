@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.families import FAMILIES
-from philly_analysis.models.laws import Law, QuantileGrid, separated
+from philly_analysis.laws.continuous import Law, QuantileGrid, separated
+from philly_analysis.laws.families import FAMILIES
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.experiments.curves import below, heading
+from philly_analysis.experiments.workloads import JobLaw, at_load, one_gpu_each
 from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.experiments.curves import below, heading
-from philly_analysis.simulator.experiments.workloads import JobLaw, at_load, one_gpu_each
 from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.speed import HostResources

@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports import (
+from philly_analysis.exports.demand import Demand, complete, demand
+from philly_analysis.exports.format import Dialect, Format, Request
+from philly_analysis.exports.formats import (
     batsim,
     gavel,
     helios,
@@ -25,11 +27,10 @@ from philly_analysis.exports import (
     synergy,
     tiresias,
 )
-from philly_analysis.exports.demand import Demand, complete, demand
-from philly_analysis.exports.format import Dialect, Format, Request
 from philly_analysis.exports.target import Cluster, cluster, offered_load, stretch
 from philly_analysis.progress import step
-from philly_analysis.trace import RunPolicy, Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload
 
 FORMATS: dict[str, Format] = {

@@ -1,0 +1,1 @@
+"""How far to trust a model: calibration, baselines, the literature's generator."""

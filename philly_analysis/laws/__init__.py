@@ -1,0 +1,1 @@
+"""Distributions that know nothing of traces: families, mixtures, fitting, lifetimes."""
