@@ -6,6 +6,7 @@ PhillyError
 ├── MissingTableError  a question that needs a table this trace does not have
 ├── QueryError         SQL that is refused or does not run
 ├── UnknownNameError   a word the user typed that names nothing here
+├── WorkloadError      jobs that cannot be run, or a load that they cannot offer
 ├── ModelError         a model that cannot be fitted, read or sampled
 ├── ExportError        a workload that a format cannot carry
 └── SimulationError    a simulation that cannot start or go on
@@ -44,6 +45,10 @@ class UnknownNameError(PhillyError):
         hint = f" Did you mean {close[0]!r}?" if close else ""
         there_are = f"There are: {', '.join(names)}." if names else "There are none."
         super().__init__(f"no {kind} named {word!r}.{hint} {there_are}")
+
+
+class WorkloadError(PhillyError):
+    """Jobs that cannot be run, or a load that they cannot offer."""
 
 
 class ModelError(PhillyError):

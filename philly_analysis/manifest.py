@@ -10,6 +10,7 @@ from typing import Self
 import duckdb
 
 from philly_analysis.errors import TraceError
+from philly_analysis.schema import VERSION
 
 MANIFEST = "manifest.json"
 """File name of the record; written last, so a folder that has it is whole."""
@@ -56,6 +57,8 @@ class Manifest:
         Sentences that a reader of any result should know: warnings, estimates, provenance.
     rows
         Rows by table, as written.
+    schema
+        Version of the schema that the tables have (see `philly_analysis.schema.VERSION`).
     """
 
     name: str
@@ -65,6 +68,7 @@ class Manifest:
     accounts: tuple[Account, ...] = ()
     notes: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
+    schema: int = VERSION
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(
         default_factory=lambda: {
@@ -81,7 +85,7 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a manifest back from JSON text."""
-        raw = json.loads(text)
+        raw = {"schema": 1, **json.loads(text)}
         raw["inputs"] = tuple(Input(**i) for i in raw["inputs"])
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])

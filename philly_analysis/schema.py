@@ -5,12 +5,20 @@ dictionary (``philly tables``) and the strategies of the tests. Times are UTC th
 as timestamps without a zone; a table or column that a source cannot fill is absent or null.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 
+from philly_analysis.errors import TraceError
 from philly_analysis.study import END_REASONS, STATUSES
+
+VERSION = 2
+"""Version of this schema, as a trace's manifest records it; traces without one have 1.
+
+2: attempts may say how long they ran (``run_s``) where their start is not known.
+"""
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
 
@@ -112,6 +120,21 @@ class Table:
         )
         return (*missing, *failed)
 
+    def completed(self, present: Collection[str]) -> str:
+        """Return the select list of a file that has the columns `present`: absent ones are null.
+
+        Raises
+        ------
+        TraceError
+            A column is absent that the table cannot do without.
+        """
+        if absent := [c.name for c in self.columns if not c.nullable and c.name not in present]:
+            raise TraceError(f"the table {self.name} lacks the column {', '.join(absent)}")
+        return ", ".join(
+            f'"{c.name}"' if c.name in present else f'null::{c.type} as "{c.name}"'
+            for c in self.columns
+        )
+
     @property
     def fault_sql(self) -> str:
         """SQL expression: the reason why a row is wrong, or null."""
@@ -180,6 +203,11 @@ ATTEMPTS = Table(
         Column(
             "ended_at", "timestamp", "when it gave them back; null: unknown or still running",
             unit="UTC", nullable=True, check="ended_at >= started_at",
+        ),
+        Column(
+            "run_s", "double", "seconds that it ran, where start and end do not say: one of them "
+            "is unknown, or it was suspended meanwhile", unit="s", nullable=True,
+            check="run_s >= 0",
         ),
         Column(
             "gpus", "integer", "GPUs it held; null: unknown", unit="GPUs", nullable=True,

@@ -4,11 +4,11 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import duckdb
 
@@ -16,8 +16,11 @@ from philly_analysis.errors import MissingTableError, QueryError, TraceError, Un
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
-from philly_analysis.schema import REJECTS, TABLES, VIRTUAL_CLUSTERS
+from philly_analysis.schema import REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.study import RunPolicy
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""
@@ -63,27 +66,23 @@ class Trace:
             raise TraceError(
                 f"{manifest} cannot be read: {error}. Ingest the trace again."
             ) from None
+        if self.manifest.schema > VERSION:
+            raise TraceError(
+                f"{path} has schema {self.manifest.schema}; this package knows schemas up to "
+                f"{VERSION}. Install a newer philly-analysis to open it."
+            )
         self.run_policy = RunPolicy(run_policy)
         self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
         self._con = _connect(self.path, Path(self._scratch.name))
-        self._con.execute(
-            f"create table {_SETTINGS} as select $p as run_policy", {"p": self.run_policy.value}
-        )
-        self._created = {_SETTINGS}
+        self._created = _settings(self._con, self.run_policy)
         self.tables = frozenset(t for t in TABLES if _files(self.path, t))
         try:
             for name in (*self.tables, REJECTS.name):
                 if files := _files(self.path, name):
-                    self._con.read_parquet(files).create_view(name)
+                    self._table(name, files).create_view(name)
                     self._created.add(name)
-            # relations must be able to ask for quotas where there are none
-            self._con.execute(
-                f"create view {_QUOTAS} as select vc, gpus from {VIRTUAL_CLUSTERS.name}"
-                if VIRTUAL_CLUSTERS.name in self.tables
-                else f"create table {_QUOTAS} (vc varchar, gpus integer)"
-            )
-            self._created.add(_QUOTAS)
-        except duckdb.Error as error:
+            self._created.add(_given_quotas(self._con, VIRTUAL_CLUSTERS.name in self.tables))
+        except (duckdb.Error, TraceError) as error:
             self.close()
             raise TraceError(f"{path}: {_first_line(error)}. Ingest the trace again.") from None
 
@@ -147,6 +146,14 @@ class Trace:
         self.create([name])
         return self._con.table(name)
 
+    def _table(self, name: str, files: list[str]) -> duckdb.DuckDBPyRelation:
+        """Return a table; columns that it was written without, being older than they, are null."""
+        stored = self._con.read_parquet(files)
+        table = TABLES.get(name, REJECTS)
+        if stored.columns == list(table.column_names):
+            return stored
+        return stored.select(table.completed(stored.columns))
+
     def create(self, names: frozenset[str] | list[str]) -> None:
         """Create the views that `names` need, and write the stored ones where they are due."""
         order, others = needed(names)
@@ -209,7 +216,7 @@ class Trace:
         if table is None:
             yield
             return
-        files = self._con.read_parquet(_files(self.path, table))
+        files = self._table(table, _files(self.path, table))
         weeks = self._con.sql(
             f"select distinct date_trunc('week', sampled_at)::timestamp from {table} order by all"
         ).fetchall()
@@ -227,6 +234,52 @@ class Trace:
             files.create_view(table, replace=True)
 
 
+def ask(
+    tables: "Mapping[str, pl.DataFrame]", name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM
+) -> "pl.DataFrame":
+    """Answer one relation of the package on tables in memory, as a trace of them would.
+
+    Parameters
+    ----------
+    tables
+        Tables of the schema by name, with all their columns.
+    name
+        A relation that these tables suffice for.
+    run_policy
+        How attempts become a job's run time.
+    """
+    order, _ = needed([name])
+    with duckdb.connect() as con:
+        silence(con)
+        con.execute(MACROS)
+        _settings(con, run_policy)
+        for table, frame in tables.items():
+            con.register(table, frame.to_arrow())
+        _given_quotas(con, VIRTUAL_CLUSTERS.name in tables)
+        for relation in order:
+            con.sql(relation.sql).create_view(relation.name)
+        answer: pl.DataFrame = con.table(name).pl()
+        return answer
+
+
+def _settings(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy | str) -> set[str]:
+    """Create the relation that holds what a trace was opened with, and return its name."""
+    if run_policy not in list(RunPolicy):
+        raise UnknownNameError("run policy", run_policy, list(RunPolicy))
+    con.execute(f"create table {_SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
+    return {_SETTINGS}
+
+
+def _given_quotas(con: duckdb.DuckDBPyConnection, given: bool) -> str:
+    """Create the quotas that are given, and return their name: relations ask whether there are."""
+    con.execute(
+        f"create view {_QUOTAS} as select vc, gpus from {VIRTUAL_CLUSTERS.name}"
+        if given
+        else f"create table {_QUOTAS} (vc varchar, gpus integer)"
+    )
+    return _QUOTAS
+
+
 def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect()
     con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
@@ -241,7 +294,7 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _first_line(error: duckdb.Error) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).split("\n", 1)[0]
 
 

@@ -99,6 +99,7 @@ def test_a_workload_goes_to_a_trace_and_back(tmp_path: Path) -> None:
     for table in ("jobs", "attempts", "machines", "placements"):
         assert getattr(workload, table).sort(pl.all()).equals(getattr(again, table).sort(pl.all()))
     specs = {s.job_id: s for s in workload.specs()}
-    assert set(specs) == {"a", "b"}, "c has no end yet"
+    assert set(specs) == {"a", "b", "c"}
+    assert [s.censored for s in specs.values()] == [False, False, True], "c has no end yet"
     assert specs["a"].submit_s == 0
     assert [a.run_s for a in specs["b"].attempts] == [240, 360]

@@ -8,14 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import below, heading
-from philly_analysis.experiments.workloads import JobLaw, at_load
+from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.speed import Parallelism
 from philly_analysis.workload import JobSpec
+from philly_analysis.workload.load import at_load
+from philly_analysis.workload.machines import fleet
 
 PUBLISHED_REDUCTION_PCT = 29.0
 """Mean JCT, elastic against not, 'as much as' (abstract of arXiv 1909.11985 v1)."""

@@ -10,15 +10,16 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from philly_analysis.experiments.curves import below, heading
-from philly_analysis.experiments.workloads import JobLaw, at_load
+from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import PHILLY_MINUTES, Sharing
 from philly_analysis.workload import JobSpec
+from philly_analysis.workload.load import at_load
+from philly_analysis.workload.machines import fleet
 
 PUBLISHED_COMPUTE_PCT, PUBLISHED_MEMORY_PCT = 34.0, 42.0
 """Gains of the cluster's GPU compute and memory utilisation (abstract of OSDI'20)."""

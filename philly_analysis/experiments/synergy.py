@@ -9,14 +9,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import below, heading
-from philly_analysis.experiments.workloads import JobLaw, at_load, one_gpu_each
+from philly_analysis.experiments.workloads import JobLaw, one_gpu_each
 from philly_analysis.figures import CYCLE, MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.fleet import fleet
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.speed import HostResources
 from philly_analysis.workload import JobSpec
+from philly_analysis.workload.load import at_load
+from philly_analysis.workload.machines import fleet
 
 PUBLISHED_RATIO = 3.4
 """Mean completion time, proportional over Synergy, 'up to' (abstract of OSDI'22)."""

@@ -4,47 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.demand import Demand
-from philly_analysis.exports.target import Cluster
-from philly_analysis.study import RunPolicy
-from philly_analysis.workload import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a writer has to work with.
-
-    Attributes
-    ----------
-    demand
-        The jobs that the dialect takes; None where none has a run time and none is needed.
-    throughputs
-        The consumer's own file (or folder) of measured speeds.
-    """
-
-    workload: Workload
-    demand: Demand | None
-    cluster: Cluster
-    rng: np.random.Generator
-    run_policy: RunPolicy
-    throughputs: Path | None = None
-
-    @property
-    def needs(self) -> Demand:
-        """The demand, where the dialect cannot do without."""
-        if self.demand is None:
-            raise ExportError(f"no job of {self.workload.name} has a gang size and a run time.")
-        return self.demand
-
-    @property
-    def measured(self) -> Path:
-        """The consumer's own file of speeds, where the dialect cannot do without."""
-        if self.throughputs is None:
-            raise ExportError("the consumer's own file of measured speeds is missing.")
-        return self.throughputs
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.exports.request import Request
 
 
 @dataclass(frozen=True, slots=True)

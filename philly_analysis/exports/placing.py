@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from philly_analysis.exports.target import SERVER
+from philly_analysis.workload.machines import SERVER
 
 _GPUS = SERVER.gpus
 

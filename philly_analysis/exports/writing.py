@@ -1,20 +1,15 @@
 """Writes a workload in another tool's format, and beside it what had to be assumed."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.demand import Demand, complete, demand
-from philly_analysis.exports.format import Dialect, Format, Request
+from philly_analysis.exports.format import Format
 from philly_analysis.exports.formats import (
     batsim,
     gavel,
@@ -27,11 +22,14 @@ from philly_analysis.exports.formats import (
     synergy,
     tiresias,
 )
-from philly_analysis.exports.target import Cluster, cluster, offered_load, stretch
+from philly_analysis.exports.request import prepare
+from philly_analysis.exports.sidecar import Exported
 from philly_analysis.progress import step
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload
+from philly_analysis.workload.demand import UNKNOWN, Demand
+from philly_analysis.workload.target import Cluster
 
 FORMATS: dict[str, Format] = {
     f.name: f
@@ -53,70 +51,6 @@ FORMATS: dict[str, Format] = {
 """The formats that a workload can be exported to, by name."""
 
 _FAULTS_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What an export wrote, and what a reader of its numbers must know.
-
-    Attributes
-    ----------
-    file
-        The file, or the folder of a format of several files.
-    jobs, left_out
-        Jobs in it, and jobs of the workload that are not, by reason.
-    lost, assumed
-        Sentences: what the format cannot carry, and what it wants that the workload lacks.
-    sources
-        Where assumed numbers come from.
-    run_policy
-        How attempts became a run time: ``span``, ``sum`` or ``last``.
-    cluster_gpus, offered_load
-        GPUs of the target cluster, and GPU-seconds asked for / (GPUs x seconds from first to
-        last submission), of the jobs that the reader takes; None where it cannot be told.
-    arrivals_stretched
-        Factor on the time between submissions; 1: as in the workload.
-    """
-
-    workload: str
-    synthetic: bool
-    format: str
-    dialect: str
-    file: str
-    jobs: int
-    left_out: dict[str, int]
-    lost: tuple[str, ...]
-    assumed: tuple[str, ...]
-    sources: tuple[str, ...]
-    seed: int
-    run_policy: str
-    cluster_gpus: int
-    offered_load: float | None
-    arrivals_stretched: float
-    notes: tuple[str, ...]
-    made_at: str
-    made_by: str
-
-    def to_json(self) -> str:
-        """Return it as JSON text, as the side-car holds it."""
-        return json.dumps(asdict(self), indent=2) + "\n"
-
-    def __str__(self) -> str:
-        """Return it as lines for a terminal."""
-        load = "not defined" if self.offered_load is None else f"{self.offered_load:.2f}"
-        lines = [
-            f"{self.jobs:,} jobs of {self.workload} in {self.file} ({self.format}, {self.dialect})",
-            f"offered load {load} on {self.cluster_gpus:,} GPUs; run time of a job: "
-            f"{self.run_policy} of its attempts; seed {self.seed}",
-        ]
-        for head, sentences in (
-            ("left out", [f"{n:,} jobs: {reason}" for reason, n in self.left_out.items()]),
-            ("not carried", self.lost),
-            ("assumed", self.assumed),
-            ("source", self.sources),
-        ):
-            lines += [f"{head}: {s}" for s in sentences]
-        return "\n".join(lines)
 
 
 def export(
@@ -174,7 +108,6 @@ def export(
     run_policy = RunPolicy(run_policy)
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
-    workload = complete(workload)
     if not workload.jobs.height:
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
     if spelling.throughputs and throughputs is None:
@@ -182,23 +115,18 @@ def export(
             f"{chosen.name} ({spelling.name}) needs {spelling.throughputs}, which is not part of "
             "this package: give its path with --throughputs."
         )
-    needs = _demand(workload, run_policy, spelling)
-    target = cluster(workload, needs, gpus=gpus, machines=machines)
-    factor = 1.0
-    if load is not None:
-        factor = _factor(workload, needs, target, load)
-        workload = stretch(workload, factor)
-        # not computed anew: jobs that still ran would run on to the later end of the log
-        needs = needs.stretched(factor) if needs else None
-    file = Path(file)
-    request = Request(
-        workload=workload,
-        demand=needs,
-        cluster=target,
-        rng=np.random.default_rng(seed),
+    request = prepare(
+        workload,
         run_policy=run_policy,
+        seed=seed,
+        gangs=spelling.gangs,
+        load=load,
+        gpus=gpus,
+        machines=machines,
         throughputs=Path(throughputs) if throughputs is not None else None,
+        timed=spelling.timed,
     )
+    file = Path(file)
     sidecar = file.with_name(file.name + ".json")
     with step(f"exporting {workload.name} for {chosen.name}"), _placed(file, sidecar, force) as new:
         if spelling.folder:
@@ -209,7 +137,6 @@ def export(
                 f"{workload.name} cannot be written for {chosen.name} ({spelling.name}): "
                 + "; ".join(faults[:_FAULTS_SHOWN])
             )
-        rho = offered_load(needs, target.gpus) if needs else None
         result = Exported(
             workload=workload.name,
             synthetic=workload.synthetic,
@@ -217,19 +144,20 @@ def export(
             dialect=spelling.name,
             file=str(file),
             jobs=written.jobs,
-            left_out=dict(needs.left_out) if needs and spelling.timed else {},
+            left_out=request.demand.reasons if spelling.timed else {},
+            account=request.demand.account() if spelling.timed else (),
             lost=(*spelling.lost, *written.lost),
             assumed=(
-                *(needs.notes if needs and spelling.timed else ()),
-                *_cluster_notes(target),
+                *(_unnamed(request.demand) if spelling.timed else ()),
+                *_cluster_notes(request.cluster),
                 *written.assumed,
             ),
             sources=written.sources,
             seed=seed,
             run_policy=run_policy.value,
-            cluster_gpus=target.gpus,
-            offered_load=rho,
-            arrivals_stretched=factor,
+            cluster_gpus=request.cluster.gpus,
+            offered_load=request.offered_load,
+            arrivals_stretched=request.stretch,
             notes=workload.notes,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",
@@ -270,25 +198,15 @@ def _format(name: str) -> Format:
     raise UnknownNameError("export format", name, FORMATS)
 
 
-def _demand(workload: Workload, run_policy: RunPolicy, dialect: Dialect) -> Demand | None:
-    try:
-        return demand(workload, run_policy, dialect.gangs)
-    except ExportError:
-        if dialect.timed:
-            raise
-        return None
-
-
-def _factor(workload: Workload, needs: Demand | None, target: Cluster, load: float) -> float:
-    if load <= 0:
-        raise ExportError(f"an offered load of {load} was asked for; give one above 0.")
-    now = offered_load(needs, target.gpus) if needs else None
-    if not now:
-        raise ExportError(
-            f"an offered load of {load} was asked for, but {workload.name} has none to rescale: "
-            "its jobs need run times and at least two different submission times."
-        )
-    return now / load
+def _unnamed(needs: Demand) -> tuple[str, ...]:
+    """Say how many jobs have nobody's name."""
+    n = needs.jobs.height
+    lacking = {what: int((needs.jobs[what] == UNKNOWN).sum()) for what in ("vc", "user")}
+    return tuple(
+        f"{count:,} of {n:,} jobs have no {what}: called {UNKNOWN!r}"
+        for what, count in lacking.items()
+        if count
+    )
 
 
 def _cluster_notes(target: Cluster) -> tuple[str, ...]:

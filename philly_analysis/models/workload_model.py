@@ -23,7 +23,6 @@ from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import MAX_DURATION_CORRELATION, Users
 from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, Table
 from philly_analysis.study import LAST_END, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
@@ -216,7 +215,7 @@ class WorkloadModel:
         )
         return Workload(
             name=f"{self.name}-sample",
-            jobs=_as_table(job_frame, JOBS),
+            jobs=job_frame,
             attempts=self._attempts(job_frame, run_s, tries, rng),
             machines=self._machines(gpus),
             synthetic=True,
@@ -280,7 +279,7 @@ class WorkloadModel:
         from_s = np.where(attempt == 0, 0.0, np.roll(until_s, 1))
         submitted = jobs["submitted_at"].gather(job)
         ended = jobs["status"].replace_strict(LAST_END, default=None).gather(job)
-        frame = pl.DataFrame(
+        return pl.DataFrame(
             {
                 "job_id": jobs["job_id"].gather(job),
                 "attempt": attempt + 1,
@@ -292,7 +291,6 @@ class WorkloadModel:
                 ).to_series(),
             }
         )
-        return _as_table(frame, ATTEMPTS)
 
     def _machines(self, gpus: int | None) -> pl.DataFrame:
         """Servers of the fitted cluster's sizes, up to the GPUs wanted."""
@@ -303,13 +301,12 @@ class WorkloadModel:
             sizes += [size.gpus] * int(size.machines * (gpus / total if gpus else 1))
         while gpus and sum(sizes) < gpus:
             sizes.append(min(servers[-1].gpus, gpus - sum(sizes)))
-        frame = pl.DataFrame(
+        return pl.DataFrame(
             {
                 "machine_id": [f"machine-{i + 1:05d}" for i in range(len(sizes))],
                 "gpus": pl.Series(sizes, dtype=pl.Int64),
             }
         )
-        return _as_table(frame, MACHINES)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
@@ -388,13 +385,3 @@ def _gaps(data: Observations) -> tuple[str, ...]:
         "the size of the cluster": data.machines.empty,
     }
     return tuple(f"Not known: {what}." for what, yes in lacking.items() if yes)
-
-
-def _as_table(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Return a frame with all columns of a table, typed; what it lacks is null."""
-    empty = pl.from_arrow(table.arrow.empty_table())
-    assert isinstance(empty, pl.DataFrame)  # noqa: S101 - a table, not an array, went in
-    return frame.select(
-        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
-        for name, dtype in empty.schema.items()
-    )

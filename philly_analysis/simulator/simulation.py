@@ -13,12 +13,13 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import Policy, policy_named
-from philly_analysis.simulator.quotas import quotas_of
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed
 from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.workload import JobSpec, Machine, Workload
+from philly_analysis.workload.demand import demand
+from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.writer import fill, new_folder, seal
 
 WAIT_CAUSES = "wait_causes.parquet"
@@ -42,7 +43,8 @@ def simulate(
     Parameters
     ----------
     workload
-        The jobs; those without GPUs or without a known duration are left out and counted.
+        The jobs; those that are no part of the workload (see the relation ``workload_jobs``) are
+        left out and counted, and those that still ran as the log ended run as long as is known.
     policy
         A key of :data:`POLICIES`, or a policy with its knobs set.
     out
@@ -84,23 +86,18 @@ def simulate(
     speed = speed or policy.speed()
     specs = speed.completed(list(workload.specs()), rng)
     capacity = sum(m.gpus for m in servers)
-    quotas, quota_note = quotas_of(workload, specs, capacity)
+    quotas, quota_note = quotas_of(workload, capacity)
     if not policy.quotas and not workload.virtual_clusters.height:
         quotas = {}
     schedule = run(specs, servers, policy, speed=speed.drawn(specs, rng), quotas=quotas)
     origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
-    left_out = workload.jobs.height - len(specs)
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
         f"GPUs. Speed of jobs: {speed.says}",
         *([quota_note] if quota_note and policy.quotas else []),
-        *(
-            [f"{left_out:,} jobs were left out: no GPUs, or no attempt with both times."]
-            if left_out
-            else []
-        ),
+        *demand(workload).account(),
     )
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
@@ -146,27 +143,38 @@ def _tables(
     policy: Policy,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
-    last = schedule.attempts.group_by("job_id").agg(pl.col("end_reason").last())
     asked = pl.DataFrame(
-        [(s.job_id, s.job_type, s.cpus, s.mem_gb) for s in specs],
+        [(s.job_id, s.job_type, s.cpus, s.mem_gb, s.censored) for s in specs],
         schema={
-            "job_id": pl.String, "job_type": pl.String, "cpus": pl.Float64, "mem_gb": pl.Float64,
+            "job_id": pl.String,
+            "job_type": pl.String,
+            "cpus": pl.Float64,
+            "mem_gb": pl.Float64,
+            "censored": pl.Boolean,
         },
         orient="row",
-    )  # fmt: skip
+    )
+    # how a job ends that was last seen running is not known, only when it has run that long
+    unknown = pl.col("censored") & (pl.col("attempt") == pl.col("attempt").max().over("job_id"))
+    attempts = (
+        schedule.attempts.drop("guest")
+        .join(asked.select("job_id", "censored"), on="job_id", maintain_order="left")
+        .with_columns(end_reason=pl.when(~unknown).then("end_reason"))
+        .drop("censored")
+    )
+    last = attempts.group_by("job_id").agg(pl.col("end_reason").last())
     status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
+    known = pl.when(pl.col("end_reason").is_not_null()).then(status)
     jobs = (
         workload.jobs.drop("job_type", "cpus", "mem_gb", strict=False)
         .join(asked, on="job_id", maintain_order="left")
         .join(last, on="job_id", maintain_order="left")
-        .with_columns(status=pl.coalesce("status", status), flag=pl.lit(None, pl.String))
-        .drop("end_reason")
+        .with_columns(status=pl.coalesce("status", known), flag=pl.lit(None, pl.String))
+        .drop("end_reason", "censored")
     )
     tables = {
         "jobs": jobs,
-        "attempts": _timed(
-            schedule.attempts.drop("guest"), origin_at, start_s="started_at", end_s="ended_at"
-        ),
+        "attempts": _timed(attempts, origin_at, start_s="started_at", end_s="ended_at"),
         "placements": schedule.placements,
         "machines": _machines(workload, servers),
     }

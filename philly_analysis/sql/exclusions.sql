@@ -6,16 +6,8 @@
 with reasons as (
   select
     'run time' as what,
-    coalesce(
-      flag,
-      case
-        when attempts = 0 then 'no attempt'
-        when first_started_at is null then 'no attempt has a start'
-        when gpus is null then 'gang size not known'
-        when gpus = 0 then 'no GPUs asked for'
-      end
-    ) as reason
-  from job_runs
+    left_out as reason
+  from workload_jobs
   union all by name
   select
     'wait' as what,

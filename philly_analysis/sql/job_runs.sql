@@ -29,7 +29,8 @@ runs as (
     min(started_at) as first_started_at,
     max(until_at) as until_at,
     bool_or(running) as censored,
-    bool_or(is_last and until_at is null) as end_unknown,
+    bool_or(is_last and run_s is null) as end_unknown,
+    count(*) as runs,
     sum(run_s) as sum_s,
     max(run_s) filter (where is_last) as last_s,
     sum(run_s * gpus) / 3600 as gpu_h
@@ -57,7 +58,10 @@ select
   case when not runs.censored and not runs.end_unknown then runs.until_at end as last_ended_at,
   coalesce(made.attempts, 0) as attempts,
   case
-    when not runs.end_unknown then seconds_between(runs.first_started_at, runs.until_at)
+    when runs.end_unknown then null
+    when runs.first_started_at is not null
+      then seconds_between(runs.first_started_at, runs.until_at)
+    when runs.runs = 1 then runs.sum_s
   end as span_s,
   case when not runs.end_unknown then runs.sum_s end as sum_s,
   runs.last_s,

@@ -4,7 +4,7 @@
 --           exceeded during 99 and 95 % of the time from its first start to its last end, but not
 --           before the log is complete)
 --   vc      virtual cluster
---   gpus    quota
+--   gpus    quota; an estimate is at least the largest gang that the virtual cluster ran
 with levels as (
   select
     vc_use.vc,
@@ -36,6 +36,26 @@ shares as (
 
 methods as (
   select unnest(['p95', 'p99', 'peak']) as method, unnest([0.95, 0.99, 1.0]) as frac
+),
+
+used as (
+  select
+    methods.method,
+    shares.vc,
+    min(shares.gpus) as gpus
+  from shares
+  inner join methods
+    on shares.not_exceeded >= methods.frac - 1e-12
+  where (select count(*) from given_quotas) = 0
+  group by all
+),
+
+largest as (
+  select
+    vc,
+    max(gpus) as gpus
+  from attempt_runs
+  group by vc
 )
 
 select
@@ -45,11 +65,9 @@ select
 from given_quotas
 union all by name
 select
-  methods.method,
-  shares.vc,
-  min(shares.gpus) as gpus
-from shares
-inner join methods
-  on shares.not_exceeded >= methods.frac - 1e-12
-where (select count(*) from given_quotas) = 0
-group by all
+  used.method,
+  used.vc,
+  greatest(used.gpus, largest.gpus)::bigint as gpus
+from used
+inner join largest
+  on used.vc = largest.vc

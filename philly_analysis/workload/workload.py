@@ -8,68 +8,35 @@ from typing import Self
 
 import polars as pl
 
+from philly_analysis.errors import WorkloadError
 from philly_analysis.manifest import Manifest
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS, Table
-from philly_analysis.trace import Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace, ask
+from philly_analysis.workload.job import AttemptSpec, JobSpec
+from philly_analysis.workload.machines import Machine
 from philly_analysis.writer import write
 
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptSpec:
-    """One attempt of a job: how long it runs, and how it then ends (see schema.END_REASONS)."""
-
-    run_s: float
-    end_reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JobSpec:
-    """One job to run.
-
-    Attributes
-    ----------
-    submit_s
-        Seconds after the workload's origin.
-    attempts
-        What happens to it, attempt after attempt; the last one decides the status.
-    """
-
-    job_id: str
-    vc: str
-    user: str
-    gpus: int
-    submit_s: float
-    attempts: tuple[AttemptSpec, ...]
-    status: str | None = None
-    cpus: float | None = None
-    mem_gb: float | None = None
-    job_type: str | None = None
-    time_limit_s: float | None = None
-
-    @property
-    def run_s(self) -> float:
-        """Seconds of service that it needs in all."""
-        return sum(a.run_s for a in self.attempts)
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """A server to run jobs on."""
-
-    machine_id: str
-    gpus: int
-    cpus: float | None = None
-    mem_gb: float | None = None
-    gpu_model: str | None = None
-    rack: str | None = None
 
 
 def _none(table: Table) -> pl.DataFrame:
     frame = pl.from_arrow(table.arrow.empty_table())
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table, not an array, went in
     return frame
+
+
+def _whole(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return a frame with all columns of its table, typed; nullable ones that it lacks are null."""
+    absent = [c.name for c in table.columns if not c.nullable and c.name not in frame.columns]
+    if absent:
+        raise WorkloadError(f"the {table.name} of a workload lack {', '.join(absent)}.")
+    if unknown := set(frame.columns) - set(table.column_names):
+        raise WorkloadError(f"{table.name} have no column {', '.join(sorted(unknown))}.")
+    return frame.select(
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in _none(table).schema.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +50,18 @@ class Workload:
     ----------
     jobs, attempts, machines, placements, virtual_clusters
         Frames with the columns of the tables of these names; the last three may be empty.
+        Nullable columns that a frame lacks are added, null.
     synthetic
         True unless every row was recorded on a real cluster.
     notes
         What a reader should know: assumptions, seeds, sources.
     trace
         Folder of the trace that it came from, for readers that also want its samples.
+
+    Raises
+    ------
+    WorkloadError
+        A frame lacks a column that its table cannot do without, or has one too many.
     """
 
     name: str
@@ -100,6 +73,10 @@ class Workload:
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
+
+    def __post_init__(self) -> None:
+        for table in _TABLES:
+            object.__setattr__(self, table.name, _whole(getattr(self, table.name), table))
 
     @classmethod
     def from_trace(cls, trace: Trace | str | Path) -> Self:
@@ -127,12 +104,20 @@ class Workload:
         TraceError
             A row breaks the contract of its table, or the folder cannot be written.
         """
-        frames = {t.name: getattr(self, t.name) for t in _TABLES}
-        present = {n: f for n, f in frames.items() if n in ("jobs", "attempts") or f.height}
+        present = {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
         manifest = Manifest(
             name=self.name, source=source, synthetic=self.synthetic, notes=self.notes
         )
         return write(out, present, manifest, force=force)
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The frames by name of their table."""
+        return {t.name: getattr(self, t.name) for t in _TABLES}
+
+    def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
+        """Return one relation of the package, as a trace of this workload would answer it."""
+        return ask(self.frames, name, run_policy=run_policy)
 
     @property
     def origin_at(self) -> datetime | None:
@@ -141,27 +126,18 @@ class Workload:
         return first if isinstance(first, datetime) else None
 
     def specs(self) -> Iterator[JobSpec]:
-        """Yield the jobs whose gang and whose attempts' times are known, by submission.
-
-        Jobs without GPUs, and jobs none of whose attempts has both times, are left out.
-        """
+        """Yield the jobs that make up the workload (see ``workload_jobs``), by submission."""
+        mine = self.answer("workload_jobs").filter(pl.col("left_out").is_null())
         runs = (
-            self.attempts.filter(
-                pl.col("started_at").is_not_null() & pl.col("ended_at").is_not_null()
-            )
+            self.answer("workload_attempts")
             .sort("job_id", "attempt")
-            .with_columns(
-                run_s=(pl.col("ended_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
-            )
             .group_by("job_id", maintain_order=True)
             .agg("run_s", "end_reason")
         )
+        since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
         jobs = (
-            self.jobs.filter(pl.col("gpus") > 0)
-            .with_columns(
-                submit_s=(pl.col("submitted_at") - pl.lit(self.origin_at)).dt.total_microseconds()
-                / 1e6
-            )
+            self.jobs.with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
+            .join(mine.select("job_id", "censored"), on="job_id")
             .join(runs, on="job_id")
             .sort("submit_s", "job_id")
         )
@@ -178,6 +154,7 @@ class Workload:
                 mem_gb=row["mem_gb"],
                 job_type=row["job_type"],
                 time_limit_s=row["time_limit_s"],
+                censored=row["censored"],
             )
 
     def servers(self) -> list[Machine]:

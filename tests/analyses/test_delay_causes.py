@@ -110,6 +110,16 @@ def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -
             times = [t for (v, t), n in used.items() if v == vc and n]
             levels = sorted(used[vc, t] for t in range(min(times), max(times) + 1))
             quotas[vc] = levels[int(np.ceil(0.99 * len(levels))) - 1]
+        # a quota holds the largest gang of its virtual cluster
+        ran = tables["attempts"].filter(pl.col("started_at").is_not_null())
+        gangs = (
+            tables["jobs"]
+            .join(ran, on="job_id", how="semi")
+            .group_by("vc")
+            .agg(pl.col("gpus").max())
+        )
+        largest_gang = dict(gangs.iter_rows())
+        quotas = {vc: max(n, largest_gang[vc]) for vc, n in quotas.items()}
     with Trace(write_tables(tmp_path / "t", tables)) as trace:
         if not given:
             rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from philly_analysis.models.library import load_model
 from philly_analysis.simulator import fleet, policy_named, run
-from philly_analysis.simulator.quotas import quotas_of
+from philly_analysis.workload.quotas import quotas_of
 
 MACHINES = "240x8@40,24x4@24,288x2@48"
 """552 machines, 2,592 GPUs: what placements in the Philly archive show, nearly."""

@@ -6,13 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from philly_analysis.errors import SimulationError
+from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, synergy
-from philly_analysis.experiments.workloads import at_load, law_of, offered_load
+from philly_analysis.experiments.workloads import law_of
 from philly_analysis.simulator import fleet, run
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import HostResources
+from philly_analysis.workload.load import at_load, load_of
 
 from .drawn import job
 from .literature import literature
@@ -112,11 +113,11 @@ def test_utilisation_laws_have_the_means_they_name():
 
 def test_at_load_stretches_time_only():
     specs = [job("a", 10, 2, 100), job("b", 60, 4, 50), job("c", 110, 1, 200)]
-    assert offered_load(specs, 8) == (200 + 200 + 200) / 100 / 8
+    assert load_of(specs, 8) == (200 + 200 + 200) / 100 / 8
     stretched = at_load(specs, 0.5, 8)
     assert [s.submit_s for s in stretched] == [0, 75, 150]
-    assert offered_load(stretched, 8) == 0.5
-    with pytest.raises(SimulationError, match="have no load"):
+    assert load_of(stretched, 8) == 0.5
+    with pytest.raises(WorkloadError, match="no load"):
         at_load(specs[:1], 0.5, 8)
 
 
@@ -135,17 +136,17 @@ def test_the_law_of_a_model_draws_near_full_load():
         ).with_columns(
             submitted_at=start + pl.duration(milliseconds="ms"), attempt=1,
             vc=pl.lit(None, pl.String), user=pl.lit(None, pl.String), status=pl.lit("Pass"),
-            cpus=pl.lit(None), mem_gb=pl.lit(None), job_type=pl.lit(None),
-            time_limit_s=pl.lit(None), end_reason=pl.lit(None),
         ).with_columns(
             started_at="submitted_at",
             ended_at=pl.col("submitted_at") + pl.duration(seconds="run_s"),
         )  # fmt: skip
-        return Workload(name="m", jobs=frame.drop("run_s", "end_reason"), attempts=frame)
+        jobs = frame.select("job_id", "vc", "user", "gpus", "submitted_at", "status")
+        attempts = frame.select("job_id", "attempt", "started_at", "ended_at")
+        return Workload(name="m", jobs=jobs, attempts=attempts)
 
     drawn = law_of(sample)(500, 64, 1)
     assert asked[0] == 1.0 and asked[1] != 1.0
-    assert offered_load(drawn, 64) == pytest.approx(1, rel=0.01)
+    assert load_of(drawn, 64) == pytest.approx(1, rel=0.01)
 
 
 def test_every_experiment_says_what_it_leaves_out():

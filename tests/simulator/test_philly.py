@@ -100,8 +100,8 @@ def test_the_engine_knows_a_fair_share_wait(quotas, why):
 
 def test_the_three_minute_step_of_the_study():
     """Waits of gangs pile up at one hold, 180 s, as in the archive; under FIFO they do not."""
-    from philly_analysis.experiments.workloads import at_load
     from philly_analysis.simulator.policies.ranked import Fifo
+    from philly_analysis.workload.load import at_load
 
     from .literature import literature
 

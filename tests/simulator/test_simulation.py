@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from philly_analysis.errors import SimulationError, TraceError, UnknownNameError
-from philly_analysis.schema import TABLES
+from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
 from philly_analysis.simulator import POLICIES, fleet, simulate
 from philly_analysis.simulator.policies import policy_named
 from philly_analysis.simulator.samples import PublishedMeans
@@ -46,15 +45,7 @@ def workload(jobs: int = 300, seed: int = 5, **columns) -> Workload:
     table = table.with_columns(
         started_at=at, ended_at=pl.lit(ORIGIN) + pl.duration(seconds=pl.col("e"))
     )
-    nulls = {c.name: pl.lit(None) for c in TABLES["jobs"].columns if c.name not in frame.columns}
-    frame = frame.with_columns(**nulls)
-    return Workload(
-        name="drawn",
-        jobs=frame.select(TABLES["jobs"].column_names),
-        attempts=table.with_columns(
-            end_reason=pl.lit(None, pl.String), exit_code=pl.lit(None), flag=pl.lit(None)
-        ).select(TABLES["attempts"].column_names),
-    )
+    return Workload(name="drawn", jobs=frame.drop("s"), attempts=table.drop("s", "e"))
 
 
 MACHINES = fleet("2x8:24:500@1,4x2:6:125@2")
@@ -172,13 +163,11 @@ def test_the_same_seed_writes_the_same_samples(tmp_path):
 
 def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path):
     load = workload(30)
-    gone = load.attempts["job_id"] == "j7"
-    attempts = load.attempts.with_columns(
-        ended_at=pl.when(gone).then(None).otherwise(pl.col("ended_at"))
-    )
+    attempts = load.attempts.filter(pl.col("job_id") != "j7")
     out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
     manifest = json.loads((out / "manifest.json").read_text())
-    assert any(note.startswith("1 jobs were left out") for note in manifest["notes"])
+    assert any(note.startswith("The workload is 29 of 30 jobs") for note in manifest["notes"])
+    assert "1 job left out (0 GPU hours): no attempt." in manifest["notes"]
     assert manifest["rows"]["jobs"] == 29
 
 
@@ -194,10 +183,9 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path):
         simulate(load, "fifo", out)
     with pytest.raises(SimulationError, match=r"more GPUs than the 8 of the 1 machines.* for 16"):
         simulate(load, "fifo", out, machines=fleet("1x8"))
-    endless = load.attempts.with_columns(ended_at=pl.lit(None, pl.Datetime("us")))
     with pytest.raises(SimulationError, match="workload with durations"):
-        simulate(replace(load, attempts=endless), "fifo", out, machines=MACHINES)
-    with pytest.raises(SimulationError, match="COUNTxGPUS"):
+        simulate(replace(load, attempts=load.attempts.clear()), "fifo", out, machines=MACHINES)
+    with pytest.raises(WorkloadError, match="COUNTxGPUS"):
         fleet("many")
     assert not out.exists()
     out.mkdir()

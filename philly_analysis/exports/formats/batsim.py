@@ -6,21 +6,21 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
-from philly_analysis.exports.names import safe
+from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.request import Request
 
 
 def _write(request: Request, path: Path, spelling: str) -> Written:
-    jobs = request.needs.jobs
+    jobs = request.jobs
     walltime = pl.when(pl.col("time_limit_s").is_not_null()).then(
         pl.format(', "walltime": {}', pl.col("time_limit_s").round(3))
     )
     run_s = pl.col("run_s").round(3)
-    # names are plain after safe(), so nothing in them needs escaping
-    entries = jobs.with_columns(safe(jobs["job_id"]).alias("job_id")).select(
+    # ids are plain, so nothing in them needs escaping
+    entries = jobs.select(
         pl.format(
             '{{"id": "{}", "subtime": {}, "res": {}, "profile": "delay_{}"{}}}',
-            "job_id", pl.col("submit_s").round(3), "gpus", run_s, walltime.fill_null(""),
+            "id", pl.col("submit_s").round(3), "gpus", run_s, walltime.fill_null(""),
         )
     ).to_series()  # fmt: skip
     delays = (

@@ -7,9 +7,10 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import DECIMAL, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.exports.request import Request
 
 _WORKER = "v100"
 _GANGS = (1, 2, 4, 8)
@@ -60,7 +61,7 @@ def _write(request: Request, path: Path, layout: Layout) -> Written:
     published = profiles("gavel")
     wanted = "shockwave" if layout is _SHOCKWAVE else "gavel"
     table = published.table.filter(pl.col(wanted) == 1).join(speeds(request.measured), "job_type")
-    jobs = request.needs.jobs
+    jobs = request.jobs
     if unknown := set(jobs["gpus"].unique()) - set(table["gpus"].unique()):
         raise ExportError(
             f"{request.measured} has no speed for gangs of {sorted(unknown)} GPUs on {_WORKER}."

@@ -7,8 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.demand import Demand
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import (
     COUNT,
     DECIMAL,
@@ -21,7 +20,9 @@ from philly_analysis.exports.layout import (
 )
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.profiles import assign, history
-from philly_analysis.exports.target import SERVER
+from philly_analysis.exports.request import Request
+from philly_analysis.study import PASS, STATUSES
+from philly_analysis.workload.machines import SERVER
 
 LOG, FULL_LOG = "cluster_log.csv", "cluster_full_log.csv"
 VC_SIZES, VC_LIST = "vc_dict_homo.pkl", "vc_config.csv"
@@ -30,12 +31,13 @@ ESTIMATES = ("Philly_lgb.csv", "Philly_ebm.csv")
 _OPENS = datetime(2017, 10, 1)
 _HELIOS_CLOSES, _LUCID_CLOSES = datetime(2017, 11, 30, 23, 59), datetime(2017, 10, 7, 23, 59)
 _ONE_VC = "philly"
+_QUOTAS = {"vc": pl.String, "quota": pl.Int64}
 
 _SHARED = (
     Field("user", NAME),
     Field("vc", NAME),
     Field("gpu_num", POSITIVE),
-    Field("state", "Pass|Failed|Killed"),
+    Field("state", "|".join(STATUSES)),
     Field("submit_time", TIMESTAMP),
     Field("duration", POSITIVE),
 )
@@ -60,9 +62,11 @@ def _estimates(key: str) -> Layout:
     return Layout((Field(key, NAME), Field("priority", COUNT)), unique=key)
 
 
-def _log(needs: Demand, closes: datetime) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
+def _log(
+    request: Request, closes: datetime
+) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
     """Return the shared columns, and what was assumed and is lost to fit the reader's window."""
-    jobs = needs.jobs
+    jobs = request.jobs
     assumed, lost = [], []
     first, last = jobs["submitted_at"][0], jobs["submitted_at"][-1]
     moved = timedelta(0)
@@ -75,15 +79,15 @@ def _log(needs: Demand, closes: datetime) -> tuple[pl.DataFrame, tuple[str, ...]
             f"{late:,} jobs submitted after {closes:%F %H:%M}, which the reader passes over"
         )
     if unknown := jobs["status"].null_count():
-        assumed.append(f"status of {unknown:,} jobs: Pass")
+        assumed.append(f"status of {unknown:,} jobs: {PASS}")
     rows = jobs.with_columns(
-        safe(jobs["job_id"]).alias("job_id"),
-        safe(jobs["user"]).alias("user"),
-        safe(jobs["vc"]).alias("vc"),
+        job_id="id",
+        user="user_id",
+        vc="vc_id",
         gpu_num="gpus",
-        state=pl.col("status").fill_null("Pass"),
+        state=pl.col("status").fill_null(PASS),
         submit_time=(pl.col("submitted_at") + moved).dt.strftime("%Y-%m-%d %H:%M:%S"),
-        duration=pl.col("run_s").round().cast(pl.Int64).clip(1),
+        duration="duration_s",
         priority=history(jobs, "user").round().cast(pl.Int64),
     )
     assumed.append(
@@ -94,39 +98,32 @@ def _log(needs: Demand, closes: datetime) -> tuple[pl.DataFrame, tuple[str, ...]
 
 
 def vc_nodes(request: Request) -> pl.DataFrame:
-    """Return vc and nodes of 8 GPUs: its quota, else its share of the cluster by GPU-seconds.
-
-    No virtual cluster is smaller than its largest gang.
-    """
-    quotas = request.workload.virtual_clusters.select("vc", quota="gpus")
-    total_s = request.needs.gpu_s or 1.0
-    share = pl.col("gpu_s") / total_s * request.cluster.gpus
+    """Return vc and nodes of 8 GPUs: what its quota needs, and its largest gang at least."""
+    quotas, _ = request.quotas()
+    known = pl.DataFrame({"vc": list(quotas), "quota": list(quotas.values())}, _QUOTAS)
     return (
-        request.needs.jobs.group_by("vc")
-        .agg(pl.col("gpu_s").sum(), largest=pl.col("gpus").max())
-        .join(quotas, on="vc", how="left")
+        request.jobs.group_by("vc")
+        .agg(largest=pl.col("gpus").max())
+        .join(known, on="vc", how="left")
         .select(
             "vc",
-            nodes=(pl.max_horizontal(pl.coalesce("quota", share), "largest") / SERVER.gpus)
-            .ceil()
-            .cast(pl.Int64),
+            nodes=(pl.max_horizontal("quota", "largest") / SERVER.gpus).ceil().cast(pl.Int64),
         )
         .sort("vc")
     )
 
 
 def _write_helios(request: Request, folder: Path) -> Written:
-    rows, assumed, lost = _log(request.needs, _HELIOS_CLOSES)
+    rows, assumed, lost = _log(request, _HELIOS_CLOSES)
     rows = rows.with_columns(jobname="job_id")
     _LOG.write(rows, folder / LOG)
     nodes = vc_nodes(request)
     sizes = dict(zip(safe(nodes["vc"]).to_list(), nodes["nodes"].to_list(), strict=True))
     (folder / VC_SIZES).write_bytes(pickle.dumps(sizes, protocol=4))
     _estimates("jobname").write(rows, folder / ESTIMATES[0])
-    quotas = "their quotas" if request.workload.virtual_clusters.height else "their GPU time"
     return Written(
         jobs=rows.height,
-        assumed=(*assumed, f"nodes of 8 GPUs per virtual cluster: by {quotas}"),
+        assumed=(*assumed, f"nodes of 8 GPUs per virtual cluster: {request.quotas()[1]}"),
         lost=(*lost, f"copy {ESTIMATES[0]} to the simulator's folder estimators/"),
     )
 
@@ -190,7 +187,7 @@ def measured(path: Path) -> pl.DataFrame:
 
 
 def _write_lucid(request: Request, folder: Path) -> Written:
-    rows, assumed, lost = _log(request.needs, _LUCID_CLOSES)
+    rows, assumed, lost = _log(request, _LUCID_CLOSES)
     table = measured(request.measured)
     rows = assign(
         rows.with_columns(vc=pl.lit(_ONE_VC), one=pl.lit(1, pl.Int32)), table, "one", request.rng

@@ -4,16 +4,18 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, Field, Layout, broken
-from philly_analysis.exports.target import Cluster
+from philly_analysis.exports.request import Request
+from philly_analysis.study import FAILED, KILLED, PASS
+from philly_analysis.workload.target import Cluster
 
 PODS, NODES, NODES_YAML = "pods.csv", "nodes.csv", "nodes.yaml"
 _POD_GPUS = 8
 _MODELS = ("P100", "T4", "V100M16", "V100M32", "A10", "G2", "G3")
 _MODEL = "P100"
 _MIB_PER_GB = 1024
-_PHASES = {"Pass": "Succeeded", "Failed": "Failed", "Killed": "Failed"}
+_PHASES = {PASS: "Succeeded", FAILED: "Failed", KILLED: "Failed"}
 
 _PODS = Layout(
     (
@@ -94,7 +96,7 @@ def _node_yaml(nodes: pl.DataFrame) -> str:
 
 
 def _write(request: Request, folder: Path) -> Written:
-    jobs, server = request.needs.jobs, request.cluster.server
+    jobs, server = request.jobs, request.cluster.server
     per_gpu_cpu = (server.cpus or 0) / server.gpus
     per_gpu_gb = (server.mem_gb or 0) / server.gpus
     start = pl.col("submit_s") + pl.col("wait_s").clip(0).fill_null(0)
@@ -105,8 +107,6 @@ def _write(request: Request, folder: Path) -> Written:
             job=pl.int_range(pl.len()),
             parts=parts,
             part=pl.int_ranges(parts),
-            cpu=pl.coalesce("cpus", pl.col("gpus") * per_gpu_cpu),
-            gb=pl.coalesce("mem_gb", pl.col("gpus") * per_gpu_gb),
         )
         .explode("part", empty_as_null=True, keep_nulls=True)
         .with_columns(
@@ -116,10 +116,10 @@ def _write(request: Request, folder: Path) -> Written:
             name=pl.when(pl.col("parts") == 1)
             .then(pl.format("pod-{}", "job"))
             .otherwise(pl.format("pod-{}-{}", "job", part)),
-            cpu_milli=(1000 * pl.col("cpu") * pl.col("num_gpu") / pl.col("gpus"))
+            cpu_milli=(1000 * pl.col("cpus_due") * pl.col("num_gpu") / pl.col("gpus"))
             .round()
             .cast(pl.Int64),
-            memory_mib=(_MIB_PER_GB * pl.col("gb") * pl.col("num_gpu") / pl.col("gpus"))
+            memory_mib=(_MIB_PER_GB * pl.col("mem_gb_due") * pl.col("num_gpu") / pl.col("gpus"))
             .round()
             .cast(pl.Int64),
             num_gpu="num_gpu",

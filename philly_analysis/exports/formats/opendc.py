@@ -7,7 +7,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.request import Request
 from philly_analysis.trace import Trace
 
 TASKS, FRAGMENTS = "tasks.parquet", "fragments.parquet"
@@ -48,18 +49,15 @@ _FRAGMENTS = pa.schema(
 
 
 def _tasks(request: Request) -> pl.DataFrame:
-    server = request.cluster.server
-    cpus = pl.coalesce("cpus", pl.col("gpus") * ((server.cpus or 0) / server.gpus))
-    mem_gb = pl.coalesce("mem_gb", pl.col("gpus") * ((server.mem_gb or 0) / server.gpus))
-    cpu_count = cpus.ceil().cast(pl.Int32).clip(1)
-    return request.needs.jobs.select(
+    cpu_count = pl.col("cpus_due").ceil().cast(pl.Int32).clip(1)
+    return request.jobs.select(
         id=pl.int_range(pl.len(), dtype=pl.Int32),
         name="job_id",
         submission_time=pl.col("submitted_at").dt.cast_time_unit("ms").dt.replace_time_zone("UTC"),
         duration=(pl.col("run_s") * 1000).round().cast(pl.Int64).clip(1),
         cpu_count=cpu_count,
         cpu_capacity=cpu_count * _CPU_MHZ,
-        mem_capacity=(mem_gb * _KB_PER_GB).round().cast(pl.Int64),
+        mem_capacity=(pl.col("mem_gb_due") * _KB_PER_GB).round().cast(pl.Int64),
         gpu_count=pl.col("gpus"),
         gpu_capacity=pl.col("gpus") * _GPU_MHZ,
     )
@@ -117,7 +115,7 @@ def _write(request: Request, folder: Path) -> Written:
             "id", gpu_frac=pl.lit(1.0)
         )
         writer.write_table(_fragments(tasks, busy).to_arrow().cast(_FRAGMENTS))
-    jobs = request.needs.jobs
+    jobs = request.jobs
     sampled = measured.len()
     assumed = [
         f"a GPU runs at {_GPU_MHZ:g} MHz (P100 base clock), a CPU core at {_CPU_MHZ:g} MHz",

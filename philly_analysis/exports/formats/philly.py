@@ -6,14 +6,15 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.placing import place
-from philly_analysis.exports.target import SERVER
+from philly_analysis.exports.request import Request
 from philly_analysis.study import STATUSES
 from philly_analysis.workload import Workload
+from philly_analysis.workload.machines import SERVER
 
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
 _NONE = "None"

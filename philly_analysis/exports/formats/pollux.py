@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, TIMESTAMP, Field, Layout, broken
-from philly_analysis.exports.names import safe
 from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.exports.request import Request
 
 SUMMARY, WORKLOAD = "philly.csv", "workload.csv"
 
@@ -44,10 +44,10 @@ _LARGEST = "extra-large"
 
 def _write(request: Request, folder: Path, layout: Layout) -> Written:
     published = profiles("pollux")
-    jobs = request.needs.jobs
+    jobs = request.jobs
     seconds = pl.col("run_s").round().cast(pl.Int64)
     summary = jobs.select(
-        safe(jobs["vc"]).alias("cluster"),
+        cluster="vc_id",
         timestamp=pl.col("submitted_at").dt.strftime("%Y-%m-%d %H:%M:%S"),
         duration=seconds,
         num_gpus="gpus",

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import COUNT, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.names import safe
+from philly_analysis.exports.request import Request
+from philly_analysis.study import FAILED, KILLED, PASS
 
 _UNKNOWN = "-1"
 _NUMBER = f"{_UNKNOWN}|{COUNT}"
-STATUS = {"Pass": 1, "Failed": 0, "Killed": 5}
+STATUS = {PASS: 1, FAILED: 0, KILLED: 5}
 """Statuses as SWF numbers them."""
 
 _LAYOUT = Layout(
@@ -47,7 +49,7 @@ def _whole(column: str) -> pl.Expr:
 
 
 def _write(request: Request, path: Path) -> Written:
-    jobs = request.needs.jobs
+    jobs = request.jobs
     unknown = pl.lit(-1)
     start, end = jobs["submitted_at"].dt.epoch("s")[0], jobs["submitted_at"].dt.epoch("s")[-1]
     early = int((jobs["wait_s"] < 0).sum())

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import DECIMAL, POSITIVE, Field, Layout
 from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.exports.request import Request
 
 _FIRST_ID = 4000
 _LAYOUT = Layout(
@@ -25,7 +26,7 @@ _LAYOUT = Layout(
 
 def _write(request: Request, path: Path) -> Written:
     published = profiles("synergy")
-    jobs = request.needs.jobs.with_columns(one=pl.lit(1, pl.Int32))
+    jobs = request.jobs.with_columns(one=pl.lit(1, pl.Int32))
     table = published.table.with_columns(one=pl.lit(1, pl.Int32))
     lines = assign(jobs, table, "one", request.rng).with_columns(
         job_id=pl.int_range(pl.len()) + _FIRST_ID,

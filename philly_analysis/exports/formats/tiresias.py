@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.format import Dialect, Format, Request, Written
+from philly_analysis.exports.format import Dialect, Format, Written
 from philly_analysis.exports.layout import COUNT, DECIMAL, NAME, POSITIVE, Field, Layout, broken
-from philly_analysis.exports.names import safe
 from philly_analysis.exports.profiles import assign, history, profiles
-from philly_analysis.exports.target import Cluster
+from philly_analysis.exports.request import Request
+from philly_analysis.workload.target import Cluster
 
 JOBS, CLUSTER, GPU_TIMES = "jobs.csv", "cluster.csv", "yarn-gput1000.csv"
 _GPU_TIMES = 1000
@@ -71,7 +71,7 @@ def _timed(jobs: pl.DataFrame, unit_s: float = 1.0) -> pl.DataFrame:
     """Add the columns that all dialects share, times in whole units of `unit_s` seconds."""
     submit = (pl.col("submit_s") / unit_s).round().cast(pl.Int64)
     return jobs.with_columns(
-        safe(jobs["job_id"]).alias("job_id"),
+        job_id="id",
         num_gpu="gpus",
         submit_time=submit,
         duration=(pl.col("run_s") / unit_s).round().cast(pl.Int64).clip(1),
@@ -95,7 +95,7 @@ def _cluster_row(target: Cluster) -> pl.DataFrame:
 
 def _write_tiresias(request: Request, folder: Path) -> Written:
     models = profiles("tiresias")
-    jobs = _timed(request.needs.jobs.with_columns(one=pl.lit(1)))
+    jobs = _timed(request.jobs.with_columns(one=pl.lit(1)))
     lines = assign(
         jobs, models.table.with_columns(one=pl.lit(1, pl.Int32)), "one", request.rng
     ).with_columns(model_name="job_type", iterations="duration")
@@ -129,7 +129,7 @@ def _faults_tiresias(folder: Path, _: Path | None) -> list[str]:
 def _write_muri(request: Request, path: Path) -> Written:
     published = profiles("muri")
     lines = assign(
-        _timed(request.needs.jobs, unit_s=1e-3), published.table, "gpus", request.rng
+        _timed(request.jobs, unit_s=1e-3), published.table, "gpus", request.rng
     ).with_columns(
         model_name="job_type",
         iterations=(pl.col("duration") / pl.col("iteration_time")).round().cast(pl.Int64).clip(1),
@@ -193,7 +193,7 @@ def speeds(folder: Path) -> pl.DataFrame:
 
 def _write_elasticflow(request: Request, path: Path) -> Written:
     table = speeds(request.measured)
-    jobs = _timed(request.needs.jobs)
+    jobs = _timed(request.jobs)
     if unknown := set(jobs["gpus"].unique()) - set(table["gpus"].unique()):
         raise ExportError(f"{request.measured} has no speed for gangs of {sorted(unknown)} GPUs.")
     slack = pl.Series(request.rng.uniform(*_DEADLINES, jobs.height))
@@ -244,18 +244,16 @@ def _instances(gpus: int) -> int:
 
 
 def _write_pai(request: Request, path: Path) -> Written:
-    jobs = _timed(request.needs.jobs)
-    server = request.cluster.server
+    jobs = _timed(request.jobs)
     sizes = jobs["gpus"].unique().to_list()
     instances = pl.col("gpus").replace_strict(sizes, [_instances(g) for g in sizes])
     estimate = history(jobs, "user").round(1)
-    cpus = pl.coalesce("cpus", pl.col("gpus") * ((server.cpus or 0) / server.gpus))
     waits = pl.col("wait_s").clip(0)
     lines = jobs.with_columns(
-        safe(jobs["user"]).alias("user"),
+        user="user_id",
         num_inst=instances,
         num_gpu=pl.col("gpus") // instances,
-        num_cpu=(cpus / instances).round(2),
+        num_cpu=(pl.col("cpus_due") / instances).round(2),
         gpu_type=pl.lit("MISC"),
         wait_time=waits.fill_null(0).round(1),
         user_dur=estimate,

@@ -1,9 +1,42 @@
-"""Machines to simulate on, from a short text."""
+"""The machines to run jobs on: a server, servers by the number, a fleet from a short text."""
 
 import re
+from dataclasses import dataclass, replace
 
-from philly_analysis.errors import SimulationError
-from philly_analysis.workload import Machine
+from philly_analysis.errors import WorkloadError
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A server to run jobs on."""
+
+    machine_id: str
+    gpus: int
+    cpus: float | None = None
+    mem_gb: float | None = None
+    gpu_model: str | None = None
+    rack: str | None = None
+
+
+SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
+"""Server assumed where nothing better is known: Synergy's (OSDI'22), 3 CPUs, 62.5 GB a GPU."""
+
+
+def servers(gpus: int) -> tuple[Machine, ...]:
+    """Return servers of 8 GPUs, the last one smaller where `gpus` asks for it."""
+    full, rest = divmod(gpus, SERVER.gpus)
+    sizes = [SERVER.gpus] * full + [rest] * bool(rest)
+    return tuple(
+        replace(
+            SERVER,
+            machine_id=f"m{i}",
+            gpus=n,
+            cpus=(SERVER.cpus or 0) * n / SERVER.gpus,
+            mem_gb=(SERVER.mem_gb or 0) * n / SERVER.gpus,
+        )
+        for i, n in enumerate(sizes)
+    )
+
 
 _PART = re.compile(
     r"(?P<count>\d+)x(?P<gpus>\d+)(:(?P<cpus>\d+(\.\d+)?):(?P<mem_gb>\d+(\.\d+)?))?"
@@ -22,7 +55,7 @@ def fleet(text: str) -> tuple[Machine, ...]:
 
     Raises
     ------
-    SimulationError
+    WorkloadError
         The text does not read like this.
     """
     machines: list[Machine] = []
@@ -30,7 +63,7 @@ def fleet(text: str) -> tuple[Machine, ...]:
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
         if not match:
-            raise SimulationError(
+            raise WorkloadError(
                 f"machines {text!r} cannot be read: {part!r} is not COUNTxGPUS, with CPUs:GB and "
                 "@machines-per-rack if wanted, e.g. 240x8,288x2 or 16x8:24:500@8."
             )

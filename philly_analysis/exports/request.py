@@ -1,0 +1,139 @@
+"""What a writer has to work with: a workload walked once, and the cluster it is meant for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from philly_analysis.errors import ExportError
+from philly_analysis.exports.names import safe
+from philly_analysis.study import RunPolicy
+from philly_analysis.workload import Machine, Workload
+from philly_analysis.workload.demand import Demand, demand, some
+from philly_analysis.workload.load import offered_load, stretched
+from philly_analysis.workload.quotas import quotas_of
+from philly_analysis.workload.target import Cluster, cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A workload, prepared for any format.
+
+    Attributes
+    ----------
+    workload
+        As it is to be written: its submissions are stretched where a load was asked for.
+    demand
+        The jobs that the dialect takes.
+    jobs
+        The same, with what most formats write, made once. Beside the columns of
+        :class:`~philly_analysis.workload.demand.Demand`: ``id``, ``user_id`` and ``vc_id`` (names
+        that no text format breaks), ``duration_s`` (run time in whole seconds, at least 1),
+        ``cpus_due`` and ``mem_gb_due`` (as asked for, else a server's share by GPU).
+    cluster
+        The cluster that the jobs are meant for.
+    stretch
+        Factor on the time between submissions; 1: as in the workload.
+    throughputs
+        The consumer's own file (or folder) of measured speeds.
+    """
+
+    workload: Workload
+    demand: Demand
+    jobs: pl.DataFrame
+    cluster: Cluster
+    rng: np.random.Generator
+    run_policy: RunPolicy
+    stretch: float = 1.0
+    throughputs: Path | None = None
+
+    @property
+    def measured(self) -> Path:
+        """The consumer's own file of speeds, where the dialect cannot do without."""
+        if self.throughputs is None:
+            raise ExportError("the consumer's own file of measured speeds is missing.")
+        return self.throughputs
+
+    @property
+    def offered_load(self) -> float | None:
+        """Load that the jobs offer the cluster; None where it is not defined."""
+        return offered_load(self.demand.gpu_s, self.demand.span_s, self.cluster.gpus)
+
+    def quotas(self) -> tuple[dict[str, int], str]:
+        """Return GPUs by virtual cluster, given or estimated as everywhere, and which of these."""
+        return quotas_of(self.workload, self.cluster.gpus)
+
+
+def prepare(
+    workload: Workload,
+    *,
+    run_policy: RunPolicy,
+    seed: int,
+    gangs: Sequence[int] | None = None,
+    load: float | None = None,
+    gpus: int | None = None,
+    machines: Sequence[Machine] | None = None,
+    throughputs: Path | None = None,
+    timed: bool = True,
+) -> Request:
+    """Walk a workload once, for whatever format it is to be written in.
+
+    Parameters
+    ----------
+    gangs
+        Gang sizes that the reader takes; None: all.
+    load
+        Offered load wanted on the cluster; None: submissions stay as they are.
+    gpus, machines
+        The cluster; neither: the workload's own, else one that is assumed.
+    timed
+        False where the reader needs no run times, so that there may be no job with one.
+
+    Raises
+    ------
+    ExportError
+        A load was asked for and the jobs offer none.
+    WorkloadError
+        No job can be run, or a cluster without GPUs was asked for.
+    """
+    needs = demand(workload, run_policy)
+    if gangs is not None:
+        needs = needs.of_gangs(gangs)
+    if timed:
+        needs = some(needs)
+    target = cluster(workload, needs, gpus=gpus, machines=machines)
+    factor = 1.0 if load is None else _factor(workload, needs, target, load)
+    if factor != 1:
+        workload, needs = stretched(workload, factor), needs.stretched(factor)
+    server, asked = target.server, needs.jobs
+    return Request(
+        workload=workload,
+        demand=needs,
+        jobs=asked.with_columns(
+            safe(asked["job_id"]).alias("id"),
+            safe(asked["user"]).alias("user_id"),
+            safe(asked["vc"]).alias("vc_id"),
+            duration_s=pl.col("run_s").round().cast(pl.Int64).clip(1),
+            cpus_due=pl.coalesce("cpus", pl.col("gpus") * ((server.cpus or 0) / server.gpus)),
+            mem_gb_due=pl.coalesce("mem_gb", pl.col("gpus") * ((server.mem_gb or 0) / server.gpus)),
+        ),
+        cluster=target,
+        rng=np.random.default_rng(seed),
+        run_policy=run_policy,
+        stretch=factor,
+        throughputs=throughputs,
+    )
+
+
+def _factor(workload: Workload, needs: Demand, target: Cluster, load: float) -> float:
+    if load <= 0:
+        raise ExportError(f"an offered load of {load} was asked for; give one above 0.")
+    now = offered_load(needs.gpu_s, needs.span_s, target.gpus)
+    if not now:
+        raise ExportError(
+            f"an offered load of {load} was asked for, but {workload.name} has none to rescale: "
+            "its jobs need run times and at least two different submission times."
+        )
+    return now / load

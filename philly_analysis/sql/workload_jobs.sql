@@ -1,0 +1,42 @@
+-- Which jobs make up the workload: what could be run again, for how long, and why not the others?
+-- One row per job.
+--   job_id            job
+--   vc                virtual cluster
+--   user              who submitted it
+--   gpus              gang size
+--   status            how it ended
+--   submitted_at      when it was submitted
+--   first_started_at  first start of its attempts
+--   run_s             its run time under the run policy; null: not known
+--   censored          true when it still ran as the log ended: the run time is a lower bound
+--   gpu_h             run_s on its gang, in GPU hours; null: not known
+--   left_out          why it is no part of the workload; null: it is
+with described as (
+  select
+    *,
+    coalesce(
+      replace(flag, '_', ' '),
+      case
+        when attempts = 0 then 'no attempt'
+        when sum_s is null then 'no attempt has a start'
+        when gpus is null then 'gang size not known'
+        when gpus = 0 then 'no GPUs asked for'
+        when run_s is null then 'run time not known'
+      end
+    ) as left_out
+  from job_runs
+)
+
+select
+  job_id,
+  vc,
+  user,
+  gpus,
+  status,
+  submitted_at,
+  first_started_at,
+  run_s,
+  censored,
+  run_s * gpus / 3600 as gpu_h,
+  left_out
+from described

@@ -1,0 +1,165 @@
+"""The demand of a workload: one row per job that can be run, and the account of all the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from philly_analysis.errors import WorkloadError
+from philly_analysis.prose import count
+from philly_analysis.study import RunPolicy
+from philly_analysis.workload.workload import Workload
+
+UNKNOWN = "unknown"
+"""What a virtual cluster or user is called that nobody named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The jobs that can be run, each with one run time, and the account of the others.
+
+    Attributes
+    ----------
+    jobs
+        One row per job, by submission then job_id: job_id, vc, user (never null), gpus, status,
+        job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first), wait_s
+        (submission to first start, null: unknown), run_s, gpu_s, censored (still ran as the log
+        ended: run_s is a lower bound).
+    left_out
+        Columns reason, jobs and gpu_h (GPU hours known of them): the workload's other jobs.
+    """
+
+    workload: str
+    jobs: pl.DataFrame
+    left_out: pl.DataFrame
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first submission to the last."""
+        return float(self.jobs["submit_s"].max() or 0.0)  # type: ignore[arg-type]
+
+    @property
+    def gpu_s(self) -> float:
+        """GPU-seconds that the jobs ask for."""
+        return float(self.jobs["gpu_s"].sum())
+
+    @property
+    def largest_gang(self) -> int:
+        """GPUs of the largest job."""
+        return int(self.jobs["gpus"].max() or 1)  # type: ignore[arg-type]
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Jobs that are left out, by reason."""
+        return dict(self.left_out.select("reason", "jobs").iter_rows())
+
+    def account(self) -> tuple[str, ...]:
+        """Say how many jobs and GPU hours are in it, which run times are bounds, what is not.
+
+        Every place that takes jobs from a trace says these sentences: page, model, export and
+        what-if.
+        """
+        n, out = self.jobs.height, int(self.left_out["jobs"].sum())
+        gpu_h = self.gpu_s / 3600
+        if not out and not self.jobs["censored"].any():
+            return ()
+        all_h = gpu_h + float(self.left_out["gpu_h"].sum())
+        said = [
+            f"The workload is {n:,} of {n + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
+        ]
+        said += [
+            f"{count(jobs, 'job')} left out ({hours:,.0f} GPU hours): {reason}."
+            for reason, jobs, hours in self.left_out.iter_rows()
+        ]
+        if running := int(self.jobs["censored"].sum()):
+            said.append(
+                f"{count(running, 'job')} still ran as the log ended: the time that had passed "
+                "counts as the whole."
+            )
+        return tuple(said)
+
+    def stretched(self, factor: float) -> "Demand":
+        """Return it with submissions `factor` times as far apart; waits and run times stay."""
+        submit_us = (pl.col("submit_s") * factor * 1e6).round().cast(pl.Int64)
+        return replace(
+            self,
+            jobs=self.jobs.with_columns(
+                submitted_at=pl.col("submitted_at").min() + pl.duration(microseconds=submit_us),
+                submit_s=submit_us / 1e6,
+            ),
+        )
+
+    def of_gangs(self, gangs: Sequence[int]) -> "Demand":
+        """Return it with jobs of these gang sizes only; the others join those left out."""
+        fits = pl.col("gpus").is_in(list(gangs))
+        others = self.jobs.filter(~fits)
+        if not others.height:
+            return self
+        sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
+        row = pl.DataFrame(
+            {
+                "reason": [f"gang size not among {sizes}"],
+                "jobs": [others.height],
+                "gpu_h": [others["gpu_s"].sum() / 3600],
+            },
+            schema=self.left_out.schema,
+        )
+        return replace(self, jobs=self.jobs.filter(fits), left_out=pl.concat([self.left_out, row]))
+
+
+def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
+    """Reduce a workload to the jobs that can be run, by the relation ``workload_jobs``.
+
+    Parameters
+    ----------
+    run_policy
+        How attempts become a run time: ``sum`` of them, ``span`` from first start to last end,
+        or the ``last`` one.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such run policy.
+    """
+    told = workload.answer("workload_jobs", run_policy=run_policy)
+    left_out = (
+        told.filter(pl.col("left_out").is_not_null())
+        .group_by(reason="left_out")
+        .agg(jobs=pl.len().cast(pl.Int64), gpu_h=pl.col("gpu_h").sum())
+        .sort("jobs", "reason", descending=[True, False])
+    )
+    asked = workload.jobs.select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
+    since_first = pl.col("submitted_at") - pl.col("submitted_at").min()
+    jobs = (
+        told.filter(pl.col("left_out").is_null())
+        .join(asked, on="job_id")
+        .with_columns(
+            pl.col("vc", "user").fill_null(UNKNOWN),
+            submit_s=since_first.dt.total_microseconds() / 1e6,
+            wait_s=(pl.col("first_started_at") - pl.col("submitted_at")).dt.total_microseconds()
+            / 1e6,
+            gpu_s=pl.col("run_s") * pl.col("gpus"),
+        )
+        .drop("left_out", "gpu_h")
+        .sort("submit_s", "job_id")
+    )
+    return Demand(workload.name, jobs, left_out)
+
+
+def some(needs: Demand) -> Demand:
+    """Return a demand that has jobs.
+
+    Raises
+    ------
+    WorkloadError
+        It has none; the message gives the account.
+    """
+    if needs.jobs.height:
+        return needs
+    why = "; ".join(f"{n:,}: {reason}" for reason, n, _ in needs.left_out.iter_rows())
+    total = int(needs.left_out["jobs"].sum())
+    raise WorkloadError(
+        f"none of the {total:,} jobs of {needs.workload} can be run ({why})."
+        if total
+        else f"{needs.workload} has no jobs: there is nothing to run."
+    )

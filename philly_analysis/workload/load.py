@@ -1,0 +1,90 @@
+"""Offered load: what jobs ask for relative to what the cluster has while they come."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from philly_analysis.errors import WorkloadError
+from philly_analysis.workload.job import JobSpec
+from philly_analysis.workload.workload import Workload
+
+
+def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
+    """Return GPU-seconds asked for over those that the cluster has while jobs come.
+
+    Parameters
+    ----------
+    gpu_s
+        GPU-seconds that the jobs ask for.
+    span_s
+        Seconds from the first submission to the last.
+    gpus
+        GPUs of the cluster.
+
+    Returns
+    -------
+    float or None
+        None where it is not defined: all jobs come at once, or there are no GPUs.
+    """
+    return gpu_s / (gpus * span_s) if span_s > 0 and gpus > 0 else None
+
+
+def load_of(specs: Sequence[JobSpec], gpus: int) -> float:
+    """Return the load that jobs offer a cluster of so many GPUs.
+
+    Raises
+    ------
+    WorkloadError
+        The jobs are all submitted at once, or ask for nothing.
+    """
+    first, last = (f((s.submit_s for s in specs), default=0.0) for f in (min, max))
+    asked_gpu_s = sum(s.gpu_s for s in specs)
+    load = offered_load(asked_gpu_s, last - first, gpus)
+    if not load:
+        raise WorkloadError(
+            f"{len(specs):,} jobs over {last - first:g} s that ask for {asked_gpu_s:g} GPU-seconds "
+            f"offer {gpus:,} GPUs no load. Give jobs that arrive over time and take time."
+        )
+    return load
+
+
+def at_load(specs: Sequence[JobSpec], load: float, gpus: int) -> list[JobSpec]:
+    """Return the jobs with their submissions stretched so that they offer a given load.
+
+    Parameters
+    ----------
+    load
+        As in :func:`offered_load`.
+    gpus
+        GPUs of the cluster.
+    """
+    factor = load_of(specs, gpus) / load
+    first = min(s.submit_s for s in specs)
+    return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
+
+
+def stretched(workload: Workload, factor: float) -> Workload:
+    """Return the workload with its submissions `factor` times as far apart.
+
+    Attempts move with their jobs, so waits and run times stay: an attempt that still ran keeps the
+    time that it had run (as ``run_s``), wherever the log now ends. Recorded placements and samples
+    no longer fit and are dropped.
+    """
+    origin = pl.lit(workload.origin_at, pl.Datetime("us"))
+    shift = ((pl.col("submitted_at") - origin).dt.total_microseconds() * (factor - 1)).round()
+    jobs = workload.jobs.with_columns(shift=pl.duration(microseconds=shift.cast(pl.Int64)))
+    attempts = workload.attempts.join(
+        jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
+    )
+    return replace(
+        workload,
+        jobs=jobs.with_columns(pl.col("submitted_at", "eligible_at") + pl.col("shift")).drop(
+            "shift"
+        ),
+        attempts=attempts.with_columns(pl.col("started_at", "ended_at") + pl.col("shift")).drop(
+            "shift"
+        ),
+        placements=workload.placements.clear(),
+        trace=None,
+    )
