@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from philly_analysis.result import Fact, Result
 from philly_analysis.study import GANGS, gang_class
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
+from philly_analysis.workload.demand import demand
 
 Floats = NDArray[np.float64]
 
@@ -69,14 +69,7 @@ class Jobs:
     @classmethod
     def of_workload(cls, workload: Workload) -> Self:
         """Take the jobs of a workload; a job's run time is the sum of its attempts."""
-        runs = (
-            workload.attempts.with_columns(
-                run_s=(workload.attempts["ended_at"] - workload.attempts["started_at"])
-                .dt.total_microseconds() / 1e6
-            )
-            .group_by("job_id").agg(pl.col("run_s").sum())
-        )  # fmt: skip
-        jobs = workload.jobs.join(runs, on="job_id", how="left")
+        jobs = demand(workload).jobs
         return cls(
             pd.DataFrame(
                 {

@@ -6,10 +6,13 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+import polars as pl
 from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
+from philly_analysis.prose import count
 from philly_analysis.trace import Trace
+from philly_analysis.workload.demand import account, not_taken
 
 _SQL = Path(__file__).parent
 _JOB_COLUMNS = (
@@ -113,30 +116,37 @@ class Observations:
                 frames[name] = _ask(trace, f"model_{name}")
         jobs = frames.pop("jobs")
         jobs["censored"] = jobs["censored"].astype(bool)
+        told = trace.answer("workload_jobs").pl()
+        mine = told.filter(pl.col("left_out").is_null())
         return cls._checked(
             trace.manifest.name,
             jobs,
+            account=account(
+                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), not_taken(told)
+            ),
             run_policy=str(trace.run_policy),
             synthetic=trace.manifest.synthetic,
             **frames,
         )
 
     @classmethod
-    def _checked(cls, name: str, jobs: pd.DataFrame, **rest: object) -> Self:
+    def _checked(
+        cls, name: str, jobs: pd.DataFrame, *, account: tuple[str, ...] = (), **rest: object
+    ) -> Self:
         """Leave out the jobs that no part can use, and say how many."""
         reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")
-        left_out = [
-            f"{count:,} of {len(jobs):,} jobs are left out: {why}"
-            for why, count in reason.value_counts().items()
-        ]
         kept = jobs[reason.isna()].sort_values("submitted_s", kind="stable").reset_index(drop=True)
         kept["gpus"] = kept["gpus"].astype(int)
+        said = list(account)
+        if not said and len(kept) < len(jobs):
+            said += [f"{n:,} of {len(jobs):,} jobs are left out: {why}."
+                     for why, n in reason.value_counts().items()]  # fmt: skip
         if lacking := int(kept["run_s"].isna().sum()):
-            left_out.append(
-                f"{lacking:,} of {len(kept):,} jobs are left out of the durations: run time not "
-                "known or not trusted"
+            said.append(
+                f"{count(lacking, 'job')} without a trusted run time count in arrivals and gang "
+                "sizes only."
             )
-        return cls(name, kept, tuple(left_out), **rest)  # type: ignore[arg-type]
+        return cls(name, kept, tuple(said), **rest)  # type: ignore[arg-type]
 
     def where(self, keep: ArrayLike) -> Self:
         """Return the observations of some of the jobs (a mask of shape (n,)), and nothing else."""

@@ -54,29 +54,9 @@ class Demand:
         return dict(self.left_out.select("reason", "jobs").iter_rows())
 
     def account(self) -> tuple[str, ...]:
-        """Say how many jobs and GPU hours are in it, which run times are bounds, what is not.
-
-        Every place that takes jobs from a trace says these sentences: page, model, export and
-        what-if.
-        """
-        n, out = self.jobs.height, int(self.left_out["jobs"].sum())
-        gpu_h = self.gpu_s / 3600
-        if not out and not self.jobs["censored"].any():
-            return ()
-        all_h = gpu_h + float(self.left_out["gpu_h"].sum())
-        said = [
-            f"The workload is {n:,} of {n + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
-        ]
-        said += [
-            f"{count(jobs, 'job')} left out ({hours:,.0f} GPU hours): {reason}."
-            for reason, jobs, hours in self.left_out.iter_rows()
-        ]
-        if running := int(self.jobs["censored"].sum()):
-            said.append(
-                f"{count(running, 'job')} still ran as the log ended: the time that had passed "
-                "counts as the whole."
-            )
-        return tuple(said)
+        """Say how many jobs and GPU hours are in it, which run times are bounds, what is not."""
+        running = int(self.jobs["censored"].sum())
+        return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
     def stretched(self, factor: float) -> "Demand":
         """Return it with submissions `factor` times as far apart; waits and run times stay."""
@@ -107,6 +87,49 @@ class Demand:
         return replace(self, jobs=self.jobs.filter(fits), left_out=pl.concat([self.left_out, row]))
 
 
+def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tuple[str, ...]:
+    """Say what a workload takes from a trace and what not; nothing where it takes all as it is.
+
+    Whatever takes jobs from a trace says these sentences: page, model, export and what-if.
+
+    Parameters
+    ----------
+    jobs, gpu_h
+        Jobs in the workload, and their GPU hours.
+    running
+        How many of them still ran as the log ended.
+    left_out
+        As in :class:`Demand`.
+    """
+    out = int(left_out["jobs"].sum())
+    if not out and not running:
+        return ()
+    all_h = gpu_h + float(left_out["gpu_h"].sum())
+    said = [
+        f"The workload is {jobs:,} of {jobs + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
+    ]
+    said += [
+        f"{count(n, 'job')} left out ({hours:,.0f} GPU hours): {reason}."
+        for reason, n, hours in left_out.iter_rows()
+    ]
+    if running:
+        said.append(
+            f"{count(running, 'job')} still ran as the log ended: the time that had passed counts "
+            "as the whole."
+        )
+    return tuple(said)
+
+
+def not_taken(told: pl.DataFrame) -> pl.DataFrame:
+    """Return jobs and GPU hours by reason for being left out, of a frame of ``workload_jobs``."""
+    return (
+        told.filter(pl.col("left_out").is_not_null())
+        .group_by(reason="left_out")
+        .agg(jobs=pl.len().cast(pl.Int64), gpu_h=pl.col("gpu_h").sum())
+        .sort("jobs", "reason", descending=[True, False])
+    )
+
+
 def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
     """Reduce a workload to the jobs that can be run, by the relation ``workload_jobs``.
 
@@ -122,12 +145,6 @@ def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> D
         There is no such run policy.
     """
     told = workload.answer("workload_jobs", run_policy=run_policy)
-    left_out = (
-        told.filter(pl.col("left_out").is_not_null())
-        .group_by(reason="left_out")
-        .agg(jobs=pl.len().cast(pl.Int64), gpu_h=pl.col("gpu_h").sum())
-        .sort("jobs", "reason", descending=[True, False])
-    )
     asked = workload.jobs.select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
     since_first = pl.col("submitted_at") - pl.col("submitted_at").min()
     jobs = (
@@ -143,7 +160,7 @@ def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> D
         .drop("left_out", "gpu_h")
         .sort("submit_s", "job_id")
     )
-    return Demand(workload.name, jobs, left_out)
+    return Demand(workload.name, jobs, not_taken(told))
 
 
 def some(needs: Demand) -> Demand:

@@ -1,0 +1,137 @@
+"""Page, models, calibration, exports and simulator take the same jobs from the same trace."""
+
+import json
+import pickle
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis import Trace, Workload, export, ingest, simulate
+from philly_analysis.judging.calibration import Jobs
+from philly_analysis.models import Observations
+from philly_analysis.workload.demand import demand
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a plain walk over a trace's tables finds."""
+
+    jobs: int
+    gpu_h: float
+    running: int
+    left_out: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trace of the bundled sample."""
+    out = tmp_path_factory.mktemp("one") / "sample"
+    ingest("philly", SAMPLE, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def counted(sample: Path) -> Counted:
+    """Jobs that can be run, by hand: trusted, a gang, a known run time or one still going on."""
+    jobs = pl.read_parquet(sample / "jobs.parquet").to_dicts()
+    attempts: dict[str, list[dict[str, object]]] = {}
+    for a in pl.read_parquet(sample / "attempts.parquet").sort("attempt").to_dicts():
+        attempts.setdefault(a["job_id"], []).append(a)
+    times = [j["submitted_at"] for j in jobs]
+    times += [a[k] for own in attempts.values() for a in own for k in ("started_at", "ended_at")]
+    end = max(t for t in times if isinstance(t, datetime))
+    n, gpu_s, running = 0, 0.0, 0
+    left_out: dict[str, int] = {}
+    for job in jobs:
+        own = attempts.get(job["job_id"], [])
+        ran = [a for a in own if a["started_at"]]
+        flag = job["flag"] or min((str(a["flag"]) for a in own if a["flag"]), default=None)
+        goes_on = bool(ran) and ran[-1] is own[-1] and not own[-1]["ended_at"]
+        if not flag and ran and not ran[-1]["ended_at"] and not goes_on:
+            flag = "end_unknown"
+        reason = flag and flag.replace("_", " ")
+        reason = reason or ("no attempt" if not own else None)
+        reason = reason or ("no attempt has a start" if not ran else None)
+        reason = reason or ("gang size not known" if job["gpus"] is None else None)
+        reason = reason or ("no GPUs asked for" if job["gpus"] == 0 else None)
+        if reason:
+            left_out[reason] = left_out.get(reason, 0) + 1
+            continue
+        seconds = 0.0
+        for a in ran:
+            until = a["ended_at"] or (end if goes_on and a is own[-1] else None)
+            if until:
+                seconds += (until - a["started_at"]).total_seconds()  # type: ignore[operator]
+        n, gpu_s, running = n + 1, gpu_s + seconds * job["gpus"], running + goes_on
+    return Counted(n, gpu_s / 3600, running, left_out)
+
+
+def test_the_demand_of_a_trace_is_what_a_walk_finds(sample: Path, counted: Counted) -> None:
+    needs = demand(Workload.from_trace(sample))
+    assert needs.jobs.height == counted.jobs
+    assert needs.gpu_s / 3600 == pytest.approx(counted.gpu_h)
+    assert needs.jobs["censored"].sum() == counted.running > 0
+    assert needs.reasons == counted.left_out and counted.left_out
+
+
+def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> None:
+    with Trace(sample, run_policy="sum") as trace:
+        data = Observations.of_trace(trace)
+    timed = data.timed
+    assert len(timed) == counted.jobs
+    assert (timed["run_s"] * timed["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
+    assert timed["censored"].sum() == counted.running
+    assert set(demand(Workload.from_trace(sample)).account()) <= set(data.left_out)
+
+
+def test_calibration_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
+    jobs = Jobs.of_workload(Workload.from_trace(sample)).frame
+    assert len(jobs) == counted.jobs
+    assert (jobs["run_s"] * jobs["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
+
+
+def test_exports_carry_the_same_jobs(sample: Path, counted: Counted, tmp_path: Path) -> None:
+    done = export(sample, "batsim", tmp_path / "out.json")
+    written = json.loads((tmp_path / "out.json").read_text())
+    delays = {name: p["delay"] for name, p in written["profiles"].items()}
+    gpu_s = sum(job["res"] * delays[job["profile"]] for job in written["jobs"])
+    assert (len(written["jobs"]), done.left_out) == (counted.jobs, counted.left_out)
+    assert gpu_s / 3600 == pytest.approx(counted.gpu_h)
+    assert done.account == demand(Workload.from_trace(sample)).account()
+
+
+def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_path: Path) -> None:
+    workload = Workload.from_trace(sample)
+    specs = list(workload.specs())
+    assert len(specs) == counted.jobs and sum(s.censored for s in specs) == counted.running
+    assert sum(s.gpu_s for s in specs) / 3600 == pytest.approx(counted.gpu_h)
+    out = simulate(workload, "fifo", tmp_path / "out")
+    with Trace(out, run_policy="sum") as trace:
+        assert set(demand(workload).account()) <= set(trace.manifest.notes)
+        again = demand(Workload.from_trace(trace))
+        # who was last seen running has no end that anybody knows
+        unknown = trace.sql("select count(*) from jobs where status is null").fetchall()
+    assert again.jobs.height == counted.jobs
+    assert again.gpu_s / 3600 == pytest.approx(counted.gpu_h, rel=1e-6)
+    asked = {s.job_id for s in specs if s.status is None}
+    assert unknown == [(len(asked),)]
+
+
+def test_one_quota_for_every_virtual_cluster(sample: Path, tmp_path: Path) -> None:
+    with Trace(sample) as trace:
+        rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
+    found = dict(rows)
+    out = simulate(Workload.from_trace(sample), "philly", tmp_path / "out")
+    given = pl.read_parquet(out / "virtual_clusters.parquet")
+    assert dict(given.iter_rows()) == found
+    export(sample, "helios", tmp_path / "helios")
+    largest: dict[str, int] = {}
+    for spec in Workload.from_trace(sample).specs():
+        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
+    nodes = pickle.loads((tmp_path / "helios" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
+    assert nodes == {vc: -(-max(found[vc], gpus) // 8) for vc, gpus in largest.items()}
