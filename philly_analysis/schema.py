@@ -17,7 +17,9 @@ from philly_analysis.study import END_REASONS, STATUSES
 VERSION = 2
 """Version of this schema, as a trace's manifest records it; traces without one have 1.
 
-2: attempts may say how long they ran (``run_s``) where their start is not known.
+2: attempts may say how long they ran where their start is not known, when they could start, what
+they waited for and who ended them; jobs may name cluster, account, QOS, pool and GPU model, and
+ask for a part of a GPU.
 """
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
@@ -185,6 +187,21 @@ JOBS = Table(
             nullable=True, check="time_limit_s > 0",
         ),
         Column("job_type", "varchar", "what it computes, e.g. a model's name", nullable=True),
+        Column("cluster", "varchar", "cluster that it was submitted to", nullable=True),
+        Column(
+            "scheduler_id", "varchar", "identifier that people type, where job_id adds to it",
+            nullable=True,
+        ),
+        Column("account", "varchar", "account or project that it is charged to", nullable=True),
+        Column("qos", "varchar", "quality of service, priority class", nullable=True),
+        Column(
+            "pool", "varchar", "machines that may serve it, by name; null: any", nullable=True
+        ),
+        Column("gpu_model", "varchar", "model of GPU that it asks for; null: any", nullable=True),
+        Column(
+            "gpu_frac", "double", "share of each GPU that it asks for; null: all of it",
+            nullable=True, check="gpu_frac > 0 and gpu_frac <= 1",
+        ),
         Column(
             "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
             nullable=True,
@@ -218,6 +235,17 @@ ATTEMPTS = Table(
             check=_one_of("end_reason", END_REASONS),
         ),
         Column("exit_code", "integer", "exit code of its last process", nullable=True),
+        Column(
+            "ended_by", "varchar", "who ended it, where somebody did: a user's name or number",
+            nullable=True,
+        ),
+        Column(
+            "eligible_at", "timestamp", "when nothing but resources kept it waiting; null: as the "
+            "job", unit="UTC", nullable=True,
+        ),
+        Column(
+            "wait_reason", "varchar", "what the scheduler said that it waited for", nullable=True
+        ),
         Column(
             "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
             nullable=True,
@@ -268,6 +296,8 @@ MACHINES = Table(
             check="gpu_mem_gb > 0",
         ),
         Column("rack", "varchar", "rack or network domain", nullable=True),
+        Column("cluster", "varchar", "cluster that it belongs to", nullable=True),
+        Column("pool", "varchar", "pool that it belongs to, by name", nullable=True),
     ),
     key=("machine_id",),
 )  # fmt: skip

@@ -69,8 +69,8 @@ STATUSES = (PASS, KILLED, FAILED)
 """How a job ended, in the words of the Philly archive (the study's third is 'unsuccessful')."""
 
 END_REASONS = (
-    "completed", "failed", "killed", "preempted", "time_limit", "node_failure", "migrated",
-    "resized",
+    "completed", "failed", "killed", "time_limit", "out_of_memory", "node_failure", "preempted",
+    "requeued", "migrated", "resized",
 )  # fmt: skip
 """How an attempt ended. Sources that do not say leave it null."""
 

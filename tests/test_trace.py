@@ -13,7 +13,9 @@ from philly_analysis.errors import (
     UnknownNameError,
 )
 from philly_analysis.relations import needed, relations, tables_read
+from philly_analysis.schema import TABLES, VERSION
 from philly_analysis.trace import Trace
+from philly_analysis.workload import Workload
 from tests.paper import at, paper_trace
 
 
@@ -147,3 +149,47 @@ def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(pat
         trace.answer(stored)
     [again] = (path / "derived").glob(f"{stored}-*.parquet")
     assert again.name != file.name
+
+
+NULLABLE = [(t.name, c.name) for t in TABLES.values() for c in t.columns if c.nullable]
+
+
+@pytest.mark.parametrize(("table", "column"), NULLABLE)
+def test_a_trace_written_before_a_column_existed_opens_with_it_null(
+    table: str, column: str, tmp_path: Path
+) -> None:
+    """Each column that an older trace may lack is there, null, and its workload still reads."""
+    failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
+    minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
+    path = paper_trace(
+        tmp_path / "t", failures=pl.DataFrame(failures), host_samples=pl.DataFrame(minutes)
+    )
+    [file] = [*path.glob(f"{table}.parquet"), *path.glob(f"{table}/*.parquet")]
+    pl.read_parquet(file).drop(column).write_parquet(file)
+    with Trace(path) as trace:
+        assert trace.answer(table).columns == list(TABLES[table].column_names)
+        assert trace.answer(table).pl()[column].is_null().all()
+    specs = list(Workload.from_trace(path).specs())
+    # without starts nothing is known to have run, without gangs nothing can be run again
+    lost = (table, column) in (("attempts", "started_at"), ("jobs", "gpus"))
+    assert len(specs) == (0 if lost else 3)
+
+
+def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    pl.read_parquet(path / "jobs.parquet").drop("job_id").write_parquet(path / "jobs.parquet")
+    with pytest.raises(TraceError, match=r"jobs lacks the column job_id.*[Ii]ngest"):
+        Trace(path)
+
+
+def test_a_trace_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert manifest["schema"] == VERSION
+    (path / "manifest.json").write_text(json.dumps({**manifest, "schema": VERSION + 1}))
+    with pytest.raises(TraceError, match="newer philly-analysis"):
+        Trace(path)
+    del manifest["schema"]  # as the first traces were written
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with Trace(path) as trace:
+        assert trace.manifest.schema == 1

@@ -14,7 +14,8 @@
 --   last_s            its last attempt
 --   run_s             the one of the three that the trace was opened with (run_policy)
 --   censored          true when it still ran as the log ended: the four times are lower bounds
---   gpu_h             GPU hours held over all attempts with known times
+--   gpu_h             GPU hours held over all attempts with known times; a part of a GPU counts
+--                     in part
 --   flag              why its times are not trusted; null: nothing known
 with in_order as (
   select
@@ -71,7 +72,7 @@ select
     when 'last' then runs.last_s
   end as run_s,
   coalesce(runs.censored, false) as censored,
-  runs.gpu_h,
+  runs.gpu_h * coalesce(jobs.gpu_frac, 1) as gpu_h,
   coalesce(jobs.flag, made.flag, case when runs.end_unknown then 'end_unknown' end) as flag
 from jobs
 left join runs using (job_id)

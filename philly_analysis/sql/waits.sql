@@ -16,6 +16,7 @@ with attempts_in_order as (
     job_id,
     attempt,
     started_at,
+    eligible_at,
     flag,
     lag(ended_at) over (partition by job_id order by attempt) as previous_ended_at,
     row_number() over (partition by job_id order by attempt) = 1 as first
@@ -31,7 +32,7 @@ episodes as (
     jobs.gpus,
     a.started_at,
     a.first,
-    jobs.eligible_at,
+    coalesce(a.eligible_at, jobs.eligible_at) as eligible_at,
     case when a.first then jobs.submitted_at else a.previous_ended_at end as since_at,
     coalesce(a.flag, jobs.flag) as flag
   from attempts_in_order as a

@@ -9,22 +9,25 @@
 --   first_started_at  first start of its attempts
 --   run_s             its run time under the run policy; null: not known
 --   censored          true when it still ran as the log ended: the run time is a lower bound
+--   gpu_frac          share of each GPU that it asks for, above 0 to 1
 --   gpu_h             run_s on its gang, in GPU hours; null: not known
 --   left_out          why it is no part of the workload; null: it is
 with described as (
   select
-    *,
+    job_runs.*,
+    coalesce(jobs.gpu_frac, 1) as gpu_frac,
     coalesce(
-      replace(flag, '_', ' '),
+      replace(job_runs.flag, '_', ' '),
       case
-        when attempts = 0 then 'no attempt'
-        when sum_s is null then 'no attempt has a start'
-        when gpus is null then 'gang size not known'
-        when gpus = 0 then 'no GPUs asked for'
-        when run_s is null then 'run time not known'
+        when job_runs.attempts = 0 then 'no attempt'
+        when job_runs.sum_s is null then 'no attempt has a start'
+        when job_runs.gpus is null then 'gang size not known'
+        when job_runs.gpus = 0 then 'no GPUs asked for'
+        when job_runs.run_s is null then 'run time not known'
       end
     ) as left_out
   from job_runs
+  inner join jobs using (job_id)
 )
 
 select
@@ -37,6 +40,7 @@ select
   first_started_at,
   run_s,
   censored,
-  run_s * gpus / 3600 as gpu_h,
+  gpu_frac,
+  run_s * gpus * gpu_frac / 3600 as gpu_h,
   left_out
 from described

@@ -23,8 +23,8 @@ class Demand:
     jobs
         One row per job, by submission then job_id: job_id, vc, user (never null), gpus, status,
         job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first), wait_s
-        (submission to first start, null: unknown), run_s, gpu_s, censored (still ran as the log
-        ended: run_s is a lower bound).
+        (submission to first start, null: unknown), run_s, gpu_frac, gpu_s, censored (still ran
+        as the log ended: run_s is a lower bound).
     left_out
         Columns reason, jobs and gpu_h (GPU hours known of them): the workload's other jobs.
     """
@@ -155,7 +155,7 @@ def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> D
             submit_s=since_first.dt.total_microseconds() / 1e6,
             wait_s=(pl.col("first_started_at") - pl.col("submitted_at")).dt.total_microseconds()
             / 1e6,
-            gpu_s=pl.col("run_s") * pl.col("gpus"),
+            gpu_s=pl.col("run_s") * pl.col("gpus") * pl.col("gpu_frac"),
         )
         .drop("left_out", "gpu_h")
         .sort("submit_s", "job_id")

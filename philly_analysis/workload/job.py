@@ -21,6 +21,8 @@ class JobSpec:
         Seconds after the workload's origin.
     attempts
         What happens to it, attempt after attempt; the last one decides the status.
+    gpu_frac
+        Share of each GPU that it asks for, above 0 to 1.
     censored
         True when it still ran as its log ended: it runs for at least as long as is known.
     """
@@ -37,6 +39,7 @@ class JobSpec:
     job_type: str | None = None
     time_limit_s: float | None = None
     censored: bool = False
+    gpu_frac: float = 1.0
 
     @property
     def run_s(self) -> float:
@@ -46,4 +49,4 @@ class JobSpec:
     @property
     def gpu_s(self) -> float:
         """GPU-seconds that it needs in all."""
-        return self.gpus * self.run_s
+        return self.gpus * self.gpu_frac * self.run_s

@@ -155,6 +155,7 @@ class Workload:
                 job_type=row["job_type"],
                 time_limit_s=row["time_limit_s"],
                 censored=row["censored"],
+                gpu_frac=row["gpu_frac"] or 1.0,
             )
 
     def servers(self) -> list[Machine]:
