@@ -1,16 +1,15 @@
 """The clock: runs jobs on machines as a policy wishes, from event to event."""
 
-from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from heapq import heappop, heappush
 from math import ceil
 from operator import attrgetter
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.agenda import Agenda
 from philly_analysis.simulator.causes import Causes
 from philly_analysis.simulator.cluster import Cluster, Grant
-from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.policies.policy import FOREVER, Policy
+from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.schedule import Record, Schedule
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
@@ -84,7 +83,12 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
 
 
 class _Engine:
-    """State of one simulation: the jobs, the cluster, the events to come."""
+    """State of one simulation: the jobs, the cluster, what is due.
+
+    At each moment three things happen, in this order: what is due (runs end, jobs are looked at
+    again), jobs arrive, and, if GPUs became free or a job has something to ask, the policy
+    decides. Nothing but a decision starts, stops or moves a job; only a job's own end needs none.
+    """
 
     def __init__(
         self,
@@ -96,37 +100,34 @@ class _Engine:
     ) -> None:
         self._jobs, self._policy, self._speed = jobs, policy, speed
         self._cluster = Cluster(machines)
-        self._view = View(self._cluster, policy, quotas)
+        self._view = View(self._cluster, policy.key, quotas)
         self._causes = Causes(quotas, self._cluster)
         self._record = Record(neighbourly=speed.neighbourly)
         for job in jobs:
             job.util_frac, job.gpu_mem_frac = speed.traits(job.spec)
-        self._heap: list[tuple[float, int, int, Job, bool]] = []
-        self._pushed = self._events = 0
+        self._agenda = Agenda()
+        self._events = 0
         self._round_at_s = FOREVER
-        self._reviewed: dict[Job, float] = {}
 
     def run(self, until_done: frozenset[str]) -> Schedule:
         """Go from event to event until nothing is left."""
-        jobs, heap, view = self._jobs, self._heap, self._view
+        jobs, agenda, view = self._jobs, self._agenda, self._view
         arrived, to_do = 0, len(until_done) or len(jobs)
-        while to_do and (heap or arrived < len(jobs) or self._round_at_s < FOREVER):
-            now_s = min(heap[0][0] if heap else FOREVER, self._round_at_s)
+        while to_do:
+            now_s = min(agenda.next_s, self._round_at_s)
             if arrived < len(jobs):
                 now_s = min(now_s, jobs[arrived].spec.submit_s)
+            if now_s == FOREVER:
+                break
             view.now_s = now_s
-            while heap and heap[0][0] <= now_s:
-                _, _, version, job, ends = heappop(heap)
-                if ends:
-                    if version == job.version:
-                        self._events += 1
-                        if self._end(job, now_s) and (
-                            not until_done or job.spec.job_id in until_done
-                        ):
-                            to_do -= 1
-                elif self._reviewed.get(job) == now_s:
-                    self._events += 1
-                    self._look_again(job, now_s)
+            for due in agenda.due(now_s):
+                self._events += 1
+                if not due.ends:
+                    self._look_again(due.job, now_s)
+                elif self._end(due.job, now_s) and (
+                    not until_done or due.job.spec.job_id in until_done
+                ):
+                    to_do -= 1
             while arrived < len(jobs) and jobs[arrived].spec.submit_s <= now_s:
                 self._events += 1
                 self._wait(jobs[arrived], now_s)
@@ -141,7 +142,10 @@ class _Engine:
         return self._record.schedule(jobs, self._cluster.machines, self._causes, self._events)
 
     def _is_time(self, now_s: float) -> bool:
-        """Whether the policy decides now; if it decides in rounds, see to the next one."""
+        """Whether the policy decides now; if it decides in rounds, see to the next one.
+
+        A round is an event only where something waits for it: no round comes round for nothing.
+        """
         round_s = self._policy.round_s
         if not round_s or now_s == self._round_at_s:
             self._round_at_s = FOREVER
@@ -164,34 +168,23 @@ class _Engine:
         self._sort(job, now_s)
 
     def _sort(self, job: Job, now_s: float) -> None:
+        """Ask the policy where a job stands from now on, and until when that holds.
+
+        Keys are not asked for again until the job changes or is due for review: a policy whose
+        word about a job changes as time goes by says so in ``review_s``.
+        """
         view, policy = self._view, self._policy
         if job.running:
-            self._unstand(job)
-            job.standing = (policy.standing(job, now_s), job.index, job)
-            insort(view.running, job.standing)
+            view.running.discard(job)
+            view.running.add(job, policy.standing(job, now_s))
         else:
             view.queue.file(job, policy.group(job, now_s), policy.key(job, now_s))
-        due_s = policy.review_s(job, now_s)
-        if now_s < due_s < FOREVER:
-            if self._reviewed.get(job) != due_s:
-                self._reviewed[job] = due_s
-                self._push(due_s, job, ends=False)
-        else:
-            self._reviewed.pop(job, None)
-
-    def _push(self, at_s: float, job: Job, *, ends: bool) -> None:
-        self._pushed += 1
-        heappush(self._heap, (at_s, self._pushed, job.version, job, ends))
-
-    def _unstand(self, job: Job) -> None:
-        if job.standing is not None:
-            del self._view.running[bisect_left(self._view.running, job.standing)]
-            job.standing = None
+        self._agenda.review(job, now_s, policy.review_s(job, now_s))
 
     def _end(self, job: Job, now_s: float) -> bool:
         """End a job's present run; True when it was the last."""
         grant = self._stop(job, now_s, job.runs[job.run].end_reason or "completed")
-        self._reviewed.pop(job, None)
+        self._agenda.forget_review(job)
         more = job.finish_run()
         if more:
             self._wait(job, now_s)
@@ -201,7 +194,7 @@ class _Engine:
     def _stop(self, job: Job, now_s: float, reason: str) -> Grant:
         """Take a job off its GPUs."""
         self._record.attempt(job, now_s, reason)
-        self._unstand(job)
+        self._view.running.discard(job)
         grant = self._take_back(job, now_s)
         job.halt(now_s)
         return grant
@@ -226,7 +219,11 @@ class _Engine:
                 del residents[machine][job]
 
     def _apply(self, wish: Wish, now_s: float) -> None:
-        """Compare a wish with the present, and make it so: first all is cleared, then taken."""
+        """Compare a wish with the present, and make it so.
+
+        First all is cleared, then taken: jobs may swap GPUs. Speeds come last, when it is settled
+        who runs beside whom.
+        """
         touched = [self._clear(job, grant, now_s) for job, grant in wish.items()]
         for job, grant in wish.items():
             if grant is not None:
@@ -296,8 +293,7 @@ class _Engine:
             if self._speed.neighbourly and not anew:
                 self._record.segment(job, now_s)
             job.change_speed(now_s, speed)
-            if (end_s := job.end_s()) < FOREVER:
-                self._push(end_s, job, ends=True)
+            self._agenda.end(job, job.end_s())
 
     def _tell_neighbours(self, touched: Collection[Grant], now_s: float) -> None:
         """Work out again how fast the jobs run that share machines with a change."""

@@ -7,6 +7,9 @@ from philly_analysis.simulator.cluster import Grant
 from philly_analysis.study import LAST_END
 from philly_analysis.workload import AttemptSpec, JobSpec
 
+FOREVER = float("inf")
+"""A moment that never comes."""
+
 _OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
 """Ends that a scheduler caused: such an attempt and the next are one run of the job."""
 
@@ -55,6 +58,8 @@ class Job:
         Seconds of its recorded run that one second of holding the grant accomplishes.
     interrupted
         Whether the scheduler, not the job itself, ended its last attempt.
+    version
+        Raised by one whenever an end that was foreseen for it no longer holds.
     """
 
     __slots__ = (
@@ -62,7 +67,6 @@ class Job:
         "_counts_from_s",
         "_later_s",
         "_left_s",
-        "filed",
         "gpu_mem_frac",
         "gpus",
         "grant",
@@ -75,7 +79,6 @@ class Job:
         "segment_s",
         "spec",
         "speed",
-        "standing",
         "started",
         "started_s",
         "util_frac",
@@ -95,8 +98,6 @@ class Job:
         self._left_s = self.runs[0].run_s
         self._later_s = sum(r.run_s for r in self.runs[1:])
         self._counts_from_s = self._attained_gpu_s = 0.0
-        self.filed: tuple[object, tuple[object, int, Job]] | None = None
-        self.standing: tuple[object, int, Job] | None = None
 
     def __repr__(self) -> str:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
@@ -140,7 +141,7 @@ class Job:
 
     def end_s(self) -> float:
         """Return when its present run ends if nothing changes; infinite at speed 0."""
-        return self._counts_from_s + self._left_s / self.speed if self.speed else float("inf")
+        return self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER
 
     def halt(self, now_s: float) -> None:
         """Take it off its GPUs, keeping what it has done."""

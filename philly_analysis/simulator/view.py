@@ -1,57 +1,18 @@
 """What a policy sees, and the plan on which it tries things out before it wishes them."""
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import Job
-
-if TYPE_CHECKING:
-    from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.order import Order, Place, Queue
 
 Wish = Mapping[Job, Grant | None]
 """Who should hold what from now on; jobs that it does not name stay as they are."""
 
-_Entry = tuple[Any, int, Job]
-
-
-class Queue:
-    """Waiting jobs in groups, each sorted by the policy's key.
-
-    A policy names groups so that when one job of a group cannot start, none behind it can: an
-    event then costs as much as there are groups, not as there are jobs.
-    """
-
-    __slots__ = ("groups",)
-
-    def __init__(self) -> None:
-        self.groups: dict[Hashable, list[_Entry]] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self.groups.values()))
-
-    def __iter__(self) -> Iterator[Job]:
-        return (entry[2] for entries in self.groups.values() for entry in entries)
-
-    def file(self, job: Job, group: Hashable, key: Any) -> None:
-        """Put a job where it belongs; group None: it waits, but does not ask now."""
-        self.remove(job)
-        if group is not None:
-            entry = (key, job.index, job)
-            insort(self.groups.setdefault(group, []), entry)
-            job.filed = (group, entry)
-
-    def remove(self, job: Job) -> None:
-        """Take a job out, if it is in."""
-        if job.filed is not None:
-            group, entry = job.filed
-            entries = self.groups[group]
-            del entries[bisect_left(entries, entry)]
-            if not entries:
-                del self.groups[group]
-            job.filed = None
+Key = Callable[[Job, float], Any]
+"""What jobs are served by, smallest first: of a job and the present (s since origin)."""
 
 
 class View:
@@ -61,10 +22,12 @@ class View:
     ----------
     now_s
         Seconds since the workload's origin.
+    key
+        What the policy serves waiting jobs by.
     queue
         Waiting jobs.
     running
-        (standing, index, job) of the jobs that run, best first.
+        Jobs that run, best first (see ``Policy.standing``).
     holding
         Jobs that hold part of their gang.
     used
@@ -80,15 +43,15 @@ class View:
     """
 
     __slots__ = (
-        "changed", "cluster", "freed", "holding", "now_s", "policy", "queue", "quotas", "residents",
+        "changed", "cluster", "freed", "holding", "key", "now_s", "queue", "quotas", "residents",
         "running", "used",
     )  # fmt: skip
 
-    def __init__(self, cluster: Cluster, policy: "Policy", quotas: Mapping[str, int]) -> None:
+    def __init__(self, cluster: Cluster, key: Key, quotas: Mapping[str, int]) -> None:
         self.now_s = 0.0
-        self.cluster, self.policy, self.quotas = cluster, policy, quotas
+        self.cluster, self.key, self.quotas = cluster, key, quotas
         self.queue = Queue()
-        self.running: list[_Entry] = []
+        self.running = Order()
         self.holding: dict[Job, None] = {}
         self.used: dict[str, int] = {}
         self.changed: list[Job] = []
@@ -187,26 +150,29 @@ class Plan:
     def offer(self, take: Callable[[Job], bool]) -> None:
         """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the policy's key.
 
+        The queue itself is left alone: a heap holds the next job of each group, so that the first
+        of all groups is at hand and a group is gone through only as far as its jobs start.
+
         Parameters
         ----------
         take
             Tries to plan a job's start; after a False the rest of its group is passed over.
         """
-        key, now_s = self.view.policy.key, self.view.now_s
-        heap: list[tuple[_Entry, int, list[_Entry]]] = [
-            (entries[0], 0, entries) for entries in self.view.queue.groups.values()
+        key, now_s = self.view.key, self.view.now_s
+        heap: list[tuple[Place, int, list[Place]]] = [
+            (order.places[0], 0, order.places) for order in self.view.queue.groups.values()
         ]
         heapify(heap)
         while heap:
-            (_, _, job), at, entries = heap[0]
-            if take(job) and at + 1 < len(entries):
-                heapreplace(heap, (entries[at + 1], at + 1, entries))
+            place, at, places = heap[0]
+            if take(place.job) and at + 1 < len(places):
+                heapreplace(heap, (places[at + 1], at + 1, places))
             else:
                 heappop(heap)
-            while self._returned:
+            while self._returned:  # who had to give way asks again, as a group of its own
                 back = self._returned.pop()
-                entry = (key(back, now_s), back.index, back)
-                heappush(heap, (entry, 0, [entry]))
+                alone = Place(key(back, now_s), back.index, back)
+                heappush(heap, (alone, 0, [alone]))
 
     def _own(self) -> None:
         if not self._copied:

@@ -69,7 +69,7 @@ class Amoeba(Policy):
         """Divide all GPUs anew, moving as few as that takes."""
         now_s = view.now_s
         jobs = sorted(
-            [*view.queue, *(entry[2] for entry in view.running)],
+            [*view.queue, *view.running],
             key=lambda job: (self.key(job, now_s), job.index),
         )
         sizes = self._sizes(jobs, now_s, view.cluster.capacity)

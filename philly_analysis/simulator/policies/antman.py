@@ -1,11 +1,12 @@
 """AntMan: jobs that have waited long run as guests on GPUs whose holders leave room."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.speed import Sharing, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -64,7 +65,7 @@ class AntMan(Policy):
 
     def _patient(self, plan: Plan) -> list[Job]:
         """Return the waiting jobs, first come first, that have turned opportunistic."""
-        waiting = [entry[2] for entry in plan.view.queue.groups[0][: self.looks_at]]
+        waiting = list(islice(plan.view.queue.groups[0], self.looks_at))
         due_s = plan.view.now_s - self.convert_after_s + 1e-6
         return [job for job in waiting if plan.held(job) is None and job.queued_s <= due_s]
 

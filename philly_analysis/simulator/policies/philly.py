@@ -1,19 +1,27 @@
 """The study's scheduler: quotas, gangs held and released, locality relaxed step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import ceil, floor
+from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.placement import packed, part_of_gang, within_rack
-from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 
-_Group = tuple[str, int, int]
+
+class _Group(NamedTuple):
+    """Jobs that ask for the same: of one virtual cluster, of one size, equally relaxed."""
+
+    vc: str
+    gpus: int
+    step: int
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,10 @@ class Philly(Policy):
     def group(self, job: Job, now_s: float) -> _Group | None:
         """Return virtual cluster, gang and step of locality; None while it backs off."""
         if job.gpus == 1:
-            return job.vc, 1, 0
-        return (job.vc, job.gpus, self._step(job, now_s)) if self._asks(job, now_s) else None
+            return _Group(job.vc, 1, 0)
+        if not self._asks(job, now_s):
+            return None
+        return _Group(job.vc, job.gpus, self._step(job, now_s))
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job lets go, or asks again."""
@@ -71,7 +81,7 @@ class Philly(Policy):
 
     def decide(self, view: View) -> Wish:
         """Complete gangs, start what can start, hold for what cannot, and restore quotas."""
-        if not len(view.queue.groups) and not view.holding:
+        if not view.queue.groups and not view.holding:
             return {}
         plan = view.plan()
         freed = bool(view.freed)
@@ -84,8 +94,9 @@ class Philly(Policy):
                 if plan.held(job) is not None:
                     plan.release(job)
                     self._start(plan, job) or self._hold(plan, job)
-        heads = self._heads(view) if freed else self._changed_heads(view)
-        refused = self._offer(plan, heads)
+        # nothing freed: only a job that is new or asks anew, and first of its group, can start
+        groups = view.queue.groups if freed else map(view.queue.led_by, view.changed)
+        refused = self._offer(plan, cast("Iterable[_Group | None]", groups))
         for job in refused:
             if not self._restore_quota(plan, job) and self._holds(plan, job):
                 self._hold(plan, job)
@@ -139,42 +150,36 @@ class Philly(Policy):
         found = [part for part in parts if part is not None]
         return plan.grant(job, max(found, key=lambda part: part.gpus, default=None))
 
-    def _heads(self, view: View) -> Iterator[tuple[_Group, int]]:
-        return ((group, 0) for group in view.queue.groups)  # type: ignore[misc]
-
-    def _changed_heads(self, view: View) -> Iterator[tuple[_Group, int]]:
-        """Return the groups at whose head a changed job stands: no other can start now."""
-        for job in view.changed:
-            if job.filed is not None and view.queue.groups[job.filed[0]][0][2] is job:
-                yield job.filed[0], 0  # type: ignore[misc]
-
-    def _offer(self, plan: Plan, heads: Iterator[tuple[_Group, int]]) -> list[Job]:
+    def _offer(self, plan: Plan, groups: Iterable[_Group | None]) -> list[Job]:
         """Start what fits, least served virtual cluster first; return the heads that do not."""
-        groups = plan.view.queue.groups
-        heap = [(self._use(plan, g[0]), groups[g][at][:2], g, at) for g, at in heads]
+        orders = plan.view.queue.groups
+
+        def asking(group: _Group, at: int) -> tuple[float, Place, _Group, int]:
+            return self._use(plan, group.vc), orders[group].places[at], group, at
+
+        heap = [asking(group, 0) for group in groups if group is not None]
         heapify(heap)
         refused: list[Job] = []
         no_room: set[tuple[int, int]] = set()
         while heap:
-            use, _, group, at = heappop(heap)
-            now = self._use(plan, group[0])
-            if now > use:
-                heappush(heap, (now, groups[group][at][:2], group, at))
+            use, place, group, at = heappop(heap)
+            if self._use(plan, group.vc) > use:  # jobs of its virtual cluster started meanwhile
+                heappush(heap, asking(group, at))
                 continue
-            job = groups[group][at][2]
-            if plan.held(job) is not None:  # it holds, or was just completed
-                started = plan.held(job).partial is False  # type: ignore[union-attr]
-            elif group[1:] in no_room or group[1] > plan.cluster.free:
+            job = place.job
+            ask = group.gpus, group.step
+            if (held := plan.held(job)) is not None:  # it holds, or was just completed
+                started = not held.partial
+            elif ask in no_room or group.gpus > plan.cluster.free:
                 started = False
                 refused.append(job)
             else:
                 started = self._start(plan, job)
                 if not started:
-                    no_room.add(group[1:])
+                    no_room.add(ask)
                     refused.append(job)
-            if started and at + 1 < len(groups[group]):
-                at += 1
-                heappush(heap, (self._use(plan, group[0]), groups[group][at][:2], group, at))
+            if started and at + 1 < len(orders[group]):
+                heappush(heap, asking(group, at + 1))
         return refused
 
     def _restore_quota(self, plan: Plan, job: Job) -> bool:
@@ -197,7 +202,7 @@ class Philly(Policy):
         if sum(excess.values()) < missing:
             return False
         victims = []
-        for _, _, victim in reversed(view.running):
+        for victim in reversed(view.running):
             if 0 < victim.gpus <= excess[victim.vc] and plan.held(victim) is not None:
                 victims.append(victim)
                 excess[victim.vc] -= victim.gpus

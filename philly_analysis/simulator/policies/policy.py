@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
-
-FOREVER = float("inf")
 
 
 def knob(default: Any, meaning: str) -> Any:

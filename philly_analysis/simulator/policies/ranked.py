@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.view import Plan, View, Wish
 
 
@@ -64,7 +64,7 @@ class Preemptive(Policy):
         now_s = plan.view.now_s
         missing, key = job.gpus - plan.cluster.free, self.key(job, now_s)
         victims = []
-        for _, _, victim in reversed(plan.view.running):
+        for victim in reversed(plan.view.running):
             if self.key(victim, now_s) <= key:
                 return []
             if (held := plan.held(victim)) is not None:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import FOREVER, Policy, knob
+from philly_analysis.simulator.policies.policy import Policy, knob
 from philly_analysis.simulator.view import Plan, View, Wish
 
 
@@ -48,9 +48,8 @@ class Themis(Policy):
 
     def _end_leases(self, plan: Plan) -> None:
         """Take their GPUs from the running jobs that would not get them again."""
-        running = [entry[2] for entry in plan.view.running]
         free = plan.cluster.capacity
-        for job in self._by_rho(plan, [*plan.view.queue, *running]):
+        for job in self._by_rho(plan, [*plan.view.queue, *plan.view.running]):
             if job.gpus <= free:
                 free -= job.gpus
             elif job.running:
