@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from philly_analysis import figures
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.judging.baselines import BASELINES
-from philly_analysis.models.arrivals import HOUR_S, HourlyCounts
+from philly_analysis.models.hourly_counts import HOUR_S, HourlyCounts
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.result import Fact, Result

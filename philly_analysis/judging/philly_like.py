@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from philly_analysis import figures
 from philly_analysis.judging.calibration import cdf_gap
 from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
-from philly_analysis.models.arrivals import HourlyCounts
 from philly_analysis.models.duration import ANY
+from philly_analysis.models.hourly_counts import HourlyCounts
 from philly_analysis.models.library import load_model
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.result import Fact, Result

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.laws.continuous import Law, QuantileGrid, separated
 from philly_analysis.laws.families import FAMILIES
+from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 
@@ -169,3 +170,14 @@ def _law(family: str, values: tuple[float, ...], knots: tuple[float, ...]) -> La
             raise ModelError("an empirical law needs its knots, body, tail_shape and tail_scale")
         return QuantileGrid(separated(np.asarray(knots)), *values)
     return FAMILIES[family].law(np.asarray(values))
+
+
+def observed(x: Lifetimes) -> tuple[float, ...]:
+    """Return a sample's own quantiles at `OBSERVED_LEVELS`, as far as censoring lets see."""
+    values, reach = x.quantiles(OBSERVED_LEVELS)
+    return rounded(values[np.asarray(OBSERVED_LEVELS) <= reach])
+
+
+def rounded(values: Floats, digits: int = 6) -> tuple[float, ...]:
+    """Return numbers with so many significant digits, as a model's file keeps them."""
+    return tuple(float(f"{v:.{digits}g}") for v in values)

@@ -1,7 +1,6 @@
 """A workload model to look at: data against model, as a figure and as a page fragment."""
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,10 +9,8 @@ from numpy.typing import NDArray
 
 from philly_analysis import figures
 from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
+from philly_analysis.models.parts import Parts
 from philly_analysis.study import GANGS
-
-if TYPE_CHECKING:
-    from philly_analysis.models.workload_model import WorkloadModel
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +18,7 @@ _SAMPLE_DAYS = 56
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def plot(model: "WorkloadModel") -> Figure:
+def plot(model: Parts) -> Figure:
     """Draw data against model: run times (CDF, QQ), gang sizes, and arrivals (rhythm, gaps, QQ)."""
     fig, axes = figures.canvas(3, 2, width=10.5, height=6.4)
     laws = {c.gang: c.law for c in model.duration.cells if (c.vc, c.status) == ("*", "*")}
@@ -68,7 +65,7 @@ def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     figures.title(ax, "Run time, by quantile")
 
 
-def _gangs(ax: Axes, model: "WorkloadModel") -> None:
+def _gangs(ax: Axes, model: Parts) -> None:
     law = model.gang_size.overall
     at = np.arange(len(law.sizes))
     share = 100 * np.asarray(law.shares)
@@ -82,7 +79,7 @@ def _gangs(ax: Axes, model: "WorkloadModel") -> None:
     figures.title(ax, f"Gang sizes  n={law.n:,}")
 
 
-def _rhythm(ax: Axes, model: "WorkloadModel") -> None:
+def _rhythm(ax: Axes, model: Parts) -> None:
     ax.step(np.arange(168), model.arrivals.rate_per_h, where="post", color=figures.ACCENT)
     ax.set_xticks(np.arange(0, 168, 24), _DAYS)
     ax.set_ylim(bottom=0)
@@ -119,7 +116,7 @@ def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
     figures.title(ax, "Inter-arrival times, by quantile")
 
 
-def html(model: "WorkloadModel") -> str:
+def html(model: Parts) -> str:
     """Return what the model is, part by part, as an HTML fragment."""
     arrivals, users = model.arrivals, model.users
     rows = [
@@ -172,13 +169,13 @@ def _law(law: Distribution) -> str:
     )
 
 
-def _top_gangs(model: "WorkloadModel") -> str:
+def _top_gangs(model: Parts) -> str:
     law = model.gang_size.overall
     top = sorted(zip(law.shares, law.sizes, strict=True), reverse=True)[:4]
     return ", ".join(f"{size}: {100 * share:.1f} %" for share, size in top)
 
 
-def _endings(model: "WorkloadModel") -> str:
+def _endings(model: Parts) -> str:
     if model.status is None:
         return "not known"
     total = np.zeros(3)

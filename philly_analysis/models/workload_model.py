@@ -5,13 +5,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-import polars as pl
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
-from philly_analysis.laws.balance import evenly, runs
 from philly_analysis.models import model_view
 from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.duration import Duration
@@ -19,65 +16,22 @@ from philly_analysis.models.failures import Failures
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.locality import Locality
 from philly_analysis.models.observations import Observations
+from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
+from philly_analysis.models.sampling import drawn
 from philly_analysis.models.status import Status
-from philly_analysis.models.users import MAX_DURATION_CORRELATION, Users
+from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.study import LAST_END, RunPolicy
+from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
-
 MONDAY = datetime(2018, 1, 1)
-SERVER_GPUS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """Servers of one size in the cluster."""
-
-    gpus: int
-    machines: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadModel:
-    """What arrives at a cluster: when, from whom, how large, how long, and how it ends.
-
-    Attributes
-    ----------
-    name
-        What it models.
-    fitted_on
-        The data, in a sentence.
-    cannot_know
-        What the data do not say, and what was therefore left out or assumed.
-    sources
-        Where the data are from and under what licence.
-    run_policy
-        How attempts became a job's run time.
-    status, failures, locality, utilisation
-        None where the data have nothing on it.
-    servers
-        The cluster's servers by size; may be empty.
-    """
-
-    name: str
-    fitted_on: str
-    cannot_know: tuple[str, ...]
-    sources: tuple[str, ...]
-    run_policy: str
-    arrivals: Arrivals
-    gang_size: GangSize
-    duration: Duration
-    users: Users
-    status: Status | None = None
-    failures: Failures | None = None
-    locality: Locality | None = None
-    utilisation: Utilisation | None = None
-    servers: tuple[Servers, ...] = ()
+@dataclass(frozen=True, slots=True, repr=False)
+class WorkloadModel(Parts):
+    """What arrives at a cluster: when, from whom, how large, how long, and how it ends."""
 
     @classmethod
     def fit(
@@ -132,11 +86,6 @@ class WorkloadModel:
             ),
         )
 
-    @property
-    def gpus(self) -> int | None:
-        """GPUs of the cluster; None when its servers are not known."""
-        return sum(s.gpus * s.machines for s in self.servers) or None
-
     def sample(
         self,
         *,
@@ -173,140 +122,7 @@ class WorkloadModel:
             Neither jobs nor days, numbers that are not positive, jobs and days and a load, or no
             gang that fits the cluster.
         """
-        if gpus is not None and gpus < 1:
-            raise ModelError(f"a cluster of {gpus} GPUs was asked for; it needs at least one")
-        if start.weekday() or start.time() != datetime.min.time():
-            raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
-        rng = np.random.default_rng(seed)
-        scale = gpus / self.gpus if gpus and self.gpus and not (jobs and days) else 1.0
-        at_s = self.arrivals.sample(rng, jobs=jobs, days=days, load=load * scale)
-        n = at_s.size
-        vc, user, who = self.users.sample(at_s, rng)
-        score, run = runs(self.users.repeat_gang, rng, who, n)
-        gang = self._gangs(score, vc, gpus, rng)
-        status = np.full(n, "")
-        tries = np.ones(n, int)
-        if self.status is not None:
-            mood, _ = runs(self.users.repeat_status, rng, who, n)
-            status = self.status.sample(mood, gang, vc, rng)
-            tries = self.status.sample_attempts(gang, status, rng)
-        run_s = self._run_s(run, gang, vc, status, rng)
-        horizon_s = max(float(at_s[-1]), 1.0) if n else 1.0
-        busy = float(run_s @ gang) / horizon_s
-        target = gpus or self.gpus
-        notes = (
-            f"Sampled from the model {self.name} ({self.fitted_on}) with seed {seed}: {n:,} jobs "
-            f"over {horizon_s / 86_400:.1f} days, load factor {load:g}.",
-            f"They keep {busy:,.0f} GPUs busy on average"
-            + (f", {busy / target:.2f} of the {target:,} there are." if target else "."),
-            *self.cannot_know,
-        )
-        job_id = pl.Series("job_id", np.arange(1, n + 1)).cast(pl.String).str.zfill(8)
-        submitted = pl.Series(np.datetime64(start, "us") + (at_s * 1e6).astype("timedelta64[us]"))
-        job_frame = pl.DataFrame(
-            {
-                "job_id": "job-" + job_id,
-                "vc": pl.Series(vc).replace("", None),
-                "user": pl.Series(user),
-                "gpus": gang,
-                "submitted_at": submitted,
-                "status": pl.Series(status).replace("", None),
-            }
-        )
-        return Workload(
-            name=f"{self.name}-sample",
-            jobs=job_frame,
-            attempts=self._attempts(job_frame, run_s, tries, rng),
-            machines=self._machines(gpus),
-            synthetic=True,
-            notes=notes,
-        )
-
-    def _gangs(
-        self, score: Floats, vc: NDArray[np.str_], largest: int | None, rng: np.random.Generator
-    ) -> Ints:
-        names, index = np.unique(vc, return_inverse=True)
-        u = evenly(score, rng, index)
-        gang = np.empty(u.size, int)
-        for i, name in enumerate(names):
-            law = self.gang_size.of(str(name))
-            if largest is not None:
-                fits = law.sizes[0] <= largest
-                law = (law if fits else self.gang_size.overall).up_to(largest)
-            mine = index == i
-            gang[mine] = law.ppf(u[mine])
-        return gang
-
-    def _run_s(
-        self,
-        run: Ints,
-        gang: Ints,
-        vc: NDArray[np.str_],
-        status: NDArray[np.str_],
-        rng: np.random.Generator,
-    ) -> Floats:
-        """Run times: jobs of one run of a user share a random effect."""
-        users = self.users
-        shared = min(
-            users.duration_correlation / max(users.repeat_gang, 1e-9), MAX_DURATION_CORRELATION
-        )
-        effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
-        score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
-        leaf = self.duration.leaf_of(gang, vc, status)
-        return self.duration.sample(evenly(score, rng, leaf), leaf)
-
-    def _attempts(
-        self, jobs: pl.DataFrame, run_s: Floats, tries: Ints, rng: np.random.Generator
-    ) -> pl.DataFrame:
-        """Lay each job's attempts end to end; all but the last failed."""
-        job = np.repeat(np.arange(run_s.size), tries)
-        first = np.cumsum(tries) - tries
-        attempt = np.arange(job.size) - first[job]
-        last = attempt == tries[job] - 1
-        # Shares of the run time: the last attempt's own, the others exponential and normalised.
-        weight = np.where(last, 0.0, rng.standard_exponential(job.size))
-        total = np.bincount(job, weight, run_s.size)
-        kept = self.status.last_share if self.status else 1.0
-        share = np.where(
-            last,
-            np.where(tries[job] == 1, 1.0, kept),
-            (1 - kept) * weight / np.maximum(total[job], 1e-12),
-        )
-        ends = np.cumsum(share)
-        base = ends[first] - share[first]
-        until_s = np.floor((ends - base[job]) * run_s[job])
-        until_s[last] = run_s
-        from_s = np.where(attempt == 0, 0.0, np.roll(until_s, 1))
-        submitted = jobs["submitted_at"].gather(job)
-        ended = jobs["status"].replace_strict(LAST_END, default=None).gather(job)
-        return pl.DataFrame(
-            {
-                "job_id": jobs["job_id"].gather(job),
-                "attempt": attempt + 1,
-                "started_at": submitted + pl.Series((from_s * 1e6).astype("timedelta64[us]")),
-                "ended_at": submitted + pl.Series((until_s * 1e6).astype("timedelta64[us]")),
-                "gpus": jobs["gpus"].gather(job),
-                "end_reason": pl.select(
-                    pl.when(pl.Series(last)).then(ended).otherwise(pl.lit("failed"))
-                ).to_series(),
-            }
-        )
-
-    def _machines(self, gpus: int | None) -> pl.DataFrame:
-        """Servers of the fitted cluster's sizes, up to the GPUs wanted."""
-        servers = self.servers or ((Servers(SERVER_GPUS, 1),) if gpus else ())
-        total = sum(s.gpus * s.machines for s in servers)
-        sizes: list[int] = []
-        for size in sorted(servers, key=lambda s: -s.gpus):
-            sizes += [size.gpus] * int(size.machines * (gpus / total if gpus else 1))
-        while gpus and sum(sizes) < gpus:
-            sizes.append(min(servers[-1].gpus, gpus - sum(sizes)))
-        return pl.DataFrame(
-            {
-                "machine_id": [f"machine-{i + 1:05d}" for i in range(len(sizes))],
-                "gpus": pl.Series(sizes, dtype=pl.Int64),
-            }
-        )
+        return drawn(self, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, start=start)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.

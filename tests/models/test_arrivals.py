@@ -5,7 +5,8 @@ import scipy.stats as sp
 from philly_analysis.errors import ModelError
 from philly_analysis.judging.calibration import cdf_gap
 from philly_analysis.laws.balance import evenly, runs
-from philly_analysis.models.arrivals import Arrivals, HourlyCounts, hour_of_week
+from philly_analysis.models.arrivals import Arrivals
+from philly_analysis.models.hourly_counts import HourlyCounts, hour_of_week
 from philly_analysis.models.persistence import from_json, to_json
 
 MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday

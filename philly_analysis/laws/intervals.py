@@ -1,0 +1,102 @@
+"""How sure fitted parameters are: confidence intervals from the observed information."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from philly_analysis.laws.distribution import Distribution, Parameter
+from philly_analysis.laws.families import FAMILIES, Scale
+from philly_analysis.laws.goodness import log_likelihood
+from philly_analysis.laws.lifetimes import Lifetimes
+
+Floats = NDArray[np.float64]
+
+INFORMATION_POINTS = 2_000
+UNIDENTIFIED = 10.0  # a standard error this large, in logarithms, is no interval at all
+_STEP = 1e-3
+
+
+def with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
+    """Return a fit's parameters with 95 % intervals, symmetric on each parameter's scale."""
+    family = FAMILIES[fitted.family]
+    theta = np.array([p.value for p in fitted.parameters])
+    names = family.labels(theta.size)
+    if family.name == "pareto":
+        return _of_pareto(names, theta, x)
+    scales = family.scales * (theta.size // len(family.scales))
+    centre = np.array([_to_line(v, s) for v, s in zip(theta, scales, strict=True)])
+    shares = np.flatnonzero([s == "share" for s in scales])
+    # Shares sum to one: the last is not free, and moves against the others.
+    free = np.array(
+        [s != "share" or i < theta.size - len(family.names) for i, s in enumerate(scales)]
+    )
+    thin = x.thinned(INFORMATION_POINTS)
+    weight = x.n / thin.n
+
+    def loss(step: Floats) -> float:
+        at = centre.copy()
+        at[free] += step
+        full = np.array([_from_line(v, s) for v, s in zip(at, scales, strict=True)])
+        if shares.size:
+            full[shares[-1]] = max(1 - full[shares[:-1]].sum(), 1e-12)
+        return -weight * log_likelihood(family.law(full), thin)
+
+    hessian = _hessian(loss, int(free.sum()))
+    with np.errstate(all="ignore"):
+        covariance = (
+            np.linalg.pinv(hessian) if np.isfinite(hessian).all() else np.full_like(hessian, np.nan)
+        )
+        se = np.full(theta.size, np.nan)
+        se[free] = np.sqrt(np.diag(covariance))
+        if shares.size:
+            inside = np.searchsorted(np.flatnonzero(free), shares[:-1])
+            slope = theta[shares[:-1]] * (1 - theta[shares[:-1]])
+            last = theta[shares[-1]]
+            variance = slope @ covariance[np.ix_(inside, inside)] @ slope
+            se[shares[-1]] = np.sqrt(variance) / max(last * (1 - last), 1e-12)
+    return tuple(
+        Parameter(
+            name, float(value),
+            _from_line(u - 1.96 * s, scale) if s < UNIDENTIFIED else None,
+            _from_line(u + 1.96 * s, scale) if s < UNIDENTIFIED else None,
+        )
+        for name, value, u, s, scale in zip(names, theta, centre, se, scales, strict=True)
+    )  # fmt: skip
+
+
+def _of_pareto(names: tuple[str, ...], theta: Floats, x: Lifetimes) -> tuple[Parameter, ...]:
+    """Return Pareto's shape and minimum: the minimum is a value seen, so it can only be lower."""
+    shape, least = theta.tolist()
+    factor = float(np.exp(1.96 / np.sqrt(x.ended.size)))
+    return (
+        Parameter(names[0], shape, shape / factor, shape * factor),
+        Parameter(names[1], least, least * 0.025 ** (1 / (x.n * shape)), least),
+    )
+
+
+def _hessian(loss: Callable[[Floats], float], dim: int) -> Floats:
+    """Return the second derivatives of a function at zero, by central differences."""
+    unit = np.eye(dim) * _STEP
+    hessian = np.empty((dim, dim))
+    for i in range(dim):
+        for j in range(i, dim):
+            hessian[i, j] = hessian[j, i] = (
+                loss(unit[i] + unit[j]) - loss(unit[i] - unit[j])
+                - loss(unit[j] - unit[i]) + loss(-unit[i] - unit[j])
+            ) / (4 * _STEP * _STEP)  # fmt: skip
+    return hessian
+
+
+def _to_line(value: float, scale: Scale) -> float:
+    """Map a parameter to the real line: its logarithm, its logit, or itself."""
+    if scale == "positive":
+        return float(np.log(value))
+    return float(np.log(value / (1 - value))) if scale == "share" else float(value)
+
+
+def _from_line(value: float, scale: Scale) -> float:
+    """Map a number of the real line back to a parameter."""
+    if scale == "positive":
+        return float(np.exp(value))
+    return float(1 / (1 + np.exp(-value))) if scale == "share" else float(value)

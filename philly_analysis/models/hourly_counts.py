@@ -1,0 +1,85 @@
+"""Submissions counted by the hour: how they vary, and how one hour is like the next."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.fft as fft
+from numpy.typing import ArrayLike, NDArray
+
+from philly_analysis.errors import ModelError
+
+Floats = NDArray[np.float64]
+
+HOUR_S = 3_600
+WEEK_H = 168
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyCounts:
+    """Submissions per hour over the hours observed.
+
+    Attributes
+    ----------
+    at_s
+        Submissions within the windows, ascending, Unix seconds.
+    hour
+        Shape (h,): the hours observed, in hours since the Unix epoch, ascending.
+    count
+        Shape (h,): submissions in each.
+    """
+
+    at_s: Floats
+    hour: NDArray[np.int_]
+    count: NDArray[np.int_]
+
+    @classmethod
+    def of(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:
+        """Count submissions by hour; see :meth:`Arrivals.fit` for the parameters."""
+        at = np.sort(np.asarray(at_s, dtype=float).ravel())
+        if at.size == 0:
+            raise ModelError("arrivals: there are no submissions")
+        if windows is None:
+            hour = np.arange(at[0] // HOUR_S, at[-1] // HOUR_S + 1, dtype=int)
+        else:
+            spans = (np.asarray(windows, float).reshape(-1, 2) // HOUR_S).astype(int)
+            hour = np.unique(np.concatenate([np.arange(a, b) for a, b in spans]))
+        own = (at // HOUR_S).astype(int)
+        index = np.searchsorted(hour, own)
+        inside = (index < hour.size) & (hour[np.minimum(index, hour.size - 1)] == own)
+        return cls(at[inside], hour, np.bincount(index[inside], minlength=hour.size))
+
+    @property
+    def dispersion(self) -> float:
+        """Variance over mean."""
+        return float(self.count.var() / max(self.count.mean(), 1e-12))
+
+    def autocorrelation(self, max_lag: int) -> Floats:
+        """Return the autocorrelation at lags 1, 2, .. hours, over the pairs of hours observed."""
+        first, size = self.hour[0], int(self.hour[-1] - self.hour[0] + 1)
+        x, seen = np.zeros(size), np.zeros(size)
+        x[self.hour - first] = self.count - self.count.mean()
+        seen[self.hour - first] = 1
+        lags = min(max_lag, max(size // 4, 1))
+        pad = fft.next_fast_len(size + lags, real=True)
+        products = fft.irfft(np.abs(fft.rfft(x, pad)) ** 2, pad)[: lags + 1]
+        pairs = np.round(fft.irfft(np.abs(fft.rfft(seen, pad)) ** 2, pad)[: lags + 1])
+        variance = max(products[0] / pairs[0], 1e-12)
+        value = products / np.maximum(pairs, 1) / variance
+        # A lag that hardly any two hours observed are apart says nothing: bridge it.
+        known = pairs >= 0.25 * pairs[0]
+        lag = np.arange(lags + 1)
+        return np.asarray(np.interp(lag, lag[known], value[known])[1:])
+
+    def gaps_s(self) -> Floats:
+        """Return the seconds between successive submissions with no unobserved hour between."""
+        gap = np.diff(self.at_s)
+        own = (self.at_s // HOUR_S).astype(int)
+        index = np.searchsorted(self.hour, own)
+        joined = np.diff(index) == np.diff(own)
+        return np.asarray(gap[joined])
+
+
+def hour_of_week(hour: NDArray[np.int_]) -> NDArray[np.int_]:
+    """Hour of the week, 0 is Monday 00:00, of hours since the Unix epoch (a Thursday)."""
+    return np.asarray((hour + 72) % WEEK_H)

@@ -1,0 +1,65 @@
+"""What a workload model is made of: the fitted parts, and what is known of where they come from."""
+
+from dataclasses import dataclass
+
+from philly_analysis.models.arrivals import Arrivals
+from philly_analysis.models.duration import Duration
+from philly_analysis.models.failures import Failures
+from philly_analysis.models.gang_size import GangSize
+from philly_analysis.models.locality import Locality
+from philly_analysis.models.status import Status
+from philly_analysis.models.users import Users
+from philly_analysis.models.utilisation import Utilisation
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Servers of one size in the cluster."""
+
+    gpus: int
+    machines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Fitted numbers, nothing else: what a model's file holds.
+
+    :class:`philly_analysis.models.workload_model.WorkloadModel` adds what one does with them.
+
+    Attributes
+    ----------
+    name
+        What it models.
+    fitted_on
+        The data, in a sentence.
+    cannot_know
+        What the data do not say, and what was therefore left out or assumed.
+    sources
+        Where the data are from and under what licence.
+    run_policy
+        How attempts became a job's run time.
+    status, failures, locality, utilisation
+        None where the data have nothing on it.
+    servers
+        The cluster's servers by size; may be empty.
+    """
+
+    name: str
+    fitted_on: str
+    cannot_know: tuple[str, ...]
+    sources: tuple[str, ...]
+    run_policy: str
+    arrivals: Arrivals
+    gang_size: GangSize
+    duration: Duration
+    users: Users
+    status: Status | None = None
+    failures: Failures | None = None
+    locality: Locality | None = None
+    utilisation: Utilisation | None = None
+    servers: tuple[Servers, ...] = ()
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs of the cluster; None when its servers are not known."""
+        return sum(s.gpus * s.machines for s in self.servers) or None

@@ -1,0 +1,176 @@
+"""Draws a workload from a model: who submits what, when, how long it runs and how it ends."""
+
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from philly_analysis.errors import ModelError
+from philly_analysis.laws.balance import evenly, runs
+from philly_analysis.models.gang_size import GangSize
+from philly_analysis.models.parts import Parts, Servers
+from philly_analysis.models.users import MAX_DURATION_CORRELATION
+from philly_analysis.study import LAST_END
+from philly_analysis.workload import Workload
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+
+SERVER_GPUS = 8
+
+
+def drawn(
+    model: Parts,
+    *,
+    jobs: int | None,
+    days: float | None,
+    load: float,
+    gpus: int | None,
+    seed: int,
+    start: datetime,
+) -> Workload:
+    """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
+    if gpus is not None and gpus < 1:
+        raise ModelError(f"a cluster of {gpus} GPUs was asked for; it needs at least one")
+    if start.weekday() or start.time() != datetime.min.time():
+        raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
+    rng = np.random.default_rng(seed)
+    scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
+    at_s = model.arrivals.sample(rng, jobs=jobs, days=days, load=load * scale)
+    n = at_s.size
+    vc, user, who = model.users.sample(at_s, rng)
+    score, run = runs(model.users.repeat_gang, rng, who, n)
+    gang = _gangs(model.gang_size, score, vc, gpus, rng)
+    status = np.full(n, "")
+    tries, last_share = np.ones(n, int), 1.0
+    if model.status is not None:
+        mood, _ = runs(model.users.repeat_status, rng, who, n)
+        status = model.status.sample(mood, gang, vc, rng)
+        tries = model.status.sample_attempts(gang, status, rng)
+        last_share = model.status.last_share
+    run_s = _run_s(model, run, gang, vc, status, rng)
+    horizon_s = max(float(at_s[-1]), 1.0) if n else 1.0
+    busy = float(run_s @ gang) / horizon_s
+    target = gpus or model.gpus
+    notes = (
+        f"Sampled from the model {model.name} ({model.fitted_on}) with seed {seed}: {n:,} jobs "
+        f"over {horizon_s / 86_400:.1f} days, load factor {load:g}.",
+        f"They keep {busy:,.0f} GPUs busy on average"
+        + (f", {busy / target:.2f} of the {target:,} there are." if target else "."),
+        *model.cannot_know,
+    )
+    job_id = pl.Series("job_id", np.arange(1, n + 1)).cast(pl.String).str.zfill(8)
+    submitted = pl.Series(np.datetime64(start, "us") + (at_s * 1e6).astype("timedelta64[us]"))
+    job_frame = pl.DataFrame(
+        {
+            "job_id": "job-" + job_id,
+            "vc": pl.Series(vc).replace("", None),
+            "user": pl.Series(user),
+            "gpus": gang,
+            "submitted_at": submitted,
+            "status": pl.Series(status).replace("", None),
+        }
+    )
+    return Workload(
+        name=f"{model.name}-sample",
+        jobs=job_frame,
+        attempts=_attempts(job_frame, run_s, tries, last_share, rng),
+        machines=_machines(model, gpus),
+        synthetic=True,
+        notes=notes,
+    )
+
+
+def _gangs(
+    law: GangSize,
+    score: Floats,
+    vc: NDArray[np.str_],
+    largest: int | None,
+    rng: np.random.Generator,
+) -> Ints:
+    """Gang sizes by virtual cluster: whoever has the higher score gets the larger gang."""
+    names, index = np.unique(vc, return_inverse=True)
+    u = evenly(score, rng, index)
+    gang = np.empty(u.size, int)
+    for i, name in enumerate(names):
+        own = law.of(str(name))
+        if largest is not None:
+            fits = own.sizes[0] <= largest
+            own = (own if fits else law.overall).up_to(largest)
+        mine = index == i
+        gang[mine] = own.ppf(u[mine])
+    return gang
+
+
+def _run_s(
+    model: Parts,
+    run: Ints,
+    gang: Ints,
+    vc: NDArray[np.str_],
+    status: NDArray[np.str_],
+    rng: np.random.Generator,
+) -> Floats:
+    """Run times: jobs of one run of a user share a random effect."""
+    users = model.users
+    shared = min(
+        users.duration_correlation / max(users.repeat_gang, 1e-9), MAX_DURATION_CORRELATION
+    )
+    effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
+    score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
+    leaf = model.duration.leaf_of(gang, vc, status)
+    return model.duration.sample(evenly(score, rng, leaf), leaf)
+
+
+def _attempts(
+    jobs: pl.DataFrame, run_s: Floats, tries: Ints, last_share: float, rng: np.random.Generator
+) -> pl.DataFrame:
+    """Lay each job's attempts end to end; all but the last failed."""
+    job = np.repeat(np.arange(run_s.size), tries)
+    first = np.cumsum(tries) - tries
+    attempt = np.arange(job.size) - first[job]
+    last = attempt == tries[job] - 1
+    # Shares of the run time: the last attempt's own, the others exponential and normalised.
+    weight = np.where(last, 0.0, rng.standard_exponential(job.size))
+    total = np.bincount(job, weight, run_s.size)
+    share = np.where(
+        last,
+        np.where(tries[job] == 1, 1.0, last_share),
+        (1 - last_share) * weight / np.maximum(total[job], 1e-12),
+    )
+    ends = np.cumsum(share)
+    base = ends[first] - share[first]
+    until_s = np.floor((ends - base[job]) * run_s[job])
+    until_s[last] = run_s
+    from_s = np.where(attempt == 0, 0.0, np.roll(until_s, 1))
+    submitted = jobs["submitted_at"].gather(job)
+    ended = jobs["status"].replace_strict(LAST_END, default=None).gather(job)
+    return pl.DataFrame(
+        {
+            "job_id": jobs["job_id"].gather(job),
+            "attempt": attempt + 1,
+            "started_at": submitted + pl.Series((from_s * 1e6).astype("timedelta64[us]")),
+            "ended_at": submitted + pl.Series((until_s * 1e6).astype("timedelta64[us]")),
+            "gpus": jobs["gpus"].gather(job),
+            "end_reason": pl.select(
+                pl.when(pl.Series(last)).then(ended).otherwise(pl.lit("failed"))
+            ).to_series(),
+        }
+    )
+
+
+def _machines(model: Parts, gpus: int | None) -> pl.DataFrame:
+    """Servers of the fitted cluster's sizes, up to the GPUs wanted."""
+    servers = model.servers or ((Servers(SERVER_GPUS, 1),) if gpus else ())
+    total = sum(s.gpus * s.machines for s in servers)
+    sizes: list[int] = []
+    for size in sorted(servers, key=lambda s: -s.gpus):
+        sizes += [size.gpus] * int(size.machines * (gpus / total if gpus else 1))
+    while gpus and sum(sizes) < gpus:
+        sizes.append(min(servers[-1].gpus, gpus - sum(sizes)))
+    return pl.DataFrame(
+        {
+            "machine_id": [f"machine-{i + 1:05d}" for i in range(len(sizes))],
+            "gpus": pl.Series(sizes, dtype=pl.Int64),
+        }
+    )
