@@ -45,7 +45,7 @@ data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*)
 ifneq ($(EXPERIMENT),)
 reports: $(VENV)/.run
 	@echo "== running the experiments"
-	@$(BIN)/philly experiment --out reports/$(EXPERIMENT)
+	@$(BIN)/philly experiment $(filter-out seeds all,$(EXPERIMENT))
 else ifeq ($(TRACE),)
 reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute every finding, write reports/sample/report.html
 	@echo "== computing every finding"

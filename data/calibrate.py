@@ -14,7 +14,8 @@ import extracts
 import pandas as pd
 
 from philly_analysis.errors import ModelError
-from philly_analysis.judging.calibration import FLOOR, OURS, SPLITS, held_out
+from philly_analysis.judging.calibration import FLOOR, OURS, held_out
+from philly_analysis.judging.splits import SPLITS
 from philly_analysis.laws.distribution import EMPIRICAL
 
 COLUMNS = (OURS, FLOOR, "one log-normal, Poisson", "Lublin-Feitelson, refitted")

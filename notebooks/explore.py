@@ -23,7 +23,7 @@ from pathlib import Path
 import seaborn as sns
 
 from philly_analysis import Trace, analyze
-from philly_analysis.analyses import ANALYSES
+from philly_analysis.chapters import ANALYSES
 
 TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
 trace = Trace(TRACE)

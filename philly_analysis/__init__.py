@@ -16,7 +16,7 @@ from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 
 if TYPE_CHECKING:
-    from philly_analysis.analyses import analyze
+    from philly_analysis.chapters import analyze
     from philly_analysis.comparison import compare
     from philly_analysis.exports import export
     from philly_analysis.failures import classify
@@ -47,7 +47,7 @@ __all__ = [
 _ROOMS = {
     "Workload": "workload",
     "WorkloadModel": "models",
-    "analyze": "analyses",
+    "analyze": "chapters",
     "classify": "failures",
     "compare": "comparison",
     "export": "exports",

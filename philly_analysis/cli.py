@@ -142,8 +142,8 @@ def analyze(
     run_policy: RunPolicyOption = RunPolicy.SPAN,
 ) -> None:
     """Compute findings on a trace and print them as tables."""
-    from philly_analysis.analyses import ANALYSES
-    from philly_analysis.analyses import analyze as run
+    from philly_analysis.chapters import ANALYSES
+    from philly_analysis.chapters import analyze as run
 
     with Trace(trace, run_policy=run_policy) as opened:
         for name, result in run(opened, names or ()).items():
@@ -309,15 +309,12 @@ def experiment(
     models: Annotated[
         list[str] | None, typer.Option("--model", help="A model's file, or one that ships.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("reports/seeds"),
+    out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
 ) -> None:
     """Re-run the headline results of Synergy, Amoeba and AntMan on workload models."""
-    from philly_analysis.experiments.chapters import LEDE, TITLE, chapters
-    from philly_analysis.models import load_model
-    from philly_analysis.page import results_page
+    from philly_analysis.verbs import experiment as run
 
-    laws = {name: load_model(name) for name in models or ("literature", "philly")}
-    page = results_page(TITLE, LEDE, chapters(laws, names or ()), out)
+    page = run(names or (), models or ("literature", "philly"), out)
     say(f"page written to {page}")
 
 

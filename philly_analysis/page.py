@@ -15,9 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.analyses import CHAPTERS, Analysis
-from philly_analysis.errors import ModelError, TraceError
-from philly_analysis.judging import calibration, philly_like
+from philly_analysis.chapters import CHAPTERS, Analysis, answer
+from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
 from philly_analysis.relations import Relation, needed
 from philly_analysis.result import Result
@@ -25,8 +24,6 @@ from philly_analysis.schema import REJECTS
 from philly_analysis.trace import Trace
 
 PAGE = "report.html"
-_CALIBRATION = "How well does a model fitted to these jobs stand in for jobs it has not seen?"
-_PHILLY_LIKE = "How far from Philly's jobs are those that most papers call Philly-like?"
 _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
 
@@ -173,28 +170,11 @@ def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
                 sections.append(_section(trace, name, analysis))
         if sections:
             chapters.append(Chapter(title, tuple(sections)))
-    with step(_CALIBRATION):
-        try:
-            chapters.append(Chapter("Workload model", _of_models(trace)))
-        except ModelError as error:
-            gaps.append(Gap(_CALIBRATION, (str(error),)))
     return chapters, gaps
 
 
-def _of_models(trace: Trace) -> tuple[Section, ...]:
-    """Say how well a model fitted to this trace stands in for its jobs, and how Philly's do."""
-    # the family that is taken where no other passes: trying the others takes a minute
-    fitted = calibration.calibrate(trace, family="empirical", splits=("halves", "jobs"))
-    fitted = fitted.labelled(synthetic=trace.manifest.synthetic)
-    papers = philly_like.compare()
-    return (
-        section("calibration", _CALIBRATION, fitted, calibration.plot(fitted)),
-        section("philly_like", _PHILLY_LIKE, papers, philly_like.plot(papers)),
-    )
-
-
 def _section(trace: Trace, name: str, analysis: Analysis) -> Section:
-    result = analysis.compute(trace).labelled(synthetic=trace.manifest.synthetic)
+    result = answer(trace, name)
     order, _ = needed([name])
     return section(name, analysis.QUESTION, result, analysis.plot(result), reversed(order))
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis import figures
-from philly_analysis.analyses import ANALYSES, analyze
+from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.manifest import Manifest
 from philly_analysis.relations import relations
 from philly_analysis.result import Result

@@ -12,6 +12,9 @@ from philly_analysis.result import Result
 class Experiment(Protocol):
     """What each module of this package offers."""
 
+    QUESTION: str
+    """What it asks, as the page's heading."""
+
     MODELLED: tuple[str, ...]
     """What is modelled, and what is not."""
 

@@ -18,6 +18,8 @@ from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import fleet
 
+QUESTION = "What does elasticity do to completion times?"
+
 PUBLISHED_REDUCTION_PCT = 29.0
 """Mean JCT, elastic against not, 'as much as' (abstract of arXiv 1909.11985 v1)."""
 

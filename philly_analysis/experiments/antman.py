@@ -21,6 +21,8 @@ from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import fleet
 
+QUESTION = "What does sharing GPUs do to the use of the cluster?"
+
 PUBLISHED_COMPUTE_PCT, PUBLISHED_MEMORY_PCT = 34.0, 42.0
 """Gains of the cluster's GPU compute and memory utilisation (abstract of OSDI'20)."""
 

@@ -19,6 +19,8 @@ from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import fleet
 
+QUESTION = "What does dividing CPUs and memory by need do to completion times?"
+
 PUBLISHED_RATIO = 3.4
 """Mean completion time, proportional over Synergy, 'up to' (abstract of OSDI'22)."""
 

@@ -1,229 +1,38 @@
 """How close sampled jobs are to real ones that the model was not fitted to, and could be."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from philly_analysis import figures
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.judging.baselines import BASELINES
-from philly_analysis.models.hourly_counts import HOUR_S, HourlyCounts
+from philly_analysis.judging.distances import LIMITS, MIN_JOBS, Jobs, distances
+from philly_analysis.judging.splits import DAY_S, SPLITS
+from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.prose import count
 from philly_analysis.result import Fact, Result
-from philly_analysis.study import GANGS, gang_class
 from philly_analysis.trace import Trace
-from philly_analysis.workload import Workload
-from philly_analysis.workload.demand import demand
 
-Floats = NDArray[np.float64]
-
-DAY_S = 86_400
-WEEK_S = 7 * DAY_S
-MIN_JOBS = 30
-"""Jobs of a gang class, on either side, below which a distance says nothing."""
-
-LIMITS = {
-    "run time": 0.03,
-    "gaps between arrivals": 0.05,
-    "gang size": 0.02,
-    "hourly dispersion": 0.2,
-    "hourly autocorrelation": 0.2,
-}
-"""What a distance should stay below, by quantity."""
-
-MEASURES = {
-    "run time": "largest gap between the CDFs, within a gang class",
-    "gang size and run time": "largest gap between the joint CDFs",
-    "gaps between arrivals": "largest gap between the CDFs",
-    "gang size": "total variation",
-    "hourly dispersion": "relative difference of variance over mean of the hourly counts",
-    "hourly autocorrelation": "relative difference at a lag of one hour",
-}
-"""What the distance is, by quantity."""
+QUESTION = "How well does a model fitted to these jobs stand in for jobs it has not seen?"
+NEEDS = ("jobs", "attempts")
 
 OURS = "workload model"
 FLOOR = "real, other part"
 
-
-@dataclass(frozen=True, slots=True)
-class Jobs:
-    """Jobs of one part of a trace, or of a sample.
-
-    Attributes
-    ----------
-    frame
-        Columns submitted_s (Unix seconds), gpus, run_s (null: unknown).
-    windows
-        Shape (k, 2): when they were observed, Unix seconds; None: from first to last.
-    """
-
-    frame: pd.DataFrame
-    windows: Floats | None = None
-
-    @classmethod
-    def of_workload(cls, workload: Workload) -> Self:
-        """Take the jobs of a workload; a job's run time is the sum of its attempts."""
-        jobs = demand(workload).jobs
-        return cls(
-            pd.DataFrame(
-                {
-                    "submitted_s": jobs["submitted_at"].dt.epoch("us").to_numpy() / 1e6,
-                    "gpus": jobs["gpus"].to_numpy(),
-                    "run_s": jobs["run_s"].to_numpy(),
-                }
-            )
-        )
-
-    @property
-    def span_s(self) -> float:
-        """Seconds observed."""
-        if self.windows is not None:
-            return float(np.diff(self.windows, axis=1).sum())
-        at = self.frame["submitted_s"]
-        return float(at.max() - at.min()) + 1.0
+_COLUMNS = (
+    "quantity", "gang", "distance", "jobs", "other_jobs", "model", "split", "limit",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A way to divide a trace into a part to fit to and a part to compare with."""
-
-    name: str
-    meaning: str
-    arrivals: bool
-    halves: Callable[[Observations], tuple[Jobs, Jobs, Observations]]
-
-
-def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
-    """Measure how far jobs lie from real ones.
-
-    Parameters
-    ----------
-    real, other
-        Real jobs, and sampled (or other real) ones.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns quantity (see `MEASURES`), gang (class, or all), distance, jobs (real ones it
-        rests on), other_jobs. Gang classes with fewer than `MIN_JOBS` on a side are left out.
-    """
-    a, b = real.frame, other.frame
-    rows: list[tuple[str, str, float, int, int]] = []
-    class_a, class_b = gang_class(a["gpus"]), gang_class(b["gpus"])
-    for i, gang in enumerate(GANGS):
-        x = a["run_s"].to_numpy(float)[class_a == i]
-        y = b["run_s"].to_numpy(float)[class_b == i]
-        x, y = x[np.isfinite(x)], y[np.isfinite(y)]
-        if min(x.size, y.size) >= MIN_JOBS:
-            rows.append(("run time", gang, cdf_gap(x, y), x.size, y.size))
-    joint = max(_partial_gap(a, b, class_a <= i, class_b <= i) for i in range(len(GANGS)))
-    rows.append(("gang size and run time", "all", joint, len(a), len(b)))
-    p, q = (f["gpus"].value_counts(normalize=True) for f in (a, b))
-    variation = float(p.sub(q, fill_value=0).abs().sum() / 2)
-    rows.append(("gang size", "all", variation, len(a), len(b)))
-    counts_a = HourlyCounts.of(a["submitted_s"], real.windows)
-    counts_b = HourlyCounts.of(b["submitted_s"], other.windows)
-    gaps_a, gaps_b = counts_a.gaps_s(), counts_b.gaps_s()
-    rows.append(("gaps between arrivals", "all", cdf_gap(gaps_a, gaps_b), gaps_a.size, gaps_b.size))
-    for quantity, value_a, value_b in (
-        ("hourly dispersion", counts_a.dispersion, counts_b.dispersion),
-        (
-            "hourly autocorrelation",
-            float(counts_a.autocorrelation(1)[0]),
-            float(counts_b.autocorrelation(1)[0]),
-        ),
-    ):
-        off = abs(value_b / value_a - 1) if value_a else float("inf")
-        rows.append((quantity, "all", float(off), len(a), len(b)))
-    return pd.DataFrame(rows, columns=["quantity", "gang", "distance", "jobs", "other_jobs"])
-
-
-def cdf_gap(x: Floats, y: Floats) -> float:
-    """Largest gap between the empirical CDFs of two samples (two-sample Kolmogorov-Smirnov)."""
-    x, y = np.sort(x), np.sort(y)
-    at = np.concatenate((x, y))
-    return float(
-        np.abs(
-            np.searchsorted(x, at, side="right") / x.size
-            - np.searchsorted(y, at, side="right") / y.size
-        ).max()
-    )
-
-
-def _partial_gap(
-    a: pd.DataFrame, b: pd.DataFrame, in_a: NDArray[np.bool_], in_b: NDArray[np.bool_]
-) -> float:
-    """Largest gap over t between the shares of jobs within the masks with a run time up to t."""
-    x, y = a["run_s"].to_numpy(float), b["run_s"].to_numpy(float)
-    x_n, y_n = np.isfinite(x).sum(), np.isfinite(y).sum()
-    x, y = np.sort(x[in_a & np.isfinite(x)]), np.sort(y[in_b & np.isfinite(y)])
-    at = np.concatenate((x, y))
-    if not at.size:
-        return 0.0
-    return float(
-        np.abs(
-            np.searchsorted(x, at, side="right") / x_n - np.searchsorted(y, at, side="right") / y_n
-        ).max()
-    )
-
-
-def _alternate(data: Observations, length_s: int) -> tuple[Jobs, Jobs, Observations]:
-    """Split into spans of `length_s` that take turns, from a Monday 00:00 UTC on."""
-    at = data.jobs["submitted_s"].to_numpy(float)
-    first, last = at.min() // HOUR_S * HOUR_S, at.max() // HOUR_S * HOUR_S + HOUR_S
-    turn = (((at + 3 * DAY_S) // length_s) % 2).astype(int)
-    begin = ((first + 3 * DAY_S) // length_s) * length_s - 3 * DAY_S
-    starts = np.arange(begin, last, length_s)
-    spans = np.column_stack((np.maximum(starts, first), np.minimum(starts + length_s, last)))
-    parity = (((starts + 3 * DAY_S) // length_s) % 2).astype(int)
-    parts = [Jobs(data.jobs[turn == i], spans[parity == i]) for i in (0, 1)]
-    return parts[0], parts[1], data.where(turn == 0)
-
-
-def _halves(data: Observations) -> tuple[Jobs, Jobs, Observations]:
-    at = data.jobs["submitted_s"].to_numpy(float)
-    first, last = at.min() // HOUR_S * HOUR_S, at.max() // HOUR_S * HOUR_S + HOUR_S
-    middle = (first + last) / 2 // HOUR_S * HOUR_S
-    early = at < middle
-    return (
-        Jobs(data.jobs[early], np.array([[first, middle]])),
-        Jobs(data.jobs[~early], np.array([[middle, last]])),
-        data.where(early),
-    )
-
-
-def _random(data: Observations) -> tuple[Jobs, Jobs, Observations]:
-    mine = np.random.default_rng(20_171_003).random(len(data.jobs)) < 0.5
-    return Jobs(data.jobs[mine]), Jobs(data.jobs[~mine]), data.where(mine)
-
-
-def _same(data: Observations) -> tuple[Jobs, Jobs, Observations]:
-    jobs = Jobs(data.jobs)
-    return jobs, jobs, data
-
-
-SPLITS: dict[str, Split] = {
-    s.name: s
-    for s in (
-        Split("halves", "fitted to the first half of the period, compared with the second",
-              True, _halves),
-        Split("weeks", "fitted to every other week, compared with the weeks between",
-              True, lambda d: _alternate(d, WEEK_S)),
-        Split("days", "fitted to every other day, compared with the days between",
-              True, lambda d: _alternate(d, DAY_S)),
-        Split("jobs", "fitted to a random half of the jobs, compared with the other half",
-              False, _random),
-        Split("none", "fitted to all jobs and compared with the same: the model's own error",
-              True, _same),
-    )
-}  # fmt: skip
-"""Ways to hold data out, from the one that drift hurts most; ``none`` holds nothing out."""
+def compute(trace: Trace) -> Result:
+    """Measure by the two splits that say most, with the family that is fitted soonest."""
+    # it is the family that is taken where no other passes: trying the others takes a minute
+    return calibrate(trace, family=EMPIRICAL, splits=("halves", "jobs"))
 
 
 def held_out(
@@ -266,11 +75,17 @@ def held_out(
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     how = SPLITS[split]
-    fitted_to, rest, part = how.halves(data)
-    if min(len(fitted_to.frame), len(rest.frame)) < MIN_JOBS:
+    if len(data.timed) < MIN_JOBS:
         raise ModelError(
-            f"{data.name}, split by {split}: {len(fitted_to.frame)} jobs to fit to and "
-            f"{len(rest.frame)} to compare with; at least {MIN_JOBS} are needed of each"
+            f"{count(len(data.timed), 'job')} with a known gang and run time, where at least "
+            f"{MIN_JOBS} are needed to fit to, and to compare with"
+        )
+    fitted_to, rest, part = how.halves(data)
+    timed = [int(jobs.frame["run_s"].notna().sum()) for jobs in (fitted_to, rest)]
+    if min(timed) < MIN_JOBS:
+        raise ModelError(
+            f"{count(timed[0], 'job')} with a run time to fit to and {timed[1]:,} to compare "
+            f"with, where at least {MIN_JOBS} are needed of each"
         )
     model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows)
     days = rest.span_s / DAY_S
@@ -290,36 +105,42 @@ def held_out(
     )
 
 
-def calibrate(trace: Trace, *, family: str | None = None, splits: Iterable[str] = ()) -> Result:
-    """Fit a workload model to part of a trace and measure its samples against the rest.
+def calibrate(
+    data: Trace | Observations, *, family: str | None = None, splits: Iterable[str] = ()
+) -> Result:
+    """Fit a workload model to parts of the jobs and measure its samples against the rest.
 
     Parameters
     ----------
+    data
+        A trace, or its jobs.
     family
         Force one family of run times, e.g. ``empirical``, which is fitted soonest.
     splits
         Keys of `SPLITS`; all when none.
 
-    Raises
-    ------
-    ModelError
-        The trace has too few jobs for that.
+    Returns
+    -------
+    Result
+        Table: the columns of :func:`held_out`. A split for which there are too few jobs is left
+        out, and a caveat says so.
     """
-    return calibration_of(Observations.of_trace(trace), family=family, splits=splits)
-
-
-def calibration_of(
-    data: Observations, *, family: str | None = None, splits: Iterable[str] = ()
-) -> Result:
-    """Measure by each split that the data allow; see :func:`calibrate` and :func:`held_out`."""
+    if isinstance(data, Trace):
+        data = Observations.of_trace(data)
     tables, skipped = [], []
     for split in list(splits) or SPLITS:
         try:
             tables.append(held_out(data, split, family=family))
         except ModelError as error:
-            skipped.append(str(error))
+            skipped.append(f"Not measured by {split}: {error}.")
     if not tables:
-        raise ModelError(f"no part of the data can be held out: {'; '.join(skipped)}")
+        return Result(
+            name="calibration",
+            table=pd.DataFrame(columns=_COLUMNS),
+            sentences=("No part of these jobs can be held out, and a model fitted to the rest.",),
+            caveats=tuple(skipped),
+            synthetic=data.synthetic,
+        )
     table = pd.concat(tables, ignore_index=True)
     ours = table[(table["model"] == OURS) & (table["split"] != "none")]
     limited = ours[ours["limit"].notna()]
@@ -384,7 +205,10 @@ def plot(result: Result) -> Figure:
     """Draw each distance by split, one mark per model, with the limit as a bar."""
     table = result.table
     splits = [s for s in SPLITS if s in set(table["split"])]
-    fig, axes = figures.canvas(len(splits), 1, width=10.5, height=4.2, sharey=True)
+    fig, axes = figures.canvas(max(len(splits), 1), 1, width=10.5, height=4.2, sharey=True)
+    if not splits:
+        figures.title(axes[0], "nothing to compare")
+        return fig
     labels = table["quantity"] + np.where(table["gang"] == "all", "", ", " + table["gang"] + " GPU")
     table = table.assign(label=labels)
     order = list(dict.fromkeys(table["label"]))[::-1]
@@ -409,4 +233,4 @@ def plot(result: Result) -> Figure:
         figures.title(ax, f"held out: {split}")
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
-    return figures.stamp(fig, synthetic=result.synthetic)
+    return fig

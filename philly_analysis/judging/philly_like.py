@@ -5,19 +5,33 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.judging.calibration import cdf_gap
+from philly_analysis.judging.distances import cdf_gap
 from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.duration import ANY
 from philly_analysis.models.hourly_counts import HourlyCounts
 from philly_analysis.models.library import load_model
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.result import Fact, Result
-from philly_analysis.study import GANGS
+from philly_analysis.trace import Trace
+
+QUESTION = "How far from Philly's jobs are those that most papers call Philly-like?"
+NEEDS: tuple[str, ...] = ()
+"""It asks the shipped models, whatever the trace."""
 
 REAL = "Philly jobs"
 SAMPLE_DAYS = 120
-COLORS = {REAL: figures.GANG_COLORS["1"], "philly": figures.ACCENT, "literature": figures.CYCLE[1]}
+_COLUMNS = 3
+COLORS = {
+    REAL: next(iter(figures.GANG_COLORS.values())),
+    "philly": figures.ACCENT,
+    "literature": figures.CYCLE[1],
+}
 ALL = "all"
+
+
+def compute(trace: Trace) -> Result:
+    """Compare the shipped models; the answer is the same on any trace."""
+    return compare()
 
 
 def compare(seed: int = 0) -> Result:
@@ -41,16 +55,17 @@ def compare(seed: int = 0) -> Result:
     real = models["philly"]
     rows: list[tuple[str, str, str, float, float]] = []
     facts: list[Fact] = []
-    for gang in GANGS:
-        observed = np.asarray(_law(real, gang).observed)
+    laws = {name: _laws(model) for name, model in models.items()}
+    for gang, philly in laws["philly"].items():
+        observed = np.asarray(philly.observed)
         levels = np.asarray(OBSERVED_LEVELS[: observed.size])
         rows += [
             ("run time", gang, REAL, 100 * q, v) for q, v in zip(levels, observed, strict=True)
         ]
-        for name, model in models.items():
-            if gang not in {c.gang for c in model.duration.cells}:
+        for name in models:
+            if gang not in laws[name]:  # the generator draws no such gangs
                 continue
-            law = _law(model, gang)
+            law = laws[name][gang]
             rows += [
                 ("run time", gang, name, 100 * q, v)
                 for q, v in zip(levels, law.ppf(levels), strict=True)
@@ -123,41 +138,47 @@ def compare(seed: int = 0) -> Result:
 
 def plot(result: Result) -> Figure:
     """Draw run times by gang size, gang sizes, and gaps between arrivals, source by source."""
-    fig, axes = figures.canvas(3, 2, width=10.5, height=6.2)
     table = result.table
-    for ax, gang in zip(axes, GANGS, strict=False):
-        part = table[(table["what"] == "run time") & (table["gang"] == gang)]
-        figures.cdf(ax, part, value="value", by="source", colors=COLORS)
+    runs = table[table["what"] == "run time"]
+    gangs = list(dict.fromkeys(runs["gang"]))
+    rows = -(-(len(gangs) + 2) // _COLUMNS)
+    fig, axes = figures.canvas(_COLUMNS, rows, width=10.5, height=3.1 * rows)
+    for ax, gang in zip(axes, gangs, strict=False):
+        figures.cdf(ax, runs[runs["gang"] == gang], value="value", by="source", colors=COLORS)
         figures.time_axis(ax, 1, 3e6)
         ax.set_xlabel("run time")
         figures.title(ax, f"Run time, {gang} GPU")
+    by_size, by_gap, *empty = axes[len(gangs) :]
+    for ax in empty:
+        ax.remove()
     sizes = table[table["what"] == "gang size"]
     for source, color in COLORS.items():
         mine = sizes[sizes["source"] == source]
-        axes[4].step(mine["value"], mine["percentile"], where="post", color=color, label=source)
-    axes[4].set_xscale("log", base=2)
-    axes[4].set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
-    axes[4].set_xlabel("gang size, GPUs")
-    figures.percent_axis(axes[4], "jobs of at most that size")
-    figures.title(axes[4], "Gang size")
+        by_size.step(mine["value"], mine["percentile"], where="post", color=color, label=source)
+    by_size.set_xscale("log", base=2)
+    by_size.set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
+    by_size.set_xlabel("gang size, GPUs")
+    figures.percent_axis(by_size, "jobs of at most that size")
+    figures.title(by_size, "Gang size")
     gaps = table[table["what"] == "gap between arrivals"]
     gaps = gaps.assign(value=gaps["value"].clip(lower=0.5))
-    figures.cdf(axes[5], gaps, value="value", by="source", colors=COLORS)
-    figures.time_axis(axes[5], 0.5, 86_400)
-    axes[5].set_xlabel("gap between arrivals (none: at 0.5 s)")
-    figures.title(axes[5], "Arrivals")
-    for ax in axes:
+    figures.cdf(by_gap, gaps, value="value", by="source", colors=COLORS)
+    figures.time_axis(by_gap, 0.5, 86_400)
+    by_gap.set_xlabel("gap between arrivals (none: at 0.5 s)")
+    figures.title(by_gap, "Arrivals")
+    for ax in fig.axes:
         for line in ax.lines:
             if line.get_label() == REAL:  # wide and pale, so that the fitted model shows on it
                 line.set(linewidth=5, zorder=1)
-    for ax in axes[:4]:
+    for ax in axes[: len(gangs)]:
         ax.set_ylabel("share of jobs")
     figures.legend(axes[0], loc="upper left")
     return fig
 
 
-def _law(model: WorkloadModel, gang: str) -> Distribution:
-    return next(c.law for c in model.duration.cells if (c.gang, c.vc, c.status) == (gang, ANY, ANY))
+def _laws(model: WorkloadModel) -> dict[str, Distribution]:
+    """Return the law of run times of each gang class that a model knows."""
+    return {c.gang: c.law for c in model.duration.cells if (c.vc, c.status) == (ANY, ANY)}
 
 
 def _gpu_h(model: WorkloadModel, seed: int) -> float:

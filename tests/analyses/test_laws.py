@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from philly_analysis import figures
-from philly_analysis.analyses import ANALYSES
+from philly_analysis.chapters import ANALYSES
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 

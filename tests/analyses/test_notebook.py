@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from philly_analysis import published
-from philly_analysis.analyses import ANALYSES, notebook_definitions
+from philly_analysis.analyses import notebook_definitions
+from philly_analysis.chapters import ANALYSES
 from philly_analysis.manifest import Manifest
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write

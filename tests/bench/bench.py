@@ -74,7 +74,7 @@ def relation(_raw: Path, trace: Path, name: str) -> None:
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
     """Compute one analysis."""
-    from philly_analysis.analyses import analyze
+    from philly_analysis.chapters import analyze
     from philly_analysis.trace import Trace
 
     with Trace(trace) as opened:
@@ -118,7 +118,7 @@ def run_step(step: str, raw: Path, trace: Path, name: str) -> None:
     pays for that once whatever it computes, is measured cold.
     """
     if step in ("relation", "analysis"):
-        from philly_analysis.analyses import ANALYSES
+        from philly_analysis.chapters import ANALYSES
         from philly_analysis.relations import relations
 
         relations()
@@ -131,7 +131,7 @@ def run_step(step: str, raw: Path, trace: Path, name: str) -> None:
 
 def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     """Run the steps in order."""
-    from philly_analysis.analyses import ANALYSES
+    from philly_analysis.chapters import ANALYSES
     from philly_analysis.relations import needed, relations
     from philly_analysis.trace import Trace
 

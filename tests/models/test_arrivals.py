@@ -3,7 +3,7 @@ import pytest
 import scipy.stats as sp
 
 from philly_analysis.errors import ModelError
-from philly_analysis.judging.calibration import cdf_gap
+from philly_analysis.judging.distances import cdf_gap
 from philly_analysis.laws.balance import evenly, runs
 from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.hourly_counts import HourlyCounts, hour_of_week

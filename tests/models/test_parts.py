@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.judging.calibration import cdf_gap
+from philly_analysis.judging.distances import cdf_gap
 from philly_analysis.laws.balance import evenly
 from philly_analysis.models.duration import Duration
 from philly_analysis.models.failures import Failures

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.judging.calibration import FLOOR, LIMITS, OURS, held_out
+from philly_analysis.judging.calibration import FLOOR, OURS, held_out
+from philly_analysis.judging.distances import LIMITS
 
 _FILE = Path(__file__).resolve().parents[2] / "data" / "extracts.py"
 _SPEC = importlib.util.spec_from_file_location("extracts", _FILE)

@@ -7,19 +7,11 @@ import pytest
 
 from philly_analysis import Trace
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.judging.calibration import (
-    FLOOR,
-    OURS,
-    SPLITS,
-    Jobs,
-    calibration_of,
-    cdf_gap,
-    distances,
-    held_out,
-    plot,
-)
+from philly_analysis.judging.calibration import FLOOR, OURS, calibrate, held_out, plot
+from philly_analysis.judging.distances import Jobs, cdf_gap, distances
 from philly_analysis.judging.philly_like import compare
 from philly_analysis.judging.philly_like import plot as plot_philly_like
+from philly_analysis.judging.splits import SPLITS
 from philly_analysis.models import Observations, WorkloadModel, fit, load_model, shipped
 from tests.models.test_parts import JOBS
 
@@ -211,10 +203,37 @@ def test_held_out_jobs_of_a_steady_process_are_matched_as_well_as_real_ones_matc
 
 
 def test_the_calibration_result_and_its_figure():
-    result = calibration_of(observed(frame=JOBS.head(900)), family="empirical")
+    result = calibrate(observed(frame=JOBS.head(900)), family="empirical")
     assert set(result.table["split"]) == set(SPLITS)
     assert 0 < result.fact("distances_within_limit") <= result.fact("distances_limited")
     assert len(plot(result).axes) == len(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (JOBS.head(0), "0 jobs with a known gang and run time"),
+        (JOBS.head(40), "jobs with a run time to fit to"),
+        (JOBS.assign(run_s=np.nan), "0 jobs with a known gang and run time"),
+        (JOBS.assign(run_s=0.0), "run times are zero"),
+        (JOBS.assign(submitted_s=5.0), "all submissions fall in one hour"),
+        (JOBS.assign(censored=True), "jobs are censored"),
+        (JOBS.assign(gpus=0), "0 jobs with a known gang and run time"),
+    ],
+)
+def test_jobs_too_poor_to_judge_by_are_said_to_be(frame, why):
+    result = calibrate(observed(frame=frame), family="empirical", splits=("halves", "jobs"))
+    assert result.table.empty and not result.facts
+    assert "No part of these jobs" in result.sentences[0]
+    assert any(why in caveat for caveat in result.caveats), result.caveats
+    assert len(plot(result).axes) == 1
+
+
+def test_run_times_known_in_one_half_only_are_not_compared():
+    half = JOBS["submitted_s"] < JOBS["submitted_s"].median()
+    result = calibrate(observed(frame=JOBS.assign(run_s=JOBS["run_s"].where(half))),
+                       family="empirical", splits=("halves",))  # fmt: skip
+    assert result.table.empty
 
 
 def test_philly_like_is_far_from_philly_and_the_fitted_model_is_not():

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from philly_analysis.analyses import analyze
+from philly_analysis.chapters import analyze
 from philly_analysis.trace import Trace
 from tests.truth import walk
 

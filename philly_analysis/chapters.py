@@ -1,0 +1,152 @@
+"""The page's chapters: every analysis by name, and the function that asks them."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from matplotlib.figure import Figure
+
+from philly_analysis.analyses import (
+    arrivals,
+    clock_offset,
+    concentration,
+    delay_causes,
+    failure_costs,
+    failure_reasons,
+    failure_repetition,
+    failure_statuses,
+    gpu_util,
+    gpu_util_by_servers,
+    gpu_util_dedicated,
+    gpus_in_use,
+    host_clock_offset,
+    host_util,
+    job_status,
+    locality_effect,
+    locality_relaxation,
+    notebook_definitions,
+    occupancy,
+    out_of_order,
+    overview,
+    queueing_delay,
+    queueing_delay_by_group,
+    retries,
+    run_policy,
+    run_time,
+    run_time_by_group,
+    time_to_failure,
+    waits_by_day,
+)
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.judging import calibration, philly_like
+from philly_analysis.result import Result
+from philly_analysis.trace import Trace
+
+
+class Analysis(Protocol):
+    """What a module of an analysis offers."""
+
+    @property
+    def QUESTION(self) -> str:  # noqa: N802 - a module's constant
+        """The question, as the page's heading asks it."""
+
+    @property
+    def NEEDS(self) -> tuple[str, ...]:  # noqa: N802
+        """Tables without which it cannot be asked; none: it rests on nothing of the trace."""
+
+    def compute(self, trace: Trace) -> Result:
+        """Answer the question on one trace."""
+
+    def plot(self, result: Result) -> Figure:
+        """Draw the answer, from the Result only."""
+
+
+CHAPTERS: dict[str, dict[str, Analysis]] = {
+    "The trace": {
+        "overview": overview,
+        "gpus_in_use": gpus_in_use,
+        "clock_offset": clock_offset,
+        "host_clock_offset": host_clock_offset,
+    },
+    "Workload": {
+        "run_time": run_time,
+        "run_time_by_group": run_time_by_group,
+        "job_status": job_status,
+        "retries": retries,
+        "arrivals": arrivals,
+        "concentration": concentration,
+    },
+    "Queueing": {
+        "queueing_delay": queueing_delay,
+        "delay_causes": delay_causes,
+        "out_of_order": out_of_order,
+        "queueing_delay_by_group": queueing_delay_by_group,
+        "waits_by_day": waits_by_day,
+    },
+    "Locality and utilisation": {
+        "locality_relaxation": locality_relaxation,
+        "occupancy": occupancy,
+        "gpu_util": gpu_util,
+        "gpu_util_by_servers": gpu_util_by_servers,
+        "locality_effect": locality_effect,
+        "gpu_util_dedicated": gpu_util_dedicated,
+        "host_util": host_util,
+    },
+    "Failures": {
+        "failure_reasons": failure_reasons,
+        "failure_repetition": failure_repetition,
+        "time_to_failure": time_to_failure,
+        "failure_costs": failure_costs,
+        "failure_statuses": failure_statuses,
+    },
+    "Definitions": {
+        "run_policy": run_policy,
+        "notebook_definitions": notebook_definitions,
+    },
+    "Workload model": {
+        "calibration": calibration,
+        "philly_like": philly_like,
+    },
+}
+"""Every analysis by name, in the chapters and the order of the page."""
+
+ANALYSES: dict[str, Analysis] = {
+    name: analysis for chapter in CHAPTERS.values() for name, analysis in chapter.items()
+}
+"""Every analysis by name."""
+
+
+def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:
+    """Answer the named questions on a trace; all that it has the tables for, when none is named.
+
+    Parameters
+    ----------
+    trace
+        An open trace.
+    names
+        Keys of :data:`ANALYSES`.
+
+    Returns
+    -------
+    dict
+        Result by name, in the order of the page.
+
+    Raises
+    ------
+    UnknownNameError
+        A name is not an analysis.
+    MissingTableError
+        A named analysis needs a table that the trace does not have.
+    """
+    wanted = list(names)
+    for name in wanted:
+        if name not in ANALYSES:
+            raise UnknownNameError("analysis", name, ANALYSES)
+    chosen = wanted or [n for n, a in ANALYSES.items() if trace.tables.issuperset(a.NEEDS)]
+    return {name: answer(trace, name) for name in chosen}
+
+
+def answer(trace: Trace, name: str) -> Result:
+    """Return what one analysis says of a trace, marked as synthetic if it rests on such data."""
+    analysis = ANALYSES[name]
+    synthetic = trace.manifest.synthetic and bool(analysis.NEEDS)
+    return analysis.compute(trace).labelled(synthetic=synthetic)
