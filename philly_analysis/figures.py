@@ -115,7 +115,8 @@ def day_axis(ax: Axes) -> None:
     lo, hi = ax.get_xlim()
     if hi - lo < 3:
         ax.set_xlim((lo + hi) / 2 - 1.5, (lo + hi) / 2 + 1.5)
-    locator = AutoDateLocator(maxticks=9)  # type: ignore[no-untyped-call]
+    # from four days on, days: hours in halves of days reach no further with so few ticks
+    locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     formats = ["%Y", "%b\n%Y", "%d", "%H:%M", "%H:%M", "%S.%f"]
     formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]

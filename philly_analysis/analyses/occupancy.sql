@@ -44,7 +44,7 @@ levels as (
     100 * states.full_up / servers.machines as full_up_pct
   from states
   cross join servers
-  where states.held_us > 0
+  where states.held_us > 0 and servers.gpus > 0
 )
 
 select
