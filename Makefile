@@ -81,8 +81,8 @@ notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook f
 test: $(VENV)/.dev ## the tests: offline, under three minutes
 	$(BIN)/python -m pytest -q -n auto
 
-test-all: $(VENV)/.dev ## also the slow ones and those on real traces (PHILLY_TRACES)
-	$(BIN)/python -m pytest -q -n auto -m ''
+test-all: $(VENV)/.dev ## also the slow ones and those on real traces (PHILLY_TRACES), laws tried ten times as often
+	$(BIN)/python -m pytest -q -n auto -m '' --hypothesis-profile=thorough
 
 check: lint types test ## lint, types, tests: what must be green
 

@@ -1,11 +1,29 @@
-"""Where the tests find real data, and why they skip without it."""
+"""How hard laws are tried; where the tests find real data, and why they skip without it.
+
+`pytest --hypothesis-profile=thorough` chooses another profile.
+"""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 _ROOT = Path(__file__).parent.parent
+
+# A try that takes a minute hangs, however busy the machine; nothing shorter is timed.
+settings.register_profile(
+    "dev",
+    max_examples=25,
+    deadline=timedelta(minutes=1),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "ci", settings.get_profile("dev"), derandomize=True, database=None, print_blob=True
+)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=250)
+settings.load_profile("ci" if "CI" in os.environ else "dev")
 
 
 @pytest.fixture(scope="session")

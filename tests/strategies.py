@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from philly_analysis.schema import TABLES, Column, Table
@@ -25,6 +26,11 @@ _SIZES = {
     "jobs": 8, "machines": 4, "attempts": 12, "placements": 16, "gpu_samples": 16,
     "host_samples": 12, "failures": 4, "virtual_clusters": 3,
 }  # fmt: skip
+
+
+def one_in(tries: int) -> settings:
+    """Settings of a law whose tries are slow: one where the profile would have so many."""
+    return settings(max_examples=max(1, settings().max_examples // tries))
 
 
 def _values(column: Column) -> st.SearchStrategy[Any]:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import ExportError, WorkloadError
@@ -32,9 +32,7 @@ def speeds(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pa
     return consumers.all_of(tmp_path_factory.mktemp("consumers"))
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@strategies.one_in(4)
 @given(drawn=strategies.tables())
 def test_any_valid_trace_exports_or_says_why_not(
     drawn: dict[str, pl.DataFrame],

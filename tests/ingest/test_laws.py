@@ -4,12 +4,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.ingest import ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
+from tests.strategies import one_in
 
 TIMES = ("2017-11-05 01:59:00 PDT", "2017-11-05 01:59:00 PST", "2017-10-03 00:00:00 PDT")
 LINES = {
@@ -31,7 +32,7 @@ rows = st.tuples(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@one_in(3)
 @given(st.lists(rows, min_size=1, max_size=40))
 def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
     given_rows: list[tuple[str, str, str]],
@@ -75,7 +76,7 @@ entries = st.sampled_from(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@one_in(3)
 @given(st.lists(entries, max_size=12))
 def test_each_job_is_kept_or_rejected_by_its_number(
     given_entries: list[tuple[str, object]],

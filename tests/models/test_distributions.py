@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.stats as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import ModelError, UnknownNameError
@@ -241,7 +241,6 @@ def test_one_repeated_value_is_its_own_law():
     np.testing.assert_allclose(fitted.ppf([0.1, 0.5, 0.8]), 60, rtol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.floats(0.5, 1e7), min_size=5, max_size=60),
     st.integers(0, 2**20),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import POLICIES, run
@@ -37,7 +37,6 @@ def simulated(rows, policy):
 
 
 @pytest.mark.parametrize("policy", EXCLUSIVE)
-@settings(max_examples=25, deadline=None)
 @given(workloads)
 def test_no_gpu_is_held_twice(policy, rows):
     _, schedule = simulated(rows, policy())
@@ -47,7 +46,6 @@ def test_no_gpu_is_held_twice(policy, rows):
 
 
 @pytest.mark.parametrize("policy", RIGID)
-@settings(max_examples=25, deadline=None)
 @given(workloads)
 def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(policy, rows):
     specs, schedule = simulated(rows, policy())
@@ -68,7 +66,6 @@ def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(policy, rows):
 
 
 @pytest.mark.parametrize("policy", POLICIES.values())
-@settings(max_examples=15, deadline=None)
 @given(workloads)
 def test_every_job_ends_once_and_never_starts_before_it_was_submitted(policy, rows):
     specs, schedule = simulated(rows, policy())
@@ -99,7 +96,6 @@ def test_the_same_jobs_give_the_same_schedule(policy):
 
 
 @pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
-@settings(max_examples=25, deadline=None)
 @given(workloads)
 def test_work_is_conserved(name, rows):
     """No job that would fit waits, whenever every gang is one GPU."""
@@ -114,7 +110,6 @@ def test_work_is_conserved(name, rows):
         assert running == min(present, 16)
 
 
-@settings(max_examples=40, deadline=None)
 @given(workloads)
 def test_srtf_serves_whom_a_full_sort_would_serve(rows):
     """Between events the running jobs are those of a greedy pass over all jobs by what is left."""
@@ -131,7 +126,6 @@ def test_srtf_serves_whom_a_full_sort_would_serve(rows):
         assert running == chosen, t
 
 
-@settings(max_examples=40, deadline=None)
 @given(workloads)
 def test_las_lets_nobody_wait_for_a_lower_queue(rows):
     """Who waits would not fit even if all jobs of lower queues gave way."""
