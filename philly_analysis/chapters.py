@@ -35,6 +35,7 @@ from philly_analysis.analyses import (
     run_time_by_group,
     time_to_failure,
     waits_by_day,
+    workload_account,
 )
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.judging import calibration, philly_like
@@ -63,6 +64,7 @@ class Analysis(Protocol):
 CHAPTERS: dict[str, dict[str, Analysis]] = {
     "The trace": {
         "overview": overview,
+        "workload_account": workload_account,
         "gpus_in_use": gpus_in_use,
         "clock_offset": clock_offset,
         "host_clock_offset": host_clock_offset,

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from philly_analysis import Trace, Workload, export, ingest, simulate
+from philly_analysis import Trace, Workload, analyze, export, ingest, simulate
 from philly_analysis.judging.calibration import Jobs
 from philly_analysis.models import Observations
 from philly_analysis.workload.demand import demand
@@ -87,6 +87,14 @@ def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> N
     assert (timed["run_s"] * timed["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
     assert timed["censored"].sum() == counted.running
     assert set(demand(Workload.from_trace(sample)).account()) <= set(data.left_out)
+
+
+def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
+    with Trace(sample, run_policy="sum") as trace:
+        [result] = analyze(trace, ["workload_account"]).values()
+    assert result.fact("jobs") == counted.jobs and result.fact("running") == counted.running
+    assert result.fact("gpu_h") == pytest.approx(counted.gpu_h)
+    assert result.sentences == demand(Workload.from_trace(sample)).account()
 
 
 def test_calibration_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
