@@ -13,6 +13,7 @@ from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.users import MAX_DURATION_CORRELATION
 from philly_analysis.study import LAST_END
 from philly_analysis.workload import Workload
+from philly_analysis.workload.load import offered_load
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
@@ -50,14 +51,14 @@ def drawn(
         tries = model.status.sample_attempts(gang, status, rng)
         last_share = model.status.last_share
     run_s = _run_s(model, run, gang, vc, status, rng)
-    horizon_s = max(float(at_s[-1]), 1.0) if n else 1.0
-    busy = float(run_s @ gang) / horizon_s
-    target = gpus or model.gpus
+    span_s = float(at_s[-1] - at_s[0]) if n else 0.0
+    gpu_s, target = float(run_s @ gang), gpus or model.gpus
+    rho = offered_load(gpu_s, span_s, target or 0)
     notes = (
         f"Sampled from the model {model.name} ({model.fitted_on}) with seed {seed}: {n:,} jobs "
-        f"over {horizon_s / 86_400:.1f} days, load factor {load:g}.",
-        f"They keep {busy:,.0f} GPUs busy on average"
-        + (f", {busy / target:.2f} of the {target:,} there are." if target else "."),
+        f"over {span_s / 86_400:.1f} days, load factor {load:g}.",
+        f"They ask for {gpu_s / 3600:,.0f} GPU hours"
+        + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
         *model.cannot_know,
     )
     job_id = pl.Series("job_id", np.arange(1, n + 1)).cast(pl.String).str.zfill(8)
