@@ -100,7 +100,7 @@ format: $(VENV)/.dev ## put the code in shape
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan
-	$(BIN)/python tests/bench/bench.py --scale $(SCALE)
+	$(BIN)/python -m tests.bench.bench --scale $(SCALE)
 	$(BIN)/python -m tests.bench.simulator
 
 clean: ## remove what was made: environment, traces, reports

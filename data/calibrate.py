@@ -45,7 +45,8 @@ def markdown(table: pd.DataFrame) -> str:
         "| jobs | quantity | held out | limit | " + " | ".join(COLUMNS) + " |",
         "|---|---|---|---:|" + "---:|" * len(COLUMNS),
     ]
-    for (extract, quantity, gang, split, limit), row in wide.iterrows():
+    for row in wide.reset_index().to_dict("records"):
+        extract, quantity, gang, split, limit = (row[key] for key in keys)
         what = quantity if gang == "all" else f"{quantity}, {gang} GPU"
         bound = f"{limit:g}" if limit >= 0 else "–"
         cells = " | ".join(f"{row[c]:.3f}" for c in COLUMNS)

@@ -188,6 +188,6 @@ def _frame(
     table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
 ) -> pl.DataFrame:
     """Return rows as a frame of a table; the columns that they lack are null."""
-    empty = pl.from_arrow(table.arrow.empty_table())
+    empty = pl.DataFrame(table.arrow.empty_table())
     schema = {name: empty.schema[name] for name in columns}
     return pl.concat([empty, pl.DataFrame(rows, schema, orient="row")], how="diagonal")

@@ -5,6 +5,7 @@ The extracts are found at `$PHILLY_TRACES`, or at `../shared/traces` beside the 
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ def traces_folder() -> Path:
 
 
 def _read(file: str, **options: object) -> pd.DataFrame:
-    return pd.read_csv(traces_folder() / file, **options)  # type: ignore[call-overload]
+    table: pd.DataFrame = pd.read_csv(traces_folder() / file, **options)  # type: ignore[call-overload]
+    return table
 
 
 def _unix_s(clock: pd.Series) -> np.ndarray:
@@ -96,7 +98,7 @@ def thetagpu() -> Observations:
 EXTRACTS: dict[str, Callable[[], Observations]] = {
     "philly-passed": philly_passed,
     "philly-attempts": philly_attempts,
-    **{f"itp-{c}": (lambda c=c: itp(c)) for c in ITP_CLUSTERS},
+    **{f"itp-{c}": partial(itp, c) for c in ITP_CLUSTERS},
     "openb": openb,
     "supercloud": supercloud,
     "thetagpu": thetagpu,

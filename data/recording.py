@@ -173,8 +173,8 @@ def _measure(
     cpu[-1] = np.nan
     present = rng.random((k, n)) > 0.002
     # the archive has no data on one afternoon (2017-10-25 14:01 to 23:59), for any machine
-    at = round(n * 0.22)
-    present[:, at : at + 5 * 60] = False
+    silent = round(n * 0.22)
+    present[:, silent : silent + 5 * 60] = False
     return Minutes(gpu, cpu, np.where(np.isnan(cpu), np.nan, mem), present)
 
 

@@ -1,6 +1,8 @@
 """Traces side by side, on numbers that one can work out by hand."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -8,13 +10,20 @@ import pytest
 from philly_analysis.comparison import compare, plot, side_by_side
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import Manifest
+from philly_analysis.result import Result
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write
 
 T = datetime(2026, 3, 2)
 
 
-def trace(tmp_path, name, starts_ends, reasons, machines=(("m0", 2), ("m1", 2))):
+def trace(
+    tmp_path: Path,
+    name: str,
+    starts_ends: list[tuple[int, int]],
+    reasons: list[tuple[str, str]],
+    machines: Sequence[tuple[str, int]] = (("m0", 2), ("m1", 2)),
+) -> Trace:
     """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
     jobs = ["a", "b"][: len({j for j, _ in reasons})]
@@ -43,7 +52,7 @@ def trace(tmp_path, name, starts_ends, reasons, machines=(("m0", 2), ("m1", 2)))
 
 
 @pytest.fixture
-def result(tmp_path):
+def result(tmp_path: Path) -> Iterator[Result]:
     # one: a runs 0-10, b waits and runs 10-40; two: a is stopped at 5 for b, which runs 5-35
     with (
         trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
@@ -55,7 +64,7 @@ def result(tmp_path):
         yield compare([a, b])
 
 
-def test_single_numbers(result):
+def test_single_numbers(result: Result) -> None:
     wide = side_by_side(result).set_index("measure")
     expected = {
         "jobs": (2, 2),
@@ -74,7 +83,7 @@ def test_single_numbers(result):
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
 
 
-def test_words_and_curves(result):
+def test_words_and_curves(result: Result) -> None:
     assert result.fact("p50_jct_s_two") == 37.5 * 60
     [sentence] = result.sentences
     assert "50.0 % longer" in sentence and "Under two" in sentence
@@ -85,7 +94,7 @@ def test_words_and_curves(result):
     assert len(axes) == 3 and len(axes[0].lines) == 2
 
 
-def test_different_jobs_are_said(tmp_path):
+def test_different_jobs_are_said(tmp_path: Path) -> None:
     with (
         trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
         trace(tmp_path, "two", [(0, 10)], [("a", "completed")]) as b,
@@ -96,6 +105,6 @@ def test_different_jobs_are_said(tmp_path):
             compare([a])
 
 
-def test_traces_of_one_name_are_told_apart(tmp_path):
+def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
     with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
         assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]

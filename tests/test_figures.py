@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+import numpy as np
 import pytest
 
 from philly_analysis import figures
@@ -11,7 +12,7 @@ from philly_analysis import figures
 def test_days_are_ticked_without_a_warning(days: float) -> None:
     fig, [ax] = figures.canvas()
     first = datetime(2017, 10, 3)
-    ax.plot([first, first + timedelta(days=days)], [0, 1])
+    ax.plot(np.array([first, first + timedelta(days=days)], "M8[us]"), [0, 1])
     figures.day_axis(ax)
     assert "<svg" in figures.svg(fig)
     assert 2 <= len(ax.get_xticks()) <= 10

@@ -48,9 +48,8 @@ def test_directions_and_their_words() -> None:
 
 
 def test_missing_values_and_users_stand_alone() -> None:
-    found = rank_association(
-        [1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], ["a", None, "b", None, "a"]
-    )
+    users = np.array(["a", None, "b", None, "a"], dtype=object)
+    found = rank_association([1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], users)
     assert (found.n, found.clusters) == (3, 3)
 
 

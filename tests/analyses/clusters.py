@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from philly_analysis.manifest import Manifest
 from philly_analysis.schema import TABLES
@@ -22,13 +21,8 @@ def frame(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     for row in converted:
         for i in moments:
             row[i] = None if row[i] is None else at(row[i])
-    types = dict(zip(TABLES[table].column_names, TABLES[table].arrow.types, strict=True))
-    schema = {c: pl.from_arrow(_empty(types[c])).dtype for c in columns}
-    return pl.DataFrame(converted, schema=schema, orient="row")
-
-
-def _empty(kind: Any) -> Any:
-    return pa.array([], type=kind)
+    types = pl.DataFrame(TABLES[table].arrow.empty_table()).schema
+    return pl.DataFrame(converted, schema={c: types[c] for c in columns}, orient="row")
 
 
 JOBS = ("job_id", "vc", "user", "gpus", "submitted_at", "status")

@@ -1,6 +1,6 @@
 """Samples for the tests of analyses: a random cluster with gaps, and one that runs by the clock."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ def floor(moment: datetime) -> datetime:
     return moment.replace(second=0, microsecond=0)
 
 
-def gpu_frame(rows: list[tuple[datetime, str, list[float | None]]]) -> pl.DataFrame:
+def gpu_frame(rows: Sequence[tuple[datetime, str, Sequence[float | None]]]) -> pl.DataFrame:
     return pl.DataFrame(
         rows,
         schema={
@@ -47,12 +47,12 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
         .then("started_at")
         .otherwise("ended_at")
     )
-    caps = dict(tables["machines"].iter_rows())
+    caps: dict[str, int] = dict(tables["machines"].iter_rows())
     tables["machines"] = pl.concat(
         [tables["machines"], pl.DataFrame({"machine_id": ["idle"], "gpus": [4]},
                                           schema=tables["machines"].schema)]
     )  # fmt: skip
-    start = floor(tables["attempts"]["started_at"].min())
+    start = floor(min(tables["attempts"]["started_at"].drop_nulls()))
     gpu, host = [], []
     for machine, gpus in (caps | {"idle": 4}).items():
         if machine == "m4":
@@ -62,7 +62,7 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
                 continue
             util: list[float | None] = [
                 None if u > 1.1 else 0.0 if u > 0.8 else 100 * u / 0.8
-                for u in rng.random(gpus) * 1.2
+                for u in 1.2 * rng.random(gpus)
             ]
             at = start + minute * MINUTE
             gpu.append((at, machine, util[: rng.integers(max(gpus - 2, 0), gpus + 1)]))

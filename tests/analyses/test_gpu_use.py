@@ -185,7 +185,8 @@ def test_slices_cut_at_weeks(tmp_path: Path) -> None:
 
 
 def test_idle_and_offline_differ(tmp_path: Path) -> None:
-    rows = [(at(0), "m", [0.0, None, 7.5]), (at(1), "m", [0.0, None, 0.0]), (at(2), "m", [None])]
+    utils: tuple[list[float | None], ...] = ([0.0, None, 7.5], [0.0, None, 0.0], [None])
+    rows = [(at(t), "m", util) for t, util in enumerate(utils)]
     path = trace_of(
         tmp_path / "t", [("j", "v", "u", 3, 0, "Pass")], [("j", 1, 0, 3)],
         machines=frame("machines", ("machine_id", "gpus"), [("m", 3)]),

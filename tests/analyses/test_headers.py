@@ -1,6 +1,7 @@
 """Each SQL file says what its columns are, and says it truly."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -22,11 +23,11 @@ _FILES = {
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory):
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
     """A trace with every table; those that the random cluster lacks are there without rows."""
     tables = random_tables(1)
     for name, table in TABLES.items():
-        tables.setdefault(name, pl.from_arrow(table.arrow.empty_table()))
+        tables.setdefault(name, pl.DataFrame(table.arrow.empty_table()))
     path = write_tables(tmp_path_factory.mktemp("headers") / "t", tables)
     with Trace(path) as opened:
         yield opened

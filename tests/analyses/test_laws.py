@@ -1,5 +1,7 @@
 """What holds of every analysis over the job log, on whatever trace."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 import pytest
 
@@ -13,7 +15,7 @@ _NAMES = [name for name, a in ANALYSES.items() if set(a.NEEDS) <= _JOB_LOG]
 
 
 @pytest.fixture(scope="module")
-def odd_traces(tmp_path_factory: pytest.TempPathFactory):
+def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Trace]]:
     """Traces by name: empty, one job, no VCs nor users, everything overlapping, random."""
     folder = tmp_path_factory.mktemp("odd")
     machines = frame("machines", ("machine_id", "gpus"), [("m0", 4)])
@@ -54,7 +56,9 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory):
     "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "hostile names", "random"]
 )
 @pytest.mark.parametrize("name", _NAMES)
-def test_every_analysis_answers_and_draws(name: str, odd: str, odd_traces) -> None:
+def test_every_analysis_answers_and_draws(
+    name: str, odd: str, odd_traces: dict[str, Trace]
+) -> None:
     analysis = ANALYSES[name]
     result = analysis.compute(odd_traces[odd])
     assert result.name == name
@@ -73,7 +77,7 @@ def test_every_analysis_answers_and_draws(name: str, odd: str, odd_traces) -> No
 
 
 @pytest.fixture(scope="module")
-def one_and_shuffled(tmp_path_factory: pytest.TempPathFactory):
+def one_and_shuffled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trace, Trace]]:
     """The same trace twice, its rows in another order the second time."""
     folder = tmp_path_factory.mktemp("shuffled")
     tables = random_tables(12)
@@ -86,7 +90,9 @@ def one_and_shuffled(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_order_of_rows_does_not_matter(name: str, one_and_shuffled) -> None:
+def test_the_order_of_rows_does_not_matter(
+    name: str, one_and_shuffled: tuple[Trace, Trace]
+) -> None:
     one, other = one_and_shuffled
     a, b = ANALYSES[name].compute(one), ANALYSES[name].compute(other)
     pd.testing.assert_frame_equal(a.table, b.table, check_exact=False, rtol=1e-9)

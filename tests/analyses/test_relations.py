@@ -1,8 +1,10 @@
 """Waits and run times of the shared relations against a plain walk, job by job."""
 
 from collections import defaultdict
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,8 +13,10 @@ from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, trace_of, write_tables
 from tests.analyses.walks import log_end
 
+Flawed = tuple[dict[str, pl.DataFrame], Trace]
 
-def _by_job(tables: dict[str, pl.DataFrame]) -> dict[str, list[dict]]:
+
+def _by_job(tables: dict[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
     attempts = defaultdict(list)
     for row in tables["attempts"].sort("job_id", "attempt").iter_rows(named=True):
         attempts[row["job_id"]].append(row)
@@ -20,13 +24,13 @@ def _by_job(tables: dict[str, pl.DataFrame]) -> dict[str, list[dict]]:
 
 
 @pytest.fixture(params=range(5))
-def flawed(request, tmp_path: Path):
+def flawed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flawed]:
     tables = random_tables(request.param, jobs=80)
     with Trace(write_tables(tmp_path / "t", tables)) as trace:
         yield tables, trace
 
 
-def test_waits_equal_a_plain_walk(flawed) -> None:
+def test_waits_equal_a_plain_walk(flawed: Flawed) -> None:
     tables, trace = flawed
     attempts = _by_job(tables)
     expected = {}
@@ -43,7 +47,7 @@ def test_waits_equal_a_plain_walk(flawed) -> None:
     assert any(w < 0 for _, _, w, _ in rows), "the random trace has overlapping attempts"
 
 
-def test_run_times_equal_a_plain_walk(flawed) -> None:
+def test_run_times_equal_a_plain_walk(flawed: Flawed) -> None:
     tables, trace = flawed
     attempts, last_moment = _by_job(tables), log_end(tables)
     rows = {r["job_id"]: r for r in trace.answer("job_runs").pl().iter_rows(named=True)}
@@ -89,7 +93,7 @@ def test_time_held_before_eligibility_is_told_apart(tmp_path: Path) -> None:
     assert rows == [("a", 1, 2400, 1800), ("a", 2, 600, 0), ("b", 1, 2400, 0), ("c", 1, 2400, 2400)]
 
 
-def test_every_attempt_and_job_is_measured_or_left_out_with_a_reason(flawed) -> None:
+def test_every_attempt_and_job_is_measured_or_left_out_with_a_reason(flawed: Flawed) -> None:
     tables, trace = flawed
     out = dict(trace.sql("select what, sum(n)::int from exclusions group by all").fetchall())
     [(waits,)] = trace.sql("select count(*) from waits where flag is null and gpus > 0").fetchall()
@@ -100,9 +104,9 @@ def test_every_attempt_and_job_is_measured_or_left_out_with_a_reason(flawed) -> 
     assert runs + out["run time"] == tables["jobs"].height
 
 
-def test_gpu_hours_per_day_equal_a_walk_minute_by_minute(flawed) -> None:
+def test_gpu_hours_per_day_equal_a_walk_minute_by_minute(flawed: Flawed) -> None:
     _, trace = flawed
-    expected: dict[tuple, float] = defaultdict(float)
+    expected: dict[tuple[date, str | None], float] = defaultdict(float)
     runs = trace.answer("attempt_runs").pl()
     for row in runs.filter(pl.col("until_at").is_not_null()).iter_rows(named=True):
         minute = row["started_at"]

@@ -1,5 +1,6 @@
 """Run times against Kaplan-Meier estimates printed elsewhere and computed by SciPy."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from philly_analysis.analyses import run_time
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import random_tables, trace_of, write_tables
 
+Row = tuple[str | int | None, ...]
+
 # remission of 21 patients on 6-MP, in weeks (Freireich et al. 1963): a textbook example, with
 # S = .857 .807 .753 .690 .627 .538 .448 at 6 7 10 13 16 22 23 weeks
 _ENDED = [6, 6, 6, 7, 10, 13, 16, 22, 23]
@@ -17,10 +20,10 @@ _RUNNING = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
 
 
 @pytest.fixture
-def remission(tmp_path: Path):
+def remission(tmp_path: Path) -> Iterator[Trace]:
     ends_min = 1_000
-    jobs = [(f"e{i}", "v", "u", 1, 0, "Pass") for i in range(len(_ENDED))]
-    attempts = [(f"e{i}", 1, 0, t) for i, t in enumerate(_ENDED)]
+    jobs: list[Row] = [(f"e{i}", "v", "u", 1, 0, "Pass") for i in range(len(_ENDED))]
+    attempts: list[Row] = [(f"e{i}", 1, 0, t) for i, t in enumerate(_ENDED)]
     jobs += [(f"r{i}", "v", "u", 1, 0, None) for i in range(len(_RUNNING))]
     attempts += [(f"r{i}", 1, ends_min - t, None) for i, t in enumerate(_RUNNING)]
     # a job without GPUs marks the end of the log

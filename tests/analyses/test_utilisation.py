@@ -35,6 +35,7 @@ from tests.analyses.samples import (
     sampled_cluster,
 )
 from tests.analyses.test_gpu_use import overlaps, walked
+from tests.answers import number
 from tests.paper import at
 
 
@@ -89,12 +90,11 @@ def test_every_cell_of_size_and_status(trace: Trace, readings: pd.DataFrame) -> 
     table = gpu_util.compute(trace).table
     cells = table.groupby(["gpus", "status"], dropna=False)
     assert cells.ngroups > 10
-    for (gpus, status), rows in cells:
+    for _, rows in cells:
         some = readings
-        if pd.notna(gpus):
-            some = some[some["gpus"] == gpus]
-        if pd.notna(status):
-            some = some[some["status"] == status]
+        for column in ("gpus", "status"):
+            if not rows[column].isna().all():
+                some = some[some[column] == rows[column].iloc[0]]
         matches(rows, some["util_pct"])
         assert rows["gpu_h"].iloc[0] == pytest.approx(len(some) / 60)
         assert rows["idle_pct"].iloc[0] == pytest.approx(100 * (some["util_pct"] == 0).mean())
@@ -154,7 +154,8 @@ def test_servers_with_a_job_and_without(trace: Trace, cluster: Tables) -> None:
             values["mem", servers].append(100 * r["mem_used_gb"] / r["mem_gb"])
     groups = table.groupby(["resource", "servers"])
     assert set(groups.groups) == set(values)
-    for key, rows in groups:
+    for name, rows in groups:
+        key = str(name[0]), str(name[1])
         matches(rows, pd.Series(values[key]))
         assert rows["server_h"].iloc[0] == pytest.approx(len(values[key]) / 60)
 
@@ -285,8 +286,8 @@ def test_the_notebooks_definition_matches_minutes_as_strings(tmp_path: Path) -> 
     while minute < dst + timedelta(hours=15, minutes=7):
         for job, gpus in (("one", 1), ("eight", 8)):
             for machine, gpu in held[job]:
-                if (util := strings.get((f"{minute:%Y-%m-%d %H:%M}", machine))) is not None:
-                    expected[gpus].append(util[gpu])
+                if at_once := strings.get((f"{minute:%Y-%m-%d %H:%M}", machine)):
+                    expected[gpus].append(at_once[gpu])
         minute += MINUTE
     with Trace(path) as trace:
         table = trace.answer("notebook_gpu_util").df()
@@ -331,7 +332,7 @@ def test_sixteen_gpus_on_two_four_and_eight_servers(traces: Path, tmp_path: Path
     minutes: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
     for name, utc, util in cells.select("name", "utc", "util").iter_rows():
         minutes[name].append((utc, util))
-    pooled = defaultdict(list)
+    pooled: dict[int, list[float]] = defaultdict(list)
     for j in jobs.values():
         gpus = [f"{d['ip']}_{g}" for d in j["detail"] for g in d["gpus"]]
         began, ended = (datetime.fromisoformat(j[k]) for k in ("start_time", "end_time"))
@@ -343,6 +344,6 @@ def test_sixteen_gpus_on_two_four_and_eight_servers(traces: Path, tmp_path: Path
     ingest("philly", raw, tmp_path / "trace")
     with Trace(tmp_path / "trace") as trace:
         result = gpu_util_by_servers.compute(trace)
-    means = [result.fact(f"mean_16_on_{n}_pct") for n in (2, 4, 8)]
+    means = [number(result, f"mean_16_on_{n}_pct") for n in (2, 4, 8)]
     assert means == pytest.approx([fsum(pooled[n]) / len(pooled[n]) for n in (2, 4, 8)], rel=1e-9)
     assert means[0] > means[1] > means[2]  # as in the study's Table 5

@@ -1,5 +1,6 @@
 """Arrivals, concentration, groups and run policies against numpy and numbers known beforehand."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,11 @@ from philly_analysis.manifest import Manifest
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write
 from tests.analyses.clusters import random_tables, trace_of, write_tables
+from tests.answers import number
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory):
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
     with Trace(write_tables(tmp_path_factory.mktemp("s") / "t", random_tables(5, 300))) as opened:
         yield opened
 
@@ -103,7 +105,7 @@ def test_three_policies_of_three_jobs(tmp_path: Path) -> None:
     with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
         result = run_policy.compute(trace)
         assert result.fact("jobs") == 2 and result.fact("retried") == 1
-        values = {p: result.fact(f"median_retried_{p}_s") / 60 for p in ("span", "sum", "last")}
+        values = {p: number(result, f"median_retried_{p}_s") / 60 for p in ("span", "sum", "last")}
     assert values == {"span": 35, "sum": 15, "last": 5}
     assert result.fact("total_sum_h") == pytest.approx(75 / 60)
 

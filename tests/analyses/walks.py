@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import polars as pl
 
@@ -11,12 +12,18 @@ from philly_analysis.trace import Trace
 
 def log_end(tables: dict[str, pl.DataFrame]) -> datetime:
     """Last moment that a trace knows of."""
-    moments = [tables["jobs"]["submitted_at"].max()]
-    moments += [tables["attempts"][c].max() for c in ("started_at", "ended_at")]
-    return max(m for m in moments if m is not None)
+    moments: list[datetime] = tables["jobs"]["submitted_at"].to_list()
+    for column in ("started_at", "ended_at"):
+        moments += tables["attempts"][column].to_list()
+    return max(filter(None, moments))
 
 
-def held_minutes(tables: dict[str, pl.DataFrame]) -> tuple[dict, Counter, Callable]:
+Held = tuple[
+    dict[tuple[str, int], set[int]], Counter[tuple[str | None, int]], Callable[[datetime], int]
+]
+
+
+def held_minutes(tables: dict[str, pl.DataFrame]) -> Held:
     """Walk minute by minute.
 
     Returns
@@ -25,14 +32,16 @@ def held_minutes(tables: dict[str, pl.DataFrame]) -> tuple[dict, Counter, Callab
         GPUs busy by (machine, minute), GPUs in use by (VC, minute), and the function that
         numbers minutes from the first submission.
     """
-    origin, end = tables["jobs"]["submitted_at"].min(), log_end(tables)
+    origin: datetime = min(tables["jobs"]["submitted_at"])
+    end = log_end(tables)
 
     def minute(at: datetime) -> int:
         return round((at - origin).total_seconds() / 60)
 
     jobs = {r["job_id"]: r for r in tables["jobs"].iter_rows(named=True)}
     last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
-    busy, used = defaultdict(set), Counter()
+    busy: dict[tuple[str, int], set[int]] = defaultdict(set)
+    used: Counter[tuple[str | None, int]] = Counter()
     spans = {}
     for a in tables["attempts"].iter_rows(named=True):
         until = a["ended_at"]
@@ -54,6 +63,7 @@ def capacities(tables: dict[str, pl.DataFrame]) -> dict[str, int]:
     return dict(tables["machines"].select("machine_id", "gpus").iter_rows())
 
 
-def trusted_waits(trace: Trace) -> list[dict]:
+def trusted_waits(trace: Trace) -> list[dict[str, Any]]:
     """Rows of waits with a trusted wait of a known gang."""
-    return trace.sql("select * from waits where flag is null and gpus > 0").pl().to_dicts()
+    waits: pl.DataFrame = trace.sql("select * from waits where flag is null and gpus > 0").pl()
+    return waits.to_dicts()

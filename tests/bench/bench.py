@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-from archive import write
 from rich.console import Console
 from rich.table import Table
+
+from tests.bench.archive import write
 
 OUT = Console()
 
@@ -99,7 +100,8 @@ STEPS: dict[str, Callable[[Path, Path, str], None]] = {
 
 def measure(step: str, raw: Path, trace: Path, name: str = "") -> Cost:
     """Run a step in a process of its own; its time leaves out the start of the interpreter."""
-    command = [sys.executable, __file__, "--step", step, str(raw), str(trace), name]
+    module = [sys.executable, "-m", "tests.bench.bench"]
+    command = [*module, "--step", step, str(raw), str(trace), name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.read()

@@ -43,7 +43,7 @@ def measure(policy: str, *, jobs: int = 117_325, load: float = 0.9, seed: int = 
     workload = model.sample(jobs=jobs, gpus=gpus, seed=seed, load=load / offered)
     specs = list(workload.specs())
     del first
-    quotas, _ = quotas_of(workload, specs, gpus)
+    quotas, _ = quotas_of(workload, gpus)
     begin_s = time.process_time()
     schedule = run(specs, machines, policy_named(policy, {}), quotas=quotas)
     cpu_s = time.process_time() - begin_s

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -185,7 +186,7 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
     ("wish", "complaint"),
     [({"load": 0}, "above 0"), ({"load": 1, "gpus": 0}, "at least 1"), ({"gpus": -1}, "at least")],
 )
-def test_impossible_wishes(wish: dict[str, int], complaint: str, tmp_path: Path) -> None:
+def test_impossible_wishes(wish: dict[str, Any], complaint: str, tmp_path: Path) -> None:
     with pytest.raises((ExportError, WorkloadError), match=complaint):
         export(TINY, "swf", tmp_path / "out", **wish)
 

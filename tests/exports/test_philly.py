@@ -1,8 +1,10 @@
 """The archive's own layout: what ingest makes of an export is the trace that was exported."""
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -141,7 +143,9 @@ def test_bundled_sample_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("layout", [archives.multigpu_archive, archives.large_job_archive])
-def test_real_jobs_come_back(layout, traces: Path, tmp_path: Path) -> None:
+def test_real_jobs_come_back(
+    layout: Callable[[Path, Path], Path], traces: Path, tmp_path: Path
+) -> None:
     raw = layout(traces, tmp_path / "raw")
     ingest("philly", raw, tmp_path / "one")
     export(tmp_path / "one", "philly", tmp_path / "again")
@@ -214,7 +218,9 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         (lambda log: log.clear(), "empty"),
     ],
 )
-def test_the_validator_finds(spoil, complaint: str, tmp_path: Path) -> None:
+def test_the_validator_finds(
+    spoil: Callable[[list[Any]], object], complaint: str, tmp_path: Path
+) -> None:
     export(TINY, "philly", tmp_path / "raw")
     path = tmp_path / "raw" / "cluster_job_log"
     log = json.loads(path.read_text())

@@ -1,5 +1,9 @@
 """Findings about failures: known answers on seven attempts, and laws on random traces."""
 
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +11,7 @@ import pytest
 
 from philly_analysis import figures
 from philly_analysis.analyses import (
+    Analysis,
     failure_costs,
     failure_reasons,
     failure_repetition,
@@ -14,10 +19,11 @@ from philly_analysis.analyses import (
     time_to_failure,
 )
 from philly_analysis.failures import REASONS, tiers_of
+from philly_analysis.result import Result
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import ATTEMPTS, JOBS, frame, random_tables, trace_of, write_tables
 
-MODULES = (
+MODULES: tuple[Analysis, ...] = (
     failure_reasons,
     failure_repetition,
     time_to_failure,
@@ -46,7 +52,7 @@ DRAWN_FAILURES = [
 ]  # fmt: skip
 
 
-def failures_of(rows):
+def failures_of(rows: list[tuple[str, int, str]]) -> pl.DataFrame:
     return frame(
         "failures",
         ("job_id", "attempt", "reason", "tier"),
@@ -55,19 +61,19 @@ def failures_of(rows):
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
     out = tmp_path_factory.mktemp("drawn") / "t"
     rows = failures_of(DRAWN_FAILURES)
     with Trace(trace_of(out, DRAWN_JOBS, DRAWN_ATTEMPTS, failures=rows)) as trace:
         yield trace
 
 
-def _row(result, reason):
+def _row(result: Result, reason: str) -> dict[Hashable, Any]:
     [row] = result.table[result.table["reason"] == reason].to_dict("records")
     return row
 
 
-def test_table_7_of_a_drawn_cluster(drawn):
+def test_table_7_of_a_drawn_cluster(drawn: Trace) -> None:
     result = failure_reasons.compute(drawn)
     assert result.table["reason"].tolist() == [
         "Import error", "CUDA failure", "No signature", "all",
@@ -86,7 +92,7 @@ def test_table_7_of_a_drawn_cluster(drawn):
     assert result.fact("tier_AE_pct") == pytest.approx(100 / 6)
 
 
-def test_repetition_per_job_and_user(drawn):
+def test_repetition_per_job_and_user(drawn: Trace) -> None:
     result = failure_repetition.compute(drawn)
     row = _row(result, "Import error")
     assert (row["trials_per_job"], row["trials_per_user"]) == (2, 2)
@@ -95,7 +101,7 @@ def test_repetition_per_job_and_user(drawn):
     assert (result.fact("trials_per_job"), result.fact("trials_per_user")) == (1.5, 1.5)
 
 
-def test_percentiles_of_the_time_to_failure(drawn):
+def test_percentiles_of_the_time_to_failure(drawn: Trace) -> None:
     result = time_to_failure.compute(drawn)
     runs = {
         "1": [600, 600, 600], "2-4": [120, 3600], ">4": [6000],
@@ -108,7 +114,7 @@ def test_percentiles_of_the_time_to_failure(drawn):
         assert set(rows["trials"]) == {len(run_s)}
 
 
-def test_what_a_pool_would_save(drawn):
+def test_what_a_pool_would_save(drawn: Trace) -> None:
     result = failure_costs.compute(drawn)
     # only a's first attempt failed within 5 minutes: 3 of its 4 GPUs for 2 minutes
     assert result.fact("pool_saved_gpu_h") == pytest.approx(6 / 60)
@@ -118,7 +124,7 @@ def test_what_a_pool_would_save(drawn):
     assert result.fact("lost_gpu_h") == pytest.approx(1078 / 60)
 
 
-def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path):
+def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: Path) -> None:
     jobs = [(f"j{i}", "v", "u", 2, 0, "Failed") for i in range(5)] + [
         ("k", "v", "u", 2, 0, "Pass"), ("once", "v", "u", 2, 0, "Failed"),
     ]  # fmt: skip
@@ -137,7 +143,7 @@ def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path):
     assert syntax["retry_saved_gpu_h"] == result.fact("retry_saved_gpu_h") == pytest.approx(10)
 
 
-def test_statuses_alone(tmp_path):
+def test_statuses_alone(tmp_path: Path) -> None:
     jobs = [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 2, 0, "Failed"),
             ("c", "v", "u", 1, 0, "Killed")]  # fmt: skip
     attempts = frame(
@@ -170,7 +176,7 @@ def test_statuses_alone(tmp_path):
     assert any("cannot be known" in caveat for caveat in result.caveats)
 
 
-def _random_with_failures(seed):
+def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:
     tables = random_tables(seed)
     rng = np.random.default_rng(seed)
     keys = tables["attempts"].select("job_id", "attempt").rows()
@@ -182,7 +188,7 @@ def _random_with_failures(seed):
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
 @pytest.mark.parametrize("kind", ["empty", "random", "no times", "one"])
-def test_every_finding_answers_and_draws(module, kind, tmp_path):
+def test_every_finding_answers_and_draws(module: Analysis, kind: str, tmp_path: Path) -> None:
     tables = _random_with_failures(5)
     if kind == "empty":
         tables = {"jobs": frame("jobs", JOBS, []), "attempts": frame("attempts", ATTEMPTS, []),
@@ -205,7 +211,7 @@ def test_every_finding_answers_and_draws(module, kind, tmp_path):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
-def test_the_order_of_rows_does_not_matter(module, tmp_path):
+def test_the_order_of_rows_does_not_matter(module: Analysis, tmp_path: Path) -> None:
     tables = _random_with_failures(6)
     shuffled = {t: rows.sample(fraction=1, shuffle=True, seed=1) for t, rows in tables.items()}
     with (
@@ -217,7 +223,7 @@ def test_the_order_of_rows_does_not_matter(module, tmp_path):
         )
 
 
-def test_table_7_agrees_with_a_brute_force_count(tmp_path):
+def test_table_7_agrees_with_a_brute_force_count(tmp_path: Path) -> None:
     tables = _random_with_failures(7)
     with Trace(write_tables(tmp_path / "t", tables)) as trace:
         table = failure_reasons.compute(trace).table.set_index("reason")

@@ -117,7 +117,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", CASCADES)
-def test_root_wins_over_its_cascade(name):
+def test_root_wins_over_its_cascade(name: str) -> None:
     text, reason, line_number = CASCADES[name]
     failure = classify(text)
     assert (failure.reason, failure.line_number) == (reason, line_number)
@@ -127,22 +127,22 @@ def test_root_wins_over_its_cascade(name):
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_only_sounds_bad_is_no_failure(name):
+def test_what_only_sounds_bad_is_no_failure(name: str) -> None:
     failure = classify(HARMLESS[name])
     assert (failure.reason, failure.rule, failure.line) == ("No signature", "", "")
 
 
-def test_an_exception_stands_although_progress_was_written_late():
+def test_an_exception_stands_although_progress_was_written_late() -> None:
     text = TRACEBACK + "KeyError: 'x'\n" + "".join(f"step {i} loss 0.3\n" for i in range(5))
     assert classify(text).reason == "Traceback from crash"
 
 
-def test_progress_alone_is_called_benign_and_silence_is_not():
+def test_progress_alone_is_called_benign_and_silence_is_not() -> None:
     assert classify("epoch 1 loss 0.3\nepoch 2 loss 0.2\n").fine == "benign"
     assert classify("reading configuration\n").fine == ""
 
 
-def test_chain_tells_cascades_from_confirmations():
+def test_chain_tells_cascades_from_confirmations() -> None:
     text = (
         "[8.1] Out of memory: Killed process 70580 (python) total-vm:49978204kB\n"
         "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch cgroup.\n"
@@ -162,18 +162,18 @@ def test_chain_tells_cascades_from_confirmations():
          "node_failure"),
     ],
 )  # fmt: skip
-def test_endings_without_a_cause_have_no_reason_but_a_fine_label(text, fine):
+def test_endings_without_a_cause_have_no_reason_but_a_fine_label(text: str, fine: str) -> None:
     failure = classify(text)
     assert (failure.reason, failure.tiers, failure.fine) == ("No signature", (), fine)
 
 
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-def test_any_encoding_is_read(mark):
+def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"
     assert classify(text.encode(mark)).reason == "GPU out of memory"
 
 
-def test_colours_and_carriage_returns_do_not_hide_the_cause():
+def test_colours_and_carriage_returns_do_not_hide_the_cause() -> None:
     bar = "\r".join(f" {i}%|###  | {i}/100 [00:01<00:09]" for i in range(100))
     text = f"{bar}\r\n\x1b[31mKey\x1b[0mError\x1b[0m: 'x'\r\n\x1b]0;title\x07done"
     failure = classify(text)
@@ -181,11 +181,11 @@ def test_colours_and_carriage_returns_do_not_hide_the_cause():
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", b"", b"\x00\xff\xfe\xfd" * 500, "\x1b[", "\r" * 99])
-def test_empty_and_binary_text_have_no_signature(text):
+def test_empty_and_binary_text_have_no_signature(text: str | bytes) -> None:
     assert classify(text).reason == "No signature"
 
 
-def test_cause_in_the_middle_of_a_megabyte_long_line_is_found():
+def test_cause_in_the_middle_of_a_megabyte_long_line_is_found() -> None:
     text = "x" * 500_000 + " CUDA out of memory. " + "y" * 500_000
     start = time.process_time()
     failure = classify(text)
@@ -197,13 +197,13 @@ def test_cause_in_the_middle_of_a_megabyte_long_line_is_found():
 @pytest.mark.parametrize(
     "seed", ["Error: ", "CUDA error ", '  File "', "[[[[", "a", "1 1 ", "output nan loss is "]
 )
-def test_a_hostile_megabyte_takes_no_more_than_seconds(seed):
+def test_a_hostile_megabyte_takes_no_more_than_seconds(seed: str) -> None:
     start = time.process_time()
     classify((seed * (1_000_000 // len(seed) + 1))[:1_000_000])
     assert time.process_time() - start < 5
 
 
-def test_reads_fifty_megabytes_a_second_where_nothing_is_suspicious():
+def test_reads_fifty_megabytes_a_second_where_nothing_is_suspicious() -> None:
     line = "2023-04-01 10:00:12,123 - INFO - epoch 3 step 1371 loss: 0.1439 lr 0.01 eta 2:00:11\n"
     text = (line * 200_000).encode()
     classify(b"warm up")
@@ -211,14 +211,14 @@ def test_reads_fifty_megabytes_a_second_where_nothing_is_suspicious():
     assert len(text) / 1e6 / seconds > 50
 
 
-def _seconds(text):
+def _seconds(text: bytes) -> float:
     start = time.thread_time()
     assert classify(text).reason == "No signature"
     return time.thread_time() - start
 
 
 @given(st.lists(st.sampled_from([*"abc\r\n\x1b[]:()0 ", "Error: ", "Traceback", "nan", "\x00"])))
-def test_any_text_has_exactly_one_of_the_study_s_reasons(parts):
+def test_any_text_has_exactly_one_of_the_study_s_reasons(parts: list[str]) -> None:
     failure = classify("".join(parts))
     assert failure.reason in {reason.name for reason in REASONS}
     assert failure.tiers == tiers_of(failure.reason)

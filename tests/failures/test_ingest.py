@@ -2,13 +2,20 @@
 
 import gzip
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import FailureOutput, ingest
+from philly_analysis.manifest import Account
 from philly_analysis.trace import Trace
+
+Rows = list[tuple[Any, ...]]
+Taken = Callable[..., tuple[Rows, Rows, Account]]
 
 OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 JOBS = [
@@ -22,7 +29,7 @@ JOBS = [
 
 
 @pytest.fixture
-def raw(tmp_path):
+def raw(tmp_path: Path) -> Path:
     """Write a small raw archive."""
     folder = tmp_path / "raw"
     folder.mkdir()
@@ -48,10 +55,10 @@ def raw(tmp_path):
 
 
 @pytest.fixture
-def taken(raw, tmp_path):
+def taken(raw: Path, tmp_path: Path) -> Taken:
     """Ingest with the records of a folder, and give the failures, rejects and account."""
 
-    def run(**options):
+    def run(**options: Any) -> tuple[Rows, Rows, Account]:
         output = FailureOutput(tmp_path / "output", **options)
         manifest = ingest("philly", raw, tmp_path / "trace", failures=output)
         with Trace(tmp_path / "trace") as trace:
@@ -67,7 +74,9 @@ def taken(raw, tmp_path):
     return run
 
 
-def test_streams_of_an_attempt_make_one_record_and_lines_keep_their_numbers(taken, tmp_path):
+def test_streams_of_an_attempt_make_one_record_and_lines_keep_their_numbers(
+    taken: Taken, tmp_path: Path
+) -> None:
     folder = tmp_path / "output"
     (folder / "application_1.1.out").write_text("step 1\nstep 2\n")
     (folder / "application_1.1.err.gz").write_bytes(gzip.compress(("x\n" + OOM).encode()))
@@ -81,7 +90,7 @@ def test_streams_of_an_attempt_make_one_record_and_lines_keep_their_numbers(take
     assert (account.read, account.kept) == (2, 2)
 
 
-def test_slurm_files_and_json_lines(taken, tmp_path):
+def test_slurm_files_and_json_lines(taken: Taken, tmp_path: Path) -> None:
     folder = tmp_path / "output"
     (folder / "slurm-7_3.out").write_text(OOM)
     records = [
@@ -98,7 +107,7 @@ def test_slurm_files_and_json_lines(taken, tmp_path):
     ]
 
 
-def test_each_bad_record_is_rejected_with_its_reason(taken, tmp_path):
+def test_each_bad_record_is_rejected_with_its_reason(taken: Taken, tmp_path: Path) -> None:
     folder = tmp_path / "output"
     (folder / "application_1.1.out").write_text(OOM)
     (folder / "application_1.2.out").write_text("")
@@ -135,7 +144,7 @@ def test_each_bad_record_is_rejected_with_its_reason(taken, tmp_path):
     assert account.read == account.kept + sum(account.rejected.values()) == 14
 
 
-def test_kernel_events_are_attributed_by_machine_and_time(taken, tmp_path):
+def test_kernel_events_are_attributed_by_machine_and_time(taken: Taken, tmp_path: Path) -> None:
     folder = tmp_path / "output"
     (folder / "7_3.1.out").write_text("RuntimeError: CUDA error: unspecified launch failure\n")
     (folder / "kern.log").write_text(
@@ -161,7 +170,9 @@ def test_kernel_events_are_attributed_by_machine_and_time(taken, tmp_path):
     assert (account.read, account.kept) == (5, 1)
 
 
-def test_kernel_event_alone_makes_a_record_and_its_clock_has_a_zone(taken, tmp_path):
+def test_kernel_event_alone_makes_a_record_and_its_clock_has_a_zone(
+    taken: Taken, tmp_path: Path
+) -> None:
     (tmp_path / "output" / "m1.dmesg").write_text(
         "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
@@ -172,7 +183,7 @@ def test_kernel_event_alone_makes_a_record_and_its_clock_has_a_zone(taken, tmp_p
     ]
 
 
-def test_what_is_stored_is_masked_unless_told_otherwise(taken, tmp_path):
+def test_what_is_stored_is_masked_unless_told_otherwise(taken: Taken, tmp_path: Path) -> None:
     text = "FileNotFoundError: [Errno 2] No such file: '/home/jdoe/x' token=abcdef123456\n"
     (tmp_path / "output" / "application_1.1.out").write_text(text)
     (tmp_path / "output" / "r.jsonl").write_text('{"text": 1, "password": "hunter2hunter2"}')
@@ -182,13 +193,13 @@ def test_what_is_stored_is_masked_unless_told_otherwise(taken, tmp_path):
     assert "hunter2" not in rejects[0][2]
 
 
-def test_masking_can_be_turned_off(taken, tmp_path):
+def test_masking_can_be_turned_off(taken: Taken, tmp_path: Path) -> None:
     (tmp_path / "output" / "application_1.1.out").write_text("OSError: '/home/jdoe/x'\n")
     rows, _, _ = taken(masked=False)
     assert "/home/jdoe/x" in rows[0][7]
 
 
-def test_file_names_may_have_any_pattern(taken, tmp_path):
+def test_file_names_may_have_any_pattern(taken: Taken, tmp_path: Path) -> None:
     folder = tmp_path / "output" / "application_1" / "try2"
     folder.mkdir(parents=True)
     (folder / "stderr").write_text(OOM)
@@ -197,12 +208,12 @@ def test_file_names_may_have_any_pattern(taken, tmp_path):
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?P<job>\d+)"])
-def test_pattern_that_cannot_be_used_is_told(taken, pattern):
+def test_pattern_that_cannot_be_used_is_told(taken: Taken, pattern: str) -> None:
     with pytest.raises(InputError, match="file pattern"):
         taken(patterns=(pattern,))
 
 
-def test_nothing_there_is_told(raw, tmp_path):
+def test_nothing_there_is_told(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no failure output at"):
         ingest("philly", raw, tmp_path / "t", failures=FailureOutput(tmp_path / "none"))
     assert not (tmp_path / "t").exists()

@@ -3,21 +3,25 @@
 import json
 import sys
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from philly_analysis.failures import NO_SIGNATURE, classify
+from philly_analysis.failures import NO_SIGNATURE, Failure, classify
+
+Judged = list[tuple[dict[str, Any], Failure]]
 
 
 @pytest.fixture(scope="module")
-def judged(failure_logs):
+def judged(failure_logs: Path) -> Judged:
     """Return (record, verdict) of every labelled excerpt."""
     text = (failure_logs / "dev.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
     return [(record, classify(record["text"])) for record in records]
 
 
-def _macro_f1(pairs):
+def _macro_f1(pairs: list[tuple[str, str]]) -> float:
     scores = []
     for reason in sorted({label for label, _ in pairs}):
         hit = sum(label == found == reason for label, found in pairs)
@@ -27,11 +31,11 @@ def _macro_f1(pairs):
     return sum(scores) / len(scores)
 
 
-def test_macro_f1_of_a_known_confusion():
+def test_macro_f1_of_a_known_confusion() -> None:
     assert _macro_f1([("a", "a"), ("a", "b"), ("b", "b")]) == pytest.approx(2 / 3)
 
 
-def test_agreement_with_the_labels(judged):
+def test_agreement_with_the_labels(judged: Judged) -> None:
     pairs = [(record["category"], failure.reason) for record, failure in judged]
     n = len(pairs)
     accuracy = sum(label == found for label, found in pairs) / n
@@ -50,7 +54,7 @@ def test_agreement_with_the_labels(judged):
     assert alarms == 0
 
 
-def test_deciding_line_is_a_line_of_the_excerpt(judged):
+def test_deciding_line_is_a_line_of_the_excerpt(judged: Judged) -> None:
     for record, failure in judged:
         if failure.rule:
             line = record["text"].split("\n")[failure.line_number - 1]

@@ -30,7 +30,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_secrets_are_gone_and_the_kind_is_said(name):
+def test_secrets_are_gone_and_the_kind_is_said(name: str) -> None:
     masked = mask(SECRETS[name])
     assert not any(secret in masked for secret in PLAIN.values())
     assert "<" in masked
@@ -47,11 +47,11 @@ def test_secrets_are_gone_and_the_kind_is_said(name):
         "SyntaxError: unexpected token in argument",
     ],
 )
-def test_ordinary_log_lines_are_untouched(text):
+def test_ordinary_log_lines_are_untouched(text: str) -> None:
     assert mask(text) == text
 
 
 @given(st.lists(st.sampled_from([*SECRETS.values(), "token=", "/home/", "@", ":", "a", "\n"])))
-def test_masking_twice_changes_nothing(parts):
+def test_masking_twice_changes_nothing(parts: list[str]) -> None:
     once = mask(" ".join(parts))
     assert mask(once) == once

@@ -1,6 +1,8 @@
 """Output of any size and packing: bounded memory, true line numbers, no crash."""
 
 import gzip
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ from philly_analysis.failures import classify_files, classify_output, read_outpu
 CAUSE = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
 
-def test_whole_file_is_read_when_it_fits(tmp_path):
+def test_whole_file_is_read_when_it_fits(tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.write_text("step 1\n" + CAUSE)
     output = read_output(file)
@@ -18,7 +20,9 @@ def test_whole_file_is_read_when_it_fits(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [lambda b: b, gzip.compress], ids=["plain", "gzip"])
-def test_long_file_keeps_head_tail_and_line_numbers(tmp_path, pack):
+def test_long_file_keeps_head_tail_and_line_numbers(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
     lines = [f"step {i} loss 0.1\n" for i in range(300_000)]
     lines[250_000] = CAUSE
     file = tmp_path / "long.log"
@@ -31,14 +35,14 @@ def test_long_file_keeps_head_tail_and_line_numbers(tmp_path, pack):
     assert [link.line_number for link in failure.chain] == [250_001]
 
 
-def test_line_number_in_the_head_of_a_long_file(tmp_path):
+def test_line_number_in_the_head_of_a_long_file(tmp_path: Path) -> None:
     file = tmp_path / "long.log"
     file.write_text("start\n" + CAUSE + "step loss 0.1\n" * 300_000)
     failure = classify_output(read_output(file, head=50_000, tail=100_000))
     assert (failure.reason, failure.line_number) == ("GPU out of memory", 2)
 
 
-def test_truncated_gzip_gives_what_could_be_read(tmp_path):
+def test_truncated_gzip_gives_what_could_be_read(tmp_path: Path) -> None:
     file = tmp_path / "cut.gz"
     file.write_bytes(gzip.compress((CAUSE * 20_000).encode())[:-30])
     output = read_output(file)
@@ -46,7 +50,7 @@ def test_truncated_gzip_gives_what_could_be_read(tmp_path):
     assert classify_output(output).reason in ("GPU out of memory", "No signature")
 
 
-def test_classify_files_gives_one_row_per_file(tmp_path):
+def test_classify_files_gives_one_row_per_file(tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.log", tmp_path / "good.log"
     bad.write_text("ok\n" + CAUSE)
     good.write_text("epoch 1\nTraining completed\n")
@@ -56,6 +60,6 @@ def test_classify_files_gives_one_row_per_file(tmp_path):
     assert (result.fact("files"), result.fact("matched")) == (2, 1)
 
 
-def test_missing_file_is_told(tmp_path):
+def test_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.log cannot be read"):
         classify_files([tmp_path / "none.log"])

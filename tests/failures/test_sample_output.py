@@ -4,6 +4,8 @@ import gzip
 import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ _DATA = Path(__file__).parents[2] / "data"
 
 
 @pytest.fixture(scope="module")
-def made():
+def made() -> ModuleType:
     sys.path.insert(0, str(_DATA))
     try:
         import failure_output
@@ -24,7 +26,7 @@ def made():
     return failure_output
 
 
-def test_every_text_is_classified_as_the_reason_it_was_composed_for(made):
+def test_every_text_is_classified_as_the_reason_it_was_composed_for(made: ModuleType) -> None:
     rng = np.random.default_rng(1)
     for reason, texts in made.ROOTS.items():
         for _ in range(4 * len(texts)):
@@ -32,28 +34,28 @@ def test_every_text_is_classified_as_the_reason_it_was_composed_for(made):
             assert classify(text).reason == reason, text
 
 
-def test_every_reason_of_the_study_has_texts(made):
+def test_every_reason_of_the_study_has_texts(made: ModuleType) -> None:
     assert list(made.ROOTS) == [row.reason for row in table_7()]
 
 
-def test_the_same_seed_gives_the_same_bytes(made, tmp_path):
+def test_the_same_seed_gives_the_same_bytes(made: ModuleType, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)
     a, b, c = ((tmp_path / f"{name}.gz").read_bytes() for name in "abc")
     assert a == b != c
 
 
-def test_the_bundled_output_belongs_to_the_bundled_sample(made, tmp_path):
+def test_the_bundled_output_belongs_to_the_bundled_sample(made: ModuleType, tmp_path: Path) -> None:
     made.write(_DATA / "sample", tmp_path / "again.gz", made.SEED)
     bundled = (_DATA / "sample-output" / "failures.jsonl.gz").read_bytes()
     again = (tmp_path / "again.gz").read_bytes()
     assert gzip.decompress(again) == gzip.decompress(bundled), "run `make sample`"
 
 
-def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix(made):
+def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix(made: ModuleType) -> None:
     rng = np.random.default_rng(3)
     rows = table_7()
-    trials = []
+    trials: list[Any] = []
     for row in rows:
         sigma = max(np.log(row.rtf_p90_min / row.rtf_p50_min) / made.Z90, made.LEAST_SIGMA)
         for gpus, n in ((1, row.gpus_1), (4, row.gpus_2_4), (8, row.gpus_over_4)):

@@ -2,26 +2,28 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from re import _parser as regex_parser  # type: ignore[attr-defined]
+from typing import Any
 
 import pytest
 
 from philly_analysis.failures import NO_SIGNATURE, REASONS, classify, signatures
 from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.lines import PIECE_CHARS, cut
-from philly_analysis.failures.signature import RANKS, contexts, literal_hint
+from philly_analysis.failures.signature import RANKS, Signature, contexts, literal_hint
 from philly_analysis.study import TIER_NAMES
 
 TABLE = signatures()
 
 
-def test_table_is_as_large_as_the_study_s_and_its_ids_are_unique():
+def test_table_is_as_large_as_the_study_s_and_its_ids_are_unique() -> None:
     assert len(TABLE) >= 230
     repeated = [name for name, n in Counter(rule.id for rule in TABLE).items() if n > 1]
     assert repeated == []
 
 
-def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role():
+def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role() -> None:
     names = {reason.name for reason in REASONS}
     assert len(REASONS) == 22
     assert {rule.reason for rule in TABLE} == names
@@ -31,7 +33,7 @@ def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role():
 
 
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
-def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule):
+def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -> None:
     assert rule.id in [found.rule.id for found in _matches(cut(rule.example))]
     decided = classify(rule.example)
     if rule.role in ("harmless", "warning"):
@@ -40,14 +42,14 @@ def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule):
         assert (decided.rule, decided.reason, decided.fine) == (rule.id, rule.reason, rule.fine)
 
 
-def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches():
+def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches() -> None:
     for rule in TABLE:
         assert all(hint == hint.lower() and len(hint) > 2 for hint in rule.hints), rule.id
         matched = [line for line in cut(rule.example).pieces if rule.pattern.search(line)]
         assert any(hint in line.lower() for line in matched for hint in rule.hints), rule.id
 
 
-def _repeats(tree, inside=1):
+def _repeats(tree: Any, inside: int = 1) -> Iterator[int]:
     """Yield how often each part of a pattern may repeat, counted through the parts around it."""
     for operation, argument in tree:
         times = inside
@@ -61,19 +63,19 @@ def _repeats(tree, inside=1):
                     yield from _repeats(part, times)
 
 
-def test_no_quantifier_is_unbounded_nor_nested_beyond_a_line():
+def test_no_quantifier_is_unbounded_nor_nested_beyond_a_line() -> None:
     patterns = {p for r in TABLE for p in (r.pattern, r.unless, r.near, r.recovered) if p}
     for pattern in patterns | set(contexts().values()):
         tree = regex_parser.parse(pattern.pattern, pattern.flags)
         assert max(_repeats(tree), default=1) <= PIECE_CHARS, pattern.pattern
 
 
-def test_an_unbounded_quantifier_would_be_found():
+def test_an_unbounded_quantifier_would_be_found() -> None:
     assert max(_repeats(regex_parser.parse(r"(?:a.*b)"))) > PIECE_CHARS
     assert max(_repeats(regex_parser.parse(r"(?:(?:ab{0,99}){0,99})"))) > PIECE_CHARS
 
 
-def test_every_rule_is_quick_on_text_made_of_its_own_words():
+def test_every_rule_is_quick_on_text_made_of_its_own_words() -> None:
     slow = []
     for rule in TABLE:
         for seed in (*rule.hints[:2], rule.example[:60], "a", "Error "):
@@ -95,11 +97,11 @@ def test_every_rule_is_quick_on_text_made_of_its_own_words():
         ("one|two", ""),
     ],
 )
-def test_literal_hint_is_the_longest_text_that_every_match_holds(pattern, hint):
+def test_literal_hint_is_the_longest_text_that_every_match_holds(pattern: str, hint: str) -> None:
     assert literal_hint(pattern) == hint
 
 
-def test_tiers_are_the_marks_of_table_7():
+def test_tiers_are_the_marks_of_table_7() -> None:
     marks = {reason.name: "+".join(reason.tiers) for reason in REASONS}
     assert Counter(marks.values()) == {
         "AE+U": 2, "IF+U": 4, "U": 4, "IF": 4, "AE": 6, "IF+AE+U": 1, "": 1,

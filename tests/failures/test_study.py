@@ -8,15 +8,15 @@ from philly_analysis.failures.study import repetition, table_7
 ROWS = table_7()
 
 
-def test_rows_are_the_study_s_reasons_in_our_order():
+def test_rows_are_the_study_s_reasons_in_our_order() -> None:
     assert [row.reason for row in ROWS] == [reason.name for reason in REASONS]
 
 
-def test_demand_columns_sum_to_the_trials_of_every_row():
+def test_demand_columns_sum_to_the_trials_of_every_row() -> None:
     assert all(r.gpus_1 + r.gpus_2_4 + r.gpus_over_4 == r.trials for r in ROWS)
 
 
-def test_columns_sum_to_the_printed_and_derived_totals():
+def test_columns_sum_to_the_printed_and_derived_totals() -> None:
     assert sum(r.trials for r in ROWS) == 39_776
     assert [sum(getattr(r, f"gpus_{n}") for r in ROWS) for n in ("1", "2_4", "over_4")] == [
         26_029, 7_598, 6_149,
@@ -24,7 +24,7 @@ def test_columns_sum_to_the_printed_and_derived_totals():
     assert sum(r.rtf_share_pct for r in ROWS) == pytest.approx(100, abs=0.02)
 
 
-def test_shares_of_run_time_times_demand_recompute_from_the_products():
+def test_shares_of_run_time_times_demand_recompute_from_the_products() -> None:
     total = sum(r.rtf_x_demand for r in ROWS)
     for row in ROWS:
         assert 100 * row.rtf_x_demand / total == pytest.approx(
@@ -32,12 +32,12 @@ def test_shares_of_run_time_times_demand_recompute_from_the_products():
         ), row.reason
 
 
-def test_four_per_cent_match_no_signature():
+def test_four_per_cent_match_no_signature() -> None:
     [none] = [r for r in ROWS if r.reason == "No signature"]
     assert 100 * none.trials / sum(r.trials for r in ROWS) == pytest.approx(4.23, abs=0.005)
 
 
-def test_repetition_of_the_eight_most_frequent_rows_is_what_the_study_says():
+def test_repetition_of_the_eight_most_frequent_rows_is_what_the_study_says() -> None:
     top = tuple(sorted(ROWS, key=lambda r: -r.trials)[:8])
     assert "No signature" in {r.reason for r in top}  # the printed factors count it as a reason
     assert sum(r.trials for r in top) / 39_776 == pytest.approx(0.8896, abs=5e-5)
@@ -45,13 +45,13 @@ def test_repetition_of_the_eight_most_frequent_rows_is_what_the_study_says():
     assert (int(per_job * 10) / 10, int(per_user * 10) / 10) == (2.3, 38.8)
 
 
-def test_largest_repetition_per_user_is_host_memory():
+def test_largest_repetition_per_user_is_host_memory() -> None:
     [row] = [r for r in ROWS if r.reason == "CPU out of memory"]
     assert row.trials / row.users == pytest.approx(185.78, abs=0.005)
     assert max(ROWS, key=lambda r: r.trials / r.users) is row
 
 
-def test_infrastructure_fails_rarely_but_late():
+def test_infrastructure_fails_rarely_but_late() -> None:
     late = [r for r in ROWS if r.reason in ("Model checkpoint error", "MPI runtime failure")]
     assert sum(r.trials for r in late) / 39_776 == pytest.approx(0.062, abs=5e-4)
     assert sum(r.rtf_share_pct for r in late) == pytest.approx(36.36, abs=0.01)

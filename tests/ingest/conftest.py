@@ -21,7 +21,7 @@ HEADERS = {
 
 
 def job(
-    jobid: str = "application_1_1", attempts: Sequence[dict[str, Any]] = (), **fields: Any
+    jobid: str = "application_1_1", attempts: Sequence[Any] = (), **fields: Any
 ) -> dict[str, Any]:
     return {
         "status": "Pass",

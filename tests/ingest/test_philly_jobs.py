@@ -155,7 +155,7 @@ def test_a_wrong_entry_is_rejected_by_its_number(made: Make) -> None:
         {"status": "Pass", "vc": "a", "jobid": "gone", "attempts": [], "user": "u"},
         job("odd-time", submitted_time="tomorrow"),
         job("number-time", submitted_time=20171009),
-        job(5),
+        job() | {"jobid": 5},
         job("odd-attempts") | {"attempts": "none"},
         job("None"),
         job("good"),

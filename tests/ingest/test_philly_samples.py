@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -229,7 +230,7 @@ def test_wrong_lines_of_the_host_files(made: Make) -> None:
     assert got.rows("select cpu_pct, mem_gb from host_samples") == [(6.0, None)]
 
 
-def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     raw = write_archive(tmp_path / "raw", [EIGHT])
     (raw / "cluster_gpu_util").write_bytes(
         b"time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,"

@@ -1,6 +1,9 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.stats as sp
+from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
 from philly_analysis.judging.distances import cdf_gap
@@ -30,12 +33,12 @@ AT = bursty(8, 1)
 MODEL = Arrivals.fit(AT)
 
 
-def test_hour_of_week_counts_from_monday():
+def test_hour_of_week_counts_from_monday() -> None:
     assert hour_of_week(np.array([0])) == 72  # the Unix epoch was a Thursday, 00:00
     assert hour_of_week(np.array([MONDAY_S // 3_600])) == 0
 
 
-def test_counts_dispersion_and_autocorrelation_by_hand():
+def test_counts_dispersion_and_autocorrelation_by_hand() -> None:
     """Hours of 2, 0, 4, 2 jobs: mean 2, variance 2, so dispersion 1; lag 1: -0.75 / 2 of pairs."""
     counts = HourlyCounts.of([0, 10, 7_200, 7_201, 7_202, 9_000, 10_800, 14_399])
     assert counts.count.tolist() == [2, 0, 4, 2]
@@ -44,14 +47,14 @@ def test_counts_dispersion_and_autocorrelation_by_hand():
     assert counts.autocorrelation(1)[0] == pytest.approx(-4 / 3 / 2)
 
 
-def test_unobserved_hours_count_neither_as_quiet_nor_as_gaps():
+def test_unobserved_hours_count_neither_as_quiet_nor_as_gaps() -> None:
     windows = [[0, 3_600], [7_200, 10_800]]
     counts = HourlyCounts.of([10, 20, 5_000, 7_300, 7_310], windows)
     assert counts.count.tolist() == [2, 2]
     assert counts.gaps_s().tolist() == [10, 10]
 
 
-def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data():
+def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data() -> None:
     real = HourlyCounts.of(AT)
     for seed in range(3):
         sample = HourlyCounts.of(MODEL.sample(np.random.default_rng(seed), days=56))
@@ -62,7 +65,7 @@ def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data():
         assert cdf_gap(sample.gaps_s(), real.gaps_s()) < 0.05
 
 
-def test_a_sample_resembles_weeks_that_were_not_fitted():
+def test_a_sample_resembles_weeks_that_were_not_fitted() -> None:
     """The process is stationary, so weeks held out must be matched within the limits."""
     rest = HourlyCounts.of(bursty(40, 2))
     sample = HourlyCounts.of(Arrivals.fit(bursty(40, 1)).sample(np.random.default_rng(0), days=280))
@@ -71,7 +74,7 @@ def test_a_sample_resembles_weeks_that_were_not_fitted():
     assert cdf_gap(sample.gaps_s(), rest.gaps_s()) < 0.05
 
 
-def test_a_sample_keeps_the_working_day():
+def test_a_sample_keeps_the_working_day() -> None:
     at = MODEL.sample(np.random.default_rng(0), days=56)
     hour = (at % 86_400) // 3_600
     day, night = ((hour >= 9) & (hour < 18)).mean() / 9, ((hour < 9) | (hour >= 18)).mean() / 15
@@ -79,18 +82,18 @@ def test_a_sample_keeps_the_working_day():
     assert day / night == pytest.approx((real.mean() / 9) / ((1 - real.mean()) / 15), rel=0.25)
 
 
-def test_rate_by_hour_of_week_averages_to_the_rate():
+def test_rate_by_hour_of_week_averages_to_the_rate() -> None:
     assert np.mean(MODEL.rate_per_h) == pytest.approx(MODEL.mean_per_h, rel=1e-3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7, 100, 12_345])
-def test_a_number_of_jobs_is_met_exactly_in_order_and_whole_seconds(jobs):
+def test_a_number_of_jobs_is_met_exactly_in_order_and_whole_seconds(jobs: int) -> None:
     at = MODEL.sample(np.random.default_rng(3), jobs=jobs)
     assert at.size == jobs
     assert (np.diff(at) >= 0).all() and (at >= 0).all() and (at == np.floor(at)).all()
 
 
-def test_days_load_and_both():
+def test_days_load_and_both() -> None:
     rng = np.random.default_rng
     week = MODEL.sample(rng(0), days=7)
     assert week[-1] < 7 * 86_400
@@ -102,12 +105,12 @@ def test_days_load_and_both():
     assert half == pytest.approx(2 * MODEL.sample(rng(0), jobs=2_000)[-1], rel=0.1)
 
 
-def test_same_seed_same_arrivals():
+def test_same_seed_same_arrivals() -> None:
     a, b, c = (MODEL.sample(np.random.default_rng(s), jobs=500) for s in (1, 1, 2))
     assert (a == b).all() and (a != c).any()
 
 
-def test_poisson_arrivals_are_poisson():
+def test_poisson_arrivals_are_poisson() -> None:
     at = Arrivals.poisson(20.0).sample(np.random.default_rng(0), days=100)
     counts = HourlyCounts.of(at)
     assert counts.dispersion == pytest.approx(1, abs=0.25)
@@ -115,7 +118,7 @@ def test_poisson_arrivals_are_poisson():
     assert sp.kstest(np.diff(at) + 0.5, sp.expon(scale=180).cdf).statistic < 0.02
 
 
-def test_json_round_trip():
+def test_json_round_trip() -> None:
     assert from_json(Arrivals, to_json(MODEL)) == MODEL
 
 
@@ -123,18 +126,18 @@ def test_json_round_trip():
     ("at", "words"),
     [([], "no submissions"), ([5.0] * 9, "9 submissions"), (np.arange(20.0), "one hour")],
 )
-def test_too_few_submissions_are_refused(at, words):
+def test_too_few_submissions_are_refused(at: ArrayLike, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         Arrivals.fit(at)
 
 
 @pytest.mark.parametrize("wish", [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "days": 1, "load": 2}])
-def test_contradictory_wishes_are_refused(wish):
+def test_contradictory_wishes_are_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         MODEL.sample(np.random.default_rng(0), **wish)
 
 
-def test_even_numbers_fill_each_stratum_once_in_the_order_of_the_scores():
+def test_even_numbers_fill_each_stratum_once_in_the_order_of_the_scores() -> None:
     rng = np.random.default_rng(0)
     score, cell = rng.random(1_000), rng.integers(0, 3, 1_000)
     u = evenly(score, rng, cell)
@@ -144,7 +147,7 @@ def test_even_numbers_fill_each_stratum_once_in_the_order_of_the_scores():
         assert (np.argsort(mine) == np.argsort(score[cell == c])).all()
 
 
-def test_runs_repeat_as_often_as_asked_within_a_sequence_only():
+def test_runs_repeat_as_often_as_asked_within_a_sequence_only() -> None:
     rng = np.random.default_rng(0)
     sequence = rng.integers(0, 5, 20_000)
     score, run = runs(0.7, rng, sequence, sequence.size)

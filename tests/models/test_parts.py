@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,11 +43,11 @@ JOBS = jobs()
 DURATION = Duration.fit(JOBS, family="empirical")
 
 
-def test_gang_classes_are_the_study_buckets():
+def test_gang_classes_are_the_study_buckets() -> None:
     assert gang_class([1, 2, 3, 4, 5, 8, 9, 128]).tolist() == [0, 1, 1, 1, 2, 2, 3, 3]
 
 
-def test_gang_sizes_by_hand():
+def test_gang_sizes_by_hand() -> None:
     law = Gangs.fit([1, 1, 1, 8])
     assert law.pmf(8) == 0.25 and law.pmf([1, 2]).tolist() == [0.75, 0]
     assert law.cdf([0, 1, 7, 8]).tolist() == [0, 0.75, 0.75, 1]
@@ -57,7 +59,7 @@ def test_gang_sizes_by_hand():
         law.up_to(0)
 
 
-def test_gang_size_intervals_cover():
+def test_gang_size_intervals_cover() -> None:
     rng = np.random.default_rng(0)
     inside = sum(
         law.low[1] <= 0.1 <= law.high[1]
@@ -66,7 +68,7 @@ def test_gang_size_intervals_cover():
     assert inside >= 180
 
 
-def test_gang_sizes_differ_by_virtual_cluster_and_unknown_ones_are_named():
+def test_gang_sizes_differ_by_virtual_cluster_and_unknown_ones_are_named() -> None:
     model = GangSize.fit([1, 1, 4, 4], ["a", "a", "b", "b"])
     assert model.of("a").pmf(1) == 1 and model.of("b").pmf(4) == 1 and model.pmf(1) == 0.5
     with pytest.raises(ModelError, match="'c' was seen; there are: a, b"):
@@ -74,12 +76,12 @@ def test_gang_sizes_differ_by_virtual_cluster_and_unknown_ones_are_named():
 
 
 @pytest.mark.parametrize("gpus", [[], [0, 1], [np.nan]])
-def test_impossible_gangs_are_refused(gpus):
+def test_impossible_gangs_are_refused(gpus: list[float]) -> None:
     with pytest.raises(ModelError):
         Gangs.fit(gpus)
 
 
-def test_durations_are_conditional_on_gang_virtual_cluster_and_ending():
+def test_durations_are_conditional_on_gang_virtual_cluster_and_ending() -> None:
     model = DURATION
     for vc in ("a", "b"):
         mine = JOBS[(JOBS["vc"] == vc) & (JOBS["gpus"] == 1)]
@@ -89,7 +91,7 @@ def test_durations_are_conditional_on_gang_virtual_cluster_and_ending():
     assert model(1, status="Failed").n == ((JOBS["gpus"] == 1) & (JOBS["status"] == "Failed")).sum()
 
 
-def test_sampled_durations_have_the_fitted_marginal_of_each_class():
+def test_sampled_durations_have_the_fitted_marginal_of_each_class() -> None:
     model = DURATION
     gpus, vc = JOBS["gpus"].to_numpy(), JOBS["vc"].to_numpy(str)
     leaf = model.leaf_of(gpus, vc, JOBS["status"].to_numpy(str))
@@ -101,7 +103,7 @@ def test_sampled_durations_have_the_fitted_marginal_of_each_class():
     assert (run_s == np.rint(run_s)).all() and run_s.min() >= 1
 
 
-def test_a_gang_seen_once_has_no_law_of_its_own_but_can_be_sampled():
+def test_a_gang_seen_once_has_no_law_of_its_own_but_can_be_sampled() -> None:
     frame = pd.concat([JOBS[JOBS["gpus"] <= 4], JOBS[JOBS["gpus"] == 16].head(1)])
     model = Duration.fit(frame, family="empirical")
     with pytest.raises(ModelError, match=r"gang class >8: too few such jobs.*1, 2-4"):
@@ -118,22 +120,23 @@ def test_a_gang_seen_once_has_no_law_of_its_own_but_can_be_sampled():
         ({"censored": True}, "all 3000 jobs are censored"),
     ],
 )
-def test_hopeless_durations_are_refused(change, words):
+def test_hopeless_durations_are_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
         Duration.fit(JOBS.assign(**change))
     with pytest.raises(ModelError, match="no jobs"):
         Duration.fit(JOBS.head(0))
 
 
-def test_some_zero_durations_are_shorter_than_a_second():
+def test_some_zero_durations_are_shorter_than_a_second() -> None:
     frame = JOBS.assign(run_s=np.where(np.arange(len(JOBS)) % 10 == 0, 0.0, JOBS["run_s"]))
     assert float(Duration.fit(frame, family="empirical")(1).cdf(0.9)) == pytest.approx(
         0.1, abs=0.03
     )
 
 
-def test_endings_and_retries():
+def test_endings_and_retries() -> None:
     model = Status.fit(JOBS)
+    assert model
     assert model.shares(8)["Failed"] == pytest.approx(0.6, abs=0.05)
     assert model.shares(1, "a")["Failed"] == pytest.approx(0.2, abs=0.04)
     rng = np.random.default_rng(1)
@@ -148,7 +151,7 @@ def test_endings_and_retries():
     assert Status.fit(JOBS.assign(status=None)) is None
 
 
-def test_users_keep_their_shares_and_repeat_themselves():
+def test_users_keep_their_shares_and_repeat_themselves() -> None:
     rng = np.random.default_rng(0)
     fresh = rng.random(5_000) > 0.8
     who = np.array(["ann", "bob", "cyd"])[rng.integers(0, 3, 5_000)][
@@ -165,18 +168,19 @@ def test_users_keep_their_shares_and_repeat_themselves():
     np.testing.assert_allclose(shares, real, atol=0.001)
 
 
-def test_unknown_users_count_as_their_virtual_cluster():
+def test_unknown_users_count_as_their_virtual_cluster() -> None:
     model = Users.fit(JOBS.assign(user=None))
     assert not model.named
     assert sorted(model.names) == ["a", "b"]
     assert all(len(c.user_shares) == 1 for c in model.virtual_clusters)
 
 
-def test_failures_by_hand():
+def test_failures_by_hand() -> None:
     frame = pd.DataFrame(
         {"reason": ["oom"] * 6 + ["typo"] * 2, "gpus": [1] * 4 + [8] * 4, "run_s": [60.0] * 8}
     )
     model = Failures.fit(frame)
+    assert model
     assert model.shares() == {"oom": 0.75, "typo": 0.25}
     assert model.shares(8) == {"oom": 0.5, "typo": 0.5}
     assert model.time_to_failure("oom").median() == pytest.approx(60)
@@ -190,9 +194,10 @@ def test_failures_by_hand():
     assert Failures.fit(frame.head(0)) is None
 
 
-def test_locality_by_hand():
+def test_locality_by_hand() -> None:
     frame = pd.DataFrame({"gpus": [8, 8, 16], "servers": [1, 2, 2], "attempts": [3, 1, 5]})
     model = Locality.fit(frame)
+    assert model
     assert model.pmf([1, 2, 3], gpus=8).tolist() == [0.75, 0.25, 0]
     assert model.mean(gpus=8) == 1.25
     assert model.mean(gpus=64) == 2  # the nearest gang seen
@@ -200,7 +205,7 @@ def test_locality_by_hand():
     assert Locality.fit(frame.head(0)) is None
 
 
-def test_utilisation_by_hand():
+def test_utilisation_by_hand() -> None:
     frame = pd.DataFrame(
         {
             "gpus": 8, "servers": [1, 1, 2], "status": "Pass", "bin": [0, 100, 50],
@@ -208,6 +213,7 @@ def test_utilisation_by_hand():
         }
     )  # fmt: skip
     model = Utilisation.fit(frame)
+    assert model
     alone = model(8, servers=1, status="Pass")
     assert alone.cdf(0) == 0.5 and alone.cdf(99) == 0.5 and alone.cdf(100) == 1
     assert alone.mean() == pytest.approx(0.5 * 99.5)
@@ -229,17 +235,17 @@ def test_utilisation_by_hand():
     ],
     ids=lambda p: type(p).__name__,
 )
-def test_json_round_trips(part):
+def test_json_round_trips(part: Any) -> None:
     assert from_json(type(part), to_json(part)) == part
 
 
-def test_foreign_json_is_refused():
+def test_foreign_json_is_refused() -> None:
     for text in ("{", "[]", "{}", '{"format":1,"nonsense":2}', '{"format":9}'):
         with pytest.raises(ModelError):
             from_json(GangSize, text)
 
 
-def test_durations_choose_a_family_by_themselves():
+def test_durations_choose_a_family_by_themselves() -> None:
     """Log-normal run times of one class: the choice passes, whichever name it bears."""
     frame = JOBS[(JOBS["gpus"] == 1) & (JOBS["vc"] == "a")].head(250)
     law = Duration.fit(frame)(1)

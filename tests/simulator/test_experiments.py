@@ -1,6 +1,7 @@
 """The experiments on small sweeps, against sums that one can do without a simulator."""
 
 import heapq
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -8,18 +9,24 @@ import pytest
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, synergy
-from philly_analysis.experiments.workloads import law_of
+from philly_analysis.experiments.workloads import law_of, one_gpu_each
 from philly_analysis.simulator import fleet, run
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import HostResources
+from philly_analysis.workload import JobSpec, Workload
 from philly_analysis.workload.load import at_load, load_of
 
 from .drawn import job
 from .literature import literature
 
 
-def queue_jct_h(specs, speed_of, servers, window):
+def queue_jct_h(
+    specs: Sequence[JobSpec],
+    speed_of: Callable[[JobSpec], float],
+    servers: int,
+    window: tuple[int, int],
+) -> float:
     """Mean completion time in a queue of so many servers (Kiefer and Wolfowitz' recursion)."""
     free_at_s = [0.0] * servers
     jct_s = []
@@ -27,20 +34,22 @@ def queue_jct_h(specs, speed_of, servers, window):
         start_s = max(s.submit_s, heapq.heappop(free_at_s))
         heapq.heappush(free_at_s, start_s + s.run_s / speed_of(s))
         jct_s.append(start_s + s.run_s / speed_of(s) - s.submit_s)
-    return np.mean(jct_s[slice(*window)]) / 3600
+    return float(np.mean(jct_s[slice(*window)])) / 3600
 
 
-def fluid_jct_h(specs, speed_of, servers, first):
+def fluid_jct_h(
+    specs: Sequence[JobSpec], speed_of: Callable[[JobSpec], float], servers: int, first: int
+) -> float:
     """Mean service, and what the work that came before job `first` exceeds the drain by."""
     service_s = np.array([s.run_s / speed_of(s) for s in specs])
     backlog_s = service_s[:first].sum() / servers - specs[first].submit_s
-    return (service_s.mean() + max(backlog_s, 0)) / 3600
+    return float(service_s.mean() + max(backlog_s, 0)) / 3600
 
 
 @pytest.mark.parametrize("load", [0.6, 1.2])
-def test_synergy_is_a_queue_whose_servers_are_faster(load):
+def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
     """The published ratio is a ratio of backlogs: a queue without CPUs and memory shows it."""
-    jobs = synergy.typed(synergy.one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
+    jobs = synergy.typed(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
     specs, window = at_load(jobs, load, 128), (2000, 2500)
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}
     jct_h, fluid_h = {}, {}
@@ -59,7 +68,7 @@ def test_synergy_is_a_queue_whose_servers_are_faster(load):
     assert (1.02 < ratio < 1.25) if load < 1 else (ratio > 1.6)
 
 
-def test_synergy_sweep_and_its_ratios():
+def test_synergy_sweep_and_its_ratios() -> None:
     sweep = synergy.Sweep(
         loads=(0.6, 1.2), orders=("fifo", "srtf"), splits=((20, 70, 10), (0, 100, 0)),
         servers=(4,), jobs=500, window=(250, 400), seeds=(1,),
@@ -74,36 +83,37 @@ def test_synergy_sweep_and_its_ratios():
     assert len(synergy.plot(result).axes) == 3
 
 
-def test_amoeba_sweep_gains_nothing_where_nothing_can_change():
+def test_amoeba_sweep_gains_nothing_where_nothing_can_change() -> None:
     sweep = amoeba.Sweep(
         loads=(0.4, 0.9), scale_outs=(2.0, 1.0), alphas=(0.9,), orders=("las",), jobs=120,
         seeds=(1,), stop_resume_s=(600.0,),
     )  # fmt: skip
     result = amoeba.compute(literature, "literature", sweep)
     over = amoeba.reductions(result.table).set_index(["load", "scale_out", "resize_s"])
+    gain_pct, lost_pct = over["reduction_pct"].to_dict(), over["lost_pct"].to_dict()
     # at low load nobody waits, so without growth nothing differs; with twice the GPUs a job takes
     # 1 / 2^0.9 of its time, less where the cluster is full
-    assert over.loc[(0.4, 1.0, 30.0), "reduction_pct"] == pytest.approx(0, abs=1)
+    assert gain_pct[0.4, 1.0, 30.0] == pytest.approx(0, abs=1)
     ideal = 100 * (1 - 2**-0.9)
-    assert 0.7 * ideal < over.loc[(0.4, 2.0, 30.0), "reduction_pct"] < ideal
-    dear, cheap = over.loc[(0.9, 2.0, 600.0)], over.loc[(0.9, 2.0, 600.0 * 0.05)]
-    assert dear["lost_pct"] > 5 * cheap["lost_pct"]
+    assert 0.7 * ideal < gain_pct[0.4, 2.0, 30.0] < ideal
+    assert lost_pct[0.9, 2.0, 600.0] > 5 * lost_pct[0.9, 2.0, 600.0 * 0.05]
     assert len(amoeba.plot(result).axes) == 3
 
 
-def test_antman_sweep_fills_the_cluster_and_slows_no_holder():
+def test_antman_sweep_fills_the_cluster_and_slows_no_holder() -> None:
     sweep = antman.Sweep(loads=(0.3, 1.2), utilisations=("Beta, mean 0.35",), jobs=500, seeds=(1,))
     result = antman.compute(literature, "literature", sweep)
     assert result.fact("slowest_holder_speed") == 1.0
     table = result.table.set_index(["load", "sharing"])
-    assert table.loc[(1.2, True), "compute_pct"] > 1.15 * table.loc[(1.2, False), "compute_pct"]
-    assert table.loc[(1.2, False), "guests_pct"] == 0
+    busy_pct = table["compute_pct"].to_dict()
+    assert busy_pct[1.2, True] > 1.15 * busy_pct[1.2, False]
+    assert table["guests_pct"].to_dict()[1.2, False] == 0
     # without guests compute use is GPUs in use times the mean utilisation of their jobs
-    assert 0.2 * 30 < table.loc[(0.3, False), "compute_pct"] < 0.5 * 40
+    assert 0.2 * 30 < busy_pct[0.3, False] < 0.5 * 40
     assert len(antman.plot(result).axes) == 3
 
 
-def test_utilisation_laws_have_the_means_they_name():
+def test_utilisation_laws_have_the_means_they_name() -> None:
     for mean in (0.35, 0.5, 0.7):
         drawn = np.interp(
             np.linspace(0, 1, 10_001), np.linspace(0, 1, 11), antman.beta_quantiles(mean)
@@ -111,7 +121,7 @@ def test_utilisation_laws_have_the_means_they_name():
         assert drawn.mean() == pytest.approx(mean, abs=0.01)
 
 
-def test_at_load_stretches_time_only():
+def test_at_load_stretches_time_only() -> None:
     specs = [job("a", 10, 2, 100), job("b", 60, 4, 50), job("c", 110, 1, 200)]
     assert load_of(specs, 8) == (200 + 200 + 200) / 100 / 8
     stretched = at_load(specs, 0.5, 8)
@@ -121,12 +131,10 @@ def test_at_load_stretches_time_only():
         at_load(specs[:1], 0.5, 8)
 
 
-def test_the_law_of_a_model_draws_near_full_load():
-    from philly_analysis.workload import Workload
-
+def test_the_law_of_a_model_draws_near_full_load() -> None:
     asked = []
 
-    def sample(*, jobs, gpus, seed, load=1.0):
+    def sample(*, jobs: int, gpus: int, seed: int, load: float = 1.0) -> Workload:
         asked.append(load)
         specs = literature(jobs, gpus, seed)
         start = pl.datetime(2026, 1, 5)
@@ -140,15 +148,17 @@ def test_the_law_of_a_model_draws_near_full_load():
             started_at="submitted_at",
             ended_at=pl.col("submitted_at") + pl.duration(seconds="run_s"),
         )  # fmt: skip
-        jobs = frame.select("job_id", "vc", "user", "gpus", "submitted_at", "status")
-        attempts = frame.select("job_id", "attempt", "started_at", "ended_at")
-        return Workload(name="m", jobs=jobs, attempts=attempts)
+        return Workload(
+            name="m",
+            jobs=frame.select("job_id", "vc", "user", "gpus", "submitted_at", "status"),
+            attempts=frame.select("job_id", "attempt", "started_at", "ended_at"),
+        )
 
     drawn = law_of(sample)(500, 64, 1)
     assert asked[0] == 1.0 and asked[1] != 1.0
     assert load_of(drawn, 64) == pytest.approx(1, rel=0.01)
 
 
-def test_every_experiment_says_what_it_leaves_out():
+def test_every_experiment_says_what_it_leaves_out() -> None:
     for name, experiment in EXPERIMENTS.items():
         assert any("Not modelled" in line for line in experiment.MODELLED), name

@@ -1,6 +1,7 @@
 """Laws that every policy keeps on any workload."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.simulator import POLICIES, run
+from philly_analysis.simulator import POLICIES, Schedule, run
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.ranked import Las
+from philly_analysis.workload import JobSpec
 
 from .drawn import held, job, machines
 
-workloads = st.lists(
+Rows = list[tuple[int, int, list[int], str]]
+"""Submission, gang, run times and virtual cluster of each job."""
+
+workloads: st.SearchStrategy[Rows] = st.lists(
     st.tuples(
         st.integers(0, 200),
         st.sampled_from([1, 1, 1, 2, 3, 4, 8, 12]),
@@ -31,14 +38,14 @@ EXCLUSIVE = [p for p in POLICIES.values() if not p.shares]
 RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
 
 
-def simulated(rows, policy):
+def simulated(rows: Rows, policy: Policy) -> tuple[list[JobSpec], Schedule]:
     specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
     return specs, run(specs, MACHINES, policy, quotas=QUOTAS)
 
 
 @pytest.mark.parametrize("policy", EXCLUSIVE)
 @given(workloads)
-def test_no_gpu_is_held_twice(policy, rows):
+def test_no_gpu_is_held_twice(policy: type[Policy], rows: Rows) -> None:
     _, schedule = simulated(rows, policy())
     for one, next_ in itertools.pairwise(held(schedule)):
         if one[:2] == next_[:2]:
@@ -47,7 +54,9 @@ def test_no_gpu_is_held_twice(policy, rows):
 
 @pytest.mark.parametrize("policy", RIGID)
 @given(workloads)
-def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(policy, rows):
+def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(
+    policy: type[Policy], rows: Rows
+) -> None:
     specs, schedule = simulated(rows, policy())
     bars = schedule.attempts.with_columns(
         gpu_s=(pl.col("end_s") - pl.col("start_s")) * pl.col("gpus")
@@ -67,7 +76,9 @@ def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(policy, rows):
 
 @pytest.mark.parametrize("policy", POLICIES.values())
 @given(workloads)
-def test_every_job_ends_once_and_never_starts_before_it_was_submitted(policy, rows):
+def test_every_job_ends_once_and_never_starts_before_it_was_submitted(
+    policy: type[Policy], rows: Rows
+) -> None:
     specs, schedule = simulated(rows, policy())
     by_job = schedule.attempts.group_by("job_id", maintain_order=True).agg(pl.all())
     assert set(by_job["job_id"]) == {s.job_id for s in specs}
@@ -82,7 +93,7 @@ def test_every_job_ends_once_and_never_starts_before_it_was_submitted(policy, ro
 
 
 @pytest.mark.parametrize("policy", POLICIES.values())
-def test_the_same_jobs_give_the_same_schedule(policy):
+def test_the_same_jobs_give_the_same_schedule(policy: type[Policy]) -> None:
     rng = np.random.default_rng(3)
     rows = [
         (int(s), int(g), [int(r)], vc)
@@ -97,7 +108,7 @@ def test_the_same_jobs_give_the_same_schedule(policy):
 
 @pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
 @given(workloads)
-def test_work_is_conserved(name, rows):
+def test_work_is_conserved(name: str, rows: Rows) -> None:
     """No job that would fit waits, whenever every gang is one GPU."""
     rows = [(s, 1, runs, vc) for s, _, runs, vc in rows]
     specs, schedule = simulated(rows, POLICIES[name]())
@@ -111,7 +122,7 @@ def test_work_is_conserved(name, rows):
 
 
 @given(workloads)
-def test_srtf_serves_whom_a_full_sort_would_serve(rows):
+def test_srtf_serves_whom_a_full_sort_would_serve(rows: Rows) -> None:
     """Between events the running jobs are those of a greedy pass over all jobs by what is left."""
     specs, schedule = simulated(rows, POLICIES["srtf"]())
     for t, running, served_s, present in moments(specs, schedule):
@@ -127,9 +138,9 @@ def test_srtf_serves_whom_a_full_sort_would_serve(rows):
 
 
 @given(workloads)
-def test_las_lets_nobody_wait_for_a_lower_queue(rows):
+def test_las_lets_nobody_wait_for_a_lower_queue(rows: Rows) -> None:
     """Who waits would not fit even if all jobs of lower queues gave way."""
-    specs, schedule = simulated(rows, POLICIES["las"](thresholds_gpu_s=(40.0, 200.0)))
+    specs, schedule = simulated(rows, Las(thresholds_gpu_s=(40.0, 200.0)))
     for t, running, served_s, present in moments(specs, schedule):
         queue = {
             s.job_id: sum(served_s[s.job_id] * s.gpus + 1e-6 >= x for x in (40, 200))
@@ -145,7 +156,9 @@ def test_las_lets_nobody_wait_for_a_lower_queue(rows):
                 assert 16 - before < waiter.gpus, t
 
 
-def moments(specs, schedule):
+def moments(
+    specs: list[JobSpec], schedule: Schedule
+) -> Iterator[tuple[float, set[str], dict[str, float], list[JobSpec]]]:
     """Yield times between events, with who runs, what each was served, and who is there."""
     bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
     ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())

@@ -5,17 +5,17 @@ import pytest
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.workload import Machine
+from philly_analysis.workload import JobSpec, Machine
 
 from .drawn import done, gantt, job, machines
 
 
-def busy_pair():
+def busy_pair() -> list[JobSpec]:
     """Two servers of four GPUs with one idle GPU each."""
     return [job("a", 0, 3, 1000), job("b", 0, 3, 1000)]
 
 
-def test_a_gang_waits_three_minutes_for_one_server_and_then_takes_two():
+def test_a_gang_waits_three_minutes_for_one_server_and_then_takes_two() -> None:
     jobs = [*busy_pair(), job("c", 10, 2, 50)]
     schedule = run(jobs, machines(4, 4, rack="r"), Philly(), quotas={"a": 8})
     assert gantt(schedule)["c"] == done(190, 240)
@@ -23,12 +23,12 @@ def test_a_gang_waits_three_minutes_for_one_server_and_then_takes_two():
     assert c["machine_id"].n_unique() == 2
 
 
-def test_it_does_not_wait_when_one_server_has_room():
+def test_it_does_not_wait_when_one_server_has_room() -> None:
     jobs = [job("a", 0, 3, 1000), job("b", 0, 2, 1000), job("c", 10, 2, 50)]
     assert gantt(run(jobs, machines(4, 4, rack="r"), Philly()))["c"] == done(10, 60)
 
 
-def test_racks_are_crossed_last():
+def test_racks_are_crossed_last() -> None:
     """With one server per rack nothing is relaxed before the fourth step, at 180 + 2 x 300 s."""
     servers = [Machine("m0", 4, rack="r0"), Machine("m1", 4, rack="r1")]
     jobs = [job("a", 0, 3, 5000), job("b", 0, 3, 5000), job("c", 0, 2, 50)]
@@ -36,7 +36,7 @@ def test_racks_are_crossed_last():
     assert gantt(schedule)["c"] == done(180 + 2 * 300, 180 + 2 * 300 + 50)
 
 
-def test_an_incomplete_gang_holds_gpus_and_lets_go():
+def test_an_incomplete_gang_holds_gpus_and_lets_go() -> None:
     # c (2 GPUs) holds the last GPU of one server; d takes the other; e waits for what c holds,
     # which c gives back at 190, when even relaxed it finds too little
     jobs = [*busy_pair(), job("c", 10, 2, 50), job("d", 20, 1, 900), job("e", 30, 1, 20)]
@@ -47,13 +47,13 @@ def test_an_incomplete_gang_holds_gpus_and_lets_go():
     assert bars["c"] == done(920, 970)
 
 
-def test_above_quota_is_fine_while_gpus_are_idle():
+def test_above_quota_is_fine_while_gpus_are_idle() -> None:
     jobs = [job("a1", 0, 2, 10, vc="a"), job("a2", 0, 2, 10, vc="a")]
     bars = gantt(run(jobs, machines(4), Philly(), quotas={"a": 2, "b": 2}))
     assert bars == {"a1": done(0, 10), "a2": done(0, 10)}
 
 
-def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota():
+def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota() -> None:
     jobs = [
         job("a1", 0, 1, 10, vc="a"), job("a2", 0, 1, 50, vc="a"),
         job("a3", 1, 1, 5, vc="a"), job("b1", 2, 1, 5, vc="b"),
@@ -63,7 +63,7 @@ def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota():
     assert bars["a3"] == done(15, 20)
 
 
-def test_quota_is_restored_by_stopping_the_youngest_above_it():
+def test_quota_is_restored_by_stopping_the_youngest_above_it() -> None:
     jobs = [
         *(job(f"a{i}", i, 1, 1000, vc="a") for i in range(4)),
         job("b", 20, 1, 30, vc="b"),
@@ -75,7 +75,7 @@ def test_quota_is_restored_by_stopping_the_youngest_above_it():
     assert all(bars[f"a{i}"] == done(i, i + 1000) for i in range(3))
 
 
-def test_the_engine_knows_when_there_was_room_but_others_held_it():
+def test_the_engine_knows_when_there_was_room_but_others_held_it() -> None:
     """e waits from 30 to 190 for a GPU that idles in c's incomplete gang."""
     jobs = [*busy_pair(), job("c", 10, 2, 50), job("d", 20, 1, 900), job("e", 30, 1, 20)]
     waits = run(jobs, machines(4, 4, rack="r"), Philly(), quotas={"a": 8}).waits
@@ -87,7 +87,7 @@ def test_the_engine_knows_when_there_was_room_but_others_held_it():
 
 
 @pytest.mark.parametrize(("quotas", "why"), [({"a": 2, "b": 2}, 90.0), ({"a": 9, "b": 9}, 0.0)])
-def test_the_engine_knows_a_fair_share_wait(quotas, why):
+def test_the_engine_knows_a_fair_share_wait(quotas: dict[str, int], why: float) -> None:
     """a2 waits 90 s for a1: above quota all the time, or never."""
     jobs = [job("a1", 0, 2, 100, vc="a"), job("a2", 10, 1, 10, vc="a")]
     schedule = run(jobs, machines(2), Philly(), quotas=quotas)
@@ -98,7 +98,7 @@ def test_the_engine_knows_a_fair_share_wait(quotas, why):
     assert wait["cause"] == ("fair_share" if why else "fragmentation")
 
 
-def test_the_three_minute_step_of_the_study():
+def test_the_three_minute_step_of_the_study() -> None:
     """Waits of gangs pile up at one hold, 180 s, as in the archive; under FIFO they do not."""
     from philly_analysis.simulator.policies.ranked import Fifo
     from philly_analysis.workload.load import at_load

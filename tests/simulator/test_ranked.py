@@ -7,7 +7,7 @@ from philly_analysis.simulator.policies.themis import Themis
 from .drawn import done, gantt, job, machines
 
 
-def test_fifo_blocks_behind_a_gang_that_does_not_fit():
+def test_fifo_blocks_behind_a_gang_that_does_not_fit() -> None:
     #   0    10   20   30   40
     # a ==========                 2 of 4 GPUs
     # b      .....=====            4 GPUs: waits for a
@@ -18,14 +18,14 @@ def test_fifo_blocks_behind_a_gang_that_does_not_fit():
     }  # fmt: skip
 
 
-def test_fifo_with_backfill_lets_the_small_pass():
+def test_fifo_with_backfill_lets_the_small_pass() -> None:
     jobs = [job("a", 0, 2, 20), job("b", 5, 4, 10), job("c", 6, 1, 8)]
     assert gantt(run(jobs, machines(4), Fifo(backfill=True))) == {
         "a": done(0, 20), "b": done(20, 30), "c": done(6, 14),
     }  # fmt: skip
 
 
-def test_a_failed_run_is_retried_with_the_age_of_its_job():
+def test_a_failed_run_is_retried_with_the_age_of_its_job() -> None:
     # a fails at 10 and again asks, before b which came later, though b waited already
     jobs = [job("a", 0, 1, 10, 5), job("b", 1, 1, 3)]
     assert gantt(run(jobs, machines(1), Fifo())) == {
@@ -33,7 +33,7 @@ def test_a_failed_run_is_retried_with_the_age_of_its_job():
     }  # fmt: skip
 
 
-def test_srtf_preempts_the_longest_and_resumes_it():
+def test_srtf_preempts_the_longest_and_resumes_it() -> None:
     # one GPU: a (10 s) runs; at 2 comes b (3 s) < a's 8 left; at 3 comes c (1 s) < b's 2 left
     jobs = [job("a", 0, 1, 10), job("b", 2, 1, 3), job("c", 3, 1, 1)]
     assert gantt(run(jobs, machines(1), Srtf())) == {
@@ -43,7 +43,7 @@ def test_srtf_preempts_the_longest_and_resumes_it():
     }
 
 
-def test_srtf_passes_a_gang_that_does_not_fit_by():
+def test_srtf_passes_a_gang_that_does_not_fit_by() -> None:
     # 4 GPUs: s (2 GPUs, 5 s left) ranks before g (4 GPUs, 6 s), which cannot fit beside it;
     # t (2 GPUs, 20 s) ranks behind g but fits, and gives way when s ends
     jobs = [job("s", 0, 2, 5), job("g", 0, 4, 6), job("t", 0, 2, 20)]
@@ -53,13 +53,13 @@ def test_srtf_passes_a_gang_that_does_not_fit_by():
     }  # fmt: skip
 
 
-def test_a_restart_costs_what_the_knob_says():
+def test_a_restart_costs_what_the_knob_says() -> None:
     jobs = [job("a", 0, 1, 10), job("b", 2, 1, 3)]
     bars = gantt(run(jobs, machines(1), Srtf(restart_s=4.0)))
     assert bars["a"] == [(0, 2, "preempted"), (5, 17, "completed")]  # 4 s lost, then 8 s of work
 
 
-def test_las_sends_a_job_down_at_the_threshold():
+def test_las_sends_a_job_down_at_the_threshold() -> None:
     # threshold 8 GPU-s; a holds 2 GPUs, so it falls at 4; b then outranks it on arrival at 5,
     # falls itself at 13, but runs on: in a queue, who runs stays before who waits
     jobs = [job("a", 0, 2, 10), job("b", 5, 1, 12)]
@@ -68,7 +68,7 @@ def test_las_sends_a_job_down_at_the_threshold():
     }  # fmt: skip
 
 
-def test_las_counts_gpus_as_well_as_time():
+def test_las_counts_gpus_as_well_as_time() -> None:
     # w (4 GPUs) has held 12 GPU-s when n comes at 3, and gives way; n (1 GPU) has held 8 at 11,
     # and gives way to x, which is new; then w has waited longest
     jobs = [job("w", 0, 4, 6), job("n", 3, 1, 20), job("x", 10, 4, 1)]
@@ -79,7 +79,7 @@ def test_las_counts_gpus_as_well_as_time():
     }
 
 
-def test_themis_leases_to_whom_sharing_costs_most():
+def test_themis_leases_to_whom_sharing_costs_most() -> None:
     # at 0 both have rho 1, and a came first; at 300 a, which runs, has still 1, b 400 / 100
     jobs = [job("a", 0, 1, 1000), job("b", 0, 1, 100)]
     assert gantt(run(jobs, machines(1), Themis(lease_s=300.0))) == {
@@ -87,7 +87,7 @@ def test_themis_leases_to_whom_sharing_costs_most():
     }  # fmt: skip
 
 
-def test_attempts_that_a_scheduler_cut_are_one_run():
+def test_attempts_that_a_scheduler_cut_are_one_run() -> None:
     from philly_analysis.workload import AttemptSpec, JobSpec
 
     cut = JobSpec(

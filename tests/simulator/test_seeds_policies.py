@@ -1,6 +1,7 @@
 """Synergy, Amoeba and AntMan on schedules that fit on a sheet of paper."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -38,18 +39,18 @@ def ends(policy: Synergy) -> dict[str, float]:
     return dict(schedule.jobs.select("job_id", "end_s").iter_rows())
 
 
-def test_proportional_shares_run_at_speed_one():
+def test_proportional_shares_run_at_speed_one() -> None:
     assert ends(Synergy(allocation="proportional")) == {"a": 240, "b": 1000, "c": 150}
 
 
-def test_greedy_makes_a_job_wait_for_the_cpus_it_wants():
+def test_greedy_makes_a_job_wait_for_the_cpus_it_wants() -> None:
     # at 50 a has 9 of 12 CPUs and b has 1: c waits for a, which ends at 240 / 2.4
     assert ends(Synergy(allocation="greedy")) == pytest.approx(
         {"a": 100, "b": 1000, "c": 100 + 100 / 1.15}
     )
 
 
-def test_tune_takes_the_excess_back_and_hands_out_what_is_spare():
+def test_tune_takes_the_excess_back_and_hands_out_what_is_spare() -> None:
     # at 50 a falls to 3 CPUs so that c gets 3; of the 5 that are spare a, first come, gets all:
     # 8 CPUs, between 1.75 at 6 and 2.4 at 9. When a ends, c gets its fourth CPU
     speed = 1.75 + (2.4 - 1.75) * 2 / 3
@@ -58,19 +59,19 @@ def test_tune_takes_the_excess_back_and_hands_out_what_is_spare():
     assert ends(Synergy(allocation="tune")) == pytest.approx({"a": a, "b": 1000, "c": c})
 
 
-def test_a_change_of_cpus_is_no_new_attempt():
+def test_a_change_of_cpus_is_no_new_attempt() -> None:
     schedule = run(TRIO, SERVER, Synergy(), speed=HostResources())
     assert schedule.attempts["attempt"].to_list() == [1, 1, 1]
 
 
-def test_synergy_says_what_it_needs():
+def test_synergy_says_what_it_needs() -> None:
     with pytest.raises(SimulationError, match="16x8:24:500"):
         run(TRIO, machines(4), Synergy())
     with pytest.raises(UnknownNameError, match=r"greedy, proportional, tune"):
         Synergy(allocation="drf")
 
 
-def test_profiles_are_normal_at_a_proportional_share():
+def test_profiles_are_normal_at_a_proportional_share() -> None:
     for profile in PROFILES.values():
         assert profile.throughput(3, 62.5) == 1.0
     tuned = {name: p.throughput(p.cpus, p.mem_gb) for name, p in PROFILES.items()}
@@ -80,7 +81,7 @@ def test_profiles_are_normal_at_a_proportional_share():
     }  # fmt: skip  # the speed-ups that the artifact names
 
 
-def test_users_bring_their_own_profiles(tmp_path):
+def test_users_bring_their_own_profiles(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("job_type,task,cpus,mem_gb,at_mem_gb,c1,c4\nmine,image,4,10,10,0.5,2\n")
     assert read_profiles(file)["mine"].throughput(2.5, 64) == 1.25
@@ -89,7 +90,7 @@ def test_users_bring_their_own_profiles(tmp_path):
         read_profiles(file)
 
 
-def test_amoeba_grows_when_alone_and_shares_when_not():
+def test_amoeba_grows_when_alone_and_shares_when_not() -> None:
     jobs = [job("a", 0, 2, 100), job("b", 10, 2, 100)]
     amoeba = Amoeba(alpha=1.0, scale_out=2.0, resize_s=0.0)
     assert gantt(run(jobs, machines(4), amoeba, speed=Parallelism(alpha=1.0))) == {
@@ -98,7 +99,7 @@ def test_amoeba_grows_when_alone_and_shares_when_not():
     }
 
 
-def test_a_change_of_gpus_costs_what_the_knob_says():
+def test_a_change_of_gpus_costs_what_the_knob_says() -> None:
     jobs = [job("a", 0, 2, 100), job("b", 10, 2, 100)]
     amoeba = Amoeba(alpha=1.0, scale_out=2.0, resize_s=6.0)
     bars = gantt(run(jobs, machines(4), amoeba, speed=Parallelism(alpha=1.0)))
@@ -106,7 +107,7 @@ def test_a_change_of_gpus_costs_what_the_knob_says():
     assert bars["b"] == [(10, 96, "resized"), (96, 109, "completed")]  # 14 s left, 2 at a time
 
 
-def test_amoeba_shrinks_jobs_outside_the_first_queue_for_those_that_wait():
+def test_amoeba_shrinks_jobs_outside_the_first_queue_for_those_that_wait() -> None:
     # a (4 GPUs) is past the threshold when b (4) comes: b goes first; with more than 0 waiting,
     # b is safe in the first queue, so a gets nothing till b falls at 100 GPU-s, i.e. at 75
     jobs = [job("a", 0, 4, 100), job("b", 50, 4, 100)]
@@ -115,7 +116,7 @@ def test_amoeba_shrinks_jobs_outside_the_first_queue_for_those_that_wait():
     )
     schedule = run(jobs, machines(4), amoeba, speed=Parallelism(alpha=0.5))
     bars = gantt(schedule)
-    assert bars["a"][0] == (0, 50, "preempted") and bars["b"][0] == (50, 75, "resized")
+    assert [bars[j][0] for j in "ab"] == [(0, 50, "preempted"), (50, 75, "resized")]
     second = schedule.attempts.filter(pl.col("start_s") == 75)
     assert dict(second.select("job_id", "gpus").iter_rows()) == {"a": 2, "b": 2}
 
@@ -124,7 +125,7 @@ def sharing(**traits: tuple[float, float]) -> Sharing:
     return Sharing(util_quantiles=(0.5, 0.5), drawn_traits=traits)
 
 
-def test_antman_lets_a_patient_job_be_a_guest():
+def test_antman_lets_a_patient_job_be_a_guest() -> None:
     # a uses 0.4 of the GPU, so b, which wants 0.8, runs at 0.6 / 0.8; only one guest at a time
     jobs = [job("a", 0, 1, 10_000), job("b", 1, 1, 300), job("c", 5, 1, 60)]
     speed = sharing(a=(0.4, 0.3), b=(0.8, 0.5), c=(0.2, 0.2))
@@ -135,13 +136,13 @@ def test_antman_lets_a_patient_job_be_a_guest():
 
 
 @pytest.mark.parametrize("holder", [(0.9, 0.1), (0.1, 0.9)], ids=["busy", "memory full"])
-def test_antman_keeps_guests_away_where_there_is_no_room(holder):
+def test_antman_keeps_guests_away_where_there_is_no_room(holder: tuple[float, float]) -> None:
     jobs = [job("a", 0, 1, 2_000), job("b", 1, 1, 300)]
     speed = sharing(a=holder, b=(0.5, 0.5))
     assert gantt(run(jobs, machines(1), AntMan(), speed=speed))["b"] == done(2_000, 2_300)
 
 
-def test_a_holder_pushes_its_guest_aside_but_not_out():
+def test_a_holder_pushes_its_guest_aside_but_not_out() -> None:
     # g waits behind the gang w, becomes a guest on the idle GPU at 601 and runs at full speed;
     # when w takes both GPUs at 1000, g goes on with what w leaves: 0.5 of 1.0
     jobs = [job("a", 0, 1, 1000), job("w", 0.5, 2, 500), job("g", 1, 1, 600)]
@@ -166,7 +167,9 @@ def test_a_holder_pushes_its_guest_aside_but_not_out():
         (16, (2,) * 8, False, 28.56 / 43.66),
     ],
 )
-def test_locality_costs_what_the_study_measured(gpus, servers, beside, speed):
+def test_locality_costs_what_the_study_measured(
+    gpus: int, servers: tuple[int, ...], beside: bool, speed: float
+) -> None:
     jobs = [job("x", 0, gpus, 100)]
     if beside:
         jobs = [job("a", 0, 2, 1000), *jobs]

@@ -3,22 +3,25 @@
 import json
 from dataclasses import fields, replace
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 
 from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
 from philly_analysis.simulator import POLICIES, fleet, simulate
 from philly_analysis.simulator.policies import policy_named
+from philly_analysis.simulator.policies.ranked import Fifo, Las
 from philly_analysis.simulator.samples import PublishedMeans
 from philly_analysis.trace import Trace
-from philly_analysis.workload import Workload
+from philly_analysis.workload import JobSpec, Workload
 
 ORIGIN = datetime(2026, 1, 5, 9, 30)
 
 
-def workload(jobs: int = 300, seed: int = 5, **columns) -> Workload:
+def workload(jobs: int = 300, seed: int = 5, **columns: object) -> Workload:
     """Jobs for a cluster of 24 GPUs at a load near 1, some of them retried."""
     rng = np.random.default_rng(seed)
     submitted = np.cumsum(rng.exponential(220, jobs)).round()
@@ -52,7 +55,9 @@ MACHINES = fleet("2x8:24:500@1,4x2:6:125@2")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_writes_a_valid_trace_that_can_be_questioned(policy, tmp_path):
+def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
+    policy: str, tmp_path: Path
+) -> None:
     load = workload(120)
     simulate(load, policy, tmp_path / "out", machines=MACHINES)  # the writer validates
     with Trace(tmp_path / "out") as trace:
@@ -69,7 +74,7 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(policy, tmp_pa
         )
 
 
-def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path):
+def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path: Path) -> None:
     """What the scheduler did to a job is undone when its trace is simulated again."""
     load = workload(150)
     for policy in ("srtf", "philly"):
@@ -83,12 +88,12 @@ def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path):
         )
         assert one.height == two.height
         for column in ("started_at", "ended_at"):
-            off_s = (one[column] - two[column]).dt.total_microseconds().abs().max() / 1e6
-            assert off_s < 0.01  # times are written to the microsecond
+            off_us = (one[column] - two[column]).dt.total_microseconds().abs()
+            assert (off_us < 10_000).all()  # times are written to the microsecond
 
 
 @pytest.mark.parametrize("policy", ["philly", "fifo", "srtf", "las"])
-def test_delay_causes_agrees_with_the_engine(policy, tmp_path):
+def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> None:
     """The causes that the log shows are the engine's on at least 95 % of waits."""
     quotas = pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})
     agreed = waits = 0
@@ -105,21 +110,23 @@ def test_delay_causes_agrees_with_the_engine(policy, tmp_path):
         )
         assert both.height == own.height
         waits += both.height
-        agreed += (both["cause"] == both["cause_right"]).sum()
+        agreed += both.filter(pl.col("cause") == pl.col("cause_right")).height
         kinds |= set(own["cause"])
         for part in ("fair_share_s", "fragmentation_s"):
             off_s = (both[part] - both[f"{part}_right"]).abs()
-            assert off_s.quantile(0.95) < 1e-3
+            assert (off_s < 1e-3).to_numpy().mean() >= 0.95
     assert waits > 300 and kinds >= {"fair_share", "fragmentation"}
     assert agreed >= 0.95 * waits
 
 
-def test_samples_are_busy_where_jobs_run(tmp_path):
+def test_samples_are_busy_where_jobs_run(tmp_path: Path) -> None:
     class Full:
-        def level(self, spec, servers, rng):
+        def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
             return 100.0
 
-        def minutes(self, level, minutes, gpus, rng):
+        def minutes(
+            self, level: float, minutes: int, gpus: int, rng: np.random.Generator
+        ) -> npt.NDArray[np.float64]:
             return np.full((minutes, gpus), level)
 
     out = simulate(workload(80), "fifo", tmp_path / "out", machines=MACHINES, samples=Full())
@@ -137,7 +144,7 @@ def test_samples_are_busy_where_jobs_run(tmp_path):
     assert whole.all()
 
 
-def test_the_published_means_come_back_from_the_samples():
+def test_the_published_means_come_back_from_the_samples() -> None:
     from .drawn import job
 
     law, rng = PublishedMeans(), np.random.default_rng(1)
@@ -151,7 +158,7 @@ def test_the_published_means_come_back_from_the_samples():
     assert law.minutes(40, 20_000, 2, rng).mean() == pytest.approx(40, abs=1)
 
 
-def test_the_same_seed_writes_the_same_samples(tmp_path):
+def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
     load = workload(40)
     one, two = (
         simulate(load, "fifo", tmp_path / n, machines=MACHINES, samples=True, seed=3)
@@ -161,7 +168,7 @@ def test_the_same_seed_writes_the_same_samples(tmp_path):
     assert read[0].equals(read[1])
 
 
-def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path):
+def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> None:
     load = workload(30)
     attempts = load.attempts.filter(pl.col("job_id") != "j7")
     out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
@@ -171,7 +178,7 @@ def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path):
     assert manifest["rows"]["jobs"] == 29
 
 
-def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path):
+def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) -> None:
     load, out = workload(20), tmp_path / "out"
     with pytest.raises(UnknownNameError, match=r"no policy named 'fifi'.*'fifo'.*srtf"):
         simulate(load, "fifi", out, machines=MACHINES)
@@ -193,7 +200,7 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path):
         simulate(load, "fifo", out, machines=MACHINES)
 
 
-def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path):
+def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path: Path) -> None:
     out = simulate(
         workload(200), "antman", tmp_path / "out", machines=fleet("1x8,1x8"),
         knobs={"convert_after_s": "60"},
@@ -209,10 +216,10 @@ def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path):
     assert twice["n"].item() > 0
 
 
-def test_knobs_are_read_from_text():
+def test_knobs_are_read_from_text() -> None:
     policy = policy_named("las", {"thresholds_gpu_s": "[60, 600]", "restart_s": "5"})
-    assert policy == POLICIES["las"](thresholds_gpu_s=(60, 600), restart_s=5.0)
-    assert policy_named("fifo", {"backfill": "true"}).backfill is True
+    assert policy == Las(thresholds_gpu_s=(60, 600), restart_s=5.0)
+    assert policy_named("fifo", {"backfill": "true"}) == Fifo(backfill=True)
     for name, kind in POLICIES.items():
         assert kind.name == name and kind.SOURCE and kind.__doc__
         assert all(f.metadata["meaning"] for f in fields(kind))

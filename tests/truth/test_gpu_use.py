@@ -37,8 +37,8 @@ def test_utilisation_of_every_held_gpu_and_of_every_attempt(
             assert mean is None, key
 
     pooled: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for key, seen in mine.items():
-        pooled[key[:2]] += seen.values
+    for (job_id, attempt, *_), seen in mine.items():
+        pooled[job_id, attempt] += seen.values
     assert len(attempts) == len(pooled)
     for job_id, attempt, total, minutes in attempts:
         values = pooled[job_id, attempt]

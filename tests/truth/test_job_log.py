@@ -2,31 +2,38 @@
 
 from collections import Counter, defaultdict
 
+import pandas as pd
 import pytest
 
 from philly_analysis.chapters import analyze
 from philly_analysis.trace import Trace
 from tests.truth import walk
+from tests.truth.conftest import Case
 
 CASES = [
     "sample",
     pytest.param("multigpu", marks=pytest.mark.real_data),
     pytest.param("large_jobs", marks=pytest.mark.real_data),
 ]
-EXACT = {"rel": 1e-12, "abs": 1e-9}
+
+
+def exactly(value: float) -> object:
+    """A float but for the order of its sum."""
+    return pytest.approx(value, rel=1e-12, abs=1e-9)
 
 
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest):
-    return request.getfixturevalue(request.param)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
-def jobs(case) -> list[walk.Job]:
+def jobs(case: Case) -> list[walk.Job]:
     return walk.read_jobs(case.raw)
 
 
-def test_jobs_and_attempts(case, jobs: list[walk.Job]) -> None:
+def test_jobs_and_attempts(case: Case, jobs: list[walk.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql("select job_id, vc, user, gpus, submitted_at, status, flag from jobs")
         held = rows.fetchall()
@@ -45,13 +52,13 @@ def test_jobs_and_attempts(case, jobs: list[walk.Job]) -> None:
     )
 
 
-def test_waits_to_the_second(case, jobs: list[walk.Job]) -> None:
+def test_waits_to_the_second(case: Case, jobs: list[walk.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql("select job_id, attempt, wait_s, flag from waits").fetchall()
     assert {(r[0], r[1]): r[2:] for r in rows} == walk.waits(jobs)
 
 
-def test_run_times_to_the_second(case, jobs: list[walk.Job]) -> None:
+def test_run_times_to_the_second(case: Case, jobs: list[walk.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql(
             "select job_id, span_s, sum_s, last_s, censored, gpu_h, flag, attempts from job_runs"
@@ -64,10 +71,10 @@ def test_run_times_to_the_second(case, jobs: list[walk.Job]) -> None:
         span, total, last, censored, gpu_h, flag, attempts = by_id[job.job_id]
         assert (span, total, last) == (mine.span, mine.total, mine.last), job
         assert (censored, flag, attempts) == (mine.censored, mine.flag, len(job.attempts)), job
-        assert gpu_h == pytest.approx(mine.gpu_h, **EXACT) if mine.gpu_h else not gpu_h
+        assert gpu_h == exactly(mine.gpu_h) if mine.gpu_h else not gpu_h
 
 
-def test_findings_from_the_job_log(case, jobs: list[walk.Job]) -> None:
+def test_findings_from_the_job_log(case: Case, jobs: list[walk.Job]) -> None:
     with Trace(case.trace) as trace:
         names = ("run_time", "queueing_delay", "job_status", "retries")
         found = {n: r.table for n, r in analyze(trace, names).items()}
@@ -83,11 +90,12 @@ def test_findings_from_the_job_log(case, jobs: list[walk.Job]) -> None:
             groups[by_id[job_id].vc or "(none)", gang].append(wait)
     table = found["queueing_delay"]
     assert len(table) == 101 * len(groups)
-    for row in table.itertuples():
-        group = groups[None if row.vc != row.vc or row.vc is None else row.vc, row.gang]
-        assert row.waits == len(group)
-        assert row.zeros == group.count(0)
-        assert row.wait_s == pytest.approx(walk.interpolated(group, row.percentile), rel=1e-9)
+    for row in table.to_dict("records"):
+        group = groups[None if pd.isna(row["vc"]) else row["vc"], row["gang"]]
+        assert row["waits"] == len(group)
+        assert row["zeros"] == group.count(0)
+        wait_s = walk.interpolated(group, row["percentile"])
+        assert row["wait_s"] == pytest.approx(wait_s, rel=1e-9)
 
     lengths: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for job in jobs:
@@ -96,31 +104,30 @@ def test_findings_from_the_job_log(case, jobs: list[walk.Job]) -> None:
             lengths[gang].append((mine.span, mine.censored))
     table = found["run_time"]
     assert len(table) == 101 * len(lengths)
-    for gang, rows in table.groupby("gang"):
-        assert set(rows.jobs) == {len(lengths[gang])}
-        assert set(rows.censored) == {sum(c for _, c in lengths[gang])}
     curves = {gang: walk.product_limit(seen) for gang, seen in lengths.items()}
-    for row in table.itertuples():
-        reached = [t for t, f in curves[row.gang] if f >= row.percentile / 100 - 1e-9]
-        assert row.run_s == reached[0] if reached else row.run_s != row.run_s, row
+    for row in table.to_dict("records"):
+        seen = lengths[row["gang"]]
+        assert (row["jobs"], row["censored"]) == (len(seen), sum(censored for _, censored in seen))
+        least = row["percentile"] / 100 - 1e-9
+        reached = [t for t, f in curves[row["gang"]] if f >= least]
+        assert row["run_s"] == reached[0] if reached else pd.isna(row["run_s"]), row
 
-    table = found["job_status"].set_index("status")
-    assert dict(table.jobs) == Counter(j.status for j in jobs)
-    for status, row in table.iterrows():
-        gpu_h = sum(runs[j.job_id].gpu_h or 0 for j in jobs if j.status == status)
-        assert row.gpu_h == pytest.approx(gpu_h, **EXACT)
-        assert row.running == sum(runs[j.job_id].censored for j in jobs if j.status == status)
+    table = found["job_status"]
+    assert dict(zip(table["status"], table["jobs"], strict=True)) == Counter(j.status for j in jobs)
+    for row in table.to_dict("records"):
+        ended = [runs[j.job_id] for j in jobs if j.status == row["status"]]
+        assert row["gpu_h"] == exactly(sum(r.gpu_h or 0 for r in ended))
+        assert row["running"] == sum(r.censored for r in ended)
 
-    table = found["retries"].set_index("gang")
-    for gang, row in table.iterrows():
+    for row in found["retries"].to_dict("records"):
         made = [
             (len(j.attempts), j.status)
             for j in jobs
-            if j.attempts and j.gpus and gang in ("all", walk.bucket(j.gpus))
+            if j.attempts and j.gpus and row["gang"] in ("all", walk.bucket(j.gpus))
         ]
-        assert row.jobs == len(made)
-        assert row.attempts == sum(n for n, _ in made)
-        assert row.retries_per_job == pytest.approx(sum(n - 1 for n, _ in made) / len(made))
-        assert row.retried_pct == pytest.approx(100 * sum(n > 1 for n, _ in made) / len(made))
+        assert row["jobs"] == len(made)
+        assert row["attempts"] == sum(n for n, _ in made)
+        assert row["retries_per_job"] == pytest.approx(sum(n - 1 for n, _ in made) / len(made))
+        assert row["retried_pct"] == pytest.approx(100 * sum(n > 1 for n, _ in made) / len(made))
         failed = sum(status == "Failed" for _, status in made)
-        assert row.unsuccessful_pct == pytest.approx(100 * failed / len(made))
+        assert row["unsuccessful_pct"] == pytest.approx(100 * failed / len(made))

@@ -7,6 +7,7 @@ import pytest
 
 from philly_analysis.trace import Trace
 from tests.truth import walk
+from tests.truth.conftest import Case
 
 
 @pytest.fixture(
@@ -16,16 +17,17 @@ from tests.truth import walk
         pytest.param("large_jobs", marks=pytest.mark.real_data),
     ]
 )
-def case(request: pytest.FixtureRequest):
-    return request.getfixturevalue(request.param)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
-def jobs(case) -> list[walk.Job]:
+def jobs(case: Case) -> list[walk.Job]:
     return [j for j in walk.read_jobs(case.raw) if j.attempts and j.attempts[0].held]
 
 
-def test_run_times(case, jobs: list[walk.Job]) -> None:
+def test_run_times(case: Case, jobs: list[walk.Job]) -> None:
     expected = {}
     for job in jobs:
         start, end = job.attempts[0].start, job.attempts[-1].end
@@ -36,7 +38,7 @@ def test_run_times(case, jobs: list[walk.Job]) -> None:
     assert {job_id: (gpus, run_s) for job_id, gpus, run_s in rows} == expected
 
 
-def test_waits_repeat_stale_values_and_leave_out_zeros(case, jobs: list[walk.Job]) -> None:
+def test_waits_repeat_stale_values_and_leave_out_zeros(case: Case, jobs: list[walk.Job]) -> None:
     expected: dict[tuple[str | None, int], list[float]] = defaultdict(list)
     for job in jobs:
         since: datetime | None = job.submitted
@@ -58,7 +60,7 @@ def test_waits_repeat_stale_values_and_leave_out_zeros(case, jobs: list[walk.Job
     }
 
 
-def test_placement_entries_count_as_servers(case, jobs: list[walk.Job]) -> None:
+def test_placement_entries_count_as_servers(case: Case, jobs: list[walk.Job]) -> None:
     expected = {
         job.job_id: (first.entries, len({m for m, _ in first.held}))
         for job in jobs
@@ -96,10 +98,11 @@ def test_utilisation_of_minutes_matched_as_strings(
                 for at in range(
                     walk.minute(a.start), walk.minute(a.end - timedelta(microseconds=1)) + 1
                 ):
-                    values = by_string.get(machine, {}).get(at)
-                    if values and gpu < len(values) and values[gpu] is not None:
+                    at_once = by_string.get(machine, {}).get(at) or []
+                    util = at_once[gpu] if gpu < len(at_once) else None
+                    if util is not None:
                         minutes[key] += 1
-                        sums[key] += values[gpu]
+                        sums[key] += util
     with Trace(case.trace) as trace:
         rows = trace.sql(
             "select gpus, status, dedicated, sum(minutes), sum(sum_pct) "

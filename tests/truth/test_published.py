@@ -12,6 +12,7 @@ import pytest
 from philly_analysis import published
 from philly_analysis.trace import Trace
 from tests.truth import walk
+from tests.truth.conftest import Case
 
 pytestmark = pytest.mark.real_data
 
@@ -22,7 +23,7 @@ def share(values: list[float], limit: float) -> float:
 
 
 @pytest.mark.parametrize("gang", ["1", "2-4", "5-8", ">8"])
-def test_run_times_are_those_of_the_notebook(attempts, gang: str) -> None:
+def test_run_times_are_those_of_the_notebook(attempts: Case, gang: str) -> None:
     # philly-attempts holds nearly all attempts of the archive. Missing are those without a start
     # or an end, and the waits between attempts; jobs of one second and gang run together.
     with Trace(attempts.trace) as trace:
@@ -37,7 +38,7 @@ def test_run_times_are_those_of_the_notebook(attempts, gang: str) -> None:
     assert np.abs(gaps).max() < 7.5
 
 
-def test_attempts_are_those_that_others_counted(attempts) -> None:
+def test_attempts_are_those_that_others_counted(attempts: Case) -> None:
     # computed by others from the same file
     with Trace(attempts.trace) as trace:
         runs = [run for (run,) in trace.sql("select run_s from attempt_runs order by 1").fetchall()]
@@ -57,7 +58,7 @@ def test_attempts_are_those_that_others_counted(attempts) -> None:
 
 
 @pytest.mark.parametrize("gang", ["2-4", "5-8", ">8"])
-def test_gangs_wait_for_three_minutes_or_not(large_jobs, gang: str) -> None:
+def test_gangs_wait_for_three_minutes_or_not(large_jobs: Case, gang: str) -> None:
     # The study's scheduler holds an incomplete gang for some three minutes, then relaxes; the
     # notebook's curves step there in every virtual cluster. The extract's jobs all passed.
     with Trace(large_jobs.trace) as trace:
@@ -73,7 +74,7 @@ def test_gangs_wait_for_three_minutes_or_not(large_jobs, gang: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["ee9e8c 5-8", "ee9e8c >8", "7f04ca 2-4", "6c71a0 5-8"])
-def test_waits_are_those_of_the_notebook(large_jobs, multigpu, group: str) -> None:
+def test_waits_are_those_of_the_notebook(large_jobs: Case, multigpu: Case, group: str) -> None:
     # Two extracts together know waits and virtual cluster of 2,521 passed jobs that ran ten
     # minutes or more; the notebook draws all jobs, each attempt that waited. Where most jobs of
     # a virtual cluster are of that kind the curves should meet, but for the sampling.
@@ -96,7 +97,7 @@ def test_waits_are_those_of_the_notebook(large_jobs, multigpu, group: str) -> No
     )
 
 
-def test_gangs_sit_on_the_numbers_of_servers_that_the_notebook_draws(multigpu) -> None:
+def test_gangs_sit_on_the_numbers_of_servers_that_the_notebook_draws(multigpu: Case) -> None:
     # the notebook counts placement entries, of jobs with five GPUs and more
     with Trace(multigpu.trace) as trace:
         rows = trace.sql(
@@ -109,7 +110,7 @@ def test_gangs_sit_on_the_numbers_of_servers_that_the_notebook_draws(multigpu) -
     assert ours["5-8", "1"] > 1_800
 
 
-def test_sixteen_gpus_are_less_busy_the_more_servers_they_are_on(multigpu) -> None:
+def test_sixteen_gpus_are_less_busy_the_more_servers_they_are_on(multigpu: Case) -> None:
     # Table 5: 43.66, 40.94 and 28.56 % on 2, 4 and 8 servers. The extract has jobs that passed
     # or failed, and fourteen minutes of their GPUs seven or eight hours after each start by the
     # mended clock: a minute counts for the job that holds the GPU then, mostly a long one.

@@ -13,7 +13,7 @@ import pytest
 
 from philly_analysis.trace import Trace
 from tests.truth import walk
-from tests.truth.conftest import SAMPLE
+from tests.truth.conftest import SAMPLE, Case
 
 GENERATOR = SAMPLE.parent / "generate.py"
 FILES = {
@@ -44,7 +44,7 @@ def test_the_sample_is_what_the_generator_writes(tmp_path: Path) -> None:
     }
 
 
-def test_it_says_that_it_is_synthetic_and_is_small(sample) -> None:
+def test_it_says_that_it_is_synthetic_and_is_small(sample: Case) -> None:
     assert "synthetic" in (SAMPLE / "SYNTHETIC.md").read_text("utf-8").split("\n\n")[0]
     assert sum(file.stat().st_size for file in SAMPLE.iterdir()) < 4_000_000
     with Trace(sample.trace) as trace:
@@ -72,7 +72,7 @@ def test_quirks_of_the_job_log() -> None:
     assert sum(0 < s < 60 for s in after) >= 2
 
 
-def test_quirks_of_the_machine_list(sample) -> None:
+def test_quirks_of_the_machine_list(sample: Case) -> None:
     header, *lines = walk.lines_of(SAMPLE, "cluster_machine_list")
     assert header == "machineId, number of GPUs, single GPU mem"
     assert all(re.fullmatch(r"m\d+,(2, 12GB|8, 24GB)", line) for line in lines)
@@ -119,7 +119,7 @@ def test_quirks_of_the_utilisation_files() -> None:
         assert moments[0] < datetime(2017, 11, 5) < moments[-1]
 
 
-def test_every_wrong_row_is_counted(sample) -> None:
+def test_every_wrong_row_is_counted(sample: Case) -> None:
     with Trace(sample.trace) as trace:
         accounts = {a.table: a for a in trace.manifest.accounts}
         rejects = trace.sql('select "table", source_file, source_line from rejects').fetchall()

@@ -164,24 +164,24 @@ def run(job: Job, end_of_log: datetime) -> Run:
     """Work out the run time of one job."""
     started = [a for a in job.attempts if a.start is not None]
     lengths = {
-        a.number: (a.until(end_of_log) - a.start).total_seconds()
+        a.number: (until - a.start).total_seconds()
         for a in started
-        if a.until(end_of_log) is not None
+        if a.start is not None and (until := a.until(end_of_log)) is not None
     }
     flag = job.flag or min((a.flag for a in job.attempts if a.flag), default=None)
     if not started:
         return Run(None, None, None, False, None, flag)
     censored = any(a.runs for a in started)
     gpu_s = [
-        lengths[a.number] * (len(a.held) or job.gpus)
+        lengths[a.number] * gpus
         for a in started
-        if a.number in lengths and (a.held or job.gpus)
+        if a.number in lengths and (gpus := len(a.held) or job.gpus)
     ]
     gpu_h = sum(gpu_s) / 3600 if gpu_s else None
     if started[-1].number not in lengths:
         return Run(None, None, None, censored, gpu_h, flag or "end_unknown")
-    until = max(u for a in started if (u := a.until(end_of_log)) is not None)
-    span = (until - min(a.start for a in started)).total_seconds()
+    last = max(u for a in started if (u := a.until(end_of_log)) is not None)
+    span = (last - min(a.start for a in started if a.start)).total_seconds()
     return Run(span, sum(lengths.values()), lengths[started[-1].number], censored, gpu_h, flag)
 
 
@@ -242,7 +242,7 @@ def read_gpus(folder: Path) -> dict[str, dict[int, Values]]:
         rows[fields[1]].setdefault(minute(local + BEHIND_UTC[zone]), values)
     # a row of 16 values has each GPU twice; so has every row of a machine all of whose rows
     # come in equal pairs and that nobody used beyond the first half
-    used = defaultdict(int)
+    used: dict[str, int] = defaultdict(int)
     for job in read_jobs(folder):
         for a in job.attempts:
             for machine, gpu in a.held:
