@@ -11,13 +11,13 @@ import pytest
 
 from philly_analysis import figures
 from philly_analysis.analyses import (
-    Analysis,
     failure_costs,
     failure_reasons,
     failure_repetition,
     failure_statuses,
     time_to_failure,
 )
+from philly_analysis.chapters import Analysis
 from philly_analysis.failures import REASONS, tiers_of
 from philly_analysis.result import Result
 from philly_analysis.trace import Trace

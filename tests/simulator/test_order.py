@@ -16,7 +16,8 @@ def jobs(count: int) -> list[Job]:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(0, 3))))
 def test_an_order_is_sorted_by_key_then_submission(steps: list[tuple[int, bool, int]]) -> None:
-    some, order, keys = jobs(6), Order(), {}
+    some, order = jobs(6), Order()
+    keys: dict[int, int] = {}
     for which, there, key in steps:
         order.discard(some[which])
         keys.pop(which, None)

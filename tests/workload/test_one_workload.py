@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from philly_analysis import Trace, Workload, analyze, export, ingest, simulate
-from philly_analysis.judging.calibration import Jobs
+from philly_analysis.judging.distances import Jobs
 from philly_analysis.models import Observations
 from philly_analysis.workload.demand import demand
 
