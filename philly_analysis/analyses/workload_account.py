@@ -67,8 +67,9 @@ def plot(result: Result) -> Figure:
             label=part,
             color=_COLORS[part],
         )
+        ink = "white" if part == "ended" else figures.INK
         labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
-        ax.bar_label(drawn, labels, label_type="center", color="white", fontsize=8.5)
+        ax.bar_label(drawn, labels, label_type="center", color=ink, fontsize=8.5)
         left = [a + b for a, b in zip(left, values, strict=True)]
     figures.percent_axis(ax, "share", axis="x")
     ax.grid(visible=False, axis="y")
