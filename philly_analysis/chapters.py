@@ -1,6 +1,7 @@
 """The page's chapters: every analysis by name, and the function that asks them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
 from matplotlib.figure import Figure
@@ -148,7 +149,16 @@ def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:
 
 
 def answer(trace: Trace, name: str) -> Result:
-    """Return what one analysis says of a trace, marked as synthetic if it rests on such data."""
+    """Return what one analysis says of a trace, and note with it what was asked of the trace.
+
+    It counts as synthetic when it rests on such a trace.
+    """
     analysis = ANALYSES[name]
-    synthetic = trace.manifest.synthetic and bool(analysis.NEEDS)
-    return analysis.compute(trace).labelled(synthetic=synthetic)
+    with trace.asked() as reads:
+        result = analysis.compute(trace)
+    return replace(
+        result,
+        question=analysis.QUESTION,
+        reads=tuple(reads),
+        synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+    )

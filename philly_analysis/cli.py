@@ -1,17 +1,15 @@
 """The words that a user types: parses, calls, prints."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from philly_analysis.errors import OutputError
 from philly_analysis.manifest import Manifest
 from philly_analysis.study import RunPolicy
-from philly_analysis.terminal import say, show, told
+from philly_analysis.terminal import document, frame, say, show, told, write_tables
 from philly_analysis.trace import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 app = typer.Typer(
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
@@ -48,12 +46,6 @@ def _account(manifest: Manifest) -> None:
         show(["table", "read", "kept", "rejected", "why"], rows, csv=False, as_json=False)
     for note in manifest.notes:
         say(f"note: {note}")
-
-
-def _frame(frame: "pd.DataFrame", *, csv: bool, as_json: bool) -> None:
-    plain = frame.astype(object).where(frame.notna(), None)
-    rows = list(plain.itertuples(index=False, name=None))
-    show([str(c) for c in frame.columns], rows, csv=csv, as_json=as_json)
 
 
 @app.command()
@@ -139,19 +131,34 @@ def analyze(
     names: Annotated[list[str] | None, typer.Argument(help="Findings; all when none.")] = None,
     csv: AsCsv = False,
     as_json: AsJson = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write one CSV per finding to this folder instead.")
+    ] = None,
     run_policy: RunPolicyOption = RunPolicy.SPAN,
 ) -> None:
     """Compute findings on a trace and print them as tables."""
-    from philly_analysis.chapters import ANALYSES
     from philly_analysis.chapters import analyze as run
 
+    if csv and not out and len(names or ()) != 1:
+        asked = f"{len(names)} findings" if names else "every finding"
+        raise OutputError(
+            f"{asked} as one CSV: each finding has columns of its own. "
+            "Name one, or give --out FOLDER for a file each."
+        )
     with Trace(trace, run_policy=run_policy) as opened:
-        for name, result in run(opened, names or ()).items():
-            if not (csv or as_json):
-                say(f"\n{name}: {ANALYSES[name].QUESTION}", bold=True)
+        results = run(opened, names or ())
+    if out:
+        written = write_tables(results, out)
+        say(f"{written} tables written to {out}")
+    elif as_json:
+        document(results)
+    else:
+        for name, result in results.items():
+            if not csv:
+                say(f"\n{name}: {result.question}", bold=True)
                 for sentence in (*result.warnings, *result.sentences, *result.caveats):
                     say(f"  {sentence}")
-            _frame(result.table, csv=csv, as_json=as_json)
+            frame(result.table, csv=csv, as_json=False)
 
 
 @app.command()
@@ -288,13 +295,12 @@ def compare(
 
     with ExitStack() as opened:
         result = comparison.compare([opened.enter_context(Trace(path)) for path in traces])
-    _frame(comparison.side_by_side(result), csv=csv, as_json=as_json)
+    frame(comparison.side_by_side(result), csv=csv, as_json=as_json)
     if not (csv or as_json):
         for sentence in (*result.warnings, *result.sentences, *result.caveats):
             say(f"  {sentence}")
     if out:
-        question = "What becomes of the jobs under each?"
-        part = section("comparison", question, result, comparison.plot(result))
+        part = section("comparison", result.question, result, comparison.plot(result))
         lede = "The same questions, asked of each trace in turn."
         page = results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
         say(f"page written to {page}")
@@ -328,7 +334,7 @@ def classify(
     """Say why runs failed, from their output: reason, tier and the line that decides."""
     from philly_analysis.failures import classify_files
 
-    _frame(classify_files(files).table, csv=csv, as_json=as_json)
+    frame(classify_files(files).table, csv=csv, as_json=as_json)
 
 
 def main() -> None:

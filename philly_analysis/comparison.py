@@ -12,6 +12,8 @@ from philly_analysis.prose import duration, share
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
+QUESTION = "What becomes of the jobs under each?"
+
 SCALARS = (
     ("jobs", "jobs", "jobs that ended"),
     ("mean_jct_s", "s", "job completion time, mean"),
@@ -58,10 +60,13 @@ def compare(traces: Sequence[Trace]) -> Result:
     names = _names(traces)
     rows: list[tuple[str, str, float | None, float | None, str]] = []
     job_ids = []
+    reads: dict[str, None] = {}
     for name, trace in zip(names, traces, strict=True):
-        ended = trace.answer("completions").df()
+        with trace.asked() as asked:
+            ended = trace.answer("completions").df()
+            numbers = _numbers(trace, ended)
+        reads |= asked
         job_ids.append(frozenset(ended["job_id"]))
-        numbers = _numbers(trace, ended)
         rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
         for curve in _CURVES:
             if len(ended):
@@ -77,6 +82,8 @@ def compare(traces: Sequence[Trace]) -> Result:
         sentences=tuple(_sentences(table, names)),
         caveats=tuple(_caveats(names, job_ids)),
         synthetic=any(t.manifest.synthetic for t in traces),
+        question=QUESTION,
+        reads=tuple(reads),
     )
 
 
@@ -145,7 +152,7 @@ def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
             numbers[f"p99_{name}"] = float(ended[name].quantile(0.99))
         by_vc = ended.groupby("vc", dropna=False)["slowdown"].mean().to_numpy()
         numbers["vc_fairness"] = float(by_vc.sum() ** 2 / (len(by_vc) * (by_vc**2).sum()))
-    [(began_at, ended_at)] = trace.sql("select began_at, ended_at from snapshot").fetchall()
+    [(began_at, _, ended_at)] = trace.answer("snapshot").fetchall()
     if began_at and ended_at:
         numbers["makespan_s"] = (ended_at - began_at).total_seconds()
     if trace.has("idle_gpus"):
@@ -166,10 +173,11 @@ def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
 def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
     single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
     for name in names:
-        for measure, _, meaning in SCALARS:
+        for measure, unit, meaning in SCALARS:
             value = single[name, measure]
             if value is not None and not np.isnan(value):
-                yield Fact(f"{measure}_{name}", float(value), f"{name}: {meaning}")
+                known = int(value) if unit in ("jobs", "attempts") else float(value)
+                yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
 
 
 def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ PhillyError
 ├── QueryError         SQL that is refused or does not run
 ├── UnknownNameError   a word the user typed that names nothing here
 ├── WorkloadError      jobs that cannot be run, or a load that they cannot offer
+├── OutputError        an answer that cannot be written as it was asked for
 ├── ModelError         a model that cannot be fitted, read or sampled
 ├── ExportError        a workload that a format cannot carry
 └── SimulationError    a simulation that cannot start or go on
@@ -49,6 +50,10 @@ class UnknownNameError(PhillyError):
 
 class WorkloadError(PhillyError):
     """Jobs that cannot be run, or a load that they cannot offer."""
+
+
+class OutputError(PhillyError):
+    """An answer that cannot be written as it was asked for."""
 
 
 class ModelError(PhillyError):

@@ -10,13 +10,13 @@ _ROWS = {"run time": "job", "wait": "attempt"}
 
 def left_out(trace: Trace, what: Literal["run time", "wait"]) -> tuple[str, ...]:
     """Return one sentence per reason for which rows have no trusted run time or wait."""
-    rows = trace.sql(
-        "select reason, n from exclusions where what = $what order by n desc, reason", what=what
-    ).fetchall()
-    return tuple(f"{count(n, _ROWS[what])} left out: {reason}." for reason, n in rows)
+    rows = [(n, reason) for of, reason, n in trace.answer("exclusions").fetchall() if of == what]
+    rows.sort(key=lambda row: (-row[0], row[1]))
+    return tuple(f"{count(n, _ROWS[what])} left out: {reason}." for n, reason in rows)
 
 
 def unsampled(trace: Trace) -> tuple[str, ...]:
     """Return one sentence per way in which samples do not cover what attempts held."""
-    rows = trace.sql("select what, reason, n from gpu_use_gaps order by what, n desc").fetchall()
+    rows = trace.answer("gpu_use_gaps").fetchall()
+    rows.sort(key=lambda row: (row[0], -row[2], row[1]))
     return tuple(f"{count(n, what)}: {reason}." for what, reason, n in rows)

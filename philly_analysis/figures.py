@@ -143,14 +143,14 @@ def cdf(
     table
         Long table with the columns `by`, `percentile` (0-100) and `value`.
     colors
-        Colour by group; its order is the order of the legend, groups without rows are left out.
+        Colour by group; its order is the order of the legend. Groups of the table that have none
+        come after it, in colours of their own: no curve is left out.
     counts
         Number of observations by group, added to the legend.
     """
-    for group, color in colors.items():
+    for i, group in enumerate(ordered(table[by], list(colors))):
         rows = table[table[by] == group].sort_values(percentile)
-        if rows.empty:
-            continue
+        color = colors.get(group, CYCLE[i % len(CYCLE)])
         n = f"  n={counts[group]:,}" if counts and group in counts else ""
         ax.plot(rows[value], rows[percentile], color=color, label=f"{group}{n}")
     percent_axis(ax, "share of observations")

@@ -1,7 +1,6 @@
 """Turns the Results of a trace into a page: report.html, figures/*.svg and tables/*.csv."""
 
 import base64
-import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
-import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.chapters import CHAPTERS, Analysis, answer
+from philly_analysis.chapters import CHAPTERS, answer
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
-from philly_analysis.relations import Relation, needed
+from philly_analysis.prose import number
+from philly_analysis.relations import MACROS, Relation, behind
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
 from philly_analysis.trace import Trace
@@ -36,7 +35,6 @@ class Section:
     question: str
     result: Result
     svg: str
-    sql: tuple[tuple[str, str], ...]
 
     @property
     def rows(self) -> int:
@@ -54,6 +52,11 @@ class Section:
         """First rows of the table as HTML, escaped."""
         shown = self.result.table.head(_PREVIEW_ROWS)
         return str(shown.to_html(index=False, border=0, escape=True, float_format="{:,.4g}".format))
+
+    @property
+    def sql(self) -> list[Relation]:
+        """The SQL that was asked for the finding, and all that it reads."""
+        return behind(self.result.reads)
 
     @property
     def reasons(self) -> list[str]:
@@ -133,16 +136,13 @@ def results_page(
     return _write(Path(out), chapters, text)
 
 
-def section(
-    name: str, question: str, result: Result, figure: Figure, sql: Iterable[Relation] = ()
-) -> Section:
+def section(name: str, question: str, result: Result, figure: Figure) -> Section:
     """Make a section of a page from a result and its figure."""
     return Section(
         name=name,
         question=question,
         result=result,
         svg=figures.svg(figures.stamp(figure, synthetic=result.synthetic)),
-        sql=tuple((f"{r.name}.sql", r.sql) for r in sql),
     )
 
 
@@ -167,16 +167,12 @@ def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
                 gaps.append(Gap(analysis.QUESTION, missing))
                 continue
             with step(analysis.QUESTION):
-                sections.append(_section(trace, name, analysis))
+                result = answer(trace, name)
+                figure = analysis.plot(result)
+                sections.append(section(name, analysis.QUESTION, result, figure))
         if sections:
             chapters.append(Chapter(title, tuple(sections)))
     return chapters, gaps
-
-
-def _section(trace: Trace, name: str, analysis: Analysis) -> Section:
-    result = answer(trace, name)
-    order, _ = needed([name])
-    return section(name, analysis.QUESTION, result, analysis.plot(result), reversed(order))
 
 
 def _template(name: str) -> jinja2.Template:
@@ -216,6 +212,7 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         chapters=chapters,
         gaps=gaps,
         rejects=_rejects(trace),
+        macros=MACROS,
         run_policy=trace.run_policy.meaning,
         made_at=_now(),
     )
@@ -224,24 +221,9 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
 def _rejects(trace: Trace) -> list[dict[str, object]]:
     if not trace.has(REJECTS.name):
         return []
-    frame: pd.DataFrame = trace.sql(
-        "select source_file as file, source_line as line, reason, coalesce(raw, '') as raw "
-        "from rejects order by all limit $n",
-        n=_REJECTS_SHOWN,
-    ).df()
-    frame["line"] = frame["line"].astype(object).where(frame["line"].notna(), None)
-    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
-
-
-def number(value: float | None, *, signed: bool = False) -> str:
-    """Write a number for people: thousands grouped, about three significant digits."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
-    sign = "+" if signed else ""
-    if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:{sign},.0f}"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    return f"{value:{sign},.{digits}f}"
+    rows = trace.answer(REJECTS.name)
+    first = rows.order("source_file, source_line, reason, raw").limit(_REJECTS_SHOWN)
+    return [dict(zip(rows.columns, row, strict=True)) for row in first.fetchall()]
 
 
 @contextmanager

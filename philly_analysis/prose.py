@@ -1,4 +1,6 @@
-"""Words for numbers, as sentences and captions use them."""
+"""Words for numbers, as sentences, captions and tables of facts use them."""
+
+import math
 
 _UNITS_S = (
     (604_800, "weeks", 2), (86_400, "days", 2), (3_600, "h", 2), (60, "min", 1), (1, "s", 1),
@@ -18,6 +20,34 @@ def share(frac: float) -> str:
     pct = 100 * frac
     digits = 0 if pct in (0, 100) else 1 if 0.1 <= pct <= 99.9 else 2
     return f"{pct:.{digits}f} %"
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Say a number: thousands grouped, about three significant digits."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if value == 0:
+        return "0"
+    sign = "+" if signed else ""
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:{sign},.0f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:{sign},.{digits}f}"
+
+
+_SUFFIXES = {"_gpu_h": "GPU h", "_h": "h", "_min": "min", "_pct": "%", "_gb": "GB"}
+
+
+def quantity(name: str, value: float | str | None) -> str:
+    """Say a value in the unit that its name ends in: ``wait_s``, ``idle_pct``, ``lost_gpu_h``."""
+    if value is None or isinstance(value, str):
+        return value or "–"
+    if name.endswith("_s"):
+        return duration(value)
+    if name.endswith("_frac"):
+        return share(value)
+    unit = next((u for suffix, u in _SUFFIXES.items() if f"_{name}".endswith(suffix)), None)
+    return f"{number(value)} {unit}" if unit else number(value)
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:

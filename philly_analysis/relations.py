@@ -15,7 +15,7 @@ from philly_analysis import study
 from philly_analysis.errors import QueryError
 from philly_analysis.schema import TABLES
 
-SHELVES = ("sql", "analyses")
+SHELVES = ("sql", "analyses", "models")
 """Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
 
 _PACKAGE = Path(__file__).parent
@@ -103,6 +103,15 @@ def relations() -> dict[str, Relation]:
                 sliced=stored[1] if stored else None,
             )
     return found
+
+
+def behind(names: Iterable[str]) -> list[Relation]:
+    """Return the relations of these names, and then those that they read, level by level."""
+    known = relations()
+    found = [name for name in dict.fromkeys(names) if name in known]
+    for name in found:  # grows while it is walked
+        found += sorted(known[name].reads & known.keys() - set(found))
+    return [known[name] for name in found]
 
 
 def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:

@@ -1,12 +1,13 @@
 """A Result is one small table that answers one question, with its headline facts."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import pandas as pd
 
 from philly_analysis.errors import UnknownNameError
+from philly_analysis.prose import quantity
 
 Value = float | int | str | None
 
@@ -26,6 +27,11 @@ class Fact:
         if value != value:  # NaN: not known
             value = None
         object.__setattr__(self, "value", value)
+
+    @property
+    def said(self) -> str:
+        """The value as people read it, in the unit that the name carries."""
+        return quantity(self.name, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,10 @@ class Result:
         Published values beside measured ones; empty unless the trace is the study's cluster.
     synthetic
         True when the trace is synthetic; figures then say so.
+    question
+        The question that it answers.
+    reads
+        The tables and relations that were asked for it, in order.
     """
 
     name: str
@@ -84,6 +94,8 @@ class Result:
     warnings: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     synthetic: bool = False
+    question: str = ""
+    reads: tuple[str, ...] = ()
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""
@@ -92,9 +104,26 @@ class Result:
                 return fact.value
         raise UnknownNameError(f"fact of {self.name}", name, [f.name for f in self.facts])
 
-    def labelled(self, *, synthetic: bool) -> Self:
-        """Return the same result, marked as drawn from a synthetic trace or not."""
-        return replace(self, synthetic=synthetic)
+    def __repr__(self) -> str:
+        return "\n".join(
+            [
+                f"{self.name}: {self.question or 'a result'}",
+                *(f"  {sentence}" for sentence in (*self.warnings, *self.sentences)),
+                *(f"  {fact.name} = {fact.said}" for fact in self.facts),
+                f"  table: {len(self.table):,} rows of {', '.join(map(str, self.table.columns))}",
+            ]
+        )
 
     def _repr_html_(self) -> str:
-        return str(self.table.to_html(max_rows=20, index=False, border=0))
+        said = (*self.warnings, *self.sentences, *self.caveats)
+        facts = "".join(
+            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.said)}</td>"
+            f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
+            for f in self.facts
+        )
+        return (
+            f"<h4>{escape(self.question or self.name)}</h4>"
+            + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+            + f"<details><summary>{len(self.facts)} facts</summary><table>{facts}</table></details>"
+            + str(self.table.to_html(max_rows=20, index=False, border=0, escape=True))
+        )

@@ -3,9 +3,11 @@
 import csv as csv_format
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 from rich import box
@@ -13,7 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from philly_analysis.errors import PhillyError
+from philly_analysis.errors import OutputError, PhillyError
+
+if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
+    import pandas as pd
+
+    from philly_analysis.result import Result
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,6 +68,46 @@ def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json:
         for row in rows:
             table.add_row(*(escape(_cell(value)) for value in row))
         _out.print(table)
+
+
+def frame(table: "pd.DataFrame", *, csv: bool, as_json: bool) -> None:
+    """Print a table of a result as :func:`show` does."""
+    rows = list(_plain(table).itertuples(index=False, name=None))
+    show([str(c) for c in table.columns], rows, csv=csv, as_json=as_json)
+
+
+def document(results: "Mapping[str, Result]") -> None:
+    """Print results as one JSON object, by name."""
+    found = {
+        name: {
+            "question": result.question,
+            "facts": [asdict(fact) for fact in result.facts],
+            "sentences": result.sentences,
+            "caveats": result.caveats,
+            "warnings": result.warnings,
+            "comparisons": [asdict(comparison) for comparison in result.comparisons],
+            "table": _plain(result.table).to_dict("records"),
+        }
+        for name, result in results.items()
+    }
+    typer.echo(json.dumps(found, default=str, indent=2))
+
+
+def write_tables(results: "Mapping[str, Result]", out: Path) -> int:
+    """Write the table of each result to ``out/<name>.csv`` and return how many there are."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, result in results.items():
+            result.table.to_csv(out / f"{name}.csv", index=False)
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
+    return len(results)
+
+
+def _plain(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a table of plain values, None where one is not known."""
+    unknown = table.isna() | table.isin([float("inf"), float("-inf")])
+    return table.astype(object).mask(unknown, None)
 
 
 def _cell(value: object) -> str:

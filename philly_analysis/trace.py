@@ -4,7 +4,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -75,6 +76,7 @@ class Trace:
         self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
         self._con = _connect(self.path, Path(self._scratch.name))
         self._created = _settings(self._con, self.run_policy)
+        self._asked: dict[str, None] = {}
         self.tables = frozenset(t for t in TABLES if _files(self.path, t))
         try:
             for name in (*self.tables, REJECTS.name):
@@ -154,8 +156,26 @@ class Trace:
             return stored
         return stored.select(table.completed(stored.columns))
 
-    def create(self, names: frozenset[str] | list[str]) -> None:
+    @contextmanager
+    def asked(self) -> Iterator[dict[str, None]]:
+        """Collect the names of the tables and relations that are asked for while a block runs.
+
+        Yields
+        ------
+        dict
+            The names as keys, in the order in which they were first asked for.
+        """
+        outer, self._asked = self._asked, {}
+        try:
+            yield self._asked
+        finally:
+            outer |= self._asked
+            self._asked = outer
+
+    def create(self, names: Iterable[str]) -> None:
         """Create the views that `names` need, and write the stored ones where they are due."""
+        names = sorted(names)
+        self._asked |= dict.fromkeys(names)
         order, others = needed(names)
         for name in sorted(others - self._created):
             if name in TABLES:

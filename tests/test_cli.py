@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.cli import app
 from philly_analysis.schema import TABLES
+from philly_analysis.trace import Trace
 from tests.paper import paper_trace
 
 
@@ -48,6 +50,40 @@ def test_query_prints_csv_and_json(path: Path) -> None:
     assert "job_id" in run("query", path, text)[1]
 
 
+def test_findings_are_one_json_document(path: Path) -> None:
+    _, out, _ = run("analyze", path, "run_time", "overview", "--json")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert list(found) == ["run_time", "overview"]
+    with Trace(path) as trace:
+        result = analyze(trace, ["run_time"])["run_time"]
+    told = found["run_time"]
+    assert told["question"] == ANALYSES["run_time"].QUESTION
+    assert [(f["name"], f["value"], f["meaning"]) for f in told["facts"]] == [
+        (f.name, f.value, f.meaning) for f in result.facts
+    ]
+    for part in ("sentences", "caveats", "warnings"):
+        assert told[part] == list(getattr(result, part))
+    assert len(told["table"]) == len(result.table)
+    assert list(told["table"][0]) == list(result.table.columns)
+    assert found["overview"]["table"][0]["day"].startswith("2017-10-03")
+    assert found["overview"]["table"][0]["gpu_samples"] is None
+
+
+def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path: Path) -> None:
+    _, out, _ = run("analyze", path, "run_time", "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == ["gang", "jobs", "censored", "percentile", "run_s"]
+    _, out, _ = run("analyze", path, "run_time", "overview", "--csv", "--out", tmp_path / "tables")
+    assert sorted(f.name for f in (tmp_path / "tables").iterdir()) == [
+        "overview.csv",
+        "run_time.csv",
+    ]
+    with (tmp_path / "tables" / "run_time.csv").open(newline="") as file:
+        assert [r["run_s"] for r in csv.DictReader(file)] == [
+            f"{float(r['run_s'])}" if r["run_s"] else "" for r in rows
+        ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -55,6 +91,9 @@ def test_query_prints_csv_and_json(path: Path) -> None:
         (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
         (("query", "nowhere", "select 1"), "not a trace"),
         (("analyze", "{path}", "nonsense"), "no analysis named 'nonsense'"),
+        (("analyze", "{path}", "run_time", "overview", "--csv"), "Name one"),
+        (("analyze", "{path}", "--csv"), "--out FOLDER"),
+        (("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"), "cannot be written"),
         (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
         (("report", "nowhere"), "not a trace"),
     ],

@@ -84,7 +84,7 @@ def test_single_numbers(result: Result) -> None:
 
 
 def test_words_and_curves(result: Result) -> None:
-    assert result.fact("p50_jct_s_two") == 37.5 * 60
+    assert result.fact("two_p50_jct_s") == 37.5 * 60
     [sentence] = result.sentences
     assert "50.0 % longer" in sentence and "Under two" in sentence
     assert not result.caveats and result.synthetic

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from markupsafe import escape
 
 from philly_analysis.chapters import ANALYSES, CHAPTERS, analyze
 from philly_analysis.errors import TraceError
-from philly_analysis.page import number, report
+from philly_analysis.page import report
+from philly_analysis.prose import number
+from philly_analysis.relations import needed, relations
 from philly_analysis.trace import Trace
 from tests.paper import JOBS, paper_trace
 
@@ -49,6 +52,22 @@ def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path
     assert Page(page).ids == askable
     assert gaps
     assert "What this trace cannot answer" in page
+
+
+def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
+    page: str, tmp_path: Path
+) -> None:
+    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL))
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        results = analyze(trace)
+    for name, result in results.items():
+        text = sections[name].replace("<wbr>", "")
+        for fact in result.facts:
+            assert f"<td><code>{escape(fact.name)}</code></td>" in text, fact
+        shown = re.findall(r"<summary><code>(\w+)\.sql</code>", text)
+        assert name not in relations() or shown[0] == name
+        assert set(shown) == {r.name for r in needed(result.reads)[0]}
+        assert all(escape(relations()[read].sql) in text for read in shown)
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:
@@ -104,7 +123,7 @@ def test_what_rests_on_nothing_of_a_synthetic_trace_is_not_called_synthetic(tmp_
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (float("nan"), "–"), (1234567, "1,234,567"), (0.1234, "0.12"), (45.67, "45.7"),
-     (456.7, "457"), (12345.6, "12,346")],
+     (456.7, "457"), (12345.6, "12,346"), (0.0, "0")],
 )  # fmt: skip
 def test_numbers_read_well(value: float | None, text: str) -> None:
     assert number(value) == text

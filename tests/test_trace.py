@@ -12,7 +12,7 @@ from philly_analysis.errors import (
     TraceError,
     UnknownNameError,
 )
-from philly_analysis.relations import needed, relations, tables_read
+from philly_analysis.relations import behind, needed, relations, tables_read
 from philly_analysis.schema import TABLES, VERSION
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
@@ -39,6 +39,28 @@ def test_waits_of_the_paper_trace(path: Path) -> None:
         ("b", 2, False, 180.0),
         ("c", 1, True, 120.0),
     ]
+
+
+def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
+    with Trace(path) as trace:
+        trace.answer("snapshot")
+        with trace.asked() as outer:
+            trace.sql("select * from Waits cross join machines")
+            with trace.asked() as inner:
+                trace.answer("job_runs")
+                assert trace.has("room")
+            trace.answer("waits")
+    assert list(inner) == ["job_runs"]
+    assert list(outer) == ["machines", "waits", "job_runs"]
+
+
+def test_behind_a_relation_stand_all_that_it_reads() -> None:
+    names = [r.name for r in behind(["waits_by_day", "jobs", "retries"])]
+    assert names[:2] == ["waits_by_day", "retries"]
+    assert set(names) == {r.name for r in needed(["waits_by_day", "retries"])[0]}
+    assert len(names) == len(set(names))
+    for i, name in enumerate(names[2:], 2):
+        assert any(name in relations()[before].reads for before in names[:i])
 
 
 @pytest.mark.parametrize(

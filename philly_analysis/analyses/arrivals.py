@@ -17,30 +17,17 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def compute(trace: Trace) -> Result:
     """Give arrival rates over the week, and measures of burstiness (1, 1 and 0 % if Poisson)."""
     table = trace.answer("arrivals").df()
-    [(cv, zero_gap, dispersion, hours, flagged)] = trace.sql(
-        """
-        with gaps as (
-          select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as s
-          from jobs where flag is null
-        )
-        select
-          (select stddev_pop(s) / nullif(avg(s), 0) from gaps),
-          (select avg((s = 0)::int) from gaps where s is not null),
-          (select var_pop(jobs) / nullif(avg(jobs), 0) from arrival_hours),
-          (select count(*) from arrival_hours),
-          (select count(*) from jobs where flag is not null)
-        """
-    ).fetchall()
+    [bursts] = trace.answer("arrivals_bursts").df().itertuples(index=False)
     by_hour, by_day = (
         table.groupby(part)[["jobs", "hours"]].sum().eval("jobs / hours")
         for part in ("hour", "weekday")
     )
     facts = (
-        Fact("hours", hours, "hours from the first to the last submission"),
-        Fact("gap_cv", cv, "coefficient of variation of gaps between arrivals (Poisson: 1)"),
-        Fact("zero_gap_pct", None if zero_gap is None else 100 * zero_gap,
-             "arrivals in the same second as the one before"),
-        Fact("hourly_dispersion", dispersion,
+        Fact("hours", bursts.hours, "hours from the first to the last submission"),
+        Fact("gap_cv", bursts.gap_cv,
+             "coefficient of variation of gaps between arrivals (Poisson: 1)"),
+        Fact("zero_gap_pct", bursts.zero_gap_pct, "arrivals in the same second as the one before"),
+        Fact("hourly_dispersion", bursts.hourly_dispersion,
              "variance over mean of arrivals per hour (Poisson: 1)"),
         Fact("peak_hour", int(by_hour.idxmax()) if len(by_hour) else None, "busiest hour, UTC"),
         Fact("peak_to_trough", by_hour.max() / by_hour.min()
@@ -62,11 +49,12 @@ def compute(trace: Trace) -> Result:
             f"An hour of the weekend sees {float(fact['weekend_to_weekday']):.2f} times the "
             "arrivals of an hour of other days."
         )
-    if cv is not None and dispersion is not None:
+    if fact["gap_cv"] is not None and fact["hourly_dispersion"] is not None:
         said.append(
-            f"Gaps between arrivals have a coefficient of variation of {cv:.1f} and hourly counts "
-            f"a variance {dispersion:.1f} times their mean (a Poisson process: 1 and 1); "
-            f"{share(zero_gap)} of arrivals share their second with the one before."
+            f"Gaps between arrivals have a coefficient of variation of {bursts.gap_cv:.1f} and "
+            f"hourly counts a variance {bursts.hourly_dispersion:.1f} times their mean (a Poisson "
+            f"process: 1 and 1); {share(bursts.zero_gap_pct / 100)} of arrivals share their second "
+            "with the one before."
         )
     return Result(
         name="arrivals",
@@ -75,7 +63,7 @@ def compute(trace: Trace) -> Result:
         sentences=tuple(said),
         caveats=(
             "Hours are UTC; the cluster's working day may lie elsewhere.",
-            *([f"{count(flagged, 'flagged job')} left out."] if flagged else []),
+            *([f"{count(bursts.flagged, 'flagged job')} left out."] if bursts.flagged else []),
         ),
     )
 

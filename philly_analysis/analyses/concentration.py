@@ -31,8 +31,8 @@ def compute(trace: Trace) -> Result:
         facts += [
             Fact(f"{kind}s", len(rows), f"{word}s"),
             Fact(f"{kind}_top_tenth_gpu_h_pct", tenth_pct, f"GPU time of the top tenth of {word}s"),
-            Fact(f"{kind}_gini_gpu_h", gini(rows["gpu_h"]), f"Gini coefficient of it over {word}s"),
-            Fact(f"{kind}_gini_jobs", gini(rows["jobs"]), f"Gini coefficient of jobs over {word}s"),
+            Fact(f"{kind}_gpu_h_gini", gini(rows["gpu_h"]), f"Gini coefficient of it over {word}s"),
+            Fact(f"{kind}_jobs_gini", gini(rows["jobs"]), f"Gini coefficient of jobs over {word}s"),
         ]
         if len(rows) > 1 and tenth_pct is not None:
             top_words = "The top tenth" if len(rows) >= _MANY else "The largest one"
@@ -40,9 +40,8 @@ def compute(trace: Trace) -> Result:
                 f"{top_words} of {count(len(rows), word)} held {share(tenth_pct / 100)} of the "
                 f"GPU time; its Gini coefficient is {gini(rows['gpu_h']):.2f}."
             )
-    [(unknown,)] = trace.sql(
-        'select count(*) from job_runs where "user" is null or vc is null'
-    ).fetchall()
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
+    unknown = log.jobs_of_nobody
     caveats = (f"{count(unknown, 'job')} without a known user or virtual cluster.",)
     return Result(
         name="concentration", table=table, facts=tuple(facts), sentences=tuple(said),

@@ -139,27 +139,19 @@ def _caveats(trace: Trace, table: pd.DataFrame, method: str) -> tuple[str, ...]:
     elif method == "none":
         said.append("No virtual cluster is known, so nothing can be laid to fair share.")
     else:
-        [(without,)] = trace.sql(
-            "select count(*) from waits anti join given_quotas using (vc) where gpus > 0"
-        ).fetchall()
+        [without] = trace.answer("delay_causes_unquoted").df()["waits"]
         if without:
             said.append(f"{count(without, 'attempt')} in virtual clusters without a quota.")
-    [(shared, unused)] = trace.sql(
-        """
-        select
-          (select coalesce(sum(attempts), 0)::bigint from busy_gpus where attempts > 1),
-          (select count(*) from machines anti join placements using (machine_id) where gpus > 0)
-        """
-    ).fetchall()
-    if shared:
+    [gaps] = trace.answer("placement_gaps").df().itertuples(index=False)
+    if gaps.overlapping:
         said.append(
-            f"{count(shared, 'placement overlaps', 'placements overlap')} another on the same "
-            "GPU; such a GPU counts as in use once."
+            f"{count(gaps.overlapping, 'placement overlaps', 'placements overlap')} another on the "
+            "same GPU; such a GPU counts as in use once."
         )
-    if unused:
+    if gaps.unused_machines:
         said.append(
-            f"{count(unused, 'machine')} never held a job in this log and "
-            f"{'counts' if unused == 1 else 'count'} as free throughout."
+            f"{count(gaps.unused_machines, 'machine')} never held a job in this log and "
+            f"{'counts' if gaps.unused_machines == 1 else 'count'} as free throughout."
         )
     said.append(
         "A wait has the cause of most of its time; where most of it is unexplained, none. Waits "

@@ -2,7 +2,7 @@
 -- One row per (method, vc, gang, first, cause).
 --   method  how the quota is known: given; p95, p99, peak: estimated (see vc_quotas); none
 --   vc      virtual cluster; (none): not known
---   gang    gang-size bucket: 1, 2-4, 5-8, >8
+--   gang    gang-size bucket
 --   first   true for first attempts, false for retries
 --   cause   none, held, fair_share, fragmentation or unknown, as in wait_causes
 --   waits   attempts whose wait has this cause

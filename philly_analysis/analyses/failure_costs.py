@@ -12,35 +12,26 @@ from philly_analysis.trace import Trace
 QUESTION = "What GPU time do failures cost, and what would failing early save?"
 NEEDS = ("jobs", "attempts", "failures")
 
-POOL_MIN = 5
-"""Minutes that a job spends on one GPU of the pre-run pool; ``failure_costs.sql`` has the same."""
-
 
 def compute(trace: Trace) -> Result:
     """Sum GPU time until failure by reason, and what a pool and no vain retries would save."""
     table = by_frequency(trace.answer("failure_costs").df())
     total = table[table["reason"] == "all"].sum(numeric_only=True)
-    [(held, pool_h)] = trace.sql(
-        """
-        select
-          coalesce(sum(run_s * gpus), 0) / 3600,
-          coalesce(
-            sum(least(run_s, 60 * $pool_min)) filter (attempt = 1 and gpus > 1), 0
-          ) / 3600
-        from attempt_runs where flag is null
-        """,
-        pool_min=POOL_MIN,
-    ).fetchall()
+    [costs] = trace.answer("failure_costs_pool").df().itertuples(index=False)
     lost, pool, retries = (
         float(total.get(c, 0)) for c in ("gpu_h", "pool_saved_gpu_h", "retry_saved_gpu_h")
     )
     facts = (
         Fact("lost_gpu_h", lost, "GPU hours until failure, of attempts with known output"),
-        Fact("lost_pct", 100 * lost / held if held else None, "their share of all GPU time"),
-        Fact("pool_min", POOL_MIN, "minutes on one GPU before a job gets its gang"),
+        Fact(
+            "lost_pct",
+            100 * lost / costs.held_gpu_h if costs.held_gpu_h else None,
+            "their share of all GPU time",
+        ),
+        Fact("pool_min", costs.pool_min, "minutes on one GPU before a job gets its gang"),
         Fact("pool_saved_gpu_h", pool, "GPU hours not held by gangs that fail in these minutes"),
-        Fact("pool_cost_gpu_h", float(pool_h), "GPU hours that the pool spends on all gangs"),
-        Fact("pool_net_gpu_h", pool - float(pool_h), "what the pool saves less what it costs"),
+        Fact("pool_cost_gpu_h", costs.cost_gpu_h, "GPU hours that the pool spends on all gangs"),
+        Fact("pool_net_gpu_h", pool - costs.cost_gpu_h, "what the pool saves less what it costs"),
         Fact("retry_saved_gpu_h", retries, "GPU hours of retries that never helped"),
     )
     return Result(
@@ -49,8 +40,8 @@ def compute(trace: Trace) -> Result:
         facts=facts,
         sentences=_sentences(table, facts),
         caveats=(
-            f"Pool: every job of more than one GPU first runs {POOL_MIN} min on one; a gang that "
-            "failed within that time is taken to fail there too, at the same minute, and its "
+            f"Pool: every job of more than one GPU first runs {costs.pool_min} min on one; a gang "
+            "that failed within that time is taken to fail there too, at the same minute, and its "
             "other GPUs count as saved. Faults that only a whole gang shows would slip through.",
             "Retries: where at least 5 jobs were tried again after a reason and none passed, a "
             "job is taken to stop at its first such failure. The rule is judged on the jobs that "
@@ -73,7 +64,7 @@ def _sentences(table: pd.DataFrame, facts: tuple[Fact, ...]) -> tuple[str, ...]:
     ]
     net = value["pool_net_gpu_h"]
     said.append(
-        f"A pre-run pool of {POOL_MIN} minutes would have spared gangs "
+        f"A pre-run pool of {value['pool_min']:.0f} minutes would have spared gangs "
         f"{value['pool_saved_gpu_h']:,.1f} GPU hours and cost {value['pool_cost_gpu_h']:,.1f}: "
         f"a net {'saving' if net > 0 else 'loss'} of {abs(net):,.1f} GPU hours."
     )
@@ -103,7 +94,12 @@ def plot(result: Result) -> Figure:
     y = range(len(table))
     for offset, column, label, color in (
         (0.2, "retry_saved_gpu_h", "no retry where none ever helped", figures.CYCLE[1]),
-        (-0.2, "pool_saved_gpu_h", f"{POOL_MIN} min on a pre-run pool", figures.CYCLE[2]),
+        (
+            -0.2,
+            "pool_saved_gpu_h",
+            f"{result.fact('pool_min')} min on a pre-run pool",
+            figures.CYCLE[2],
+        ),
     ):
         drawn = saved.barh(
             [at + offset for at in y], table[column], height=0.38, color=color, label=label

@@ -3,7 +3,7 @@
 --   reason          why; all: every failed attempt whose output is known
 --   trials          failed attempts whose GPU time is known
 --   gpu_h           GPU hours until they failed
---   early           first attempts that failed within 5 minutes
+--   early           first attempts that failed within the minutes of failure_costs_pool
 --   pool_saved_gpu_h  GPU hours these would not have held had they first run on 1 GPU of a pool
 --   retried         jobs tried again after such a failure that have ended
 --   passed          of these, jobs that passed in the end
@@ -56,16 +56,24 @@ spared as (
   group by grouping sets ((reason), ())
 ),
 
+trials as (
+  select
+    failed_attempts.*,
+    first and run_s <= 60 * pool.pool_min as early
+  from failed_attempts
+  cross join failure_costs_pool as pool
+),
+
 costs as (
   select
     coalesce(reason, 'all') as reason,
     count(gpu_h) as trials,
     coalesce(sum(gpu_h), 0) as gpu_h,
-    count(*) filter (first and run_s <= 300) as early,
+    count(*) filter (where early) as early,
     coalesce(
-      sum((gpus - 1) * run_s / 3600) filter (first and run_s <= 300 and gpus > 1), 0
+      sum((gpus - 1) * run_s / 3600) filter (where early and gpus > 1), 0
     ) as pool_saved_gpu_h
-  from failed_attempts
+  from trials
   group by grouping sets ((reason), ())
   having count(*) > 0
 )

@@ -84,13 +84,7 @@ def _sentences(reasons: pd.DataFrame, trials: int, none: int) -> tuple[str, ...]
 
 
 def _caveats(trace: Trace, table: pd.DataFrame) -> tuple[str, ...]:
-    [(silent,)] = trace.sql(
-        """
-        select count(*) from attempts inner join jobs using (job_id)
-        anti join failures using (job_id, attempt)
-        where end_reason = 'failed' or (end_reason is null and status = 'Failed')
-        """
-    ).fetchall()
+    [silent] = trace.answer("failure_reasons_silent").df()["attempts"]
     total = table[table["reason"] == "all"]
     untimed = int((total["trials"] - total["timed"]).sum())
     return tuple(

@@ -30,12 +30,12 @@ failed as (
       when not followed then 'last attempt, unsuccessful'
       when passed(status) then 'retried, then passed'
       when status = 'Killed' then 'retried, then killed'
-      when status = 'Failed' then 'retried, then unsuccessful'
+      when failed(status) then 'retried, then unsuccessful'
       else 'retried, end unknown'
     end as ending
   from in_order
   where
-    (followed or status = 'Failed')
+    (followed or failed(status))
     and coalesce(end_reason not in ('completed', 'killed', 'migrated', 'resized'), true)
 )
 

@@ -29,11 +29,7 @@ SIZES = 4
 def compute(trace: Trace) -> Result:
     """Give utilisation by exact gang size and status, and test how it differs."""
     table = trace.answer("gpu_util").df()
-    attempts = trace.sql(
-        """
-        select gpus, status, "user", mean_pct from attempt_use where minutes > 0
-        """
-    ).df()
+    attempts = trace.answer("sampled_attempts").select("gpus", "status", "user", "mean_pct").df()
     size = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
     passed = attempts[attempts["status"].isin([study.PASS, study.KILLED])]
     killed = rank_association(passed["status"] == study.KILLED, passed["mean_pct"], passed["user"])

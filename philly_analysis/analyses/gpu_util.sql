@@ -11,54 +11,34 @@
 --               read off a histogram of whole percents
 with groups as (
   select
-    coalesce(gpus, 0) as gpus,
-    coalesce(status, '') as status,
+    { 'gpus': gpus, 'status': status } as key,
     count(*) as attempts,
     sum(minutes) as minutes,
     sum(idle_min) as idle_min,
     sum(sum_pct) as sum_pct
-  from attempt_use
-  where minutes > 0
+  from sampled_attempts
   group by cube (gpus, status)
 ),
 
 bins as (
   select
-    coalesce(gpus, 0) as gpus,
-    coalesce(status, '') as status,
+    { 'gpus': gpus, 'status': status } as key,
     bin,
     sum(minutes) as minutes
   from gpu_util_bins
-  group by grouping sets ((gpus, status, bin), (gpus, bin), (status, bin), (bin))
-),
-
-cumulated as (
-  select
-    *,
-    sum(minutes) over (partition by gpus, status order by bin) as upto
-  from bins
-),
-
-grid as (
-  select
-    *,
-    unnest(range(101)) as percentile
-  from groups
+  group by cube (gpus, status), bin
 )
 
 select
-  nullif(grid.gpus, 0) as gpus,
-  nullif(grid.status, '') as status,
-  grid.attempts,
-  grid.minutes / 60 as gpu_h,
-  100 * grid.idle_min / grid.minutes as idle_pct,
-  grid.sum_pct / grid.minutes as mean_pct,
-  grid.percentile,
-  bin_quantile(c.bin, c.minutes, c.upto, grid.percentile * grid.minutes / 100) as util_pct
-from grid
-asof inner join cumulated as c
-  on
-    grid.gpus = c.gpus
-    and grid.status = c.status
-    and grid.percentile * grid.minutes <= 100 * c.upto
+  groups.key.gpus,
+  groups.key.status,
+  groups.attempts,
+  groups.minutes / 60 as gpu_h,
+  100 * groups.idle_min / groups.minutes as idle_pct,
+  groups.sum_pct / groups.minutes as mean_pct,
+  curves.percentile,
+  curves.util_pct
+from groups
+inner join bin_percentiles(bins) as curves
+  on groups.key = curves.key
 order by all

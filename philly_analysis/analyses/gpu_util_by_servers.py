@@ -40,12 +40,10 @@ def compute(trace: Trace) -> Result:
         ]
     said: list[str] = []
     if size is not None:
-        attempts = trace.sql(
-            """
-            select servers, mean_pct, "user" from attempt_use where minutes > 0 and gpus = $gpus
-            """,
-            gpus=size,
-        ).df()
+        sampled = (
+            trace.answer("sampled_attempts").select("gpus", "servers", "user", "mean_pct").df()
+        )
+        attempts = sampled[sampled["gpus"] == size]
         trend = rank_association(attempts["servers"], attempts["mean_pct"], attempts["user"])
         facts += trend.facts("servers", f"servers and mean utilisation, {size}-GPU attempts")
         each = ", ".join(

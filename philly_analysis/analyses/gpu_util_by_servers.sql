@@ -10,48 +10,34 @@
 --   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point
 with groups as (
   select
-    gpus,
-    servers,
+    { 'gpus': gpus, 'servers': servers } as key,
     count(*) as attempts,
     count(distinct "user") as users,
     sum(minutes) as minutes,
     sum(sum_pct) as sum_pct
-  from attempt_use
-  where minutes > 0 and gpus > 1
-  group by gpus, servers
+  from sampled_attempts
+  where gpus > 1
+  group by all
 ),
 
-cumulated as (
+bins as (
   select
-    gpus,
-    servers,
+    { 'gpus': gpus, 'servers': servers } as key,
     bin,
-    sum(minutes) as minutes,
-    sum(sum(minutes)) over (partition by gpus, servers order by bin) as upto
+    minutes
   from gpu_util_bins
-  group by gpus, servers, bin
-),
-
-grid as (
-  select
-    *,
-    unnest(range(101)) as percentile
-  from groups
 )
 
 select
-  grid.gpus,
-  grid.servers,
-  grid.attempts,
-  grid.users,
-  grid.minutes / 60 as gpu_h,
-  grid.sum_pct / grid.minutes as mean_pct,
-  grid.percentile,
-  bin_quantile(c.bin, c.minutes, c.upto, grid.percentile * grid.minutes / 100) as util_pct
-from grid
-asof inner join cumulated as c
-  on
-    grid.gpus = c.gpus
-    and grid.servers = c.servers
-    and grid.percentile * grid.minutes <= 100 * c.upto
+  groups.key.gpus,
+  groups.key.servers,
+  groups.attempts,
+  groups.users,
+  groups.minutes / 60 as gpu_h,
+  groups.sum_pct / groups.minutes as mean_pct,
+  curves.percentile,
+  curves.util_pct
+from groups
+inner join bin_percentiles(bins) as curves
+  on groups.key = curves.key
 order by all

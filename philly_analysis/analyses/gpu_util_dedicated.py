@@ -18,12 +18,8 @@ _CURVES = 5
 def compute(trace: Trace) -> Result:
     """Give utilisation by gang size where no other job can interfere, and test its trend."""
     table = trace.answer("gpu_util_dedicated").df()
-    attempts = trace.sql(
-        """
-        select gpus, mean_pct, "user" from attempt_use
-        where minutes > 0 and gpus > 1 and whole and not spread
-        """
-    ).df()
+    sampled = trace.answer("sampled_attempts").select("gpus", "dedicated", "user", "mean_pct").df()
+    attempts = sampled[(sampled["gpus"] > 1) & sampled["dedicated"].astype(bool)]
     trend = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
     sizes = table[table["percentile"] == 50].sort_values("gpus")
     facts = (

@@ -17,41 +17,30 @@ with groups as (
     sum(minutes) as minutes,
     sum(idle_min) as idle_min,
     sum(sum_pct) as sum_pct
-  from attempt_use
-  where minutes > 0 and gpus > 1 and whole and not spread
+  from sampled_attempts
+  where gpus > 1 and dedicated
   group by gpus, servers
 ),
 
-cumulated as (
+bins as (
   select
-    gpus,
+    gpus as key,
     bin,
-    sum(minutes) as minutes,
-    sum(sum(minutes)) over (partition by gpus order by bin) as upto
+    minutes
   from gpu_util_bins
   where dedicated
-  group by gpus, bin
-),
-
-grid as (
-  select
-    *,
-    unnest(range(101)) as percentile
-  from groups
 )
 
 select
-  grid.gpus,
-  grid.servers,
-  grid.attempts,
-  grid.minutes / 60 as gpu_h,
-  100 * grid.idle_min / grid.minutes as idle_pct,
-  grid.sum_pct / grid.minutes as mean_pct,
-  grid.percentile,
-  bin_quantile(c.bin, c.minutes, c.upto, grid.percentile * grid.minutes / 100) as util_pct
-from grid
-asof inner join cumulated as c
-  on
-    grid.gpus = c.gpus
-    and grid.percentile * grid.minutes <= 100 * c.upto
+  groups.gpus,
+  groups.servers,
+  groups.attempts,
+  groups.minutes / 60 as gpu_h,
+  100 * groups.idle_min / groups.minutes as idle_pct,
+  groups.sum_pct / groups.minutes as mean_pct,
+  curves.percentile,
+  curves.util_pct
+from groups
+inner join bin_percentiles(bins) as curves
+  on groups.gpus = curves.key
 order by all

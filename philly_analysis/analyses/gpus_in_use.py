@@ -21,7 +21,7 @@ def compute(trace: Trace) -> Result:
     by_vc = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
     capacity = None
     if "machines" in trace.tables:
-        capacity = trace.sql("select sum(gpus)::bigint from machines").fetchall()[0][0]
+        [capacity] = trace.answer("cluster_size").df()["gpus"].to_list()
     facts = (
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
         Fact("busiest_day_gpus", per_day.max(), "GPUs in use on the busiest day, mean"),
@@ -81,7 +81,7 @@ def plot(result: Result) -> Figure:
         )
         bottom = bottom + wide[name]
     capacity = result.fact("capacity_gpus")
-    if isinstance(capacity, int):
+    if isinstance(capacity, int) and capacity:
         ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
         ax.annotate(
             f"{capacity:,} GPUs", (1, capacity), xycoords=("axes fraction", "data"),

@@ -26,12 +26,7 @@ with readings as (
 
 bins as (
   select
-    resource,
-    case busy
-      when true then 'with a job'
-      when false then 'without a job'
-      else 'all'
-    end as servers,
+    { 'resource': resource, 'busy': busy } as key,
     bin,
     sum(minutes) as minutes,
     sum(sum_pct) as sum_pct
@@ -40,35 +35,27 @@ bins as (
   group by grouping sets ((resource, busy, bin), (resource, bin))
 ),
 
-cumulated as (
+groups as (
   select
-    *,
-    sum(minutes) over (partition by resource, servers order by bin) as upto
-  from bins
-),
-
-grid as (
-  select
-    resource,
-    servers,
+    key,
     sum(minutes) as minutes,
-    sum(sum_pct) as sum_pct,
-    unnest(range(101)) as percentile
+    sum(sum_pct) as sum_pct
   from bins
-  group by resource, servers
+  group by key
 )
 
 select
-  grid.resource,
-  grid.servers,
-  grid.minutes / 60 as server_h,
-  grid.sum_pct / grid.minutes as mean_pct,
-  grid.percentile,
-  bin_quantile(c.bin, c.minutes, c.upto, grid.percentile * grid.minutes / 100) as util_pct
-from grid
-asof inner join cumulated as c
-  on
-    grid.resource = c.resource
-    and grid.servers = c.servers
-    and grid.percentile * grid.minutes <= 100 * c.upto
+  groups.key.resource,
+  case groups.key.busy
+    when true then 'with a job'
+    when false then 'without a job'
+    else 'all'
+  end as servers,
+  groups.minutes / 60 as server_h,
+  groups.sum_pct / groups.minutes as mean_pct,
+  curves.percentile,
+  curves.util_pct
+from groups
+inner join bin_percentiles(bins) as curves
+  on groups.key = curves.key
 order by all

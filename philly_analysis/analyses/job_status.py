@@ -28,20 +28,17 @@ def compute(trace: Trace) -> Result:
             for status, pct in zip(table["status"], table[f"{column}_pct"], strict=True)
         ),
     )
-    unknown = trace.sql(
-        "select count(*) from attempt_runs where run_s is null and gpus > 0"
-    ).fetchall()[0][0]
-    flagged = trace.sql("select count(*) from job_runs where flag is not null").fetchall()[0][0]
-    running = int(table["running"].sum())
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
     caveats = [
         f"{count(n, thing)} {why}"
         for n, thing, why in (
-            (running, "job", "still running as the log ended: GPU time is counted up to then."),
-            (unknown, "attempt", "of unknown end: nothing added to GPU time."),
-            (flagged, "flagged job", "counted; their GPU time may be too small."),
+            (log.jobs_running, "job",
+             "still running as the log ended: GPU time is counted up to then."),
+            (log.attempts_untimed, "attempt", "of unknown end: nothing added to GPU time."),
+            (log.jobs_flagged, "flagged job", "counted; their GPU time may be too small."),
         )
         if n
-    ]
+    ]  # fmt: skip
     return Result(
         name="job_status",
         table=table,

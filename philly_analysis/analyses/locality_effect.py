@@ -95,7 +95,7 @@ def compute(trace: Trace) -> Result:
         Fact(f"{name}_{among.replace(' ', '_').replace('-', '_')}_pct", row[column], meaning)
         for among, row in whole.items()
         for name, column, meaning in (
-            ("effect", "effect_pct", f"utilisation of spread less packed gangs, {_AMONG[among]}"),
+            ("effect", "effect_pct", f"points, spread less packed gangs {_AMONG[among]}"),
             ("effect_low", "low_pct", "lower end of its 95 % interval"),
             ("effect_high", "high_pct", "upper end of its 95 % interval"),
         )

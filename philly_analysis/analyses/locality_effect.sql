@@ -17,7 +17,7 @@ select
   count(*) as attempts,
   sum(minutes) as minutes,
   sum(sum_pct) as sum_pct
-from attempt_use
-where minutes > 0 and gpus > 1
+from sampled_attempts
+where gpus > 1
 group by all
 order by all

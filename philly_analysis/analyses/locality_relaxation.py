@@ -1,34 +1,29 @@
 """Servers used against delay for large gangs: what waiting less costs in locality (Figure 4)."""
 
+from collections.abc import Iterable
+
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count, duration, gpus, share, slug
 from philly_analysis.result import Fact, Result
+from philly_analysis.study import GANGS, LARGE_GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace
 
 QUESTION = "Do large gangs that spread over more servers wait less?"
 NEEDS = ("jobs", "attempts", "placements", "machines")
 
-_GANGS = ("5-8", ">8")
-
 
 def compute(trace: Trace) -> Result:
-    """Compare waits by distinct servers used, for first attempts on five GPUs and more."""
+    """Compare waits by distinct servers used, for first attempts of large gangs."""
     table = trace.answer("locality_relaxation").df()
-    waits = trace.sql(
-        """
-        select gang_bucket(w.gpus) as gang, w.gpus, w."user", w.wait_s, p.servers,
-          p.servers / p.fewest_servers as stretch, p.spread
-        from waits as w
-        inner join attempt_servers as p on w.job_id = p.job_id and w.attempt = p.attempt
-        where w.first and w.flag is null and w.gpus >= 5
-        """
-    ).df()
-    facts = [Fact("attempts", len(waits), "first attempts on five GPUs or more")]
+    large = trace.answer("large_waits").df()
+    waits = large[large["servers"].notna()]
+    unplaced = len(large) - len(waits)
+    facts = [Fact("attempts", len(waits), f"first attempts on {LARGE_GPUS} GPUs or more")]
     said = []
-    for gang in _GANGS:
+    for gang in _gangs(waits["gang"]):
         rows = waits[waits["gang"] == gang]
         spread = rows["spread"].astype(bool)
         # within one gang size, or a larger gang would pass for a wider spread
@@ -55,13 +50,6 @@ def compute(trace: Trace) -> Result:
                     unclear=f"On {gpus(gang)}, spread and wait are not clearly related",
                 ),
             ]
-    [(unplaced,)] = trace.sql(
-        """
-        select count(*) from waits as w
-        anti join attempt_servers as p on w.job_id = p.job_id and w.attempt = p.attempt
-        where w.first and w.flag is null and w.gpus >= 5
-        """
-    ).fetchall()
     return Result(
         name="locality_relaxation",
         table=table,
@@ -75,14 +63,21 @@ def compute(trace: Trace) -> Result:
     )
 
 
+def _gangs(present: Iterable[str]) -> list[str]:
+    """Return the buckets of large gangs, and any other that holds one."""
+    return figures.ordered({*LARGE_GANGS, *present}, GANGS)
+
+
 def plot(result: Result) -> Figure:
     """Draw the wait (median, and from 10 to 90 %) against the servers used, per gang bucket."""
     table = result.table
     most = int(table["gang"].value_counts().max()) if len(table) else 0
-    fig, axes = figures.canvas(2, height=max(3.0, 1 + 0.19 * most), sharex=True)
+    gangs = _gangs(table["gang"])
+    height = max(3.0, 1 + 0.19 * most)
+    fig, axes = figures.canvas(len(gangs), width=3.6 * len(gangs), height=height, sharex=True)
     if table.empty:
-        return figures.empty(fig, "no placed attempt on five GPUs or more")
-    for ax, gang in zip(axes, _GANGS, strict=True):
+        return figures.empty(fig, f"no placed attempt on {LARGE_GPUS} GPUs or more")
+    for ax, gang in zip(axes, gangs, strict=True):
         rows = table[table["gang"] == gang].reset_index(drop=True)
         color = figures.GANG_COLORS[gang]
         low, mid, high = (

@@ -1,5 +1,7 @@
 """What the definitions of the archive's notebook do to run times, waits and server counts."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -7,6 +9,7 @@ from philly_analysis import figures
 from philly_analysis.prose import count, duration, gpus, share, slug
 from philly_analysis.published import NOTEBOOK, curve, groups, is_philly, largest_gap_pct
 from philly_analysis.result import Comparison, Fact, Result
+from philly_analysis.study import GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace
 
 QUESTION = "What do the archive notebook's definitions do to the numbers?"
@@ -20,17 +23,11 @@ _FEWEST = 20
 def compute(trace: Trace) -> Result:
     """Give both definitions' percentiles and, for the study's cluster, gaps to its curves."""
     table = trace.answer("notebook_definitions").df()
-    [(stale, zeros)] = trace.sql(
-        """
-        select
-          (select count(*) from notebook_waits where stale),
-          (select count(*) from waits where wait_s = 0 and gpus > 0)
-        """
-    ).fetchall()
+    [waits] = trace.answer("notebook_definitions_waits").df().itertuples(index=False)
     middle = table[table["percentile"] == 50]
     facts = [
-        Fact("stale_waits", stale, "waits that the notebook repeats from an attempt before"),
-        Fact("zero_waits", zeros, "waits of zero that it drops"),
+        Fact("stale_waits", waits.stale, "waits that the notebook repeats from an attempt before"),
+        Fact("zero_waits", waits.zeros, "waits of zero that it drops"),
         *(
             Fact(f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s", value,
                  f"median {quantity}, {definition}, {gpus(gang)}")
@@ -40,18 +37,18 @@ def compute(trace: Trace) -> Result:
             )
         ),
     ]  # fmt: skip
-    said, caveats = _sentences(trace, table, stale, zeros), []
+    said = [] if table.empty else _sentences(waits)
+    caveats = []
     if {"placements", "machines"} <= trace.tables:
-        [(jobs, repeated)] = trace.sql(
-            "select count(*), count(*) filter (where entries > servers) from notebook_locality"
-        ).fetchall()
+        large = trace.answer("notebook_locality").select("entries", "servers").df()
+        jobs, repeated = len(large), int((large["entries"] > large["servers"]).sum())
         facts.append(
             Fact("servers_overcounted_jobs", repeated, "large jobs whose detail repeats a server")
         )
         if jobs:
             said.append(
-                f"Of {count(jobs, 'job')} on five GPUs or more, {share(repeated / jobs)} have a "
-                "detail that repeats a server: the notebook takes each entry for one."
+                f"Of {count(jobs, 'job')} on {LARGE_GPUS} GPUs or more, {share(repeated / jobs)} "
+                "have a detail that repeats a server: the notebook takes each entry for one."
             )
     else:
         caveats.append("Without placements the notebook's count of servers cannot be shown.")
@@ -69,24 +66,15 @@ def compute(trace: Trace) -> Result:
     )
 
 
-def _sentences(trace: Trace, table: pd.DataFrame, stale: int, zeros: int) -> list[str]:
-    if table.empty:
-        return []
-    [medians] = trace.sql(
-        """
-        select
-          (select median(wait_s) from waits where flag is null and gpus > 0),
-          (select median(wait_s) from notebook_waits)
-        """
-    ).fetchall()
+def _sentences(waits: Any) -> list[str]:
     said = [
-        f"The notebook drops {count(zeros, 'wait')} of zero and repeats "
-        f"{count(stale, 'stale one')}."
+        f"The notebook drops {count(waits.zeros, 'wait')} of zero and repeats "
+        f"{count(waits.stale, 'stale one')}."
     ]
-    if None not in medians:
+    if pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
         said.append(
-            f"By its rules the median wait is {duration(medians[1])}; with zeros counted and "
-            f"nothing repeated it is {duration(medians[0])}."
+            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros counted "
+            f"and nothing repeated it is {duration(waits.median_s)}."
         )
     return said
 
@@ -94,17 +82,15 @@ def _sentences(trace: Trace, table: pd.DataFrame, stale: int, zeros: int) -> lis
 def _curves(trace: Trace) -> tuple[Comparison, ...]:
     """Set the digitised curves beside the notebook's own definitions on this trace."""
     jobs = trace.manifest.rows.get("jobs", 0)
-    runs = trace.sql("select gang_bucket(gpus) as gang, run_s / 60 as x from notebook_runs").df()
-    waits = trace.sql(
-        "select vc || ' ' || gang_bucket(gpus) as cell, wait_s / 60 as x from notebook_waits"
-    ).df()
+    runs = trace.answer("notebook_runs").select("gang", "run_s").df()
+    waits = trace.answer("notebook_waits").select("vc", "gang", "wait_s").df()
     known = groups("queueing_delay")
     found = [
-        *(("run time", gang, curve("run_time", gang), runs.loc[runs["gang"] == gang, "x"])
+        *(("run time", gang, curve("run_time", gang), runs.loc[runs["gang"] == gang, "run_s"] / 60)
           for gang in groups("run_time")),
-        *(("wait", str(cell), curve("queueing_delay", str(cell)), rows["x"])
-          for cell, rows in waits.groupby("cell")
-          if str(cell) in known and len(rows) >= _FEWEST),
+        *(("wait", cell, curve("queueing_delay", cell), rows["wait_s"] / 60)
+          for (vc, gang), rows in waits.groupby(["vc", "gang"])
+          if (cell := f"{vc} {gang}") in known and len(rows) >= _FEWEST),
     ]  # fmt: skip
     return tuple(
         Comparison(
@@ -129,7 +115,8 @@ def plot(result: Result) -> Figure:
         return figures.empty(fig, "nothing to define")
     for ax, quantity in zip(axes, _QUANTITIES, strict=True):
         rows = table[table["quantity"] == quantity]
-        for gang, color in figures.GANG_COLORS.items():
+        for gang in figures.ordered(rows["gang"], GANGS):
+            color = figures.GANG_COLORS[gang]
             for definition, style in (("ours", "-"), ("notebook", "--")):
                 one = rows[(rows["gang"] == gang) & (rows["definition"] == definition)]
                 ax.plot(

@@ -2,7 +2,7 @@
 -- One row per (quantity, definition, gang, percentile).
 --   quantity    run time or wait
 --   definition  ours; notebook: see notebook_runs and notebook_waits
---   gang        gang-size bucket: 1, 2-4, 5-8, >8
+--   gang        gang-size bucket
 --   n           jobs, or attempts
 --   percentile  0 to 100
 --   value_s     seconds
@@ -10,30 +10,28 @@ with observed as (
   select
     'run time' as quantity,
     'ours' as definition,
-    gpus,
+    gang,
     run_s as value_s
-  from job_runs
-  where flag is null and run_s is not null
+  from trusted_runs
   union all by name
   select
     'run time' as quantity,
     'notebook' as definition,
-    gpus,
+    gang,
     run_s as value_s
   from notebook_runs
   union all by name
   select
     'wait' as quantity,
     'ours' as definition,
-    gpus,
+    gang,
     wait_s as value_s
-  from waits
-  where flag is null
+  from trusted_waits
   union all by name
   select
     'wait' as quantity,
     'notebook' as definition,
-    gpus,
+    gang,
     wait_s as value_s
   from notebook_waits
 )
@@ -41,11 +39,10 @@ with observed as (
 select
   quantity,
   definition,
-  gang_bucket(gpus) as gang,
+  gang,
   count(*) as n,
   unnest(range(101)) as percentile,
   unnest(percentiles(value_s)) as value_s
 from observed
-where gpus > 0
 group by quantity, definition, gang
 order by all

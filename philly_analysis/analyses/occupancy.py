@@ -63,20 +63,18 @@ def _sentences(fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
 
 
 def _caveats(trace: Trace) -> tuple[str, ...]:
-    [(over, unknown, unused)] = trace.sql(
-        """
-        select
-          (select count(*) from busy_gpus where attempts > 1),
-          (select count(*) from attempt_runs where until_at is null and gpus > 0),
-          (select count(*) from machines anti join placements using (machine_id) where gpus > 0)
-        """
-    ).fetchall()
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
+    [gaps] = trace.answer("placement_gaps").df().itertuples(index=False)
     return tuple(
         f"{count(n, thing)} {why}"
         for n, thing, why in (
-            (over, "spell", "in which attempts overlap on a GPU: it counts as in use once."),
-            (unknown, "attempt", "of unknown end: those GPUs count as free."),
-            (unused, "machine", "without any job in this log: counted as empty throughout."),
+            (gaps.spells, "spell", "in which attempts overlap on a GPU: it counts as in use once."),
+            (log.attempts_endless, "attempt", "of unknown end: those GPUs count as free."),
+            (
+                gaps.unused_machines,
+                "machine",
+                "without any job in this log: counted as empty throughout.",
+            ),
         )
         if n
     )

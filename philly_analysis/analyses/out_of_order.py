@@ -32,22 +32,15 @@ def compute(trace: Trace) -> Result:
         "starts, not the scheduler's other decisions.",
     ]
     if {"placements", "machines"} <= trace.tables:
-        harmless = trace.sql(
-            """
-            select gang_bucket(waiter_gpus), sum(overtakings)::bigint, sum(harmless)::bigint
-            from overtaken_room group by all
-            """
-        ).fetchall()
-        met = {gang: (n, without) for gang, n, without in harmless}
-        n, without = (sum(v[i] for v in met.values()) for i in (0, 1))
-        facts.append(
+        met = trace.answer("out_of_order_room").df().set_index("gang")
+        n, without = int(met["overtakings"].sum()), int(met["harmless"].sum())
+        pct = 100 * met["harmless"] / met["overtakings"]
+        facts += [
             Fact("harmless_pct", 100 * without / n if n else None,
-                 "overtakings with GPUs that the overtaken attempt could not use")
-        )  # fmt: skip
-        for gang in study.GANGS:
-            all_of, ok = met.get(gang, (0, 0))
-            pct = 100 * ok / all_of if all_of else None
-            facts.append(Fact(f"harmless_{slug(gang)}_pct", pct, f"the same, {gpus(gang)} waiting"))
+                 "overtakings with GPUs that the overtaken attempt could not use"),
+            *(Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), f"the same, {gpus(gang)} waiting")
+              for gang in study.GANGS),
+        ]  # fmt: skip
         if n:
             said.append(
                 f"In {share(without / n)} of the overtakings the GPUs then free, those of the "

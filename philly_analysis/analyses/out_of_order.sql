@@ -1,7 +1,7 @@
 -- How often does a start overtake an earlier arrival?
 -- One row per (vc, gang) of the attempt that starts.
 --   vc        virtual cluster; (none): not known
---   gang      gang-size bucket: 1, 2-4, 5-8, >8
+--   gang      gang-size bucket
 --   starts    starts that ended a trusted wait
 --   overtook  of these, starts while an attempt that arrived earlier in the VC waited on
 select

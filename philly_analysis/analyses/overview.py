@@ -41,34 +41,23 @@ def compute(trace: Trace) -> Result:
 
 
 def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
-    [counts] = trace.sql(
-        """
-        select count(*), count(distinct "user"), count(distinct vc),
-          count(*) filter (where attempts = 0),
-          count(*) filter (where censored),
-          coalesce(sum(attempts), 0)::bigint, coalesce(sum(gpu_h), 0)
-        from job_runs
-        """
-    ).fetchall()
-    jobs, users, vcs, without_attempts, running, attempts, gpu_h = counts
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
     machines = gpus = None
     if "machines" in trace.tables:
-        [(machines, gpus)] = trace.sql(
-            "select count(*), coalesce(sum(gpus), 0)::bigint from machines"
-        ).fetchall()
+        [(machines, _, gpus)] = trace.answer("cluster_size").fetchall()
     read = sum(a.read for a in trace.manifest.accounts)
     rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts)
     return (
-        Fact("jobs", jobs, "jobs submitted"),
-        Fact("attempts", attempts, "scheduling attempts that they made"),
-        Fact("jobs_without_attempts", without_attempts, "jobs that never got an attempt"),
-        Fact("jobs_running", running, "jobs that still ran as the log ended"),
-        Fact("users", users, "users"),
-        Fact("vcs", vcs, "virtual clusters"),
+        Fact("jobs", log.jobs, "jobs submitted"),
+        Fact("attempts", log.attempts, "scheduling attempts that they made"),
+        Fact("jobs_without_attempts", log.jobs_without_attempts, "jobs that never got an attempt"),
+        Fact("jobs_running", log.jobs_running, "jobs that still ran as the log ended"),
+        Fact("users", log.users, "users"),
+        Fact("vcs", log.vcs, "virtual clusters"),
         Fact("machines", machines, "machines"),
         Fact("gpus", gpus, "GPUs in them"),
         Fact("days", len(table), "days from the first submission to the log's last moment"),
-        Fact("gpu_h", gpu_h, "GPU hours held"),
+        Fact("gpu_h", log.gpu_h, "GPU hours held"),
         Fact("rows_read", read, "raw rows read"),
         Fact("rows_rejected", rejected, "raw rows that no table took"),
         Fact("gpu_sample_days", _days_with(table["gpu_samples"]), "days with GPU samples"),
@@ -123,16 +112,9 @@ def _gaps(name: str, hours: pd.Series) -> list[str]:
 
 
 def _flags(trace: Trace) -> list[str]:
-    rows = trace.sql(
-        """
-        select 'jobs' as what, flag, count(*) as n from jobs where flag is not null group by all
-        union all
-        select 'attempts', flag, count(*) from attempts where flag is not null group by all
-        order by all
-        """
-    ).fetchall()
     return [
-        f"{n:,} {what} are kept but flagged: {flag.replace('_', ' ')}." for what, flag, n in rows
+        f"{n:,} {what} are kept but flagged: {flag.replace('_', ' ')}."
+        for what, flag, n in sorted(trace.answer("flags").fetchall())
     ]
 
 

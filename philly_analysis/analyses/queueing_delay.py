@@ -24,11 +24,8 @@ _FEW = 20
 def compute(trace: Trace) -> Result:
     """Give the distribution of waits per VC and gang bucket, and test how they differ."""
     table = trace.answer("queueing_delay").df()
-    waits = trace.sql(
-        """
-        select gpus, wait_s, first, held_s, "user" from waits where flag is null and gpus > 0
-        """
-    ).df()
+    trusted = trace.answer("trusted_waits")
+    waits = trusted.select("gpus", "wait_s", "first", "held_s", "user").df()
     trend = rank_association(waits["gpus"], waits["wait_s"], waits["user"])
     retry = rank_association(~waits["first"].astype(bool), waits["wait_s"], waits["user"])
     n, zeros = len(waits), int((waits["wait_s"] == 0).sum())

@@ -1,18 +1,17 @@
 -- How long do attempts wait in queue?
 -- One row per (vc, gang, percentile), and per (gang, percentile) over all virtual clusters.
 --   vc          virtual cluster; null: all of them together; (none): not known
---   gang        gang-size bucket: 1, 2-4, 5-8, >8
+--   gang        gang-size bucket
 --   waits       attempts whose wait is trusted, those that did not wait included
 --   zeros       of these, attempts that did not wait at all
 --   percentile  0 to 100
 --   wait_s      seconds waited
-with trusted as (
+with named as (
   select
     coalesce(vc, '(none)') as vc,
-    gang_bucket(gpus) as gang,
+    gang,
     wait_s
-  from waits
-  where flag is null and gang is not null
+  from trusted_waits
 )
 
 select
@@ -22,6 +21,6 @@ select
   count(*) filter (where wait_s = 0) as zeros,
   unnest(range(101)) as percentile,
   unnest(percentiles(wait_s)) as wait_s
-from trusted
+from named
 group by grouping sets ((vc, gang), (gang))
 order by all

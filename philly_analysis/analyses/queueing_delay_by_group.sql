@@ -9,29 +9,16 @@
 --   p75_s   75 %
 --   p95_s   95 %
 --   p99_s   99 %
-with members as (
-  select
-    unnest(['user', 'vc', 'week']) as kind,
-    unnest([
-      coalesce(w.user, '(none)'),
-      coalesce(w.vc, '(none)'),
-      strftime(date_trunc('week', w.since_at), '%Y-%m-%d')
-    ]) as name,
-    w.wait_s
-  from waits as w
-  where w.flag is null and w.gpus > 0
-)
-
 select
   kind,
   name,
-  count(*) as waits,
-  quantile_cont(wait_s, 0.05) as p5_s,
-  quantile_cont(wait_s, 0.25) as p25_s,
-  quantile_cont(wait_s, 0.5) as p50_s,
-  quantile_cont(wait_s, 0.75) as p75_s,
-  quantile_cont(wait_s, 0.95) as p95_s,
-  quantile_cont(wait_s, 0.99) as p99_s
-from members
-group by all
+  n as waits,
+  p5_s,
+  p25_s,
+  p50_s,
+  p75_s,
+  p95_s,
+  p99_s
+from spreads_by_group
+where what = 'wait'
 order by all

@@ -15,12 +15,7 @@ NEEDS = ("jobs", "attempts")
 def compute(trace: Trace) -> Result:
     """Count retries and unsuccessful jobs per gang bucket, and test how they change with it."""
     table = trace.answer("retries").df()
-    jobs = trace.sql(
-        """
-        select gpus, attempts, status = 'Failed' as failed, "user" from job_runs
-        where attempts > 0 and gpus > 0
-        """
-    ).df()
+    jobs = trace.answer("tried_jobs").select("gpus", "attempts", "failed", "user").df()
     retried = rank_association(jobs["gpus"], jobs["attempts"], jobs["user"])
     failed = rank_association(jobs["gpus"], jobs["failed"].astype("float64"), jobs["user"])
     facts = (
@@ -36,8 +31,8 @@ def compute(trace: Trace) -> Result:
         *retried.facts("retries_gang", "gang size and attempts"),
         *failed.facts("unsuccessful_gang", "gang size and ending unsuccessful"),
     )
-    [never] = trace.sql("select count(*) from job_runs where attempts = 0").fetchall()
-    [running] = trace.sql("select count(*) from job_runs where censored").fetchall()
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
+    never, running = log.jobs_without_attempts, log.jobs_running
     return Result(
         name="retries",
         table=table,
@@ -54,8 +49,8 @@ def compute(trace: Trace) -> Result:
         caveats=tuple(
             text
             for n, text in (
-                (never[0], f"{count(never[0], 'job')} without any attempt left out."),
-                (running[0], f"{count(running[0], 'job')} still running: more retries may follow."),
+                (never, f"{count(never, 'job')} without any attempt left out."),
+                (running, f"{count(running, 'job')} still running: more retries may follow."),
             )
             if n
         ),

@@ -1,6 +1,6 @@
 -- How often are jobs tried again, and how often in vain, by gang size?
 -- One row per gang size, and one over all of them.
---   gang              gang-size bucket: 1, 2-4, 5-8, >8; all: every job with a known gang
+--   gang              gang-size bucket; all: every job with a known gang
 --   jobs              jobs with at least one attempt
 --   attempts          attempts that they made
 --   retries_per_job   attempts after the first, per job
@@ -8,15 +8,14 @@
 --   with_status       jobs whose end is known
 --   unsuccessful_pct  share of these whose end is Failed
 select
-  coalesce(gang_bucket(gpus), 'all') as gang,
+  coalesce(gang, 'all') as gang,
   count(*) as jobs,
   sum(attempts)::bigint as attempts,
   avg(attempts - 1) as retries_per_job,
   100 * avg((attempts > 1)::int) as retried_pct,
-  count(status) as with_status,
-  100 * avg((status = 'Failed')::int) as unsuccessful_pct
-from job_runs
-where attempts > 0 and gpus > 0
-group by grouping sets ((gang_bucket(gpus)), ())
+  count(failed) as with_status,
+  100 * avg(failed::int) as unsuccessful_pct
+from tried_jobs
+group by grouping sets ((gang), ())
 having count(*) > 0
 order by all

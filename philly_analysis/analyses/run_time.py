@@ -13,18 +13,12 @@ from philly_analysis.trace import Trace
 QUESTION = "How long do jobs run, by gang size?"
 NEEDS = ("jobs", "attempts")
 
-_WEEK_S = 7 * 86_400
-
 
 def compute(trace: Trace) -> Result:
     """Estimate the distribution of run times per gang bucket, and test whether it rises."""
     table = trace.answer("run_time").df()
-    runs = trace.sql(
-        """
-        select gpus, run_s, "user" from job_runs
-        where gpus > 0 and run_s is not null and flag is null
-        """
-    ).df()
+    runs = trace.answer("trusted_runs").select("gpus", "run_s", "user").df()
+    [over_week_pct] = trace.answer("run_time_over_week").df()["over_week_pct"]
     trend = rank_association(runs["gpus"], runs["run_s"], runs["user"])
     sizes = table.drop_duplicates("gang")
     jobs, censored = int(sizes["jobs"].sum()), int(sizes["censored"].sum())
@@ -35,7 +29,7 @@ def compute(trace: Trace) -> Result:
         Fact("jobs_running", censored, "of these, jobs that still ran as the log ended"),
         *(Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gpus(g)}")
           for g, s in medians.items()),
-        Fact("over_one_week_pct", _over(trace, _WEEK_S), "jobs that run longer than a week"),
+        Fact("over_one_week_pct", over_week_pct, "jobs that run longer than a week"),
         *trend.facts("gang", "gang size and run time"),
     )  # fmt: skip
     said = []
@@ -74,29 +68,6 @@ _POLICY = {
     "sum": "attempts added up",
     "last": "last attempt",
 }
-
-
-def _over(trace: Trace, seconds: float) -> float | None:
-    """Share of jobs that run longer, in percent: Kaplan-Meier survival over all gang sizes."""
-    [(pct,)] = trace.sql(
-        """
-        with runs as (
-          select run_s, censored from job_runs
-          where gpus > 0 and run_s is not null and flag is null
-        ),
-        at_times as (
-          select run_s, count(*) filter (where not censored) as ended, count(*) as seen
-          from runs group by all
-        ),
-        risks as (
-          select run_s, ended, sum(seen) over (order by run_s desc) as at_risk from at_times
-        )
-        select 100 * coalesce(product(1 - ended / at_risk) filter (where run_s <= $s), 1)
-        from risks having count(*) > 0
-        """,
-        s=seconds,
-    ).fetchall() or [(None,)]
-    return None if pct is None else float(pct)
 
 
 def plot(result: Result) -> Figure:

@@ -11,31 +11,17 @@
 --   p75_s    75 %
 --   p95_s    95 %
 --   p99_s    99 %
-with members as (
-  select
-    unnest(['user', 'vc', 'week']) as kind,
-    unnest([
-      coalesce(j.user, '(none)'),
-      coalesce(j.vc, '(none)'),
-      strftime(date_trunc('week', j.submitted_at), '%Y-%m-%d')
-    ]) as name,
-    j.run_s,
-    j.censored
-  from job_runs as j
-  where j.flag is null and j.gpus > 0 and j.run_s is not null
-)
-
 select
   kind,
   name,
-  count(*) as jobs,
-  count(*) filter (where censored) as running,
-  quantile_cont(run_s, 0.05) as p5_s,
-  quantile_cont(run_s, 0.25) as p25_s,
-  quantile_cont(run_s, 0.5) as p50_s,
-  quantile_cont(run_s, 0.75) as p75_s,
-  quantile_cont(run_s, 0.95) as p95_s,
-  quantile_cont(run_s, 0.99) as p99_s
-from members
-group by all
+  n as jobs,
+  running,
+  p5_s,
+  p25_s,
+  p50_s,
+  p75_s,
+  p95_s,
+  p99_s
+from spreads_by_group
+where what = 'run time'
 order by all

@@ -21,9 +21,7 @@ DRAWN = 5
 def compute(trace: Trace) -> Result:
     """Percentiles of the run time to failure, and how it changes with demand."""
     table = trace.answer("time_to_failure").df()
-    failed = trace.sql(
-        'select gpus, run_s, "user" from failed_attempts where run_s is not null and gpus > 0'
-    ).df()
+    failed = trace.answer("timed_failures").select("gpus", "run_s", "user").df()
     rises = rank_association(failed["gpus"], failed["run_s"], failed["user"])
     medians = table[(table["percentile"] == 50) & (table["reason"] == "all")]
     facts = (
@@ -62,9 +60,10 @@ def plot(result: Result) -> Figure:
         ["gpu_h", "reason"], ascending=[False, True]
     )
     top = costs["reason"].head(DRAWN).tolist()
+    top_reasons = whole[whole["reason"].isin(top)]
     by_demand = table[(table["reason"] == "all") & (table["demand"] != "all")]
     for ax, rows, by, colors, panel in (
-        (left, whole, "reason", dict(zip(top, figures.CYCLE, strict=False)),
+        (left, top_reasons, "reason", dict(zip(top, figures.CYCLE, strict=False)),
          f"the {len(top)} costliest reasons"),
         (right, by_demand, "demand", DEMAND_COLORS, "all reasons, by GPUs"),
     ):  # fmt: skip

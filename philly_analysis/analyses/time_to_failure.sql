@@ -1,7 +1,7 @@
 -- How long do attempts run until they fail, by reason and by demand?
 -- One row per (reason, demand, percentile).
 --   reason      why; all: every failed attempt whose output is known
---   demand      GPUs: 1, 2-4, >4; all: any
+--   demand      the study's demand buckets; all: any
 --   trials      failed attempts whose run time is known
 --   gpu_h       GPU hours until they failed
 --   percentile  0 to 100
@@ -13,8 +13,7 @@ with rows as (
     count(*) as trials,
     sum(gpu_h) as gpu_h,
     percentiles(run_s) as grid
-  from failed_attempts
-  where run_s is not null and demand is not null
+  from timed_failures
   group by grouping sets ((reason, demand), (reason), (demand), ())
   having count(*) > 0
 )

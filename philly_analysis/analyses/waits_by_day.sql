@@ -15,7 +15,6 @@ select
   quantile_cont(wait_s, 0.9) as p90_s,
   max(wait_s) as longest_s,
   sum(wait_s * gpus) / 3600 as gpu_wait_h
-from waits
-where flag is null and gpus > 0
+from trusted_waits
 group by all
 order by all

@@ -1,7 +1,6 @@
 """What models are fitted to: small frames, gathered from a trace or made from arrays."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -14,7 +13,6 @@ from philly_analysis.prose import count
 from philly_analysis.trace import Trace
 from philly_analysis.workload.demand import account, not_taken
 
-_SQL = Path(__file__).parent
 _JOB_COLUMNS = (
     "submitted_s", "vc", "user", "gpus", "status", "run_s", "censored", "attempts", "last_share",
 )  # fmt: skip
@@ -105,15 +103,10 @@ class Observations:
         MissingTableError
             The trace has no jobs or attempts.
         """
-        frames = {"jobs": _ask(trace, "model_jobs")}
-        for name, needs in (
-            ("failures", ("failures", "attempt_runs")),
-            ("spreads", ("attempt_servers",)),
-            ("use", ("gpu_use_bins", "placed_gpus", "attempt_servers")),
-            ("machines", ("machines",)),
-        ):
-            if all(trace.has(relation) for relation in needs):
-                frames[name] = _ask(trace, f"model_{name}")
+        frames = {"jobs": trace.answer("model_jobs").df()}
+        for name in ("failures", "spreads", "use", "machines"):
+            if trace.has(f"model_{name}"):
+                frames[name] = trace.answer(f"model_{name}").df()
         jobs = frames.pop("jobs")
         jobs["censored"] = jobs["censored"].astype(bool)
         told = trace.answer("workload_jobs").pl()
@@ -161,8 +154,3 @@ class Observations:
     def timed(self) -> pd.DataFrame:
         """The jobs whose run time is known."""
         return self.jobs[self.jobs["run_s"].notna()]
-
-
-def _ask(trace: Trace, name: str) -> pd.DataFrame:
-    frame: pd.DataFrame = trace.sql((_SQL / f"{name}.sql").read_text("utf-8")).df()
-    return frame

@@ -22,7 +22,7 @@ from philly_analysis.models.sampling import drawn
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.study import RunPolicy
+from philly_analysis.study import GANGS, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload
 
@@ -145,13 +145,19 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The file is missing or is not such a model.
+            The file is missing, is not such a model, or speaks of other gang buckets.
         """
         try:
             text = Path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"no workload model can be read from {path}: {error}") from None
-        return from_json(cls, text, path)
+        model = from_json(cls, text, path)
+        if not _of_these_gangs(model):
+            raise ModelError(
+                f"{path} was fitted with other gang buckets than there are here "
+                f"({', '.join(GANGS)}). Fit it again, or put GANG_BUCKETS back."
+            )
+        return model
 
     def plot(self) -> Figure:
         """Draw data against model: run times as CDF and QQ, gang sizes, arrivals."""
@@ -162,6 +168,15 @@ class WorkloadModel(Parts):
 
     def _repr_html_(self) -> str:
         return model_view.html(self)
+
+
+def _of_these_gangs(model: WorkloadModel) -> bool:
+    """Tell whether all parts of a model speak of the gang buckets that there are."""
+    gangs = {cell.gang for cell in (*model.duration.cells, *model.duration.leaves)}
+    if model.status:
+        gangs |= {c.gang for c in model.status.cells} | {c.gang for c in model.status.attempts}
+    weighed = {len(reason.weights) for reason in model.failures.reasons} if model.failures else ()
+    return gangs <= set(GANGS) and set(weighed) <= {len(GANGS)}
 
 
 def fit(trace: Trace | str | Path, *, family: str | None = None) -> WorkloadModel:

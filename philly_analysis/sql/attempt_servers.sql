@@ -23,21 +23,13 @@ with attempts_placed as (
   group by p.job_id, p.attempt
 ),
 
--- the n largest servers have so many GPUs together
-largest as (
-  select
-    row_number() over (order by gpus desc) as servers,
-    sum(gpus) over (order by gpus desc rows unbounded preceding) as held
-  from machines
-),
-
 fewest as (
   select
     sizes.gpus,
-    min(largest.servers)::integer as servers
+    min(large.machines)::integer as servers
   from (select distinct gpus from attempts_placed) as sizes
-  left join largest
-    on sizes.gpus <= largest.held
+  left join largest_machines as large
+    on sizes.gpus <= large.gpus
   group by sizes.gpus
 )
 

@@ -9,7 +9,7 @@
 --   tier        tiers of the reason, joined by +
 --   fine        finer cause; null: none
 --   gpus        GPUs it held; null: unknown
---   demand      the study's demand buckets: 1, 2-4, >4; null: unknown
+--   demand      the study's demand buckets; null: unknown
 --   run_s       run time to failure; null: unknown or its times not trusted
 --   gpu_h       GPU hours until it failed; null: unknown
 --   followed    true when the job was tried again

@@ -7,22 +7,13 @@ with sizes as (
   select distinct gpus
   from jobs
   where gpus > 0
-),
-
--- the n largest machines have so many GPUs together
-largest as (
-  select
-    row_number() over (order by gpus desc) as machines,
-    sum(gpus) over (order by gpus desc rows unbounded preceding) as held
-  from machines
-  where gpus > 0
 )
 
 select
   sizes.gpus,
-  coalesce(min(largest.machines) filter (where largest.held >= sizes.gpus), max(largest.machines))
+  coalesce(min(large.machines) filter (where large.gpus >= sizes.gpus), max(large.machines))
     as machines,
-  coalesce(max(largest.held) < sizes.gpus, true) as too_large
+  coalesce(max(large.gpus) < sizes.gpus, true) as too_large
 from sizes
-left join largest on true
+left join largest_machines as large on true
 group by sizes.gpus

@@ -13,14 +13,14 @@ select
   a.gpus,
   a.status,
   a.servers,
-  a.whole and not a.spread as dedicated,
+  a.dedicated,
   b.bin,
   sum(b.minutes)::bigint as minutes,
   sum(b.sum_pct) as sum_pct
 from gpu_use_bins as b
 inner join placed_gpus as p
   on b.placement = p.placement
-inner join attempt_use as a
+inner join sampled_attempts as a
   on p.job_id = a.job_id and p.attempt = a.attempt
 where b.bin is not null and p.attribution = 'gpu_exact'
 group by all

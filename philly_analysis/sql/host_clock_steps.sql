@@ -8,74 +8,24 @@
 --   step_pct    mean change over them: ten minutes after, less the ten before; the minute of
 --               the event belongs to neither
 --   sd_pct      standard deviation of the change from event to event; null: a single event
-with days as (
+with readings as (
   select
-    number,
-    week,
-    event,
-    event_at,
-    machine_id,
-    unnest(
-      range(
-        date_trunc('day', event_at - interval 740 minute),
-        event_at + interval 740 minute,
-        interval 1 day
-      )
-    ) as day
-  from clock_events
-),
-
-readings as (
-  select
-    days.number,
-    days.week,
-    days.event,
-    date_diff('minute', days.event_at, s.sampled_at) as lag_min,
+    w.number,
+    w.week,
+    w.event,
+    date_diff('minute', w.event_at, s.sampled_at) as lag_min,
     s.cpu_pct as util_pct
   from host_samples as s
-  inner join days
-    on s.machine_id = days.machine_id and date_trunc('day', s.sampled_at) = days.day
-  where
-    s.sampled_at >= days.event_at - interval 740 minute
-    and s.sampled_at < days.event_at + interval 740 minute
-),
-
-sums as (
-  select
-    number,
-    week,
-    event,
-    lag_min,
-    sum(util_pct) over (
-      partition by number order by lag_min rows between unbounded preceding and current row
-    ) as sum_pct
-  from readings
-  where util_pct is not null
-),
-
-steps as (
-  select
-    week,
-    event,
-    lag_min as offset_min,
-    (
-      (lead(sum_pct, 10) over minutes - sum_pct)
-      - (lag(sum_pct, 1) over minutes - lag(sum_pct, 11) over minutes)
-    ) / 10 as step_pct,
-    -- a gap, or a minute sampled twice, within the twenty minutes makes no step
-    lead(lag_min, 10) over minutes - lag_min = 10 and lag_min - lag(lag_min, 11) over minutes = 11
-      as whole
-  from sums
-  window minutes as (partition by number order by lag_min)
+  inner join clock_windows as w
+    on s.machine_id = w.machine_id and date_trunc('day', s.sampled_at) = w.day
+  where s.sampled_at >= w.from_at and s.sampled_at < w.until_at
 )
 
 select
   week,
   event,
-  offset_min::integer as offset_min,
-  count(*) as events,
-  avg(step_pct) as step_pct,
-  stddev_samp(step_pct) as sd_pct
-from steps
-where whole and abs(offset_min) <= 720
-group by all
+  offset_min,
+  events,
+  step_pct,
+  sd_pct
+from clock_steps(readings)

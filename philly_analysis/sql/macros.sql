@@ -13,7 +13,83 @@ create or replace macro seconds_between(earlier, later) as
 create or replace macro reading(before_us, runs, switched, moment) as
 coalesce(before_us + case when runs then moment // 2 - switched // 2 else 0 end, 0);
 
--- Value below which `target` of a histogram's observations lie, given the bin in which they run
--- out: bin k holds what is above k - 1 and up to k, bin 0 what is 0; `upto` counts to its end.
-create or replace macro bin_quantile(bin, minutes, upto, target) as
-case when bin = 0 then 0.0 else bin - (upto - target) / minutes end;
+-- The next two give a table. They read a table expression of the caller's, by its name, so that
+-- every table behind an answer stands in its own file, where the graph of relations sees it.
+
+-- Utilisation that each whole percentage of minutes does not exceed, to within a point. `bins` has
+-- the columns key, bin and minutes: bin k holds what is above k - 1 and up to k, bin 0 what is 0.
+-- One row per (key, percentile from 0 to 100).
+create or replace macro bin_percentiles(bins) as table
+with cumulated as (
+  select
+    key,
+    bin,
+    sum(minutes) as minutes,
+    sum(sum(minutes)) over (partition by key order by bin) as upto
+  from query_table(bins)
+  group by key, bin
+),
+
+grid as (
+  select
+    key,
+    sum(minutes) as minutes,
+    unnest(range(101)) as percentile
+  from query_table(bins)
+  group by key
+)
+
+select
+  grid.key,
+  grid.percentile,
+  case
+    when c.bin = 0 then 0.0
+    else c.bin - (c.upto - grid.percentile * grid.minutes / 100) / c.minutes
+  end as util_pct
+from grid
+asof inner join cumulated as c
+  on grid.key = c.key and grid.percentile * grid.minutes <= 100 * c.upto;
+
+-- Change of utilisation around events, by the minutes at which the samples are taken to lag.
+-- `readings` has the columns number (of the event), week, event, lag_min (from the event to the
+-- sample) and util_pct. One row per (week, event, offset_min).
+create or replace macro clock_steps(readings) as table
+with sums as (
+  select
+    number,
+    week,
+    event,
+    lag_min,
+    sum(util_pct) over (
+      partition by number order by lag_min rows between unbounded preceding and current row
+    ) as sum_pct
+  from query_table(readings)
+  where util_pct is not null
+),
+
+steps as (
+  select
+    week,
+    event,
+    lag_min as offset_min,
+    (
+      (lead(sum_pct, 10) over minutes - sum_pct)
+      - (lag(sum_pct, 1) over minutes - lag(sum_pct, 11) over minutes)
+    ) / 10 as step_pct,
+    -- a gap, or a minute sampled twice, within the twenty minutes makes no step
+    lead(lag_min, 10) over minutes - lag_min = 10 and lag_min - lag(lag_min, 11) over minutes = 11
+      as whole
+  from sums
+  window minutes as (partition by number order by lag_min)
+)
+
+select
+  week,
+  event,
+  offset_min::integer as offset_min,
+  count(*) as events,
+  avg(step_pct) as step_pct,
+  stddev_samp(step_pct) as sd_pct
+from steps
+where whole and abs(offset_min) <= 720
+group by all;

@@ -7,20 +7,16 @@
 --   mean_pct    mean utilisation, every GPU-minute alike
 --   percentile  0 to 100
 --   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point
-with figures as (
+with bins as (
   select
-    5 as figure,
-    gpus,
-    coalesce(status, 'unknown') as status,
+    { 'figure': 5, 'gpus': gpus, 'status': coalesce(status, 'unknown') } as key,
     bin,
     minutes,
     sum_pct
   from notebook_gpu_util_bins
   union all
   select
-    6 as figure,
-    gpus,
-    '' as status,
+    { 'figure': 6, 'gpus': gpus, 'status': null } as key,
     bin,
     minutes,
     sum_pct
@@ -28,48 +24,23 @@ with figures as (
   where dedicated and gpus >= 8
 ),
 
-cumulated as (
-  select
-    figure,
-    gpus,
-    status,
-    bin,
-    sum(minutes) as minutes,
-    sum(sum(minutes)) over (partition by figure, gpus, status order by bin) as upto
-  from figures
-  group by figure, gpus, status, bin
-),
-
 groups as (
   select
-    figure,
-    gpus,
-    status,
+    key,
     sum(minutes) as minutes,
     sum(sum_pct) as sum_pct
-  from figures
-  group by figure, gpus, status
-),
-
-grid as (
-  select
-    *,
-    unnest(range(101)) as percentile
-  from groups
+  from bins
+  group by key
 )
 
 select
-  grid.figure,
-  grid.gpus,
-  nullif(grid.status, '') as status,
-  grid.minutes / 60 as gpu_h,
-  grid.sum_pct / grid.minutes as mean_pct,
-  grid.percentile,
-  bin_quantile(c.bin, c.minutes, c.upto, grid.percentile * grid.minutes / 100) as util_pct
-from grid
-asof inner join cumulated as c
-  on
-    grid.figure = c.figure
-    and grid.gpus = c.gpus
-    and grid.status = c.status
-    and grid.percentile * grid.minutes <= 100 * c.upto
+  groups.key.figure,
+  groups.key.gpus,
+  groups.key.status,
+  groups.minutes / 60 as gpu_h,
+  groups.sum_pct / groups.minutes as mean_pct,
+  curves.percentile,
+  curves.util_pct
+from groups
+inner join bin_percentiles(bins) as curves
+  on groups.key = curves.key

@@ -1,5 +1,5 @@
 -- On how many servers did jobs run, as the archive's notebook counts it?
--- One row per job of five GPUs or more with a first attempt.
+-- One row per job with a first attempt on a large gang.
 --   job_id   job
 --   gpus     GPUs of the first attempt
 --   entries  entries of its detail (containers), each taken for a server
@@ -34,4 +34,4 @@ inner join jobs
   on a.job_id = jobs.job_id
 inner join placed
   on a.job_id = placed.job_id and a.attempt = placed.attempt
-where a.is_first and placed.gpus >= 5
+where a.is_first and is_large(placed.gpus)

@@ -3,6 +3,7 @@
 -- bucket. No job is censored: one that still runs is left out.
 --   job_id  job
 --   gpus    GPUs of the first attempt
+--   gang    gang-size bucket
 --   run_s   last attempt's end minus first attempt's start
 with ordered as (
   select
@@ -29,6 +30,7 @@ ends as (
 select
   job_id,
   gpus,
+  gang_bucket(gpus) as gang,
   seconds_between(started_at, ended_at) as run_s
 from ends
 where gpus > 0 and run_s is not null

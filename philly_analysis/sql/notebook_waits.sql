@@ -6,6 +6,7 @@
 --   attempt  which attempt, from 1
 --   vc       virtual cluster
 --   gpus     GPUs of the first attempt
+--   gang     gang-size bucket
 --   wait_s   seconds; negative where attempts overlap
 --   stale    true where the value is repeated from an attempt before
 with ordered as (
@@ -41,6 +42,7 @@ select
   attempt,
   vc,
   gpus,
+  gang_bucket(gpus) as gang,
   wait_s,
   own_wait_s is null as stale
 from filled

@@ -16,8 +16,7 @@ with arrivals as (
     gpus,
     since_at,
     started_at
-  from waits
-  where flag is null and gpus > 0
+  from trusted_waits
 ),
 
 -- an attempt heads the queue once every earlier arrival has started, until it starts itself

@@ -31,18 +31,6 @@ limits as (
     on vc_quotas.vc = gangs.vc
 ),
 
-no_room as (
-  select *
-  from shortages
-  where kind = 'room'
-),
-
-too_few as (
-  select *
-  from shortages
-  where kind = 'total'
-),
-
 flips as (
   select
     limits.* exclude (most),
@@ -64,13 +52,11 @@ flips as (
 with_shortages as (
   select
     flips.*,
-    reading(room.short_us, room.short, room.moment, flips.moment) as room_us,
-    reading(total.short_us, total.short, total.moment, flips.moment) as total_us
+    reading(s.no_room_us, s.no_room, s.moment, flips.moment) as room_us,
+    reading(s.too_few_us, s.too_few, s.moment, flips.moment) as total_us
   from flips
-  asof left join no_room as room
-    on flips.gpus = room.gpus and flips.moment >= room.moment
-  asof left join too_few as total
-    on flips.gpus = total.gpus and flips.moment >= total.moment
+  asof left join shortages as s
+    on flips.gpus = s.gpus and flips.moment >= s.moment
 ),
 
 spells as (

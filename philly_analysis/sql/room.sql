@@ -9,10 +9,9 @@ with wanted as (
   from gang_needs
   where machines is not null
   union
-  select count(*) as machines
-  from machines
-  where gpus > 0
-  having count(*) > 0
+  select servers as machines
+  from cluster_size
+  where servers > 0
 ),
 
 -- machines that gained (1) or lost (-1) their k-th free GPU

@@ -1,33 +1,22 @@
 -- When could the cluster not give a gang its GPUs?
--- One row per gang size, kind and moment at which the answer changed.
---   gpus         gang size
---   kind         room: on the fewest machines that hold it; total: on any machines
---   moment       as in machine_use; the first row stands for all time before
---   short        true when it could not, from then on
---   short_us     microseconds before the moment during which it could not
-with servers as (
-  select count(*) as machines
-  from machines
-  where gpus > 0
-),
-
-limits as (
-  select
-    gpus,
-    'room' as kind,
-    machines
-  from gang_needs
-  where machines is not null
-  union all by name
+-- One row per gang size and moment at which either answer changed.
+--   gpus        gang size
+--   moment      as in machine_use; the first row stands for all time before
+--   no_room     true when the fewest machines that hold the gang had no room for it, from then on
+--   no_room_us  microseconds before the moment during which they had none
+--   too_few     true when all machines together had fewer GPUs free than the gang, from then on
+--   too_few_us  microseconds before the moment during which they had
+with limits as (
   select
     gang_needs.gpus,
-    'total' as kind,
-    servers.machines
+    unnest(['no_room', 'too_few']) as answer,
+    unnest([gang_needs.machines, cluster_size.servers]) as machines
   from gang_needs
-  cross join servers
+  cross join cluster_size
+  where gang_needs.machines is not null
 ),
 
-answers as (
+rooms as (
   select
     machines,
     moment,
@@ -39,35 +28,48 @@ answers as (
 flips as (
   select
     limits.gpus,
-    limits.kind,
-    answers.moment,
-    answers.room < limits.gpus as short
+    limits.answer,
+    rooms.moment,
+    rooms.room < limits.gpus as yes
   from limits
-  inner join answers
+  inner join rooms
     on
-      limits.machines = answers.machines
+      limits.machines = rooms.machines
       and (
-        answers.room_before is null
-        or (limits.gpus > answers.room) <> (limits.gpus > answers.room_before)
+        rooms.room_before is null
+        or (limits.gpus > rooms.room) <> (limits.gpus > rooms.room_before)
       )
+),
+
+states as (
+  select
+    gpus,
+    moment,
+    last_value(any_value(yes) filter (where answer = 'no_room') ignore nulls) over in_time
+      as no_room,
+    last_value(any_value(yes) filter (where answer = 'too_few') ignore nulls) over in_time
+      as too_few
+  from flips
+  group by gpus, moment
+  window in_time as (partition by gpus order by moment)
 ),
 
 spells as (
   select
     *,
-    lag(short) over (partition by gpus, kind order by moment) as was_short,
-    lag(moment) over (partition by gpus, kind order by moment) as moment_before
-  from flips
+    lag(no_room) over in_time as had_no_room,
+    lag(too_few) over in_time as had_too_few,
+    moment // 2 - lag(moment) over in_time // 2 as lasted_us
+  from states
+  window in_time as (partition by gpus order by moment)
 )
 
 select
   gpus,
-  kind,
   moment,
-  short,
-  coalesce(
-    sum(moment // 2 - moment_before // 2) filter (where was_short)
-      over (partition by gpus, kind order by moment),
-    0
-  )::bigint as short_us
+  no_room,
+  coalesce(sum(lasted_us) filter (where had_no_room) over in_time, 0)::bigint as no_room_us,
+  too_few,
+  coalesce(sum(lasted_us) filter (where had_too_few) over in_time, 0)::bigint as too_few_us
 from spells
+window in_time as (partition by gpus order by moment)

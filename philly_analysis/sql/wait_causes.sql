@@ -28,8 +28,7 @@ episodes as (
     *,
     2 * (epoch_us(since_at) + (1e6 * held_s)::bigint) + 1 as since,
     2 * epoch_us(started_at) + 1 as until
-  from waits
-  where flag is null and gpus > 0
+  from trusted_waits
 ),
 
 -- both ends of a wait, at which the clocks of quota_limits and shortages are read
@@ -45,28 +44,14 @@ ends as (
   where until > since
 ),
 
-no_room as (
-  select *
-  from shortages
-  where kind = 'room'
-),
-
-too_few as (
-  select *
-  from shortages
-  where kind = 'total'
-),
-
 short as (
   select
     ends.*,
-    reading(room.short_us, room.short, room.moment, ends.moment) as room_us,
-    reading(total.short_us, total.short, total.moment, ends.moment) as total_us
+    reading(s.no_room_us, s.no_room, s.moment, ends.moment) as room_us,
+    reading(s.too_few_us, s.too_few, s.moment, ends.moment) as total_us
   from ends
-  asof left join no_room as room
-    on ends.gpus = room.gpus and ends.moment >= room.moment
-  asof left join too_few as total
-    on ends.gpus = total.gpus and ends.moment >= total.moment
+  asof left join shortages as s
+    on ends.gpus = s.gpus and ends.moment >= s.moment
 ),
 
 ends_by_method as (

@@ -1,6 +1,6 @@
 """Small traces for the tests of analyses: from rows of minutes, and at random with every flaw."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,24 @@ def trace_of(
     return write(out, tables, Manifest(name="t", source=source, synthetic=synthetic))
 
 
-def random_tables(seed: int, jobs: int = 60, *, tidy: bool = False) -> dict[str, pl.DataFrame]:
-    """A random cluster of five machines; unless tidy, attempts overlap and lack times and VCs."""
+MACHINES = {"m0": 8, "m1": 8, "m2": 4, "m3": 4, "m4": 2}
+GANGS = (0, 1, 1, 1, 2, 4, 8, 12)
+
+
+def random_tables(
+    seed: int,
+    jobs: int = 60,
+    *,
+    tidy: bool = False,
+    caps: Mapping[str, int] = MACHINES,
+    gangs: Sequence[int] = GANGS,
+) -> dict[str, pl.DataFrame]:
+    """A random cluster; unless tidy, attempts overlap and lack times and VCs."""
     rng = np.random.default_rng(seed)
-    caps = {"m0": 8, "m1": 8, "m2": 4, "m3": 4, "m4": 2}
     every = [(m, g) for m, n in caps.items() for g in range(n)]
     rows, attempts, placements = [], [], []
     for i in range(jobs):
-        gpus = int(rng.choice([0, 1, 1, 1, 2, 4, 8, 12]))
+        gpus = int(rng.choice(gangs))
         vc = None if not tidy and rng.random() < 0.1 else f"v{rng.integers(3)}"
         user = None if not tidy and rng.random() < 0.1 else f"u{rng.integers(6)}"
         status = str(rng.choice(["Pass", "Killed", "Failed"]))

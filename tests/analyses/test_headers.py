@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import philly_analysis
-from philly_analysis.relations import needed, relations
+from philly_analysis.relations import SHELVES, needed, relations
 from philly_analysis.schema import TABLES
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
@@ -16,7 +16,7 @@ from tests.analyses.clusters import random_tables, write_tables
 _PACKAGE = Path(philly_analysis.__file__).parent
 _FILES = {
     path.stem: path
-    for shelf in ("sql", "analyses")
+    for shelf in SHELVES
     for path in sorted((_PACKAGE / shelf).glob("*.sql"))
     if path.stem != "macros"
 }

@@ -1,0 +1,40 @@
+-- How much do arrivals burst?
+-- One row, of jobs without a flag: others may be survivors of arrivals that the log lacks.
+--   hours              hours from the first submission to the last
+--   gap_cv             coefficient of variation of the gaps between arrivals
+--   zero_gap_pct       share of arrivals in the same second as the one before
+--   hourly_dispersion  variance over mean of the arrivals per hour
+--   flagged            jobs left out
+with gaps as (
+  select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as gap_s
+  from jobs
+  where flag is null
+),
+
+gap_spread as (
+  select
+    stddev_pop(gap_s) / nullif(avg(gap_s), 0) as gap_cv,
+    100 * avg((gap_s = 0)::int) as zero_gap_pct
+  from gaps
+),
+
+hour_spread as (
+  select
+    count(*) as hours,
+    var_pop(jobs) / nullif(avg(jobs), 0) as hourly_dispersion
+  from arrival_hours
+)
+
+select
+  hour_spread.hours,
+  gap_spread.gap_cv,
+  gap_spread.zero_gap_pct,
+  hour_spread.hourly_dispersion,
+  (
+    select count(*)
+    from jobs
+    where flag is not null
+  ) as flagged
+from gap_spread
+cross join hour_spread
+order by all

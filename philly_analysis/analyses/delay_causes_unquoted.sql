@@ -1,0 +1,8 @@
+-- How many attempts waited in virtual clusters whose quota is not given?
+-- One row.
+--   waits  attempts with a wait, trusted or not, and a known gang
+select count(*) as waits
+from waits
+anti join given_quotas using (vc)
+where gpus > 0
+order by all

@@ -1,0 +1,20 @@
+-- What would a pool cost in which each gang first runs on one GPU?
+-- One row.
+--   pool_min    minutes that a gang spends in the pool: failures within them count as early
+--   held_gpu_h  GPU hours that attempts with trusted times held
+--   cost_gpu_h  GPU hours that the pool would spend on first attempts of more than one GPU
+with pool as (
+  select 5 as pool_min
+)
+
+select
+  pool.pool_min,
+  coalesce(sum(runs.run_s * runs.gpus), 0) / 3600 as held_gpu_h,
+  coalesce(
+    sum(least(runs.run_s, 60 * pool.pool_min)) filter (runs.attempt = 1 and runs.gpus > 1), 0
+  ) / 3600 as cost_gpu_h
+from pool
+left join attempt_runs as runs
+  on runs.flag is null
+group by pool.pool_min
+order by all

@@ -1,0 +1,9 @@
+-- How many failed attempts left no output?
+-- One row.
+--   attempts  attempts that failed, by their own end or as part of an unsuccessful job
+select count(*) as attempts
+from attempts
+inner join jobs using (job_id)
+anti join failures using (job_id, attempt)
+where end_reason = 'failed' or (end_reason is null and failed(status))
+order by all

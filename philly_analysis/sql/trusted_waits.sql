@@ -1,0 +1,27 @@
+-- Which waits can be trusted?
+-- One row per attempt with a trusted wait of a known gang; exclusions counts the others.
+--   job_id      job
+--   attempt     which attempt, from 1
+--   vc          virtual cluster
+--   user        who submitted it
+--   gpus        gang size
+--   gang        gang-size bucket
+--   first       true for the first attempt, false for a retry
+--   since_at    submission, or the end of the attempt before
+--   started_at  when it got its GPUs
+--   wait_s      seconds from since_at to started_at
+--   held_s      the part of it before the job was eligible
+select
+  job_id,
+  attempt,
+  vc,
+  "user",
+  gpus,
+  gang_bucket(gpus) as gang,
+  first,
+  since_at,
+  started_at,
+  wait_s,
+  held_s
+from waits
+where flag is null and gpus > 0
