@@ -170,7 +170,7 @@ def _run(source: Source, raw: Raw, fill: Fill) -> None:
                 parts = {s: (sql[s], raw.csv[s]) for s in raw.csv if _table(s) == name}
                 fill_streamed(fill, table, parts)
             else:
-                _fill_table(fill, table, sql[name])
+                _fill_table(fill, table, sql[name], raw.records.get(name))
     if "notes" in sql:
         fill.notes += [note for (note,) in fill.con.sql(sql["notes"]).fetchall() if note]
     _write_rejects(fill)
@@ -191,8 +191,11 @@ def _relate(fill: Fill, name: str, sql: str) -> None:
         fill.con.sql(sql).create_view(name)
 
 
-def _fill_table(fill: Fill, table: Table, sql: str) -> None:
-    """Fill one table whose rows fit on disk once more: judge each row, then part them."""
+def _fill_table(fill: Fill, table: Table, sql: str, records: int | None) -> None:
+    """Fill one table whose rows fit on disk once more: judge each row, then part them.
+
+    `records` is how many raw records the reader counted for it, if it counts them.
+    """
     con = fill.con
     given = con.sql(sql).columns
     columns = ", ".join(
@@ -223,9 +226,11 @@ def _fill_table(fill: Fill, table: Table, sql: str) -> None:
         "create temp table parted as select *, "
         f"coalesce(fault, repeats, {unknown}) as reason from judged"
     )
-    [(read, kept)] = con.sql(
-        "select count(*), count(*) filter (reason is null) from parted"
+    [(given_rows, derived, kept)] = con.sql(
+        "select count(*), count(*) filter (source_line is null), count(*) filter (reason is null) "
+        "from parted"
     ).fetchall()
+    read = given_rows if records is None else records + derived
     file = fill.folder / f"{table.name}.parquet"
     if read or table.name in ALWAYS:
         con.execute(

@@ -1,7 +1,7 @@
 """What a source of raw logs must say about itself."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -19,6 +19,11 @@ class Raw:
         Every file read, for the manifest.
     csv
         Files that streamed tables are filled from, by the stem of the ``.sql`` file that fills.
+    records
+        Raw records meant for a table, as counted where they were read and not by the SELECT that
+        fills it: the account begins with them, so a SELECT that drops one makes it fail. A table
+        that is put together of several records, or of what others say, is not named. Streamed
+        tables count the lines of their files.
     notes
         What a reader should know about them: files that are missing, digests that differ.
     synthetic
@@ -26,7 +31,8 @@ class Raw:
     """
 
     files: tuple[Path, ...]
-    csv: dict[str, CsvFile]
+    csv: dict[str, CsvFile] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     synthetic: bool = False
 
@@ -46,7 +52,8 @@ class Source:
     folder
         Its ``.sql`` files, one SELECT each. A file named as a table fills it: the columns of the
         table that it knows, then ``source_file``, ``source_line``, ``raw`` and ``reject``, the
-        reason why the row cannot be taken, or null. ``host_samples.cpu.sql`` and
+        reason why the row cannot be taken, or null; a row that is put together of what the raw
+        files say elsewhere has no ``source_line``. ``host_samples.cpu.sql`` and
         ``host_samples.mem.sql`` fill one streamed table in parts, joined on its key.
         ``notes.sql`` gives one ``note`` a row for the manifest. Any other file is a relation that
         these may read; ``macros.sql`` holds functions that they call. A streamed part may add

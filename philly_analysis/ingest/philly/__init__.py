@@ -34,8 +34,8 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     files = find(folder)
     for name in sorted(TABLES_OF.keys() - files.keys()):
         notes.append(f"The archive has no {name}, so {TABLES_OF[name]}.")
-    _job_log(con, files["cluster_job_log"], scratch)
-    _machine_list(con, files.get("cluster_machine_list"))
+    records = _job_log(con, files["cluster_job_log"], scratch)
+    records["machines"] = _machine_list(con, files.get("cluster_machine_list"))
     csv = {f.relation: f for f in _utilisation(files)}
     for file in csv.values():
         file.check()
@@ -46,6 +46,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     return Raw(
         files=(raw,) if raw.is_file() else tuple(files.values()),
         csv={stem: csv[name] for stem, name in _FILLS.items() if name in csv},
+        records=records,
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )
@@ -91,8 +92,12 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
     return [replace(s, path=files[name]) for name, s in shapes.items() if name in files]
 
 
-def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
-    """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON)."""
+def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> dict[str, int]:
+    """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON).
+
+    Returns how many jobs, attempts and placements stand in it; a detail without a list of GPUs
+    counts as one.
+    """
     if not _tail(path).endswith(b"]"):
         # the engine takes a list that stops between two entries
         raise InputError(
@@ -113,6 +118,12 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> None:
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
         ) from None
     con.sql(f"from {parquet([entries])}").create_view("cluster_job_log")
+    [counts] = con.sql(
+        "select count(*), coalesce(sum(json_array_length(entry, '$.attempts')), 0), "
+        "coalesce(sum(list_sum(list_transform(json_extract(entry, '$.attempts[*].detail[*]'), "
+        "lambda d: greatest(json_array_length(d, '$.gpus'), 1)))), 0) from cluster_job_log"
+    ).fetchall()
+    return dict(zip(("jobs", "attempts", "placements"), map(int, counts), strict=True))
 
 
 def _tail(path: Path) -> bytes:
@@ -128,8 +139,8 @@ def _tail(path: Path) -> bytes:
     return tail.rstrip()
 
 
-def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
-    """Create ``cluster_machine_list``, empty where there is no such file."""
+def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int:
+    """Create ``cluster_machine_list``, empty where there is no such file; return its rows."""
     lines = [] if path is None else path.read_text("utf-8", "replace").splitlines()
     header = ("machineId", "number of GPUs", "single GPU mem")
     if path is not None and tuple(c.strip() for c in "".join(lines[:1]).split(",")) != header:
@@ -147,6 +158,7 @@ def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> None:
         "where trim(raw) <> ''",
         {"lines": lines},
     )
+    return sum(bool(line.strip()) for line in lines[1:])
 
 
 def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:

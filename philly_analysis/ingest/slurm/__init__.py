@@ -50,7 +50,8 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
             }
         ),
     )
-    return Raw(files=files, csv={})
+    [(records,)] = con.sql("select count(*) from sacct").fetchall()
+    return Raw(files=files, records={"attempts": records})
 
 
 def _files(raw: Path) -> tuple[Path, ...]:
