@@ -11,7 +11,6 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import extracts
 import numpy as np
@@ -24,8 +23,9 @@ from philly_analysis.models.library import SHIPPED
 from philly_analysis.models.locality import Locality
 from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.published import curve, groups
+from philly_analysis.published.failures import table_7
 
-PACKAGE = Path(__file__).resolve().parents[1] / "philly_analysis"
 ARCHIVE = (
     "Microsoft Philly traces (M. Jeon et al., USENIX ATC 2019; github.com/msr-fiddle/"
     "philly-traces), CC BY 4.0"
@@ -48,33 +48,27 @@ def published_failures() -> Failures:
     A reason's law is the log-normal through the median, with the spread that fits the two upper
     percentiles best. Trials on more than 4 GPUs are shared out evenly over the two upper classes.
     """
-    table = pd.read_csv(PACKAGE / "failures" / "table7.csv")
     z = np.array([1.2816, 1.6449])
     reasons = []
-    for row in table.to_dict("records"):
-        above = np.log([row["rtf_p90_min"], row["rtf_p95_min"]]) - np.log(row["rtf_p50_min"])
+    for row in table_7():
+        above = np.log([row.rtf_p90_min, row.rtf_p95_min]) - np.log(row.rtf_p50_min)
         sigma = max(float(above @ z / (z @ z)), 0.05)
+        mu = float(np.log(60 * row.rtf_p50_min))
         law = Distribution(
-            "lognormal",
-            (
-                Parameter("mu", float(np.log(60 * row["rtf_p50_min"]))),
-                Parameter("sigma", sigma),
-            ),
-            n=int(row["trials"]),
+            "lognormal", (Parameter("mu", mu), Parameter("sigma", sigma)), n=row.trials
         )
-        upper = row["gpus_over_4"] / 2
-        weights = (float(row["gpus_1"]), float(row["gpus_2_4"]), upper, upper)
-        reasons.append(FailureReason(row["reason"], weights, law))
+        upper = row.gpus_over_4 / 2
+        weights = (float(row.gpus_1), float(row.gpus_2_4), upper, upper)
+        reasons.append(FailureReason(row.reason, weights, law))
     return Failures(tuple(sorted(reasons, key=lambda r: -r.n)))
 
 
 def published_utilisation() -> Utilisation:
     """Turn the notebook's utilisation curves into laws; they do not tell spreads apart."""
-    curves = pd.read_csv(PACKAGE / "published" / "curves.csv")
     cells = []
-    for group, part in curves[curves["curve"] == "gpu_util"].groupby("group"):
-        status, gpus = str(group).split()
-        known = part.dropna(subset=["value"]).sort_values("cdf_pct")
+    for group in groups("gpu_util"):
+        status, gpus = group.split()
+        known = curve("gpu_util", group)
         value, level = known["value"].to_numpy(float), known["cdf_pct"].to_numpy(float) / 100
         # The last percentile at 0 % is the atom; a curve ends at 100 %.
         zero = float(level[value <= 0].max(initial=0.0))

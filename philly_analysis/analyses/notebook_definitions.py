@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published import NOTEBOOK, curve, groups, is_philly, largest_gap_pct
+from philly_analysis.published import NOTEBOOK, archive, curve, groups, is_philly, largest_gap_pct
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.study import GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace
@@ -99,8 +99,8 @@ def _curves(trace: Trace) -> tuple[Comparison, ...]:
             measured=gap,
             unit="points",
             source=NOTEBOOK,
-            reason=f"the curve is of 117,325 jobs, this trace holds {jobs:,}; reading error about "
-            "0.3 points",
+            reason=f"the curve is of {archive()['jobs']:,} jobs, this trace holds {jobs:,}; "
+            "reading error about 0.3 points",
         )
         for what, group, published, values in found
         if (gap := largest_gap_pct(published, values)) == gap

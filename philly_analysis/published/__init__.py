@@ -3,7 +3,8 @@
 ``numbers.csv`` holds the printed numbers, each under the analysis and the fact that measures the
 same thing, with where it stands, how it came to us, and why ours may differ. ``curves.csv`` holds
 the curves of the archive's notebook, read off its published images (quantiles with a reading
-error); they describe the notebook's own definitions.
+error); they describe the notebook's own definitions. ``archive.csv`` counts the public archive,
+``table4.csv`` and ``table7.csv`` are further tables of the study.
 """
 
 import csv
@@ -20,9 +21,6 @@ from philly_analysis.errors import UnknownNameError
 from philly_analysis.result import Comparison, Fact
 from philly_analysis.trace import Trace
 
-ARCHIVE_JOBS = 117_325
-"""Jobs in the published archive; a trace with fewer is an extract of it."""
-
 NOTEBOOK = "archive notebook, read off its published figure"
 
 _HERE = Path(__file__).parent
@@ -31,6 +29,13 @@ _HERE = Path(__file__).parent
 def is_philly(trace: Trace) -> bool:
     """Tell whether a trace was recorded on the study's cluster."""
     return trace.manifest.source == "philly" and not trace.manifest.synthetic
+
+
+@cache
+def archive() -> dict[str, int]:
+    """Return counts of the public archive: its jobs, its attempts, and those that lack times."""
+    with (_HERE / "archive.csv").open(newline="", encoding="utf-8") as file:
+        return {row["what"]: int(row["count"]) for row in csv.DictReader(file)}
 
 
 @cache
@@ -138,9 +143,8 @@ def _curves() -> pd.DataFrame:
 
 def _part(trace: Trace) -> str:
     jobs = trace.manifest.rows.get("jobs", 0)
-    if jobs == ARCHIVE_JOBS:
-        return ""
-    return f"this trace holds {jobs:,} of the archive's {ARCHIVE_JOBS:,} jobs; "
+    whole = archive()["jobs"]
+    return "" if jobs == whole else f"this trace holds {jobs:,} of the archive's {whole:,} jobs; "
 
 
 def _float(value: float | int | str | None) -> float | None:

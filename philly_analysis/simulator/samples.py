@@ -1,7 +1,7 @@
 """Per-minute GPU utilisation of a simulated cluster, by a law of how busy jobs keep their GPUs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis.published.utilisation import table_3, table_5
 from philly_analysis.schema import GPU_SAMPLES
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.study import PASS, STATUSES
@@ -47,13 +48,8 @@ class PublishedMeans:
         Concentration of the Beta law of jobs' means, and of a job's minutes. Assumed.
     """
 
-    means_pct: tuple[tuple[int, tuple[float, float, float]], ...] = (
-        (1, (53.51, 37.02, 62.82)),
-        (4, (51.13, 34.39, 50.95)),
-        (8, (51.09, 60.63, 64.34)),
-        (16, (44.88, 36.98, 39.02)),
-    )
-    spread: tuple[tuple[int, float], ...] = ((2, 1.0), (4, 40.94 / 43.66), (8, 28.56 / 43.66))
+    means_pct: tuple[tuple[int, tuple[float, ...]], ...] = field(default_factory=table_3)
+    spread: tuple[tuple[int, float], ...] = field(default_factory=table_5)
     between: float = 2.0
     within: float = 6.0
 

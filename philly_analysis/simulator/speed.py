@@ -6,6 +6,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from philly_analysis.published import curve
+from philly_analysis.published.utilisation import SPREADS, table_4, table_5
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.profiles import PROFILES, Profile
@@ -54,6 +56,8 @@ class Speed:
 
 AS_RECORDED = Speed()
 
+_IMAGES_PER_S = table_4()
+
 
 @dataclass(frozen=True)
 class Locality(Speed):
@@ -80,11 +84,14 @@ class Locality(Speed):
 
     neighbourly: ClassVar[bool] = True
 
-    spread: tuple[tuple[int, float], ...] = ((1, 1.0), (2, 98.0 / 114.8))
-    spread_large: tuple[tuple[float, float], ...] = (
-        (1, 1.0), (2, 40.94 / 43.66), (4, 28.56 / 43.66),
-    )  # fmt: skip
-    contended: float = 75.6 / 114.8
+    spread: tuple[tuple[int, float], ...] = (
+        (1, 1.0),
+        (2, _IMAGES_PER_S["DiffServer"] / _IMAGES_PER_S["SameServer"]),
+    )
+    spread_large: tuple[tuple[float, float], ...] = tuple(
+        (servers / SPREADS[0], speed) for servers, speed in table_5()
+    )
+    contended: float = _IMAGES_PER_S["IntraServer"] / _IMAGES_PER_S["SameServer"]
     biggest_server: int = 8
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
@@ -167,10 +174,15 @@ class Parallelism(Speed):
         return float((grant.gpus / job.gpus) ** self.alpha)
 
 
-PHILLY_MINUTES = (0.0, 0.0, 0.0, 0.04, 0.31, 0.56, 0.73, 0.85, 0.92, 0.98, 1.0)
-"""Per-minute utilisation of GPUs in use by passed 1-GPU jobs, at each tenth of the readings:
-read off the plot of the Philly archive's notebook (its Figure 5). Taken as the means of jobs it
-spreads them too far: a job's mean varies less than its minutes."""
+def _tenths() -> tuple[float, ...]:
+    read = curve("gpu_util", "Pass 1").set_index("cdf_pct")["value"].to_dict()
+    return (0.0, *(round(read[pct] / 100, 2) for pct in range(10, 100, 10)), 1.0)
+
+
+PHILLY_MINUTES = _tenths()
+"""Per-minute utilisation of GPUs in use by passed 1-GPU jobs, at each tenth of the readings: the
+Philly archive's notebook, Figure 5. Taken as the means of jobs it spreads them too far: a job's
+mean varies less than its minutes."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from philly_analysis.failures import classify
-from philly_analysis.failures.study import table_7
+from philly_analysis.published.failures import table_7
 
 _DATA = Path(__file__).parents[2] / "data"
 
