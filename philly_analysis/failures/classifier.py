@@ -60,12 +60,18 @@ class Failure:
 
     Attributes
     ----------
-    reason : one of the study's 22 categories; *No signature* if the text tells no cause.
-    tiers : tiers of the reason, empty if unknown.
-    fine : finer cause (``comm_timeout``, ``xid_error``, ``no_space``, ...) or "".
-    line, line_number : the deciding line and its number from 1; "" and 0 if there is none.
-    rule : id of the signature that decided, or "".
-    chain : the evidence in order of lines: the root, its confirmations, the cascades.
+    reason
+        One of the study's 22 categories; *No signature* if the text tells no cause.
+    tiers
+        Tiers of the reason, empty if unknown.
+    fine
+        Finer cause (``comm_timeout``, ``xid_error``, ``no_space``, ...) or "".
+    line, line_number
+        The deciding line and its number from 1; "" and 0 if there is none.
+    rule
+        Id of the signature that decided, or "".
+    chain
+        The evidence in order of lines: the root, its confirmations, the cascades.
     """
 
     reason: str
@@ -95,7 +101,8 @@ def classify(text: str | bytes) -> Failure:
 
     Parameters
     ----------
-    text : output of one attempt, of any encoding and length; it is only read.
+    text
+        Output of one attempt, of any encoding and length; it is only read.
 
     Returns
     -------

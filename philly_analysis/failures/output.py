@@ -25,10 +25,14 @@ class Output:
 
     Attributes
     ----------
-    text : the whole output, or its head and its tail where it is longer than both.
-    head_lines : lines of `text` that stand before the gap.
-    skipped_lines : lines in the gap; 0 if nothing was left out.
-    damaged : True if the file ends before its compression does.
+    text
+        The whole output, or its head and its tail where it is longer than both.
+    head_lines
+        Lines of `text` that stand before the gap.
+    skipped_lines
+        Lines in the gap; 0 if nothing was left out.
+    damaged
+        True if the file ends before its compression does.
     """
 
     text: bytes

@@ -61,18 +61,30 @@ class Signature:
 
     Attributes
     ----------
-    id : stable name of the rule.
-    order : place in the table; the smaller wins where two rules of a role match one line.
-    pattern : searched in the message, ignoring case; every quantifier is bounded.
-    hints : lower-case literals, one of which is in every line that the pattern matches.
-    reason, fine : the study's category and the finer modern cause, or "".
-    role : one of `RANKS`.
-    frameworks : programs that print it.
-    example : output on which this rule decides.
-    unless : pattern that forbids the match in the same line.
-    near : pattern that must be found in the lines around.
-    recovered : pattern in later lines that undoes the match.
-    warns : counts even where the line is tagged as a warning or as information.
+    id
+        Stable name of the rule.
+    order
+        Place in the table; the smaller wins where two rules of a role match one line.
+    pattern
+        Searched in the message, ignoring case; every quantifier is bounded.
+    hints
+        Lower-case literals, one of which is in every line that the pattern matches.
+    reason, fine
+        The study's category and the finer modern cause, or "".
+    role
+        One of `RANKS`.
+    frameworks
+        Programs that print it.
+    example
+        Output on which this rule decides.
+    unless
+        Pattern that forbids the match in the same line.
+    near
+        Pattern that must be found in the lines around.
+    recovered
+        Pattern in later lines that undoes the match.
+    warns
+        Counts even where the line is tagged as a warning or as information.
     """
 
     id: str

@@ -28,9 +28,12 @@ class Record:
 
     Attributes
     ----------
-    attempt : number of the attempt; None: the record does not say, take the job's last.
-    files : its streams, stdout before stderr; empty where `text` holds the output.
-    source, entry : file and line, for rejects.
+    attempt
+        Number of the attempt; None: the record does not say, take the job's last.
+    files
+        Its streams, stdout before stderr; empty where `text` holds the output.
+    source, entry
+        File and line, for rejects.
     """
 
     job_id: str

@@ -66,10 +66,14 @@ class FailureOutput:
 
     Attributes
     ----------
-    path : folder or file: files per attempt, JSON lines, kernel logs.
-    patterns : names of output files, see `philly_analysis.ingest.failure_records.records`.
-    clock : zone of kernel logs whose clocks print none.
-    masked : replace secrets and personal data in everything that is stored.
+    path
+        Folder or file: files per attempt, JSON lines, kernel logs.
+    patterns
+        Names of output files, see `philly_analysis.ingest.failure_records.records`.
+    clock
+        Zone of kernel logs whose clocks print none.
+    masked
+        Replace secrets and personal data in everything that is stored.
     """
 
     path: Path

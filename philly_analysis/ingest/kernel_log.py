@@ -30,8 +30,10 @@ class Event:
 
     Attributes
     ----------
-    at : when, UTC without a zone; None where the line has no clock time.
-    machine_id : from the line where it names a host, else from the file's name; may be "".
+    at
+        When, UTC without a zone; None where the line has no clock time.
+    machine_id
+        From the line where it names a host, else from the file's name; may be "".
     """
 
     at: datetime | None

@@ -1,0 +1,55 @@
+"""Docstrings keep one form, numpy's, and name what is there: the checks that ruff has no rule for.
+
+Types stand in annotations, so that an entry is a name, or several, on a line of its own with its
+meaning below.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(p for folder in ("philly_analysis", "data") for p in (ROOT / folder).rglob("*.py"))
+SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples"}
+ENTRY = re.compile(r"\*{0,2}\w+(, \*{0,2}\w+)*")
+
+
+def sections(doc: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each section's title and the lines in it that are not indented."""
+    lines = doc.split("\n")
+    starts = [i for i, line in enumerate(lines) if i and line and set(line) == {"-"}]
+    for start, end in pairwise([*starts, len(lines) + 1]):
+        inside = lines[start + 1 : end - 1]
+        yield lines[start - 1], [line for line in inside if line and not line.startswith(" ")]
+
+
+def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
+    """Return the arguments of a function; the fields, methods and attributes of a class."""
+    if isinstance(node, ast.FunctionDef):
+        return {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    found = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
+    for part in ast.walk(node):
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            found.add(part.target.id)
+        elif isinstance(part, ast.Attribute):
+            found.add(part.attr)
+        elif isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            found |= names_of(part)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sections_are_numpys_and_their_entries_exist(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+            continue
+        for title, entries in sections(ast.get_docstring(node) or ""):
+            assert title in SECTIONS, f"{node.name}: {title}"
+            if title in ("Parameters", "Attributes"):
+                assert entries and all(map(ENTRY.fullmatch, entries)), f"{node.name}: {entries}"
+                said = {name.lstrip("*") for entry in entries for name in entry.split(", ")}
+                assert said <= names_of(node), f"{node.name}: {said - names_of(node)}"
