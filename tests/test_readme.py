@@ -1,0 +1,110 @@
+"""What the README tells people to type works as it stands there."""
+
+import re
+import shlex
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from philly_analysis import ingest
+from philly_analysis.cli import app
+from tests.exports.consumers import throughput_json
+from tests.ingest.test_slurm import LINES, write
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+SHORTER = {"--jobs 100000": "--jobs 300", "--days 30": "--days 1 --force"}
+"""What is run instead, so that it takes seconds; the second sample replaces the first."""
+LONG = ("philly experiment",)
+"""What takes half an hour, and is not run."""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def lines(program: str) -> list[str]:
+    """Return the command lines of a program, without their comments."""
+    typed = [line for block in blocks("sh") for line in block.splitlines()]
+    plain = [shlex.join(shlex.split(line, comments=True)) for line in typed]
+    return [line for line in plain if line.split(" ")[0] == program]
+
+
+def words(line: str) -> Iterator[str]:
+    """Yield a command's words, patterns of file names replaced by the files, as a shell does."""
+    for word in shlex.split(line)[1:]:
+        yield from map(str, sorted(Path().glob(word))) if "*" in word else [word]
+
+
+@pytest.mark.parametrize("line", lines("philly"))
+def test_each_command_has_the_verb_and_the_options(line: str) -> None:
+    verb, *rest = shlex.split(line)[1:]
+    verbs = get_command(app)
+    assert isinstance(verbs, TyperGroup)
+    assert verb in verbs.commands
+    verbs.commands[verb].make_context(verb, rest)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the README takes for granted, by their names there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sample").symlink_to(ROOT / "data" / "sample")
+    with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as packed:
+        packed.add(ROOT / "data" / "sample", "trace-data")
+    write(tmp_path, *LINES).rename("sacct-2026-01.txt")
+    (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
+    throughput_json(tmp_path / "simulation_throughputs.json")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_commands_run_one_after_the_other(workplace: Path) -> None:
+    for line in lines("philly"):
+        if line in LONG:
+            continue
+        for long, short in SHORTER.items():
+            line = line.replace(long, short)
+        result = CliRunner().invoke(app, list(words(line)))
+        assert result.exit_code == 0, f"{line}: {result.exception!r}\n{result.stderr}"
+    assert (workplace / "reports" / "philly" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_python_runs(workplace: Path) -> None:
+    ingest("philly", "data/sample", "data/traces/sample")
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - our own README
+
+
+def test_targets_and_variables_of_make_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    variables = set(re.findall(r"^([A-Z]+) +\?=", makefile, re.MULTILINE))
+    named = [*lines("make"), *re.findall(r"`(make [^`]+)`", README)]
+    assert named
+    for line in named:
+        for word in shlex.split(line)[1:]:
+            name, given, _ = word.partition("=")
+            assert name in (variables if given else targets), line
+
+
+def test_what_it_names_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(re.findall(r"\.\[(\w+)\]", README)) <= set(extras["optional-dependencies"])
+    paths = re.findall(r"`((?:philly_analysis|data|notebooks|[A-Z]+)[/.][^`<*]*)[`<]", README)
+    assert len(paths) > 10
+    assert [p for p in paths if not (ROOT / p).exists()] == []
+
+
+def test_versions_agree() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert version in (ROOT / "CHANGELOG.md").read_text("utf-8")
