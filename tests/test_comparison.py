@@ -88,6 +88,7 @@ def test_words_and_curves(result: Result) -> None:
     [sentence] = result.sentences
     assert "50.0 % longer" in sentence and "Under two" in sentence
     assert not result.caveats and result.synthetic
+    assert {"completions", "snapshot"} <= set(result.reads)
     curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
     assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
     axes = plot(result).axes

@@ -71,12 +71,12 @@ def _gangs(present: Iterable[str]) -> list[str]:
 def plot(result: Result) -> Figure:
     """Draw the wait (median, and from 10 to 90 %) against the servers used, per gang bucket."""
     table = result.table
-    most = int(table["gang"].value_counts().max()) if len(table) else 0
-    gangs = _gangs(table["gang"])
-    height = max(3.0, 1 + 0.19 * most)
-    fig, axes = figures.canvas(len(gangs), width=3.6 * len(gangs), height=height, sharex=True)
     if table.empty:
-        return figures.empty(fig, f"no placed attempt on {LARGE_GPUS} GPUs or more")
+        why = f"no placed attempt on {LARGE_GPUS} GPUs or more"
+        return figures.empty(figures.canvas()[0], why)
+    gangs = _gangs(table["gang"])
+    height = max(3.0, 1 + 0.19 * int(table["gang"].value_counts().max()))
+    fig, axes = figures.canvas(len(gangs), width=3.6 * len(gangs), height=height, sharex=True)
     for ax, gang in zip(axes, gangs, strict=True):
         rows = table[table["gang"] == gang].reset_index(drop=True)
         color = figures.GANG_COLORS[gang]
