@@ -18,7 +18,7 @@ help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
 	@echo "  make reports TRACE=<folder>   the same for your own Philly archive or ingested trace"
-	@echo "  make reports EXPERIMENT=seeds  Synergy, Amoeba and AntMan: published beside simulated"
+	@echo "  make reports EXPERIMENT=amoeba   a system that followed Philly, published beside simulated; all: seeds"
 	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
 
 # --- environments -----------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Trace analytics and workload characterization for GPU clusters: the public names.
 
+Each verb of the command line is a function of the same name here.
+
 >>> from philly_analysis import Trace, analyze, fit, ingest, load_model, report  # doctest: +SKIP
 >>> ingest("philly", "trace-data.tar.gz", "my-trace")  # doctest: +SKIP
 >>> with Trace("my-trace") as trace:  # doctest: +SKIP
@@ -11,19 +13,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from philly_analysis.errors import PhillyError
+
+# Rooms of the same name as a verb: the verb is bound here, after its room, and stays.
 from philly_analysis.ingest import ingest
-from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.models import models
 
 if TYPE_CHECKING:
     from philly_analysis.chapters import analyze
-    from philly_analysis.comparison import compare
-    from philly_analysis.exports import export
+    from philly_analysis.exports.writing import export, formats
     from philly_analysis.failures import classify
-    from philly_analysis.models import WorkloadModel, load_model
+    from philly_analysis.ingest import sources
+    from philly_analysis.models import load_model
+    from philly_analysis.models.workload_model import WorkloadModel
     from philly_analysis.page import report
-    from philly_analysis.raw import fit
+    from philly_analysis.questions import query, tables
     from philly_analysis.simulator import simulate
+    from philly_analysis.simulator.policies import policies
+    from philly_analysis.study import RunPolicy
+    from philly_analysis.trace import Trace
+    from philly_analysis.verbs import compare, experiment, fit, sample
     from philly_analysis.workload import Workload
 
 __all__ = [
@@ -35,33 +43,51 @@ __all__ = [
     "analyze",
     "classify",
     "compare",
+    "experiment",
     "export",
     "fit",
+    "formats",
     "ingest",
     "load_model",
+    "models",
+    "policies",
+    "query",
     "report",
+    "sample",
     "simulate",
+    "sources",
+    "tables",
 ]
 
-# Names whose rooms take a second or more to open (plotting, statistics): opened on first use.
-_ROOMS = {
+# Where the other names are. Their rooms take up to seconds to open (engine, plotting,
+# statistics): opened on first use, so that whoever asks for help does not wait for them.
+_HOMES = {
+    "RunPolicy": "study",
+    "Trace": "trace",
     "Workload": "workload",
-    "WorkloadModel": "models",
+    "WorkloadModel": "models.workload_model",
     "analyze": "chapters",
     "classify": "failures",
-    "compare": "comparison",
-    "export": "exports",
-    "fit": "raw",
+    "compare": "verbs",
+    "experiment": "verbs",
+    "export": "exports.writing",
+    "fit": "verbs",
+    "formats": "exports.writing",
     "load_model": "models",
+    "policies": "simulator.policies",
+    "query": "questions",
     "report": "page",
-    "simulate": "simulator",
+    "sample": "verbs",
+    "simulate": "simulator.simulation",
+    "sources": "ingest",
+    "tables": "questions",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

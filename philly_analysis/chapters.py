@@ -1,7 +1,8 @@
 """The page's chapters: every analysis by name, and the function that asks them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from matplotlib.figure import Figure
@@ -38,10 +39,11 @@ from philly_analysis.analyses import (
     waits_by_day,
     workload_account,
 )
-from philly_analysis.errors import UnknownNameError
+from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.judging import calibration, philly_like
 from philly_analysis.result import Result
-from philly_analysis.trace import Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace, opened
 
 
 class Analysis(Protocol):
@@ -118,15 +120,25 @@ ANALYSES: dict[str, Analysis] = {
 """Every analysis by name."""
 
 
-def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:
-    """Answer the named questions on a trace; all that it has the tables for, when none is named.
+def analyze(
+    trace: Trace | str | Path,
+    names: Iterable[str] = (),
+    out: str | Path | None = None,
+    *,
+    run_policy: RunPolicy | str | None = None,
+) -> dict[str, Result]:
+    """Compute findings on a trace, as tables.
 
     Parameters
     ----------
     trace
-        An open trace.
+        An open trace, or its folder.
     names
         Keys of :data:`ANALYSES`.
+    out
+        Folder to write the tables to as well, ``<name>.csv`` each; None: none.
+    run_policy
+        How attempts become a job's run time; None: as the trace was opened, ``span`` for a folder.
 
     Returns
     -------
@@ -139,13 +151,30 @@ def analyze(trace: Trace, names: Iterable[str] = ()) -> dict[str, Result]:
         A name is not an analysis.
     MissingTableError
         A named analysis needs a table that the trace does not have.
+    TraceError
+        The folder is no trace, or the trace is open with another run policy.
+    OutputError
+        The tables cannot be written.
     """
     wanted = list(names)
     for name in wanted:
         if name not in ANALYSES:
             raise UnknownNameError("analysis", name, ANALYSES)
-    chosen = wanted or [n for n, a in ANALYSES.items() if trace.tables.issuperset(a.NEEDS)]
-    return {name: answer(trace, name) for name in chosen}
+    with opened(trace, run_policy) as held:
+        chosen = wanted or [n for n, a in ANALYSES.items() if held.tables.issuperset(a.NEEDS)]
+        results = {name: answer(held, name) for name in chosen}
+    if out is not None:
+        _write_tables(results, Path(out))
+    return results
+
+
+def _write_tables(results: Mapping[str, Result], out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, result in results.items():
+            result.table.to_csv(out / f"{name}.csv", index=False)
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
 
 
 def answer(trace: Trace, name: str) -> Result:

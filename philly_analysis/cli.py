@@ -1,15 +1,15 @@
-"""The words that a user types: parses, calls, prints."""
+"""The words that a user types: parses, calls the function of the same name, prints."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+import philly_analysis as library
+from philly_analysis import choices
 from philly_analysis.errors import OutputError
-from philly_analysis.manifest import Manifest
 from philly_analysis.study import RunPolicy
-from philly_analysis.terminal import document, frame, say, show, told, write_tables
-from philly_analysis.trace import Trace
+from philly_analysis.terminal import Verb, document, frame, say, told
 
 app = typer.Typer(
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
@@ -18,41 +18,41 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+verb = app.command(cls=Verb)
+
 TraceArgument = Annotated[Path, typer.Argument(help="Folder of a trace.", metavar="TRACE")]
 OutArgument = Annotated[Path, typer.Argument(help="Folder of the new trace.", metavar="OUT")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what stands at OUT.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MachinesOption = Annotated[
+Seed = Annotated[int, typer.Option(help="Of every draw: the same seed gives the same.")]
+Machines = Annotated[
     str | None, typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8 (CPUs:GB@rack).")
 ]
-RunPolicyOption = Annotated[
-    RunPolicy,
-    typer.Option(
-        help="A job's run time: first start to last end, sum of its attempts, or its last attempt."
-    ),
-]
+Gpus = Annotated[int | None, typer.Option(help="GPUs of the target cluster.")]
+_RUN_POLICY = "A job's run time: first start to last end, sum of its attempts, or its last attempt."
+SpanUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="span")]
+SumUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="sum")]
 
 
-def _account(manifest: Manifest) -> None:
-    rows = [
-        (
-            a.table, a.read, a.kept, a.read - a.kept,
-            "; ".join(f"{n:,} {reason}" for reason, n in a.rejected.items()),
-        )
-        for a in manifest.accounts
-    ]  # fmt: skip
-    if rows:
-        show(["table", "read", "kept", "rejected", "why"], rows, csv=False, as_json=False)
-    for note in manifest.notes:
-        say(f"note: {note}")
+def _held(trace: Path) -> None:
+    """Print what a trace holds, and the notes on it."""
+    frame(library.tables(trace), csv=False, as_json=False)
+    with library.Trace(trace) as opened:
+        for note in opened.manifest.notes:
+            say(f"note: {note}")
 
 
-@app.command()
+@verb
 @told
 def ingest(
-    source: Annotated[str, typer.Argument(help="Where the logs come from, e.g. philly.")],
-    raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Where the logs come from.", metavar="SOURCE", autocompletion=choices.sources
+        ),
+    ],
+    raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.", metavar="RAW")],
     out: OutArgument,
     failures: Annotated[
         Path | None,
@@ -62,94 +62,92 @@ def ingest(
         list[str] | None,
         typer.Option(help="How output files are named: a regular expression with (?P<job_id>…)."),
     ] = None,
+    clock: Annotated[str, typer.Option(help="Time zone of kernel logs that print none.")] = "UTC",
     keep_secrets: Annotated[
         bool, typer.Option("--keep-secrets", help="Store log text as it is, nothing masked.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the trace; as OUT if left out.")
+    ] = None,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="The rows were not recorded on a real cluster.")
     ] = False,
     force: Force = False,
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
-    from philly_analysis.ingest import FailureOutput
-    from philly_analysis.ingest import ingest as run
-    from philly_analysis.ingest.failure_records import PATTERNS
-
-    names = tuple(output_name) if output_name else PATTERNS
-    output = FailureOutput(failures, names, masked=not keep_secrets) if failures else None
-    run(source, raw, out, force=force, failures=output)
-    with Trace(out) as trace:
-        _account(trace.manifest)
+    library.ingest(
+        source, raw, out, failures=failures, output_name=output_name or (), clock=clock,
+        keep_secrets=keep_secrets, name=name, synthetic=synthetic, force=force,
+    )  # fmt: skip
+    _held(out)
     say(f"trace written to {out}")
 
 
-@app.command()
+@verb
+@told
+def sources(csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """List the sources that raw logs may come from."""
+    frame(library.sources(), csv=csv, as_json=as_json)
+
+
+@verb
 @told
 def tables(
-    trace: Annotated[Path | None, typer.Argument(help="Folder of a trace.")] = None,
+    trace: Annotated[
+        Path | None, typer.Argument(help="Folder of a trace.", metavar="TRACE")
+    ] = None,
     csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the data dictionary; or what a trace holds, and what was rejected."""
-    from philly_analysis.schema import TABLES
-
-    if trace is None:
-        columns = ["table", "column", "type", "unit", "null", "meaning"]
-        rows: list[tuple[Any, ...]] = [
-            (t.name, c.name, c.type, c.unit, "yes" if c.nullable else "", c.meaning)
-            for t in TABLES.values()
-            for c in t.columns
-        ]
-        show(columns, rows, csv=csv, as_json=as_json)
-        return
-    with Trace(trace) as opened:
-        held = [
-            (t.name, opened.manifest.rows.get(t.name) if t.name in opened.tables else None, t.row)
-            for t in TABLES.values()
-        ]
-        show(["table", "rows", "one row is"], held, csv=csv, as_json=as_json)
-        if not (csv or as_json):
-            _account(opened.manifest)
+    """List all tables and columns; or what a trace holds."""
+    if trace is None or csv or as_json:
+        frame(library.tables(trace), csv=csv, as_json=as_json)
+    else:
+        _held(trace)
 
 
-@app.command()
+@verb
 @told
 def query(
     trace: TraceArgument,
-    sql: Annotated[str, typer.Argument(help="One SELECT over tables and relations.")],
+    sql: Annotated[
+        str, typer.Argument(help="One SELECT over tables and relations.", metavar="SELECT")
+    ],
     csv: AsCsv = False,
     as_json: AsJson = False,
-    run_policy: RunPolicyOption = RunPolicy.SPAN,
+    run_policy: SpanUnlessSaid = None,
 ) -> None:
-    """Answer a SELECT over the tables and relations of a trace, read-only."""
-    with Trace(trace, run_policy=run_policy) as opened:
-        answer = opened.sql(sql)
-        show(answer.columns, answer.fetchall(), csv=csv, as_json=as_json)
+    """Answer a SELECT over a trace's tables and relations."""
+    frame(library.query(trace, sql, run_policy=run_policy), csv=csv, as_json=as_json)
 
 
-@app.command()
+@verb
 @told
 def analyze(
     trace: TraceArgument,
-    names: Annotated[list[str] | None, typer.Argument(help="Findings; all when none.")] = None,
-    csv: AsCsv = False,
-    as_json: AsJson = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Findings; all when none.", metavar="NAME", autocompletion=choices.analyses
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write one CSV per finding to this folder instead.")
     ] = None,
-    run_policy: RunPolicyOption = RunPolicy.SPAN,
+    csv: AsCsv = False,
+    as_json: AsJson = False,
+    run_policy: SpanUnlessSaid = None,
 ) -> None:
-    """Compute findings on a trace and print them as tables."""
-    from philly_analysis.chapters import analyze as run
-
+    """Compute findings on a trace, as tables."""
     if csv and not out and len(names or ()) != 1:
         asked = f"{len(names)} findings" if names else "every finding"
         raise OutputError(
             f"{asked} as one CSV: each finding has columns of its own. "
             "Name one, or give --out FOLDER for a file each."
         )
-    with Trace(trace, run_policy=run_policy) as opened:
-        results = run(opened, names or ())
+    results = library.analyze(trace, names or (), out, run_policy=run_policy)
     if out:
-        written = write_tables(results, out)
-        say(f"{written} tables written to {out}")
+        say(f"{len(results)} tables written to {out}")
     elif as_json:
         document(results)
     else:
@@ -161,180 +159,215 @@ def analyze(
             frame(result.table, csv=csv, as_json=False)
 
 
-@app.command()
+@verb
 @told
 def report(
-    traces: Annotated[list[Path], typer.Argument(help="Folders of traces.", metavar="TRACE…")],
+    traces: Annotated[list[Path], typer.Argument(help="Folders of traces.", metavar="TRACE")],
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
-    run_policy: RunPolicyOption = RunPolicy.SPAN,
+    run_policy: SpanUnlessSaid = None,
 ) -> None:
-    """Compute every finding and write a page with figures and tables per trace."""
-    from philly_analysis.page import report as run
-
-    for path in traces:
-        with Trace(path, run_policy=run_policy) as opened:
-            page = run(opened, out)
-        say(f"report written to {page}")
+    """Compute every finding on a trace, as a page."""
+    for trace in traces:
+        say(f"report written to {library.report(trace, out, run_policy=run_policy)}")
 
 
-@app.command()
+@verb
 @told
 def fit(
-    trace: TraceArgument,
+    trace: Annotated[
+        Path, typer.Argument(help="Folder of a trace, or of raw Philly files.", metavar="TRACE")
+    ],
     model: Annotated[Path, typer.Argument(help="File of the new model.", metavar="MODEL.json")],
     family: Annotated[
-        str | None, typer.Option(help="Force one family of run times, e.g. lognormal.")
+        str | None,
+        typer.Option(help="Force one family of run times.", autocompletion=choices.families),
     ] = None,
-    run_policy: RunPolicyOption = RunPolicy.SUM,
+    run_policy: SumUnlessSaid = None,
 ) -> None:
-    """Fit a workload model to a trace."""
-    from philly_analysis.models import fit as run
-
-    with Trace(trace, run_policy=run_policy) as opened:
-        fitted = run(opened, family=family)
-    fitted.save(model)
-    say(str(fitted))
+    """Fit a workload model to a trace, or to raw Philly files."""
+    say(str(library.fit(trace, model, family=family, run_policy=run_policy)))
     say(f"model written to {model}")
 
 
-@app.command()
+@verb
+@told
+def models(csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """List the workload models that ship."""
+    frame(library.models(), csv=csv, as_json=as_json)
+
+
+@verb
 @told
 def sample(
-    model: Annotated[str, typer.Argument(help="A model's file, or the name of one that ships.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A model's file, or the name of one that ships.",
+            metavar="MODEL",
+            autocompletion=choices.models,
+        ),
+    ],
     out: OutArgument,
     jobs: Annotated[int | None, typer.Option(help="How many jobs.")] = None,
     days: Annotated[float | None, typer.Option(help="Over how many days.")] = None,
     load: Annotated[float, typer.Option(help="Factor on the fitted rate of arrivals.")] = 1.0,
-    gpus: Annotated[int | None, typer.Option(help="GPUs of the target cluster.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same jobs.")] = 0,
+    gpus: Gpus = None,
+    seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Draw a synthetic workload from a model, as a trace where nobody waits."""
-    from philly_analysis.models import load_model
-
-    drawn = load_model(model).sample(jobs=jobs, days=days, load=load, gpus=gpus, seed=seed)
-    drawn.to_trace(out, source="sample", force=force)
+    """Draw a synthetic workload from a model, as a trace."""
+    drawn = library.sample(
+        model, out, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, force=force
+    )
     say(f"{drawn.jobs.height:,} jobs written to {out}")
 
 
-@app.command()
+@verb
 @told
 def export(
     workload: TraceArgument,
-    format: Annotated[str, typer.Argument(help="Whose format, e.g. gavel, swf, philly.")],  # noqa: A002
-    file: Annotated[Path, typer.Argument(help="File (or folder) to write.")],
-    dialect: Annotated[str | None, typer.Option(help="A variant of the format.")] = None,
+    format: Annotated[  # noqa: A002 - the word users type
+        str, typer.Argument(help="Whose format.", metavar="FORMAT", autocompletion=choices.formats)
+    ],
+    file: Annotated[Path, typer.Argument(help="File (or folder) to write.", metavar="FILE")],
+    dialect: Annotated[
+        str | None,
+        typer.Option(help="A variant of the format.", autocompletion=choices.dialects),
+    ] = None,
     load: Annotated[
         float | None, typer.Option(help="Offered load wanted on the target cluster.")
     ] = None,
-    gpus: Annotated[int | None, typer.Option(help="GPUs of the target cluster.")] = None,
-    machines: MachinesOption = None,
+    seed: Seed = 0,
+    gpus: Gpus = None,
+    machines: Machines = None,
     throughputs: Annotated[
         Path | None, typer.Option(help="The consumer's own file of measured speeds.")
     ] = None,
-    run_policy: RunPolicyOption = RunPolicy.SUM,
-    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    run_policy: Annotated[RunPolicy, typer.Option(help=_RUN_POLICY)] = RunPolicy.SUM,
     force: Force = False,
 ) -> None:
-    """Write a workload in another simulator's format, and say what was assumed."""
-    from philly_analysis.exports import export as run
-    from philly_analysis.simulator import fleet
-
-    done = run(
-        workload, format, file, dialect=dialect, load=load, gpus=gpus,
-        machines=fleet(machines) if machines else None, throughputs=throughputs,
-        run_policy=run_policy, seed=seed, force=force,
+    """Write a workload in another tool's format."""
+    done = library.export(
+        workload, format, file, dialect=dialect, load=load, seed=seed, gpus=gpus,
+        machines=machines, throughputs=throughputs, run_policy=run_policy, force=force,
     )  # fmt: skip
     say(str(done))
 
 
-@app.command()
+@verb
+@told
+def formats(csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """List the formats that a workload can be exported to."""
+    frame(library.formats(), csv=csv, as_json=as_json)
+
+
+@verb
 @told
 def simulate(
     workload: TraceArgument,
-    policy: Annotated[str, typer.Argument(help="Who runs when, e.g. fifo, philly, synergy.")],
+    policy: Annotated[
+        str,
+        typer.Argument(help="Who runs when.", metavar="POLICY", autocompletion=choices.policies),
+    ],
     out: OutArgument,
     knobs: Annotated[
-        list[str] | None, typer.Option("--set", help="A knob of the policy.", metavar="KNOB=VALUE")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A knob of the policy: `philly policies POLICY` lists them.",
+            metavar="KNOB=VALUE",
+        ),
     ] = None,
-    machines: MachinesOption = None,
-    samples: Annotated[bool, typer.Option(help="Also write per-minute GPU samples.")] = False,
-    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    machines: Machines = None,
+    seed: Seed = 0,
+    samples: Annotated[
+        bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
+    ] = False,
     force: Force = False,
 ) -> None:
-    """Run a workload under a scheduling policy and write what happens as a trace."""
-    from philly_analysis.simulator import fleet
-    from philly_analysis.simulator import simulate as run
-    from philly_analysis.workload import Workload
-
-    settings = {name: value or "true" for name, _, value in (k.partition("=") for k in knobs or ())}
-    run(
-        Workload.from_trace(workload), policy, out, knobs=settings,
-        machines=fleet(machines) if machines else None, samples=samples, seed=seed, force=force,
+    """Run a workload under a policy, and write what happens."""
+    pairs = (setting.partition("=") for setting in knobs or ())
+    library.simulate(
+        workload, policy, out, knobs={knob: value or "true" for knob, _, value in pairs},
+        machines=machines, seed=seed, samples=samples, force=force,
     )  # fmt: skip
-    with Trace(out) as trace:
-        _account(trace.manifest)
+    _held(out)
     say(f"trace written to {out}")
 
 
-@app.command()
+@verb
+@told
+def policies(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A policy, to list its knobs.", metavar="POLICY", autocompletion=choices.policies
+        ),
+    ] = None,
+    csv: AsCsv = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the scheduling policies; or the knobs of one."""
+    frame(library.policies(name), csv=csv, as_json=as_json)
+
+
+@verb
 @told
 def compare(
-    traces: Annotated[list[Path], typer.Argument(help="Two traces or more.", metavar="TRACE…")],
+    traces: Annotated[list[Path], typer.Argument(help="Two traces or more.", metavar="TRACE")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for a page with the distributions.")
     ] = None,
     csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set traces side by side: completion times, waits, utilisation, fairness."""
-    from contextlib import ExitStack
+    """Set traces side by side: times, waits, use, fairness."""
+    from philly_analysis.comparison import side_by_side
 
-    from philly_analysis import comparison
-    from philly_analysis.page import Chapter, results_page, section
-
-    with ExitStack() as opened:
-        result = comparison.compare([opened.enter_context(Trace(path)) for path in traces])
-    frame(comparison.side_by_side(result), csv=csv, as_json=as_json)
+    result = library.compare(traces, out)
+    frame(side_by_side(result), csv=csv, as_json=as_json)
     if not (csv or as_json):
         for sentence in (*result.warnings, *result.sentences, *result.caveats):
             say(f"  {sentence}")
-    if out:
-        part = section("comparison", result.question, result, comparison.plot(result))
-        lede = "The same questions, asked of each trace in turn."
-        page = results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
-        say(f"page written to {page}")
+        if out:
+            say(f"page written to {out}")
 
 
-@app.command()
+@verb
 @told
 def experiment(
     names: Annotated[
-        list[str] | None, typer.Argument(help="synergy, amoeba, antman; all when none.")
+        list[str] | None,
+        typer.Argument(
+            help="Systems to re-run; all when none.",
+            metavar="NAME",
+            autocompletion=choices.experiments,
+        ),
     ] = None,
     models: Annotated[
-        list[str] | None, typer.Option("--model", help="A model's file, or one that ships.")
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="A model's file, or one that ships.",
+            show_default="literature and philly",
+            autocompletion=choices.models,
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
 ) -> None:
-    """Re-run the headline results of Synergy, Amoeba and AntMan on workload models."""
-    from philly_analysis.verbs import experiment as run
-
-    page = run(names or (), models or ("literature", "philly"), out)
-    say(f"page written to {page}")
+    """Re-run the headlines of Synergy, Amoeba and AntMan."""
+    say(f"page written to {library.experiment(names or (), models=models or (), out=out)}")
 
 
-@app.command()
+@verb
 @told
 def classify(
-    files: Annotated[list[Path], typer.Argument(help="Output of failed runs.", metavar="FILE…")],
+    files: Annotated[list[Path], typer.Argument(help="Output of failed runs.", metavar="FILE")],
     csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say why runs failed, from their output: reason, tier and the line that decides."""
-    from philly_analysis.failures import classify_files
-
-    frame(classify_files(files).table, csv=csv, as_json=as_json)
+    """Say why runs failed, from their output."""
+    frame(library.classify(files).table, csv=csv, as_json=as_json)
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ _CURVES = ("jct_s", "wait_s")
 _GRID = np.linspace(0, 100, 101)
 
 
-def compare(traces: Sequence[Trace]) -> Result:
+def answer(traces: Sequence[Trace]) -> Result:
     """Compare what became of the jobs in several traces.
 
     Parameters

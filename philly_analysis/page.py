@@ -20,7 +20,8 @@ from philly_analysis.prose import number
 from philly_analysis.relations import MACROS, Relation, behind
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
-from philly_analysis.trace import Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace, opened
 
 PAGE = "report.html"
 _PREVIEW_ROWS = 12
@@ -80,8 +81,15 @@ class Gap:
     missing: tuple[str, ...]
 
 
-def report(trace: Trace | str | Path, out: str | Path = "reports") -> Path:
-    """Compute every finding that a trace has the tables for, and write its page.
+def report(
+    trace: Trace | str | Path,
+    out: str | Path = "reports",
+    *,
+    run_policy: RunPolicy | str | None = None,
+) -> Path:
+    """Compute every finding on a trace, as a page.
+
+    What the trace has no tables for is listed as a gap.
 
     Parameters
     ----------
@@ -90,6 +98,8 @@ def report(trace: Trace | str | Path, out: str | Path = "reports") -> Path:
     out
         Folder of reports; the page goes to ``out/<trace's folder name>/report.html``, and a
         report that stands there is replaced whole.
+    run_policy
+        How attempts become a job's run time; None: as the trace was opened, ``span`` for a folder.
 
     Returns
     -------
@@ -99,13 +109,12 @@ def report(trace: Trace | str | Path, out: str | Path = "reports") -> Path:
     Raises
     ------
     TraceError
-        The folder is no trace, or the report cannot be written.
+        The folder is no trace, the trace is open with another run policy, or the report cannot be
+        written.
     """
-    if not isinstance(trace, Trace):
-        with Trace(trace) as opened:
-            return report(opened, out)
-    chapters, gaps = _answer(trace)
-    return _write(Path(out) / trace.path.name, chapters, _report(trace, chapters, gaps))
+    with opened(trace, run_policy) as held:
+        chapters, gaps = _answer(held)
+        return _write(Path(out) / held.path.name, chapters, _report(held, chapters, gaps))
 
 
 def results_page(

@@ -7,10 +7,11 @@ another division of gangs is another line of :data:`GANG_BUCKETS`.
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,10 @@ DEMAND_BUCKETS = buckets(1, 4)
 """The study's demand of failed attempts (ATC'19, Table 7)."""
 
 
-def gang_class(gpus: ArrayLike) -> NDArray[np.int_]:
+def gang_class(gpus: "ArrayLike") -> "NDArray[np.int_]":
     """Return the index into :data:`GANGS` of each gang size (shape kept)."""
+    import numpy as np  # the words alone do without, and whoever asks for help gets them sooner
+
     ends = [b.high for b in GANG_BUCKETS if b.high is not None]
     return np.searchsorted(ends, np.asarray(gpus), side="left")
 

@@ -6,16 +6,16 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperCommand
 
-from philly_analysis.errors import OutputError, PhillyError
+from philly_analysis.errors import PhillyError
 
 if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
     import pandas as pd
@@ -64,16 +64,16 @@ def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(columns):
             numeric = any(isinstance(row[i], int | float) for row in rows)
-            table.add_column(escape(column), justify="right" if numeric else "left")
+            align: Literal["left", "right"] = "right" if numeric else "left"
+            table.add_column(escape(column), justify=align, overflow="fold")  # cut nothing off
         for row in rows:
             table.add_row(*(escape(_cell(value)) for value in row))
         _out.print(table)
 
 
 def frame(table: "pd.DataFrame", *, csv: bool, as_json: bool) -> None:
-    """Print a table of a result as :func:`show` does."""
-    rows = list(_plain(table).itertuples(index=False, name=None))
-    show([str(c) for c in table.columns], rows, csv=csv, as_json=as_json)
+    """Print a table as :func:`show` does."""
+    show([str(c) for c in table.columns], _rows(table), csv=csv, as_json=as_json)
 
 
 def document(results: "Mapping[str, Result]") -> None:
@@ -86,28 +86,38 @@ def document(results: "Mapping[str, Result]") -> None:
             "caveats": result.caveats,
             "warnings": result.warnings,
             "comparisons": [asdict(comparison) for comparison in result.comparisons],
-            "table": _plain(result.table).to_dict("records"),
+            "table": [dict(zip(result.table, row, strict=True)) for row in _rows(result.table)],
         }
         for name, result in results.items()
     }
     typer.echo(json.dumps(found, default=str, indent=2))
 
 
-def write_tables(results: "Mapping[str, Result]", out: Path) -> int:
-    """Write the table of each result to ``out/<name>.csv`` and return how many there are."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, result in results.items():
-            result.table.to_csv(out / f"{name}.csv", index=False)
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
-    return len(results)
+def _rows(table: "pd.DataFrame") -> list[tuple[Any, ...]]:
+    """Return the rows of a table as plain values, None where one is not known."""
+    return [tuple(map(_known, row)) for row in table.astype(object).itertuples(index=False)]
 
 
-def _plain(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a table of plain values, None where one is not known."""
-    unknown = table.isna() | table.isin([float("inf"), float("-inf")])
-    return table.astype(object).mask(unknown, None)
+def _known(value: Any) -> Any:
+    """Return a value, or None for one that is not known: JSON has no other word for it."""
+    import pandas as pd
+
+    missing = value is pd.NA or value != value  # NaN is unlike itself
+    return None if missing or value in (float("inf"), float("-inf")) else value
+
+
+class Verb(TyperCommand):
+    """A command whose help ends with what may be chosen, looked up only when it is asked for."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the choices of each parameter that completes from a list of names."""
+        super().format_epilog(ctx, formatter)
+        for param in self.params:
+            choices = [(c.value, c.help) for c in param.shell_complete(ctx, "") if c.help]
+            if choices:
+                named = param.param_type_name == "option"
+                with formatter.section(max(param.opts, key=len) if named else param.metavar):
+                    formatter.write_dl(choices)
 
 
 def _cell(value: object) -> str:

@@ -254,6 +254,38 @@ class Trace:
             files.create_view(table, replace=True)
 
 
+@contextmanager
+def opened(
+    trace: Trace | str | Path,
+    run_policy: RunPolicy | str | None = None,
+    *,
+    otherwise: RunPolicy = RunPolicy.SPAN,
+) -> Iterator[Trace]:
+    """Give a trace that is open already, or open a folder for as long as the block runs.
+
+    Parameters
+    ----------
+    run_policy
+        How attempts become a job's run time; None: as the trace was opened, `otherwise` for a
+        folder.
+
+    Raises
+    ------
+    TraceError
+        The folder is no trace, or the trace is open with another run policy.
+    """
+    if not isinstance(trace, Trace):
+        with Trace(trace, run_policy=run_policy or otherwise) as made:
+            yield made
+        return
+    if run_policy not in (None, trace.run_policy):
+        raise TraceError(
+            f"{trace.path.name} is open with a run time that is the {trace.run_policy.meaning}; "
+            f"to ask with {run_policy}, give its folder, or open it so."
+        )
+    yield trace
+
+
 def ask(
     tables: "Mapping[str, pl.DataFrame]", name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM
 ) -> "pl.DataFrame":

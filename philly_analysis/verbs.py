@@ -1,32 +1,166 @@
-"""Verbs that lead through several rooms: they open what they are given, ask, and write."""
+"""Verbs that lead through several rooms: they open what they are given, ask, and write.
 
-from collections.abc import Iterable
+A verb that one room offers alone stands there: ingest, query, analyze, report, export, simulate.
+"""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from philly_analysis import comparison
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments.workloads import law_of
+from philly_analysis.ingest import ingest
+from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
+from philly_analysis.models.observations import Observations
+from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.page import Chapter, results_page, section
 from philly_analysis.progress import step
+from philly_analysis.result import Result
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace, opened
+from philly_analysis.workload import Workload
 
 SEEDS = "seeds"
 """Name of the page of all experiments: the systems that grew from the study."""
 
 
+def fit(
+    trace: Trace | str | Path,
+    model: str | Path | None = None,
+    *,
+    family: str | None = None,
+    run_policy: RunPolicy | str | None = None,
+) -> WorkloadModel:
+    """Fit a workload model to a trace, or to raw Philly files.
+
+    Parameters
+    ----------
+    trace
+        An open trace, or the folder of one, or of raw Philly files.
+    model
+        File to write the model to as well; None: none.
+    family
+        Force one family of run times everywhere, e.g. ``lognormal``; chosen when None.
+    run_policy
+        How attempts become a job's run time; None: as the trace was opened, and for a folder
+        ``sum``, the service that a job needs.
+
+    Raises
+    ------
+    ModelError
+        Too little to fit: the message names what is missing. Or the file cannot be written.
+    TraceError, InputError
+        There is neither a trace nor a raw archive, or the trace is open with another run policy.
+    """
+    with ExitStack() as stack:
+        if not isinstance(trace, Trace) and _is_raw(Path(trace)):
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
+            made = scratch / Path(trace).name
+            ingest("philly", trace, made)
+            trace = made
+        held = stack.enter_context(opened(trace, run_policy, otherwise=RunPolicy.SUM))
+        fitted = WorkloadModel.fit(Observations.of_trace(held), family=family)
+    if model is not None:
+        fitted.save(model)
+    return fitted
+
+
+def _is_raw(path: Path) -> bool:
+    return path.exists() and not (path / MANIFEST).is_file()
+
+
+def sample(
+    model: WorkloadModel | str | Path,
+    out: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    days: float | None = None,
+    load: float = 1.0,
+    gpus: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+) -> Workload:
+    """Draw a synthetic workload from a model, as a trace.
+
+    Parameters
+    ----------
+    model
+        A model, its file, or the name of one that ships.
+    out
+        Folder of the trace to write as well; None: none.
+    jobs, days, load, gpus, seed
+        See :meth:`WorkloadModel.sample`.
+    force
+        Replace a trace that is there already.
+
+    Raises
+    ------
+    UnknownNameError
+        No such model ships, and there is no such file.
+    ModelError
+        Neither jobs nor days, numbers that are not positive, or no gang that fits the cluster.
+    TraceError
+        The folder exists or cannot be written.
+    """
+    drawn = _model(model).sample(jobs=jobs, days=days, load=load, gpus=gpus, seed=seed)
+    if out is not None:
+        drawn.to_trace(out, source="sample", force=force)
+    return drawn
+
+
+def _model(given: WorkloadModel | str | Path) -> WorkloadModel:
+    return given if isinstance(given, WorkloadModel) else load_model(given)
+
+
+def compare(traces: Sequence[Trace | str | Path], out: str | Path | None = None) -> Result:
+    """Set traces side by side: times, waits, use, fairness.
+
+    Parameters
+    ----------
+    traces
+        Open traces or folders, two or more; the first is what the others are held against.
+    out
+        Folder of a page with the distributions to write as well; None: none.
+
+    Returns
+    -------
+    Result
+        Long table: trace, measure, percentile (0-100; null for measures with one number),
+        value, unit. :func:`philly_analysis.comparison.side_by_side` makes it wide.
+
+    Raises
+    ------
+    TraceError
+        There are fewer than two traces, one is none, or the page cannot be written.
+    """
+    with ExitStack() as stack:
+        result = comparison.answer([stack.enter_context(opened(trace)) for trace in traces])
+    if out is not None:
+        part = section("comparison", result.question, result, comparison.plot(result))
+        lede = "The same questions, asked of each trace in turn."
+        results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
+    return result
+
+
 def experiment(
     names: Iterable[str] = (),
-    models: Iterable[str | Path] = ("literature", "philly"),
+    *,
+    models: Iterable[WorkloadModel | str | Path] = (),
     out: str | Path = "reports",
 ) -> Path:
-    """Re-run the headline results of Synergy, Amoeba and AntMan on workload models.
+    """Re-run the headlines of Synergy, Amoeba and AntMan.
 
     Parameters
     ----------
     names
         Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none.
     models
-        Names of models that ship, or files: whose jobs they run on.
+        Models, their files, or names of models that ship: whose jobs they run on. None:
+        ``literature``, what papers assume, and ``philly``.
     out
         Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all.
 
@@ -40,11 +174,11 @@ def experiment(
     UnknownNameError
         A name is not an experiment, or not a model.
     """
-    chosen = list(names)
+    chosen = list(dict.fromkeys(names))
     for name in chosen:
         if name not in EXPERIMENTS:
             raise UnknownNameError("experiment", name, EXPERIMENTS)
-    laws = {Path(model).stem: law_of(load_model(model).sample) for model in models}
+    laws = {m.name: law_of(m.sample) for m in map(_model, list(models) or ("literature", "philly"))}
     chapters = []
     for name in chosen or EXPERIMENTS:
         asked = EXPERIMENTS[name]

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from philly_analysis.comparison import compare, plot, side_by_side
+from philly_analysis import compare
+from philly_analysis.comparison import plot, side_by_side
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import Manifest
 from philly_analysis.result import Result

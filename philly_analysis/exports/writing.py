@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import pandas as pd
+
 from philly_analysis.errors import ExportError, UnknownNameError
 from philly_analysis.exports.format import Format
 from philly_analysis.exports.formats import (
@@ -29,6 +31,7 @@ from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import UNKNOWN, Demand
+from philly_analysis.workload.machines import fleet
 from philly_analysis.workload.target import Cluster
 
 FORMATS: dict[str, Format] = {
@@ -62,7 +65,7 @@ def export(
     load: float | None = None,
     seed: int = 0,
     gpus: int | None = None,
-    machines: Sequence[Machine] | None = None,
+    machines: str | Sequence[Machine] | None = None,
     throughputs: str | Path | None = None,
     run_policy: RunPolicy | str = RunPolicy.SUM,
     force: bool = False,
@@ -82,8 +85,9 @@ def export(
     seed
         Of every draw (job types, deadlines).
     gpus, machines
-        The target cluster, as a number of GPUs in servers of 8 or machine by machine. Neither:
-        the workload's own machines, else one that is assumed.
+        The target cluster, as a number of GPUs in servers of 8, or machine by machine, or as a
+        text that :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``).
+        Neither: the workload's own machines, else one that is assumed.
     throughputs
         The consumer's own file of measured speeds, for the dialects that need it. It is read,
         never copied.
@@ -122,7 +126,7 @@ def export(
         gangs=spelling.gangs,
         load=load,
         gpus=gpus,
-        machines=machines,
+        machines=fleet(machines) if isinstance(machines, str) else machines,
         throughputs=Path(throughputs) if throughputs is not None else None,
         timed=spelling.timed,
     )
@@ -164,6 +168,25 @@ def export(
         )
         _sidecar_of(new).write_text(result.to_json(), "utf-8")
     return result
+
+
+def formats() -> pd.DataFrame:
+    """List the formats that a workload can be exported to.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per dialect, a format's default first: format, dialect, reader, carries, lost,
+        needs (the consumer's own file, where one must be given).
+    """
+    return pd.DataFrame(
+        [
+            (f.name, d.name, d.reader, d.carries, "; ".join(d.lost), d.throughputs)
+            for f in FORMATS.values()
+            for d in f.dialects
+        ],
+        columns=["format", "dialect", "reader", "carries", "lost", "needs"],
+    )
 
 
 def faults(

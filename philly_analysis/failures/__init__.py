@@ -1,8 +1,8 @@
 """Failed output in, reason out: an ordered table of signatures and the reader that applies it."""
 
-from philly_analysis.failures.classifier import Failure, Link, classify
+from philly_analysis.failures.classifier import Failure, Link, classify_text
 from philly_analysis.failures.masking import mask
-from philly_analysis.failures.output import Output, classify_files, classify_output, read_output
+from philly_analysis.failures.output import Output, classify, classify_output, read_output
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, Reason, tiers_of
 from philly_analysis.failures.signature import Signature, signatures
 
@@ -15,8 +15,8 @@ __all__ = [
     "Reason",
     "Signature",
     "classify",
-    "classify_files",
     "classify_output",
+    "classify_text",
     "mask",
     "read_output",
     "signatures",

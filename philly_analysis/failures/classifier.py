@@ -96,7 +96,7 @@ class _Evidence:
         return self.rank, self.piece, self.rule.order
 
 
-def classify(text: str | bytes) -> Failure:
+def classify_text(text: str | bytes) -> Failure:
     """Reason of the failure that log output tells of.
 
     Parameters

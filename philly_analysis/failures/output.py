@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures.classifier import Failure, classify
+from philly_analysis.failures.classifier import Failure, classify_text
 from philly_analysis.result import Fact, Result
 
 HEAD_BYTES = 4 << 20
@@ -95,7 +95,7 @@ def _gather(chunks: Iterable[bytes], head: int, tail: int, damaged: list[bool]) 
 
 def classify_output(output: Output) -> Failure:
     """Classify an output; line numbers are those of the whole file."""
-    failure = classify(output.text)
+    failure = classify_text(output.text)
     if not output.skipped_lines:
         return failure
     return replace(
@@ -108,8 +108,13 @@ def classify_output(output: Output) -> Failure:
     )
 
 
-def classify_files(paths: Iterable[str | Path]) -> Result:
-    """Classify the output in each file.
+def classify(files: Iterable[str | Path]) -> Result:
+    """Say why runs failed, from their output.
+
+    Parameters
+    ----------
+    files
+        Output of failed runs, one file each.
 
     Returns
     -------
@@ -121,7 +126,7 @@ def classify_files(paths: Iterable[str | Path]) -> Result:
     InputError
         A file is missing or cannot be opened.
     """
-    verdicts = [(str(path), classify_output(read_output(Path(path)))) for path in paths]
+    verdicts = [(str(path), classify_output(read_output(Path(path)))) for path in files]
     table = pd.DataFrame(
         [
             (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, f.line)

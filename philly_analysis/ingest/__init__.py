@@ -1,7 +1,100 @@
-"""Raw logs go in; a valid trace comes out, and every raw row is accounted for."""
+"""Raw logs go in; a valid trace comes out, and every raw row is accounted for.
 
-from philly_analysis.ingest.engine import SOURCES, ingest
-from philly_analysis.ingest.failures import FailureOutput
-from philly_analysis.ingest.source import Raw, Source
+What is imported inside functions here waits for them to be called, so that whoever only asks what
+there is does not wait for the engine.
+"""
 
-__all__ = ["SOURCES", "FailureOutput", "Raw", "Source", "ingest"]
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from philly_analysis.manifest import Manifest
+
+
+def ingest(
+    source: str,
+    raw: str | Path,
+    out: str | Path,
+    *,
+    failures: str | Path | None = None,
+    output_name: Sequence[str] = (),
+    clock: str = "UTC",
+    keep_secrets: bool = False,
+    name: str | None = None,
+    synthetic: bool = False,
+    force: bool = False,
+) -> "Manifest":
+    """Turn raw logs into a trace, with an account of every row.
+
+    Parameters
+    ----------
+    source
+        What the raw logs are: a name that :func:`sources` lists.
+    raw
+        Folder or archive of raw files.
+    out
+        Folder of the trace, which appears whole or not at all.
+    failures
+        Output of failed attempts, if there is any: a folder, JSON lines, Slurm or kernel logs.
+    output_name
+        How output files are named: regular expressions with a group ``job_id``, the first that
+        matches counts. None: those of ``failure_records.PATTERNS``.
+    clock
+        Time zone of kernel logs that print none, e.g. ``America/Los_Angeles``.
+    keep_secrets
+        Store log text as it is, nothing masked.
+    name
+        What to call the trace; the name of `out` when None.
+    synthetic
+        The rows were not recorded on a real cluster.
+    force
+        Replace a trace that is there already.
+
+    Returns
+    -------
+    Manifest
+        What was read, kept and rejected; it is in the trace as ``manifest.json``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source.
+    InputError
+        The raw files are missing, unreadable or not what they should be; or there is no such
+        time zone.
+    TraceError
+        `out` exists or cannot be written.
+    """
+    from philly_analysis.ingest.engine import run
+    from philly_analysis.ingest.failures import failure_output
+
+    return run(
+        source,
+        Path(raw),
+        Path(out),
+        force=force,
+        name=name,
+        synthetic=synthetic,
+        failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
+    )
+
+
+def sources() -> "pd.DataFrame":
+    """List the sources that raw logs may come from.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per source: source, reads, files, fills (tables), lacks.
+    """
+    import pandas as pd
+
+    from philly_analysis.ingest.engine import SOURCES
+
+    return pd.DataFrame(
+        [(s.name, s.what, s.files, ", ".join(s.fills), s.lacks) for s in SOURCES.values()],
+        columns=["source", "reads", "files", "fills", "lacks"],
+    )

@@ -38,52 +38,19 @@ ALWAYS = ("jobs", "attempts")
 """Tables that a trace has even if they are empty; others are absent when no row was read."""
 
 
-def ingest(
+def run(
     source: str,
-    raw: str | Path,
-    out: str | Path,
+    raw: Path,
+    out: Path,
     *,
-    force: bool = False,
-    name: str | None = None,
-    synthetic: bool = False,
-    failures: FailureOutput | None = None,
+    force: bool,
+    name: str | None,
+    synthetic: bool,
+    failures: FailureOutput | None,
 ) -> Manifest:
-    """Make a trace from raw logs.
-
-    Parameters
-    ----------
-    source
-        What the raw logs are: a key of `SOURCES`.
-    raw
-        Folder or archive of raw files.
-    out
-        Folder of the trace, which appears whole or not at all.
-    force
-        Replace a trace that is there already.
-    name
-        What to call the trace; default the name of `out`.
-    synthetic
-        True if the rows were not recorded on a real cluster.
-    failures
-        Where the output of failed attempts is, if there is any, and how to read it.
-
-    Returns
-    -------
-    Manifest
-        What was read, kept and rejected; it is in the trace as ``manifest.json``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such source.
-    InputError
-        The raw files are missing, unreadable or not what they should be.
-    TraceError
-        `out` exists or cannot be written.
-    """
+    """Make a trace from raw logs: see :func:`philly_analysis.ingest.ingest`."""
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
-    raw, out = Path(raw), Path(out)
     with (
         new_folder(out, force=force) as folder,
         tempfile.TemporaryDirectory(prefix="ingest-", dir=folder) as scratch,
@@ -96,7 +63,7 @@ def ingest(
                 opened = SOURCES[source].prepare(con, raw, fill.scratch)
             with ThreadPoolExecutor(1) as pool:
                 fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
-                _run(SOURCES[source], opened, fill)
+                _fill(SOURCES[source], opened, fill)
                 if failures:
                     with step("reading failed output"):
                         fill_failures(fill, failures)
@@ -155,7 +122,7 @@ def _plan(folder: Path) -> tuple[dict[str, str], list[str]]:
     return sql, [name for name in due if name not in ("macros", "notes")]
 
 
-def _run(source: Source, raw: Raw, fill: Fill) -> None:
+def _fill(source: Source, raw: Raw, fill: Fill) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads."""
     sql, order = _plan(source.folder)
     fill.con.execute(sql.get("macros", ""))

@@ -1,15 +1,17 @@
 """Fills the failures table from records of output, beside any source's jobs and attempts."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import duckdb
 import polars as pl
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import Output, classify, mask, read_output
+from philly_analysis.failures import Output, classify_text, mask, read_output
 from philly_analysis.failures.lines import decode
 from philly_analysis.ingest.failure_records import (
     PATTERNS,
@@ -80,6 +82,27 @@ class FailureOutput:
     patterns: tuple[str, ...] = PATTERNS
     clock: tzinfo = UTC
     masked: bool = True
+
+
+def failure_output(
+    path: str | Path | None, patterns: Sequence[str], clock: str, *, masked: bool
+) -> FailureOutput | None:
+    """Return where failed output is and how to read it; None where there is none.
+
+    Raises
+    ------
+    InputError
+        There is no such time zone.
+    """
+    if path is None:
+        return None
+    try:
+        zone = UTC if clock == "UTC" else ZoneInfo(clock)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise InputError(
+            f"no time zone is named {clock!r}. Give one by place, e.g. America/Los_Angeles."
+        ) from None
+    return FailureOutput(Path(path), tuple(patterns) or PATTERNS, zone, masked)
 
 
 def fill_failures(fill: Fill, output: FailureOutput) -> None:
@@ -159,7 +182,7 @@ def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _
 def _row(key: Key, outputs: list[Output], said: list[Event], tally: _Tally) -> tuple[object, ...]:
     """Classify an attempt's streams and what the kernel said, as one text in this order."""
     texts = [decode(output.text) for output in outputs] + [event.text for event in said]
-    failure = classify("\n".join(texts))
+    failure = classify_text("\n".join(texts))
     lines = [line for text in texts for line in text.split("\n")]
     at = failure.line_number - 1
     around = lines[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1] if failure.rule else []

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.ingest.csv_file import CsvFile
+from philly_analysis.schema import TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Source:
         The word for it on the command line.
     what
         One sentence: what the raw files are.
+    files
+        One sentence: how they are named, or how one gets them.
     lacks
         One sentence: what they do not say.
     folder
@@ -65,6 +68,13 @@ class Source:
 
     name: str
     what: str
+    files: str
     lacks: str
     folder: Path
     prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path], Raw]
+
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """Tables that it can fill, by name."""
+        stems = {path.stem.split(".")[0] for path in self.folder.glob("*.sql")}
+        return tuple(name for name in TABLES if name in stems)

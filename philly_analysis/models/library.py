@@ -1,9 +1,15 @@
 """The models that ship with the package: parameters, no data."""
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from philly_analysis.errors import UnknownNameError
-from philly_analysis.models.workload_model import WorkloadModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from philly_analysis.models.workload_model import WorkloadModel
 
 SHIPPED = Path(__file__).parent / "shipped"
 
@@ -13,7 +19,24 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(p.stem for p in SHIPPED.glob("*.json")))
 
 
-def load_model(name: str | Path) -> WorkloadModel:
+def models() -> "pd.DataFrame":
+    """List the workload models that ship.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per model: model, jobs (that it was fitted to), fitted_on.
+    """
+    import pandas as pd
+
+    made = [json.loads((SHIPPED / f"{name}.json").read_text("utf-8")) for name in shipped()]
+    return pd.DataFrame(
+        [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made],
+        columns=["model", "jobs", "fitted_on"],
+    )
+
+
+def load_model(name: str | Path) -> "WorkloadModel":
     """Return a model by the name of one that ships, or by the path of a JSON file.
 
     Raises
@@ -23,6 +46,8 @@ def load_model(name: str | Path) -> WorkloadModel:
     ModelError
         The file is not a workload model.
     """
+    from philly_analysis.models.workload_model import WorkloadModel
+
     if str(name) in shipped():
         return WorkloadModel.load(SHIPPED / f"{name}.json")
     if Path(name).is_file():

@@ -22,8 +22,7 @@ from philly_analysis.models.sampling import drawn
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.study import GANGS, RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.study import GANGS
 from philly_analysis.workload import Workload
 
 MONDAY = datetime(2018, 1, 1)
@@ -177,28 +176,6 @@ def _of_these_gangs(model: WorkloadModel) -> bool:
         gangs |= {c.gang for c in model.status.cells} | {c.gang for c in model.status.attempts}
     weighed = {len(reason.weights) for reason in model.failures.reasons} if model.failures else ()
     return gangs <= set(GANGS) and set(weighed) <= {len(GANGS)}
-
-
-def fit(trace: Trace | str | Path, *, family: str | None = None) -> WorkloadModel:
-    """Fit a workload model to a trace.
-
-    Parameters
-    ----------
-    trace
-        An open trace, whose run policy then says what a run time is; or the folder of one, which
-        is read with a job's run time as the sum of its attempts: the service that it needs.
-    family
-        Force one family of run times everywhere, e.g. ``lognormal``.
-
-    Raises
-    ------
-    ModelError
-        Too little to fit: the message names what is missing.
-    """
-    if isinstance(trace, Trace):
-        return WorkloadModel.fit(Observations.of_trace(trace), family=family)
-    with Trace(trace, run_policy=RunPolicy.SUM) as opened:
-        return fit(opened, family=family)
 
 
 def _gaps(data: Observations) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ class _Engine:
     def _is_time(self, now_s: float) -> bool:
         """Whether the policy decides now; if it decides in rounds, see to the next one.
 
-        A round is an event only where something waits for it: no round comes round for nothing.
+        A round takes place only where something waits for it; the others are skipped.
         """
         round_s = self._policy.round_s
         if not round_s or now_s == self._round_at_s:

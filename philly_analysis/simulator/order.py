@@ -23,6 +23,11 @@ class Order:
 
     A key is asked for once, when the job is added, and the job is found again by it: a policy
     whose keys change while jobs stay must have them added anew (see ``Policy.review_s``).
+
+    Attributes
+    ----------
+    places
+        The jobs with their keys, in order.
     """
 
     __slots__ = ("_place_of", "places")

@@ -17,8 +17,10 @@ from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gp
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed
 from philly_analysis.study import FAILED, STATUS_AFTER
+from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand
+from philly_analysis.workload.machines import fleet
 from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.writer import fill, new_folder, seal
 
@@ -27,32 +29,35 @@ WAIT_CAUSES = "wait_causes.parquet"
 
 
 def simulate(
-    workload: Workload,
+    workload: Workload | Trace | str | Path,
     policy: str | Policy,
     out: str | Path,
     *,
     knobs: Mapping[str, Any] | None = None,
-    machines: Sequence[Machine] | None = None,
+    machines: str | Sequence[Machine] | None = None,
     speed: Speed | None = None,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
 ) -> Path:
-    """Run a workload under a policy, and write what happens as a trace.
+    """Run a workload under a policy, and write what happens.
 
     Parameters
     ----------
     workload
-        The jobs; those that are no part of the workload (see the relation ``workload_jobs``) are
-        left out and counted, and those that still ran as the log ended run as long as is known.
+        The jobs, or a trace of them; those that are no part of the workload (see the relation
+        ``workload_jobs``) are left out and counted, and those that still ran as the log ended run
+        as long as is known.
     policy
         A key of :data:`POLICIES`, or a policy with its knobs set.
     out
         Folder to write.
     knobs
-        Knobs of the policy by name.
+        Knobs of the policy by name (see :func:`~philly_analysis.simulator.policies.policies`).
     machines
-        Where to run it; the workload's own when None.
+        Where to run it: machine by machine, or a text that
+        :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
+        own when None.
     speed
         How fast jobs run; as the policy's own publication has it when None.
     seed
@@ -81,6 +86,10 @@ def simulate(
         policy = policy_named(policy, knobs or {})
     elif knobs:
         raise SimulationError("knobs are set where the policy is made, when it is not a name.")
+    if not isinstance(workload, Workload):
+        workload = Workload.from_trace(workload)
+    if isinstance(machines, str):
+        machines = fleet(machines)
     servers = [m for m in (workload.servers() if machines is None else machines) if m.gpus]
     rng = np.random.default_rng(seed)
     speed = speed or policy.speed()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.failures import REASONS, classify, tiers_of
+from philly_analysis.failures import REASONS, classify_text, tiers_of
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n'
 ABORT_BLOCK = """\
@@ -119,7 +119,7 @@ HARMLESS = {
 @pytest.mark.parametrize("name", CASCADES)
 def test_root_wins_over_its_cascade(name: str) -> None:
     text, reason, line_number = CASCADES[name]
-    failure = classify(text)
+    failure = classify_text(text)
     assert (failure.reason, failure.line_number) == (reason, line_number)
     assert failure.tiers == tiers_of(reason)
     roots = [link for link in failure.chain if link.role == "root"]
@@ -128,18 +128,18 @@ def test_root_wins_over_its_cascade(name: str) -> None:
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_only_sounds_bad_is_no_failure(name: str) -> None:
-    failure = classify(HARMLESS[name])
+    failure = classify_text(HARMLESS[name])
     assert (failure.reason, failure.rule, failure.line) == ("No signature", "", "")
 
 
 def test_an_exception_stands_although_progress_was_written_late() -> None:
     text = TRACEBACK + "KeyError: 'x'\n" + "".join(f"step {i} loss 0.3\n" for i in range(5))
-    assert classify(text).reason == "Traceback from crash"
+    assert classify_text(text).reason == "Traceback from crash"
 
 
 def test_progress_alone_is_called_benign_and_silence_is_not() -> None:
-    assert classify("epoch 1 loss 0.3\nepoch 2 loss 0.2\n").fine == "benign"
-    assert classify("reading configuration\n").fine == ""
+    assert classify_text("epoch 1 loss 0.3\nepoch 2 loss 0.2\n").fine == "benign"
+    assert classify_text("reading configuration\n").fine == ""
 
 
 def test_chain_tells_cascades_from_confirmations() -> None:
@@ -148,7 +148,7 @@ def test_chain_tells_cascades_from_confirmations() -> None:
         "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch cgroup.\n"
         "srun: error: gpu1: task 0: Exited with exit code 1\n"
     )
-    assert [link.role for link in classify(text).chain] == ["root", "confirmation", "cascade"]
+    assert [link.role for link in classify_text(text).chain] == ["root", "confirmation", "cascade"]
 
 
 @pytest.mark.parametrize(
@@ -163,32 +163,32 @@ def test_chain_tells_cascades_from_confirmations() -> None:
     ],
 )  # fmt: skip
 def test_endings_without_a_cause_have_no_reason_but_a_fine_label(text: str, fine: str) -> None:
-    failure = classify(text)
+    failure = classify_text(text)
     assert (failure.reason, failure.tiers, failure.fine) == ("No signature", (), fine)
 
 
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"
-    assert classify(text.encode(mark)).reason == "GPU out of memory"
+    assert classify_text(text.encode(mark)).reason == "GPU out of memory"
 
 
 def test_colours_and_carriage_returns_do_not_hide_the_cause() -> None:
     bar = "\r".join(f" {i}%|###  | {i}/100 [00:01<00:09]" for i in range(100))
     text = f"{bar}\r\n\x1b[31mKey\x1b[0mError\x1b[0m: 'x'\r\n\x1b]0;title\x07done"
-    failure = classify(text)
+    failure = classify_text(text)
     assert (failure.reason, failure.line_number) == ("Traceback from crash", 2)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", b"", b"\x00\xff\xfe\xfd" * 500, "\x1b[", "\r" * 99])
 def test_empty_and_binary_text_have_no_signature(text: str | bytes) -> None:
-    assert classify(text).reason == "No signature"
+    assert classify_text(text).reason == "No signature"
 
 
 def test_cause_in_the_middle_of_a_megabyte_long_line_is_found() -> None:
     text = "x" * 500_000 + " CUDA out of memory. " + "y" * 500_000
     start = time.process_time()
-    failure = classify(text)
+    failure = classify_text(text)
     assert time.process_time() - start < 1
     assert failure.reason == "GPU out of memory"
     assert len(failure.line) <= 500
@@ -199,27 +199,27 @@ def test_cause_in_the_middle_of_a_megabyte_long_line_is_found() -> None:
 )
 def test_a_hostile_megabyte_takes_no_more_than_seconds(seed: str) -> None:
     start = time.process_time()
-    classify((seed * (1_000_000 // len(seed) + 1))[:1_000_000])
+    classify_text((seed * (1_000_000 // len(seed) + 1))[:1_000_000])
     assert time.process_time() - start < 5
 
 
 def test_reads_fifty_megabytes_a_second_where_nothing_is_suspicious() -> None:
     line = "2023-04-01 10:00:12,123 - INFO - epoch 3 step 1371 loss: 0.1439 lr 0.01 eta 2:00:11\n"
     text = (line * 200_000).encode()
-    classify(b"warm up")
+    classify_text(b"warm up")
     seconds = min(_seconds(text) for _ in range(3))
     assert len(text) / 1e6 / seconds > 50
 
 
 def _seconds(text: bytes) -> float:
     start = time.thread_time()
-    assert classify(text).reason == "No signature"
+    assert classify_text(text).reason == "No signature"
     return time.thread_time() - start
 
 
 @given(st.lists(st.sampled_from([*"abc\r\n\x1b[]:()0 ", "Error: ", "Traceback", "nan", "\x00"])))
 def test_any_text_has_exactly_one_of_the_study_s_reasons(parts: list[str]) -> None:
-    failure = classify("".join(parts))
+    failure = classify_text("".join(parts))
     assert failure.reason in {reason.name for reason in REASONS}
     assert failure.tiers == tiers_of(failure.reason)
     assert (failure.rule == "") == (failure.line_number == 0)

@@ -5,12 +5,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import FailureOutput, ingest
+from philly_analysis.ingest import ingest
 from philly_analysis.manifest import Account
 from philly_analysis.trace import Trace
 
@@ -59,8 +58,8 @@ def taken(raw: Path, tmp_path: Path) -> Taken:
     """Ingest with the records of a folder, and give the failures, rejects and account."""
 
     def run(**options: Any) -> tuple[Rows, Rows, Account]:
-        output = FailureOutput(tmp_path / "output", **options)
-        manifest = ingest("philly", raw, tmp_path / "trace", failures=output)
+        output = tmp_path / "output"
+        manifest = ingest("philly", raw, tmp_path / "trace", failures=output, **options)
         with Trace(tmp_path / "trace") as trace:
             rows = trace.sql("select * from failures order by all").fetchall()
             rejects = trace.sql(
@@ -157,7 +156,7 @@ def test_kernel_events_are_attributed_by_machine_and_time(taken: Taken, tmp_path
         "[12.1] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
         "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
-    rows, rejects, account = taken(clock=ZoneInfo("UTC"))
+    rows, rejects, account = taken(clock="UTC")
     assert [(row[0], row[1], row[2], row[4]) for row in rows] == [
         ("7_3", 1, "GPU ECC error", "xid_error"),
     ]
@@ -176,7 +175,7 @@ def test_kernel_event_alone_makes_a_record_and_its_clock_has_a_zone(
     (tmp_path / "output" / "m1.dmesg").write_text(
         "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
-    rows, rejects, _ = taken(clock=ZoneInfo("America/Los_Angeles"))
+    rows, rejects, _ = taken(clock="America/Los_Angeles")
     assert rejects == []
     assert [row[:7] for row in rows] == [
         ("application_1", 2, "CUDA failure", "AE", "gpu_fell_off_bus", "fell_off_bus", 1)
@@ -195,7 +194,7 @@ def test_what_is_stored_is_masked_unless_told_otherwise(taken: Taken, tmp_path: 
 
 def test_masking_can_be_turned_off(taken: Taken, tmp_path: Path) -> None:
     (tmp_path / "output" / "application_1.1.out").write_text("OSError: '/home/jdoe/x'\n")
-    rows, _, _ = taken(masked=False)
+    rows, _, _ = taken(keep_secrets=True)
     assert "/home/jdoe/x" in rows[0][7]
 
 
@@ -203,17 +202,17 @@ def test_file_names_may_have_any_pattern(taken: Taken, tmp_path: Path) -> None:
     folder = tmp_path / "output" / "application_1" / "try2"
     folder.mkdir(parents=True)
     (folder / "stderr").write_text(OOM)
-    rows, _, _ = taken(patterns=(r"(?P<job_id>[^/]+)/try(?P<attempt>\d+)/(?P<stream>\w+)",))
+    rows, _, _ = taken(output_name=(r"(?P<job_id>[^/]+)/try(?P<attempt>\d+)/(?P<stream>\w+)",))
     assert [row[:3] for row in rows] == [("application_1", 2, "GPU out of memory")]
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?P<job>\d+)"])
 def test_pattern_that_cannot_be_used_is_told(taken: Taken, pattern: str) -> None:
     with pytest.raises(InputError, match="file pattern"):
-        taken(patterns=(pattern,))
+        taken(output_name=(pattern,))
 
 
 def test_nothing_there_is_told(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no failure output at"):
-        ingest("philly", raw, tmp_path / "t", failures=FailureOutput(tmp_path / "none"))
+        ingest("philly", raw, tmp_path / "t", failures=tmp_path / "none")
     assert not (tmp_path / "t").exists()

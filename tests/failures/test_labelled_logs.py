@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from philly_analysis.failures import NO_SIGNATURE, Failure, classify
+from philly_analysis.failures import NO_SIGNATURE, Failure, classify_text
 
 Judged = list[tuple[dict[str, Any], Failure]]
 
@@ -18,7 +18,7 @@ def judged(failure_logs: Path) -> Judged:
     """Return (record, verdict) of every labelled excerpt."""
     text = (failure_logs / "dev.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
-    return [(record, classify(record["text"])) for record in records]
+    return [(record, classify_text(record["text"])) for record in records]
 
 
 def _macro_f1(pairs: list[tuple[str, str]]) -> float:

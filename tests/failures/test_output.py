@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import classify_files, classify_output, read_output
+from philly_analysis.failures import classify, classify_output, read_output
 
 CAUSE = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
@@ -54,7 +54,7 @@ def test_classify_files_gives_one_row_per_file(tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.log", tmp_path / "good.log"
     bad.write_text("ok\n" + CAUSE)
     good.write_text("epoch 1\nTraining completed\n")
-    result = classify_files([bad, str(good)])
+    result = classify([bad, str(good)])
     assert result.table["reason"].tolist() == ["GPU out of memory", "No signature"]
     assert result.table["line_number"].tolist()[0] == 2
     assert (result.fact("files"), result.fact("matched")) == (2, 1)
@@ -62,4 +62,4 @@ def test_classify_files_gives_one_row_per_file(tmp_path: Path) -> None:
 
 def test_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.log cannot be read"):
-        classify_files([tmp_path / "none.log"])
+        classify([tmp_path / "none.log"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from philly_analysis.failures import classify
+from philly_analysis.failures import classify_text
 from philly_analysis.published.failures import table_7
 
 _DATA = Path(__file__).parents[2] / "data"
@@ -31,7 +31,7 @@ def test_every_text_is_classified_as_the_reason_it_was_composed_for(made: Module
     for reason, texts in made.ROOTS.items():
         for _ in range(4 * len(texts)):
             text = made.compose(reason, int(rng.choice([1, 8])), float(rng.choice([30, 9e4])), rng)
-            assert classify(text).reason == reason, text
+            assert classify_text(text).reason == reason, text
 
 
 def test_every_reason_of_the_study_has_texts(made: ModuleType) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from philly_analysis.failures import NO_SIGNATURE, REASONS, classify, signatures
+from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
 from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.lines import PIECE_CHARS, cut
 from philly_analysis.failures.signature import RANKS, Signature, contexts, literal_hint
@@ -35,7 +35,7 @@ def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role() -> None
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
 def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -> None:
     assert rule.id in [found.rule.id for found in _matches(cut(rule.example))]
-    decided = classify(rule.example)
+    decided = classify_text(rule.example)
     if rule.role in ("harmless", "warning"):
         assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")
     else:

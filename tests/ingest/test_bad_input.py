@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import InputError, PhillyError, TraceError, UnknownNameError
-from philly_analysis.ingest import SOURCES, ingest
+from philly_analysis.ingest import ingest
+from philly_analysis.ingest.engine import SOURCES
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
 

@@ -11,7 +11,7 @@ import pytest
 
 from philly_analysis import Trace, Workload, analyze, export, ingest, simulate
 from philly_analysis.judging.distances import Jobs
-from philly_analysis.models import Observations
+from philly_analysis.models.observations import Observations
 from philly_analysis.workload.demand import demand
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"

@@ -194,6 +194,7 @@ def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
 PHILLY = Source(
     name="philly",
     what="The Microsoft Philly archive of 2017, as its folder or trace-data.tar.gz.",
+    files=f"cluster_job_log, and any of {', '.join(TABLES_OF)}; each may be gzipped.",
     lacks="Failure output, quotas, requested CPUs and memory, and why an attempt ended.",
     folder=Path(__file__).parent,
     prepare=prepare,

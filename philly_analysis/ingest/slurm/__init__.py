@@ -1,11 +1,4 @@
-r"""A Slurm accounting log: the text that ``sacct --parsable2`` prints, one record an attempt.
-
-Ask for it like this, a month at a time; a field that an older release lacks may be left out::
-
-    TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01 \
-      -o JobIDRaw,JobID,Partition,User,State,ExitCode,Submit,Eligible,Start,End,TimelimitRaw,\
-    NNodes,NCPUS,ReqTRES,AllocTRES,NodeList > sacct-2026-01.txt
-"""
+"""A Slurm accounting log: the text that ``sacct --parsable2`` prints, one record an attempt."""
 
 from pathlib import Path
 
@@ -23,6 +16,14 @@ USED = (
     "ReqTRES", "AllocTRES", "NodeList",
 )  # fmt: skip
 """Fields that are read where they are there; any other field is passed over."""
+
+SACCT = (
+    "TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01 "
+    "-o JobIDRaw,JobID,Partition,User,State,ExitCode,Submit,Eligible,Start,End,TimelimitRaw,"
+    "NNodes,NCPUS,ReqTRES,AllocTRES,NodeList > sacct-2026-01.txt"
+)
+"""How to ask for the text, a month at a time; a field that an older release lacks may be left
+out."""
 
 DELIMITERS = ("^|^", ";|;", "|#", "\x1f", "|")
 """Delimiters in use, those that contain others first."""
@@ -113,6 +114,7 @@ def _quoted(text: str) -> str:
 SLURM = Source(
     name="slurm",
     what="A Slurm accounting log, as sacct --parsable2 prints it with its header.",
+    files=f"Text of any name, or a folder of it, a month a file: {SACCT}",
     lacks="Which GPU of a server a job held, utilisation, and why a job waited.",
     folder=Path(__file__).parent,
     prepare=prepare,
