@@ -10,8 +10,8 @@ a parametric tail, the one that is chosen where no family passes.
 
 import sys
 
-import extracts
 import pandas as pd
+from fit_models import EXTRACTS, observed
 
 from philly_analysis.errors import ModelError
 from philly_analysis.judging.calibration import FLOOR, OURS, held_out
@@ -25,7 +25,7 @@ def measured(names: list[str]) -> pd.DataFrame:
     """Return every distance of every extract; progress and skipped splits go to stderr."""
     tables = []
     for name in names:
-        data = extracts.EXTRACTS[name]()
+        data = observed(name)
         for split in SPLITS:
             try:
                 tables.append(held_out(data, split, family=EMPIRICAL).assign(extract=name))
@@ -56,7 +56,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Print the table of the extracts named, or of all."""
-    print(markdown(measured(sys.argv[1:] or list(extracts.EXTRACTS))))
+    print(markdown(measured(sys.argv[1:] or list(EXTRACTS))))
 
 
 if __name__ == "__main__":

@@ -4,27 +4,36 @@
 
 writes `philly_analysis/models/shipped/NAME.json`. Only parameters are written. Each model says
 what it was fitted to, from where and under what licence, and what its data cannot say.
+
+The extracts are found at `$PHILLY_TRACES`, or at `../shared/traces` beside the checkout, and are
+ingested by the maps that ship (`philly ingest table`).
 """
 
 import gzip
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
-import extracts
 import numpy as np
 import pandas as pd
 
+from philly_analysis.ingest import ingest
 from philly_analysis.judging.literature import literature
 from philly_analysis.laws.distribution import Distribution, Parameter
 from philly_analysis.models.failures import FailureReason, Failures
 from philly_analysis.models.library import SHIPPED
 from philly_analysis.models.locality import Locality
+from philly_analysis.models.observations import Observations
 from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.published import curve, groups
 from philly_analysis.published.failures import table_7
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 
 ARCHIVE = (
     "Microsoft Philly traces (M. Jeon et al., USENIX ATC 2019; github.com/msr-fiddle/"
@@ -40,6 +49,31 @@ FIGURE_5 = "the archive's notebook, Figure 5, read off its image"
 PLACEMENTS = (
     "placements of 5,910 multi-GPU Philly jobs (last attempt of at least 5 min, passed or failed)"
 )
+
+TRACES = Path(
+    os.environ.get("PHILLY_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces")
+)
+"""Folder of the extracts, whether or not it is there."""
+
+ITP_CLUSTERS = ("01", "02", "04", "05", "06", "07", "08", "10")
+EXTRACTS = {
+    "philly-passed": ("philly-passed-jobs", "philly-passed"),
+    "philly-attempts": ("philly-attempts", "philly-attempts"),
+    **{f"itp-{c}": (f"itp-2021/cluster{c}.csv.gz", "itp-2021") for c in ITP_CLUSTERS},
+    "openb": ("alibaba-openb-2023", "alibaba-openb-2023"),
+    "supercloud": ("mit-supercloud-2021", "mit-supercloud-2021"),
+    "thetagpu": ("thetagpu-2023", "thetagpu-2023"),
+}
+"""Job lists by name: where they are among the extracts, and the map that reads them."""
+
+
+def observed(name: str) -> Observations:
+    """Ingest an extract and return its jobs."""
+    raw, table_map = EXTRACTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        ingest("table", TRACES / raw, Path(folder) / name, map=table_map)
+        with Trace(Path(folder) / name, run_policy=RunPolicy.SUM) as trace:
+            return Observations.of_trace(trace)
 
 
 def published_failures() -> Failures:
@@ -85,7 +119,7 @@ def published_utilisation() -> Utilisation:
 
 def recorded_locality() -> Locality | None:
     """Count on how many servers the multi-GPU jobs with known placements ran."""
-    file = extracts.traces_folder() / "philly-multigpu-jobs" / "sampled_jobs.json.gz"
+    file = TRACES / "philly-multigpu-jobs" / "sampled_jobs.json.gz"
     with gzip.open(file) as raw:
         jobs = json.load(raw)
     rows = [
@@ -99,7 +133,7 @@ def recorded_locality() -> Locality | None:
 
 def philly() -> WorkloadModel:
     """Fit the model of the passed Philly jobs."""
-    data = extracts.philly_passed()
+    data = observed("philly-passed")
     model = WorkloadModel.fit(replace(data, name="philly"))
     return replace(
         model,
@@ -125,7 +159,7 @@ def philly() -> WorkloadModel:
 
 def philly_attempts() -> WorkloadModel:
     """Fit the model of every Philly attempt."""
-    model = WorkloadModel.fit(extracts.philly_attempts())
+    model = WorkloadModel.fit(observed("philly-attempts"))
     return replace(
         model,
         fitted_on=model.fitted_on + ": attempts of any ending, each taken as a job",
@@ -142,7 +176,7 @@ def itp(cluster: str) -> Callable[[], WorkloadModel]:
     """Return the fit of one ITP cluster."""
 
     def fitted() -> WorkloadModel:
-        model = WorkloadModel.fit(extracts.itp(cluster))
+        model = WorkloadModel.fit(observed(f"itp-{cluster}"))
         return replace(
             model,
             cannot_know=(
@@ -158,7 +192,7 @@ def itp(cluster: str) -> Callable[[], WorkloadModel]:
 
 def thetagpu() -> WorkloadModel:
     """Fit the model of ThetaGPU."""
-    model = WorkloadModel.fit(extracts.thetagpu())
+    model = WorkloadModel.fit(observed("thetagpu"))
     return replace(
         model,
         cannot_know=(
@@ -171,7 +205,7 @@ def thetagpu() -> WorkloadModel:
 
 def literature_at_philly_rate() -> WorkloadModel:
     """Make the papers' generator, at the rate of the model philly."""
-    passed = extracts.philly_passed()
+    passed = observed("philly-passed")
     at = passed.jobs["submitted_s"]
     return literature(round(len(at) / ((at.max() - at.min()) / 3_600), 1))
 
@@ -181,7 +215,7 @@ MODELS: dict[str, Callable[[], WorkloadModel]] = {
     "philly-attempts": philly_attempts,
     "literature": literature_at_philly_rate,
     # Cluster 10 has 260 jobs, too few for a model of its own.
-    **{f"itp-{c}": itp(c) for c in extracts.ITP_CLUSTERS if c != "10"},
+    **{f"itp-{c}": itp(c) for c in ITP_CLUSTERS if c != "10"},
     "thetagpu": thetagpu,
 }
 """Models by name."""

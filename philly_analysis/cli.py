@@ -54,6 +54,9 @@ def ingest(
     ],
     raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.", metavar="RAW")],
     out: OutArgument,
+    map: Annotated[  # noqa: A002 - the word that is typed
+        str | None, typer.Option(help="For table: a TOML map of its columns, or one that ships.")
+    ] = None,
     failures: Annotated[
         Path | None,
         typer.Option(help="Output of failed attempts: folder, JSON lines, Slurm or kernel logs."),
@@ -76,7 +79,7 @@ def ingest(
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
     library.ingest(
-        source, raw, out, failures=failures, output_name=output_name or (), clock=clock,
+        source, raw, out, map=map, failures=failures, output_name=output_name or (), clock=clock,
         keep_secrets=keep_secrets, name=name, synthetic=synthetic, force=force,
     )  # fmt: skip
     _held(out)

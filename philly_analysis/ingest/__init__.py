@@ -19,6 +19,7 @@ def ingest(
     raw: str | Path,
     out: str | Path,
     *,
+    map: str | Path | None = None,  # noqa: A002 - the word of the command line
     failures: str | Path | None = None,
     output_name: Sequence[str] = (),
     clock: str = "UTC",
@@ -37,6 +38,9 @@ def ingest(
         Folder or archive of raw files.
     out
         Folder of the trace, which appears whole or not at all.
+    map
+        For the source ``table``: a TOML file that says what its columns mean, or the name of one
+        that ships; default ``map.toml`` in `raw`, or the file beside it that is named as it.
     failures
         Output of failed attempts, if there is any: a folder, JSON lines, Slurm or kernel logs.
     output_name
@@ -79,6 +83,7 @@ def ingest(
         name=name,
         synthetic=synthetic,
         failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
+        map=map,
     )
 
 

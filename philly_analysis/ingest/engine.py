@@ -24,6 +24,7 @@ from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.ingest.table import TABLE, by_map
 from philly_analysis.manifest import Account, Manifest
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
@@ -31,7 +32,7 @@ from philly_analysis.schema import REJECTS, TABLES, Table
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import new_folder, seal
 
-SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM)}
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM, TABLE)}
 """The sources of raw logs, by name."""
 
 ALWAYS = ("jobs", "attempts")
@@ -47,10 +48,14 @@ def run(
     name: str | None,
     synthetic: bool,
     failures: FailureOutput | None,
+    map: str | Path | None,  # noqa: A002 - the word of the command line
 ) -> Manifest:
     """Make a trace from raw logs: see :func:`philly_analysis.ingest.ingest`."""
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
+    if map is not None and source != TABLE.name:
+        raise InputError(f"source {source} takes no map: only {TABLE.name} does.")
+    reader = SOURCES[source] if map is None else by_map(map)
     with (
         new_folder(out, force=force) as folder,
         tempfile.TemporaryDirectory(prefix="ingest-", dir=folder) as scratch,
@@ -60,10 +65,10 @@ def run(
         try:
             with step("opening the raw files"):
                 _configure(con, fill.scratch)
-                opened = SOURCES[source].prepare(con, raw, fill.scratch)
+                opened = reader.prepare(con, raw, fill.scratch)
             with ThreadPoolExecutor(1) as pool:
                 fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
-                _fill(SOURCES[source], opened, fill)
+                _fill(reader, opened, fill)
                 if failures:
                     with step("reading failed output"):
                         fill_failures(fill, failures)

@@ -29,7 +29,19 @@ def slurm(folder: Path) -> Path:
     return test_slurm.write(folder, *test_slurm.LINES)
 
 
-RAW: dict[str, Callable[[Path], Path]] = {"philly": philly, "slurm": slurm}
+def table(folder: Path) -> Path:
+    raw = folder / "raw"
+    raw.mkdir()
+    (raw / "map.toml").write_text(
+        '[jobs]\nfiles = "jobs.csv"\nsubmitted_at = "at"\n'
+        '[machines]\nfiles = "nodes.csv"\nmachine_id = "id"\ngpus = "gpus"\n'
+    )
+    (raw / "jobs.csv").write_text("at\n2021-01-01\n2021-01-02\n")
+    (raw / "nodes.csv").write_text("id,gpus\nm1,8\nm2,4\n")
+    return raw
+
+
+RAW: dict[str, Callable[[Path], Path]] = {"philly": philly, "slurm": slurm, "table": table}
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
 
@@ -46,6 +58,7 @@ FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
         ("philly", "log_attempts", "attempt > 1"),
         ("slurm", "attempts", DERIVED_OR_FIRST),
         ("slurm", "records", DERIVED_OR_FIRST),
+        *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines", "records")),
     ],
 )
 def test_a_select_that_drops_a_row_is_found_out(

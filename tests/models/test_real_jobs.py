@@ -1,34 +1,35 @@
-"""Models against real jobs; the published extracts are read by `data/extracts.py`."""
+"""Models against real jobs: the published extracts, as their maps read them."""
 
-import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from philly_analysis.ingest import ingest
 from philly_analysis.judging.calibration import FLOOR, OURS, held_out
 from philly_analysis.judging.distances import LIMITS
 from philly_analysis.models.observations import Observations
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace
 
-_FILE = Path(__file__).resolve().parents[2] / "data" / "extracts.py"
-_SPEC = importlib.util.spec_from_file_location("extracts", _FILE)
-assert _SPEC is not None and _SPEC.loader is not None
-extracts = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(extracts)
+pytestmark = pytest.mark.real_data
 
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(
-        not extracts.traces_folder().is_dir(),
-        reason=f"no real traces at {extracts.traces_folder()}; set PHILLY_TRACES",
-    ),
-]
+EXTRACTS = {
+    "itp-02": ("itp-2021/cluster02.csv.gz", "itp-2021"),
+    "itp-07": ("itp-2021/cluster07.csv.gz", "itp-2021"),
+    "openb": ("alibaba-openb-2023", "alibaba-openb-2023"),
+    "supercloud": ("mit-supercloud-2021", "mit-supercloud-2021"),
+}
 
 
-@pytest.fixture(scope="module", params=["itp-02", "itp-07", "openb", "supercloud"])
-def data(request: pytest.FixtureRequest) -> Observations:
-    read: Callable[[], Observations] = extracts.EXTRACTS[request.param]
-    return read()
+@pytest.fixture(scope="module", params=EXTRACTS)
+def data(
+    request: pytest.FixtureRequest, traces: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Observations:
+    raw, table_map = EXTRACTS[request.param]
+    out = tmp_path_factory.mktemp("trace") / request.param
+    ingest("table", traces / raw, out, map=table_map)
+    with Trace(out, run_policy=RunPolicy.SUM) as trace:
+        return Observations.of_trace(trace)
 
 
 def test_the_models_own_error_is_within_every_limit(data: Observations) -> None:

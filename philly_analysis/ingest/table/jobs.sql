@@ -1,0 +1,26 @@
+-- Jobs of a table.
+-- One row per row of it.
+select
+  job_id,
+  vc,
+  user,
+  gpus,
+  submitted_at,
+  eligible_at,
+  status,
+  cpus,
+  mem_gb,
+  time_limit_s,
+  job_type,
+  cluster,
+  scheduler_id,
+  account,
+  qos,
+  pool,
+  gpu_model,
+  gpu_frac,
+  source_file,
+  source_line,
+  raw,
+  reject
+from records

@@ -1,0 +1,190 @@
+"""Reads and counts the rows of text and Parquet files: where each stands, its text, its fields."""
+
+import csv
+import gzip
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.filling import parquet
+from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, WHITESPACE, Field, Layout
+
+_BATCH_ROWS = 50_000
+_PLACE = ("source_file", "source_line", "raw", "fault")
+
+
+def store(
+    con: duckdb.DuckDBPyConnection, table: str, layout: Layout, files: list[Path], scratch: Path
+) -> int:
+    """Create ``<table>_rows``: where each row stands, its text, and why it is at ``fault``.
+
+    For each field of the table it has ``<field>_said``, the text of the column that the map names,
+    null where that says nothing, and for `PER_PART` ``<field>_times``, the column that the field
+    is taken times.
+
+    Returns
+    -------
+    int
+        How many rows the files have.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or lacks a column that the map names.
+    """
+    reader = _Reader(layout, _wanted(table, layout))
+    file = scratch / f"{table}_rows.parquet"
+    with pq.ParquetWriter(file, reader.schema) as writer:
+        for batch in itertools.chain.from_iterable(map(reader.batches, files)):
+            writer.write_batch(batch)
+    con.sql(f"from {parquet([file])}").create_view(f"{table}_rows")
+    return reader.rows
+
+
+def _wanted(table: str, layout: Layout) -> dict[str, Field]:
+    nothing = Field(None, None, None, (), None, {})
+    wanted = {}
+    for name in FIELDS[table]:
+        field = layout.fields.get(name, nothing)
+        wanted[f"{name}_said"] = field
+        if name in PER_PART:
+            wanted[f"{name}_times"] = Field(field.times, None, None, field.nulls, None, {})
+    return wanted
+
+
+@dataclass(slots=True)
+class _Reader:
+    layout: Layout
+    wanted: dict[str, Field]
+    rows: int = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        names = (*_PLACE, *self.wanted)
+        return pa.schema([(n, pa.int64() if n == "source_line" else pa.string()) for n in names])
+
+    def batches(self, file: Path) -> Iterator[pa.RecordBatch]:
+        """Read one file."""
+        read = self._parquet if file.name.endswith(".parquet") else self._text
+        for numbers, raws, faults, columns in read(file):
+            self.rows += len(numbers)
+            n = len(numbers)
+            fields = [self._clean(f, columns, file, n) for f in self.wanted.values()]
+            place = [pa.array([file.name] * n), pa.array(numbers, pa.int64()), raws, faults]
+            yield pa.record_batch([*place, *fields], self.schema)
+
+    def _clean(self, field: Field, columns: dict[str, pa.Array], file: Path, n: int) -> pa.Array:
+        if field.column is None:
+            found = re.search(field.file_name, file.name) if field.file_name else None
+            return pa.array([found[1] if found else field.value] * n, pa.string())
+        text = pc.utf8_trim_whitespace(columns[field.column])
+        none = pc.is_in(text, pa.array([*self.layout.nulls, *field.nulls], pa.string()))
+        return pc.if_else(none, pa.scalar(None, pa.string()), text)
+
+    def _places(self, file: Path, header: list[str]) -> dict[str, int]:
+        """Return the place of each column that the map names."""
+        names = [name.strip() for name in header]
+        asked = {f.column: target for target, f in self.wanted.items() if f.column is not None}
+        for column, target in asked.items():
+            if (found := names.count(column)) != 1:
+                has = "no column" if not found else f"{found} columns"
+                raise InputError(
+                    f"{file} has {has} {column!r}, where the map looks for "
+                    f"{target.rpartition('_')[0]}. It has: "
+                    f"{', '.join(names)[:300]}."
+                )
+        return {column: names.index(column) for column in asked}
+
+    def _text(self, file: Path) -> "Iterator[_Rows]":
+        records = _records(file, self.layout)
+        header = list(self.layout.header)
+        if not header:
+            _, _, header = next(records, (0, "", []))
+        places = self._places(file, header)
+        short = [""] * len(header)
+        while batch := list(itertools.islice(records, _BATCH_ROWS)):
+            numbers, raws, rows = zip(*batch, strict=True)
+            faults = [_fault(raw, row, len(header)) for raw, row in zip(raws, rows, strict=True)]
+            fields = list(
+                zip(*(short if f else r for r, f in zip(rows, faults, strict=True)), strict=True)
+            )
+            columns = {column: pa.array(fields[i], pa.string()) for column, i in places.items()}
+            yield (
+                pa.array(numbers, pa.int64()), pa.array(raws, pa.string()),
+                pa.array(faults, pa.string()), columns,
+            )  # fmt: skip
+
+    def _parquet(self, file: Path) -> "Iterator[_Rows]":
+        try:
+            opened = pq.ParquetFile(file)
+            places = self._places(file, opened.schema_arrow.names)
+            first = 1
+            for batch in opened.iter_batches(_BATCH_ROWS, columns=list(places)):
+                columns = {c: pc.cast(batch.column(c), pa.string()) for c in places}
+                numbers = pa.array(range(first, first + len(batch)), pa.int64())
+                raws = pc.binary_join_element_wise(
+                    *columns.values(), ",", null_handling="replace", null_replacement=""
+                )
+                yield numbers, raws, pa.nulls(len(batch), pa.string()), columns
+                first += len(batch)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+_Rows = tuple[pa.Array, pa.Array, pa.Array, dict[str, pa.Array]]
+
+
+def _fault(raw: str, row: list[str], width: int) -> str | None:
+    if "\ufffd" in raw:
+        return "not UTF-8 text"
+    if len(row) != width:
+        lines = raw.rstrip("\r\n").count("\n") + 1
+        over = f", over {lines:,} lines" if lines > 1 else ""
+        return f"{len(row):,} fields where the header has {width:,}{over}"
+    return None
+
+
+def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]:
+    """Give number of the first line, text and fields of each record, blank ones left out."""
+    taken: list[tuple[int, str]] = []
+
+    def lines(opened: IO[str]) -> Iterator[str]:
+        for number, line in enumerate(opened, 1):
+            if not (layout.comment and line.startswith(layout.comment)):
+                taken.append((number, line))
+                yield line
+
+    with whole(file), open_text(file) as opened:
+        split: Iterator[list[str]]
+        if layout.delimiter == WHITESPACE:
+            split = (line.split() for line in lines(opened))
+        else:
+            split = csv.reader(lines(opened), delimiter=layout.delimiter, skipinitialspace=True)
+        try:
+            for row in split:
+                number, raw = taken[0][0], "".join(line for _, line in taken)
+                taken.clear()
+                if raw.strip():
+                    yield number, raw.rstrip("\r\n"), row
+        except csv.Error as error:
+            raise InputError(
+                f"{file} cannot be read after line {taken[0][0] if taken else 0}: {error}. "
+                "Is a quotation mark left open there?"
+            ) from None
+
+
+def open_text(file: Path) -> IO[str]:
+    """Open a file, gzipped or not, as text."""
+    if file.suffix == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return file.open(encoding="utf-8-sig", errors="replace", newline="")
