@@ -5,6 +5,7 @@ import shlex
 import tarfile
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from philly_analysis import ingest
+from philly_analysis import Trace, ingest
 from philly_analysis.cli import app
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
@@ -60,6 +61,9 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as packed:
         packed.add(ROOT / "data" / "sample", "trace-data")
     write(tmp_path, *LINES).rename("sacct-2026-01.txt")
+    for name in ("csv", "toml"):
+        [example] = blocks(name)
+        (tmp_path / f"queue.{name}").write_text(example)
     (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
     throughput_json(tmp_path / "simulation_throughputs.json")
     return tmp_path
@@ -75,6 +79,28 @@ def test_the_commands_run_one_after_the_other(workplace: Path) -> None:
         result = CliRunner().invoke(app, list(words(line)))
         assert result.exit_code == 0, f"{line}: {result.exception!r}\n{result.stderr}"
     assert (workplace / "reports" / "philly" / "report.html").is_file()
+
+
+def test_its_example_of_a_map_reads_its_example_of_a_table(workplace: Path) -> None:
+    manifest = ingest("table", "queue.csv", "lab")
+    assert {a.table: (a.read, a.kept) for a in manifest.accounts} == {
+        "jobs": (3, 3),
+        "attempts": (3, 3),
+    }
+    with Trace(workplace / "lab") as trace:
+        jobs = trace.sql(
+            "select job_id, jobs.gpus, vc, status, submitted_at, started_at, ended_at "
+            "from jobs join attempts using (job_id) order by job_id"
+        ).fetchall()
+    nine = datetime(2026, 3, 2, 8)  # Berlin is an hour ahead
+    assert jobs == [
+        ("17", 8, "vision", "Pass", nine + timedelta(minutes=15),
+         nine + timedelta(minutes=27.5), nine + timedelta(minutes=27.5 + 480)),
+        ("18", 16, "speech", "Failed", nine + timedelta(minutes=20),
+         nine + timedelta(minutes=20), nine + timedelta(minutes=35)),
+        ("19", 32, "vision", "Killed", nine + timedelta(minutes=31), None, None),
+    ]  # fmt: skip
+    assert len(blocks("toml")[0].splitlines()) <= 60
 
 
 @pytest.mark.slow

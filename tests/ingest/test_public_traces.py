@@ -44,8 +44,7 @@ def openb(row: Row) -> Job:
     gone, end, began = row["deletion_time"], 12_902_960, row["scheduled_time"]
     run = float(gone) - float(began) if began and gone != str(end) else None
     wait = float(began) - float(row["creation_time"]) if began else None
-    status = {"Succeeded": "Pass", "Failed": "Failed"}.get(row["pod_phase"])
-    return at(row["creation_time"]), int(row["num_gpu"]), run, wait, status
+    return at(row["creation_time"]), int(row["num_gpu"]), run, wait, None
 
 
 def supercloud(row: Row) -> Job:
