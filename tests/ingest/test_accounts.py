@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import TraceError
-from philly_analysis.ingest import SOURCES, engine, ingest
+from philly_analysis.ingest import engine, ingest
+from philly_analysis.ingest.engine import SOURCES
 from tests.ingest import test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
 

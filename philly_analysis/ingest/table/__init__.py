@@ -144,6 +144,7 @@ def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> d
 TABLE = Source(
     name="table",
     what="Any table of jobs, CSV or Parquet, by a map of its columns: a small TOML file.",
+    files="Those that the map names: a map that ships (--map NAME), or map.toml beside them.",
     lacks="What its map does not name; never placements or utilisation.",
     folder=Path(__file__).parent,
     prepare=prepare,
