@@ -47,7 +47,8 @@ ROOTS: dict[str, tuple[str, ...]] = {
         "EXCEPTION occurred: CUDA failure 77: an illegal memory access ; GPU={rank}",
     ),
     "Model checkpoint error": (
-        "Saving checkpoint at step {step} to {ckpt}\n" + FRAME
+        "Saving checkpoint at step {step} to {ckpt}\n"
+        + FRAME
         + "OSError: [Errno 28] No space left on device",
         "org.apache.hadoop.ipc.RemoteException(java.io.IOException): File {ckpt}.tmp could only "
         "be replicated to 0 nodes instead of minReplication (=1).",
@@ -118,7 +119,8 @@ ROOTS: dict[str, tuple[str, ...]] = {
         FRAME + "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
     ),
     "Model diverged": (
-        "ERROR:tensorflow:Model diverged with loss = NaN.\n" + FRAME
+        "ERROR:tensorflow:Model diverged with loss = NaN.\n"
+        + FRAME
         + "NanLossDuringTrainingError: NaN loss during training.",
         "EXCEPTION occurred: The training criterion is not a number (NAN).",
     ),
@@ -126,9 +128,7 @@ ROOTS: dict[str, tuple[str, ...]] = {
         FRAME + "RuntimeError: cuda runtime error (35) : CUDA driver version is insufficient for "
         "CUDA runtime version",
     ),
-    "GPU ECC error": (
-        FRAME + "RuntimeError: CUDA error: uncorrectable ECC error encountered",
-    ),
+    "GPU ECC error": (FRAME + "RuntimeError: CUDA error: uncorrectable ECC error encountered",),
     "Output node error": (
         FRAME + "KeyError: \"The name 'out_{n}:0' refers to a Tensor which does not exist. The "
         "operation, 'out_{n}', does not exist in the graph.\"",
@@ -142,7 +142,7 @@ ROOTS: dict[str, tuple[str, ...]] = {
         "Container exited with a non-zero exit code 1",
         "worker {rank} stopped",
     ),
-}  # fmt: skip
+}
 """What decides, by the study's reason."""
 
 CASCADES: tuple[str, ...] = (

@@ -57,18 +57,22 @@ def fake_starts(large: Sequence[str], vcs: Sequence[str]) -> list[Entry]:
         submitted = datetime(2017, 8, 14, 20, 11, 7) + timedelta(hours=7.3 * k)
         started = datetime(2017, 9, 2, 3, 45, 2)
         gpus = [f"gpu{g}" for g in range((1, 1, 4, 1, 8, 1, 2, 1)[k])]
-        entries.append({
-            "status": ("Pass", "Killed")[k % 2],
-            "vc": vcs[k % len(vcs)],
-            "jobid": f"application_1501000000472_{k + 1:04d}",
-            "attempts": [{
-                "start_time": clock(started),
-                "end_time": clock(started + timedelta(hours=9 * (k + 1), seconds=17 * k)),
-                "detail": [{"ip": machine_id, "gpus": gpus}],
-            }],
-            "submitted_time": clock(submitted),
-            "user": f"{k % 3 + 161:06x}",
-        })  # fmt: skip
+        entries.append(
+            {
+                "status": ("Pass", "Killed")[k % 2],
+                "vc": vcs[k % len(vcs)],
+                "jobid": f"application_1501000000472_{k + 1:04d}",
+                "attempts": [
+                    {
+                        "start_time": clock(started),
+                        "end_time": clock(started + timedelta(hours=9 * (k + 1), seconds=17 * k)),
+                        "detail": [{"ip": machine_id, "gpus": gpus}],
+                    }
+                ],
+                "submitted_time": clock(submitted),
+                "user": f"{k % 3 + 161:06x}",
+            }
+        )
     return entries
 
 

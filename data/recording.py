@@ -130,10 +130,12 @@ def _listed(sizes: dict[str, int]) -> list[dict[str, object]]:
             listed = 8 if ranks[2] % 2 else 2
         rows.append(
             {
-                "machine_id": machine_id, "gpus": gpus, "gpus_listed": listed,
+                "machine_id": machine_id,
+                "gpus": gpus,
+                "gpus_listed": listed,
                 "gpu_mem_gb": 12.0 if listed == 2 else 24.0,
             }
-        )  # fmt: skip
+        )
     return sorted(rows, key=lambda r: (r["gpus_listed"], r["machine_id"]))
 
 

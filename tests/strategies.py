@@ -23,9 +23,15 @@ _FROM = datetime(2017, 11, 4, 22)
 _TEXTS = ("a", "b", "c", "<b>&'\"", "")
 _LISTED = re.compile(r"in \((.*)\)")
 _SIZES = {
-    "jobs": 8, "machines": 4, "attempts": 12, "placements": 16, "gpu_samples": 16,
-    "host_samples": 12, "failures": 4, "virtual_clusters": 3,
-}  # fmt: skip
+    "jobs": 8,
+    "machines": 4,
+    "attempts": 12,
+    "placements": 16,
+    "gpu_samples": 16,
+    "host_samples": 12,
+    "failures": 4,
+    "virtual_clusters": 3,
+}
 
 
 def one_in(tries: int) -> settings:

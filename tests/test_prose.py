@@ -7,10 +7,19 @@ from philly_analysis import prose
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (0.25, "0.25 s"), (59, "59 s"), (60, "1 min"), (150, "2.5 min"),
-     (7_199, "120 min"), (7_200, "2 h"), (172_800, "2 days"), (1_209_600, "2 weeks"),
-     (-90, "-1.5 min")],
-)  # fmt: skip
+    [
+        (0, "0 s"),
+        (0.25, "0.25 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (150, "2.5 min"),
+        (7_199, "120 min"),
+        (7_200, "2 h"),
+        (172_800, "2 days"),
+        (1_209_600, "2 weeks"),
+        (-90, "-1.5 min"),
+    ],
+)
 def test_durations_in_the_unit_that_people_use(seconds: float, words: str) -> None:
     assert prose.duration(seconds) == words
 

@@ -22,8 +22,10 @@ def test_demand_columns_sum_to_the_trials_of_every_row() -> None:
 def test_columns_sum_to_the_printed_and_derived_totals() -> None:
     assert sum(r.trials for r in ROWS) == 39_776
     assert [sum(getattr(r, f"gpus_{n}") for r in ROWS) for n in ("1", "2_4", "over_4")] == [
-        26_029, 7_598, 6_149,
-    ]  # fmt: skip
+        26_029,
+        7_598,
+        6_149,
+    ]
     assert sum(r.rtf_share_pct for r in ROWS) == pytest.approx(100, abs=0.02)
 
 

@@ -49,9 +49,11 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
     )
     caps: dict[str, int] = dict(tables["machines"].iter_rows())
     tables["machines"] = pl.concat(
-        [tables["machines"], pl.DataFrame({"machine_id": ["idle"], "gpus": [4]},
-                                          schema=tables["machines"].schema)]
-    )  # fmt: skip
+        [
+            tables["machines"],
+            pl.DataFrame({"machine_id": ["idle"], "gpus": [4]}, schema=tables["machines"].schema),
+        ]
+    )
     start = floor(min(tables["attempts"]["started_at"].drop_nulls()))
     gpu, host = [], []
     for machine, gpus in (caps | {"idle": 4}).items():

@@ -50,20 +50,31 @@ def workload() -> Tables:
             gpu.append((ORIGIN + m * MINUTE, f"m{machine}", [util]))
             host.append((ORIGIN + m * MINUTE, f"m{machine}", util / 4, None, None))
     return {
-        "jobs": pl.DataFrame(jobs, schema=["job_id", "vc", "user", "gpus", "submitted_at",
-                                           "status"], orient="row"),
-        "attempts": pl.DataFrame(attempts, schema=["job_id", "attempt", "started_at", "ended_at"],
-                                 orient="row"),
-        "machines": pl.DataFrame({"machine_id": [f"m{m}" for m in range(MACHINES)],
-                                  "gpus": [1] * MACHINES}),
-        "placements": pl.DataFrame(placements, schema=["job_id", "attempt", "machine_id", "gpu"],
-                                   orient="row"),
+        "jobs": pl.DataFrame(
+            jobs, schema=["job_id", "vc", "user", "gpus", "submitted_at", "status"], orient="row"
+        ),
+        "attempts": pl.DataFrame(
+            attempts, schema=["job_id", "attempt", "started_at", "ended_at"], orient="row"
+        ),
+        "machines": pl.DataFrame(
+            {"machine_id": [f"m{m}" for m in range(MACHINES)], "gpus": [1] * MACHINES}
+        ),
+        "placements": pl.DataFrame(
+            placements, schema=["job_id", "attempt", "machine_id", "gpu"], orient="row"
+        ),
         "gpu_samples": gpu_frame(gpu),
         "host_samples": pl.DataFrame(
-            host, schema={"sampled_at": pl.Datetime("us"), "machine_id": pl.String,
-                          "cpu_pct": pl.Float64, "mem_used_gb": pl.Float64,
-                          "mem_gb": pl.Float64}, orient="row"),
-    }  # fmt: skip
+            host,
+            schema={
+                "sampled_at": pl.Datetime("us"),
+                "machine_id": pl.String,
+                "cpu_pct": pl.Float64,
+                "mem_used_gb": pl.Float64,
+                "mem_gb": pl.Float64,
+            },
+            orient="row",
+        ),
+    }
 
 
 def shifted(minutes: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -72,12 +83,16 @@ def shifted(minutes: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
 
 def as_pacific_strings(samples: pl.DataFrame) -> pl.DataFrame:
     """What a reader sees who takes Pacific wall time for UTC; the later reading overwrites."""
-    behind = pl.when(pl.col("sampled_at") < DST_ENDS_AT).then(pl.duration(hours=7)).otherwise(
-        pl.duration(hours=8)
-    )  # fmt: skip
-    return samples.sort("sampled_at").with_columns(sampled_at=pl.col("sampled_at") - behind).unique(
-        ["sampled_at", "machine_id"], keep="last"
-    )  # fmt: skip
+    behind = (
+        pl.when(pl.col("sampled_at") < DST_ENDS_AT)
+        .then(pl.duration(hours=7))
+        .otherwise(pl.duration(hours=8))
+    )
+    return (
+        samples.sort("sampled_at")
+        .with_columns(sampled_at=pl.col("sampled_at") - behind)
+        .unique(["sampled_at", "machine_id"], keep="last")
+    )
 
 
 def with_samples(out: Path, tables: Tables, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
@@ -182,9 +197,18 @@ def test_weeks_of_one_offset_are_one_period() -> None:
     step = np.where(np.abs(offsets - 5) <= 10, -20.0 + 2 * np.abs(offsets - 5), 0.0)
     weeks = pd.date_range("2017-10-02", periods=6, freq="7D")
     steps = pd.concat(
-        pd.DataFrame({"week": w, "event": "end", "offset_min": offsets, "events": 100,
-                      "step_pct": step, "sd_pct": 10.0}) for w in weeks
-    )  # fmt: skip
+        pd.DataFrame(
+            {
+                "week": w,
+                "event": "end",
+                "offset_min": offsets,
+                "events": 100,
+                "step_pct": step,
+                "sd_pct": 10.0,
+            }
+        )
+        for w in weeks
+    )
     [found] = periods(steps)
     assert (found.offset_min, found.events) == (5, 600)
     # sd of the pooled changes is that of the weeks, which share one mean

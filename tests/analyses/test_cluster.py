@@ -67,11 +67,12 @@ def test_overtaking_equals_a_comparison_of_all_pairs(cluster: Cluster) -> None:
     harmless: dict[int, int] = defaultdict(int)
     for w in waits:
         waiting = [
-            o for o in waits
+            o
+            for o in waits
             if o["vc"] == w["vc"]
             and o["since_at"] < w["since_at"]
             and o["since_at"] <= w["started_at"] < o["started_at"]
-        ]  # fmt: skip
+        ]
         row = ours[w["job_id"], w["attempt"]]
         assert row["overtook"] == bool(waiting), w
         if waiting:
@@ -106,15 +107,20 @@ def _held_through(
 def test_two_jobs_that_swap_and_one_that_does_not(tmp_path: Path) -> None:
     machines = frame("machines", ("machine_id", "gpus"), [("m0", 4)])
     jobs = [
-        ("big", "v", "u", 4, 0, "Pass"), ("small", "v", "u", 1, 5, "Pass"),
-        ("late", "v", "u", 2, 20, "Pass"), ("other", "w", "u", 1, 6, "Pass"),
+        ("big", "v", "u", 4, 0, "Pass"),
+        ("small", "v", "u", 1, 5, "Pass"),
+        ("late", "v", "u", 2, 20, "Pass"),
+        ("other", "w", "u", 1, 6, "Pass"),
         ("first", "v", "u", 2, 0, "Pass"),
-    ]  # fmt: skip
+    ]
     # first holds 2 of 4 GPUs for 30 minutes: big must wait, small overtakes and could not be big's
     attempts = [
-        ("first", 1, 0, 30), ("small", 1, 6, 10), ("other", 1, 6, 7), ("big", 1, 30, 40),
+        ("first", 1, 0, 30),
+        ("small", 1, 6, 10),
+        ("other", 1, 6, 7),
+        ("big", 1, 30, 40),
         ("late", 1, 40, 50),
-    ]  # fmt: skip
+    ]
     held = [("first", 1, "m0", 0), ("first", 1, "m0", 1), ("small", 1, "m0", 2)]
     held += [("other", 1, "m0", 3), *[("big", 1, "m0", g) for g in range(4)]]
     placements = frame("placements", ("job_id", "attempt", "machine_id", "gpu"), held)
@@ -141,9 +147,12 @@ def test_locality_counts_distinct_servers_and_tests_the_direction(tmp_path: Path
         held += [(f"j{i}", 1, servers[g % len(servers)], g, g // 4) for g in range(8)]
     columns = ("job_id", "attempt", "machine_id", "gpu", "container")
     path = trace_of(
-        tmp_path / "t", jobs, attempts, placements=frame("placements", columns, held),
+        tmp_path / "t",
+        jobs,
+        attempts,
+        placements=frame("placements", columns, held),
         machines=frame("machines", ("machine_id", "gpus"), machines),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         result = locality_relaxation.compute(trace)
     table = result.table.set_index("servers")

@@ -50,19 +50,35 @@ def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
         ("h", "x", "ann", 4, 72, "Pass"),
     ]
     attempts = [
-        ("a", 1, 0, 80), ("b", 1, 0, 20), ("c", 1, 0, 60), ("d", 1, 60, 110), ("e", 1, 10, 90),
-        ("f", 1, 80, 100), ("g", 1, 70, 110), ("h", 1, 100, 120), ("b", 2, 20, 20),
-    ]  # fmt: skip
+        ("a", 1, 0, 80),
+        ("b", 1, 0, 20),
+        ("c", 1, 0, 60),
+        ("d", 1, 60, 110),
+        ("e", 1, 10, 90),
+        ("f", 1, 80, 100),
+        ("g", 1, 70, 110),
+        ("h", 1, 100, 120),
+        ("b", 2, 20, 20),
+    ]
     placements = _placed(
-        ("a", 1, "m0", range(4)), ("b", 1, "m1", range(2)), ("c", 1, "m2", range(3)),
-        ("d", 1, "m2", range(3)), ("e", 1, "m1", range(2, 3)), ("f", 1, "m0", range(4)),
-        ("g", 1, "m1", range(2)), ("h", 1, "m0", range(4)), ("b", 2, "m1", range(2)),
-    )  # fmt: skip
+        ("a", 1, "m0", range(4)),
+        ("b", 1, "m1", range(2)),
+        ("c", 1, "m2", range(3)),
+        ("d", 1, "m2", range(3)),
+        ("e", 1, "m1", range(2, 3)),
+        ("f", 1, "m0", range(4)),
+        ("g", 1, "m1", range(2)),
+        ("h", 1, "m0", range(4)),
+        ("b", 2, "m1", range(2)),
+    )
     path = trace_of(
-        tmp_path / "t", jobs, attempts, placements=placements,
+        tmp_path / "t",
+        jobs,
+        attempts,
+        placements=placements,
         machines=frame("machines", ("machine_id", "gpus"), [(m, 4) for m in ("m0", "m1", "m2")]),
         virtual_clusters=frame("virtual_clusters", ("vc", "gpus"), [("x", 8), ("y", 4)]),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         yield trace
 
@@ -168,12 +184,14 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
     ]
     machines = [(f"m{i}", 8) for i in range(6)]
     source = trace_of(
-        tmp_path / "source", jobs, attempts,
+        tmp_path / "source",
+        jobs,
+        attempts,
         machines=frame("machines", ("machine_id", "gpus"), machines),
         virtual_clusters=frame(
             "virtual_clusters", ("vc", "gpus"), [("v0", 12), ("v1", 16), ("v2", 20)]
         ),
-    )  # fmt: skip
+    )
     out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
     known = pl.read_parquet(out / WAIT_CAUSES)
     with Trace(out) as trace:

@@ -23,9 +23,13 @@ _JOBS = [
     ("e", "y", "cid", 1, 20, "Failed"),
 ]
 _ATTEMPTS = [
-    ("a", 1, 0, 30), ("b", 1, 5, 10), ("b", 2, 10, 20), ("b", 3, 40, 60),
-    ("c", 1, 40, 45), ("d", 1, 30, None),
-]  # fmt: skip
+    ("a", 1, 0, 30),
+    ("b", 1, 5, 10),
+    ("b", 2, 10, 20),
+    ("b", 3, 40, 60),
+    ("c", 1, 40, 45),
+    ("d", 1, 30, None),
+]
 
 
 @pytest.fixture
@@ -84,9 +88,10 @@ def test_percentiles_of_waits_equal_numpy(tmp_path: Path) -> None:
 
 def test_negative_waits_and_flags_are_left_out_and_said(tmp_path: Path) -> None:
     attempts = frame(
-        "attempts", ("job_id", "attempt", "started_at", "ended_at", "flag"),
+        "attempts",
+        ("job_id", "attempt", "started_at", "ended_at", "flag"),
         [("a", 1, 0, 30, None), ("a", 2, 10, 40, None), ("b", 1, 5, 9, "fake_start")],
-    )  # fmt: skip
+    )
     with Trace(trace_of(tmp_path / "t", _JOBS, attempts)) as trace:
         result = queueing_delay.compute(trace)
     assert result.fact("waits") == 1

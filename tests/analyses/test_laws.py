@@ -26,15 +26,16 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, T
     overlapping = [("a", 1, 0, 50), ("a", 2, 10, 20), ("a", 3, 5, None), ("b", 1, None, 7)]
     paths = {
         "empty": trace_of(
-            folder / "empty", [], [], machines=frame("machines", ("machine_id", "gpus"), []),
+            folder / "empty",
+            [],
+            [],
+            machines=frame("machines", ("machine_id", "gpus"), []),
             placements=none,
         ),
         "one job": trace_of(
             folder / "one", jobs[:1], [("a", 1, 1, 2)], machines=machines, placements=one
         ),
-        "never ran": trace_of(
-            folder / "never", jobs, [], machines=machines, placements=none
-        ),
+        "never ran": trace_of(folder / "never", jobs, [], machines=machines, placements=none),
         "no VCs, all overlapping": trace_of(
             folder / "overlapping", jobs, overlapping, machines=machines, placements=one
         ),
@@ -42,10 +43,11 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, T
             folder / "hostile",
             [(f"$\\frac{i}", "$\\frac{", f"_<b>{i}$", 2**i, i, "Pass") for i in range(3)],
             [(f"$\\frac{i}", 1, i + 1, 9) for i in range(3)],
-            machines=machines, placements=none,
+            machines=machines,
+            placements=none,
         ),
         "random": write_tables(folder / "random", random_tables(11)),
-    }  # fmt: skip
+    }
     opened = {name: Trace(path) for name, path in paths.items()}
     yield opened
     for trace in opened.values():

@@ -60,10 +60,12 @@ def test_containers_count_as_servers(tmp_path: Path) -> None:
     held = [("a", 1, "m0", g, g // 2) for g in range(6)] + [("a", 1, "m1", 0, 3)]
     held += [("a", 2, "m0", g, 0) for g in range(8)]
     path = trace_of(
-        tmp_path / "t", [("a", "v", "u", 7, 0, "Pass")], [("a", 1, 9, 20), ("a", 2, 20, 30)],
+        tmp_path / "t",
+        [("a", "v", "u", 7, 0, "Pass")],
+        [("a", 1, 9, 20), ("a", 2, 20, 30)],
         machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
         placements=frame("placements", columns, held),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         assert trace.sql("select * from notebook_locality").fetchall() == [("a", 7, 4, 2, 540)]
         assert notebook_definitions.compute(trace).fact("servers_overcounted_jobs") == 1

@@ -67,11 +67,18 @@ def readings(cluster: Tables) -> pd.DataFrame:
         sizes = sorted(caps.values(), reverse=True)
         fewest = next(n for n in range(1, 9) if sum(sizes[:n]) >= len(held))
         rows += [
-            (job, attempt, len(held), jobs[job]["status"], len(servers),
-             whole and len(servers) == fewest, u)
+            (
+                job,
+                attempt,
+                len(held),
+                jobs[job]["status"],
+                len(servers),
+                whole and len(servers) == fewest,
+                u,
+            )
             for u in values
             if u is not None
-        ]  # fmt: skip
+        ]
     columns = ["job_id", "attempt", "gpus", "status", "servers", "dedicated", "util_pct"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -98,8 +105,9 @@ def test_every_cell_of_size_and_status(trace: Trace, readings: pd.DataFrame) -> 
         matches(rows, some["util_pct"])
         assert rows["gpu_h"].iloc[0] == pytest.approx(len(some) / 60)
         assert rows["idle_pct"].iloc[0] == pytest.approx(100 * (some["util_pct"] == 0).mean())
-        assert rows["attempts"].iloc[0] == len(set(zip(some["job_id"], some["attempt"],
-                                                       strict=True)))  # fmt: skip
+        assert rows["attempts"].iloc[0] == len(
+            set(zip(some["job_id"], some["attempt"], strict=True))
+        )
 
 
 def test_every_number_of_servers(trace: Trace, readings: pd.DataFrame) -> None:
@@ -123,13 +131,18 @@ def test_gangs_that_have_their_servers_to_themselves(tmp_path: Path) -> None:
         tmp_path / "t",
         [(j, "v", "u", len(gpus), 0, "Pass") for j, gpus in held.items()],
         [(j, 1, 0, 30) for j in held],
-        machines=frame("machines", ("machine_id", "gpus"),
-                       [(m, 2 if m in "ef" else 4) for m in "abcdef"]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"),
-                         [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus]),
-        gpu_samples=gpu_frame([(at(i), m, [busy[machine_of[m]]] * 4) for i in range(30)
-                               for m in "abcdef"]),
-    )  # fmt: skip
+        machines=frame(
+            "machines", ("machine_id", "gpus"), [(m, 2 if m in "ef" else 4) for m in "abcdef"]
+        ),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus],
+        ),
+        gpu_samples=gpu_frame(
+            [(at(i), m, [busy[machine_of[m]]] * 4) for i in range(30) for m in "abcdef"]
+        ),
+    )
     with Trace(path) as trace:
         result = gpu_util_dedicated.compute(trace)
     assert result.fact("mean_4_pct") == 80
@@ -167,11 +180,15 @@ def cells(rows: list[tuple[str, int, str, bool, float, float]]) -> pd.DataFrame:
 
 def test_the_effect_is_that_within_strata_not_across_them() -> None:
     # within each status spread loses 10 points; pooled it looks like a gain
-    rows = cells([
-        ("a", 8, "Pass", False, 900, 30), ("a", 8, "Pass", True, 100, 20),
-        ("b", 8, "Failed", False, 100, 90), ("b", 8, "Failed", True, 900, 80),
-        ("c", 4, "Pass", False, 500, 50),
-    ])  # fmt: skip
+    rows = cells(
+        [
+            ("a", 8, "Pass", False, 900, 30),
+            ("a", 8, "Pass", True, 100, 20),
+            ("b", 8, "Failed", False, 100, 90),
+            ("b", 8, "Failed", True, 900, 80),
+            ("c", 4, "Pass", False, 500, 50),
+        ]
+    )
     both = compared(rows)
     assert set(both["user"]) == {"a", "b"}
     effect = effect_of_spread(both, np.random.default_rng(1))
@@ -224,17 +241,19 @@ def spread_cluster(tmp_path: Path, spread_pct: float) -> Path:
             util = [level if kind == "p" else level + spread_pct] * 4
             samples += [(at(began + i), m, util) for i in range(20) for m in {m1, m2}]
     return trace_of(
-        tmp_path / "t", jobs, attempts,
+        tmp_path / "t",
+        jobs,
+        attempts,
         machines=frame("machines", ("machine_id", "gpus"), [("a", 4), ("b", 4)]),
         placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"), placements),
         gpu_samples=gpu_frame(samples),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
-    ("spread_pct", "said"), [(-25.0, "25.0 points less busy"), (25.0, "25.0 points busier"),
-                             (0.0, "neither clearly")],
-)  # fmt: skip
+    ("spread_pct", "said"),
+    [(-25.0, "25.0 points less busy"), (25.0, "25.0 points busier"), (0.0, "neither clearly")],
+)
 def test_the_direction_is_tested(tmp_path: Path, spread_pct: float, said: str) -> None:
     with Trace(spread_cluster(tmp_path, spread_pct)) as trace:
         result = locality_effect.compute(trace)
@@ -259,23 +278,31 @@ def test_the_notebooks_definition_matches_minutes_as_strings(tmp_path: Path) -> 
     ]
     began = dst - timedelta(hours=16, seconds=-20)
     jobs = [("one", 1), ("eight", 8), ("two", 2)]
-    held = {"one": [("m0", 3)], "eight": [("m1", g) for g in range(8)],
-            "two": [("m0", 0), ("m0", 1)]}  # fmt: skip
+    held = {
+        "one": [("m0", 3)],
+        "eight": [("m1", g) for g in range(8)],
+        "two": [("m0", 0), ("m0", 1)],
+    }
     path = trace_of(
         tmp_path / "t",
         pl.DataFrame(
             [(j, "v", "u", n, began, "Pass") for j, n in jobs],
-            schema=["job_id", "vc", "user", "gpus", "submitted_at", "status"], orient="row",
+            schema=["job_id", "vc", "user", "gpus", "submitted_at", "status"],
+            orient="row",
         ),
         pl.DataFrame(
             [(j, 1, began, dst + timedelta(hours=15, minutes=7)) for j, _ in jobs],
-            schema=["job_id", "attempt", "started_at", "ended_at"], orient="row",
+            schema=["job_id", "attempt", "started_at", "ended_at"],
+            orient="row",
         ),
         machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"),
-                         [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus]),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus],
+        ),
         gpu_samples=gpu_frame(samples),
-    )  # fmt: skip
+    )
     # the notebook's own way: a dictionary by wall-clock string, filled in the order of time
     strings = {}
     for moment, machine, util in samples:
@@ -305,12 +332,15 @@ def test_the_notebooks_definition_matches_minutes_as_strings(tmp_path: Path) -> 
 def test_sixteen_gpus_on_two_four_and_eight_servers(traces: Path, tmp_path: Path) -> None:
     """Real minutes on the mended clock, recounted from the extract without our join."""
     source = traces / "philly-multigpu-jobs"
-    jobs = {j["jobid"]: j for j in json.loads(gzip.decompress(
-        (source / "sampled_jobs.json.gz").read_bytes()))}  # fmt: skip
+    jobs = {
+        j["jobid"]: j
+        for j in json.loads(gzip.decompress((source / "sampled_jobs.json.gz").read_bytes()))
+    }
     starts = pl.DataFrame(
         [(name, datetime.fromisoformat(j["start_time"])) for name, j in jobs.items()],
-        schema=["jobid", "start"], orient="row",
-    )  # fmt: skip
+        schema=["jobid", "start"],
+        orient="row",
+    )
     cells = (
         pl.read_csv(source / "gpu_util.csv.gz", infer_schema=False)
         .drop("machine_type", "trace")

@@ -75,9 +75,10 @@ def test_waits_by_day_and_group_equal_numpy(trace: Trace) -> None:
     table = queueing_delay_by_group.compute(trace).table.set_index(["kind", "name"])
     monday = waits["since_at"].dt.to_period("W-SUN").dt.start_time.dt.strftime("%Y-%m-%d")
     for kind, key in (
-        ("user", waits["who"].fillna("(none)")), ("vc", waits["vc"].fillna("(none)")),
+        ("user", waits["who"].fillna("(none)")),
+        ("vc", waits["vc"].fillna("(none)")),
         ("week", monday),
-    ):  # fmt: skip
+    ):
         groups = waits.groupby(key)["wait_s"]
         assert table.loc[kind]["waits"].to_dict() == groups.size().to_dict()
         for p in (5, 25, 50, 75, 95, 99):

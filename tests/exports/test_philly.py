@@ -21,33 +21,46 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
 LOG = [
     {
-        "status": "Failed", "vc": "v1", "jobid": "application_1_2", "user": "u\"1,\t",
+        "status": "Failed",
+        "vc": "v1",
+        "jobid": "application_1_2",
+        "user": 'u"1,\t',
         "submitted_time": "2017-11-05 08:10:00",
         "attempts": [
             {
-                "start_time": "2017-11-05 08:20:00", "end_time": "None",
+                "start_time": "2017-11-05 08:20:00",
+                "end_time": "None",
                 "detail": [
-                    {"ip": "m2", "gpus": ["gpu1", "gpu0"]}, {"ip": "m2", "gpus": ["gpu3"]},
+                    {"ip": "m2", "gpus": ["gpu1", "gpu0"]},
+                    {"ip": "m2", "gpus": ["gpu3"]},
                     {"ip": "m1", "gpus": ["gpu0"]},
                 ],
             },
             {"start_time": "2017-11-05 09:00:00", "end_time": "2017-11-05 09:00:00", "detail": []},
             {
-                "start_time": "2017-11-05 09:30:00", "end_time": "2017-11-05 10:30:00",
+                "start_time": "2017-11-05 09:30:00",
+                "end_time": "2017-11-05 10:30:00",
                 "detail": [{"ip": "m2", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}],
             },
         ],
     },
     {
-        "status": "Pass", "vc": "v2", "jobid": "application_1_1", "user": "None",
-        "submitted_time": "2017-11-05 08:05:00", "attempts": [],
+        "status": "Pass",
+        "vc": "v2",
+        "jobid": "application_1_1",
+        "user": "None",
+        "submitted_time": "2017-11-05 08:05:00",
+        "attempts": [],
     },
     {
-        "status": "Killed", "vc": "v1", "jobid": "application_1_3", "user": "u2",
+        "status": "Killed",
+        "vc": "v1",
+        "jobid": "application_1_3",
+        "user": "u2",
         "submitted_time": "2017-11-05 09:10:00",
         "attempts": [{"start_time": "None", "end_time": "2017-11-05 09:11:00", "detail": []}],
     },
-]  # fmt: skip
+]
 # 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
 GPU_UTIL = """\
 time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,gpu7_util

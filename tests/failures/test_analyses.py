@@ -40,16 +40,23 @@ DRAWN_JOBS = [
     ("d", "v", "ann", 2, 0, "Killed"),
 ]
 DRAWN_ATTEMPTS = [
-    ("a", 1, 0, 2), ("a", 2, 10, 70), ("a", 3, 80, 180),
-    ("b", 1, 0, 10), ("b", 2, 20, 30), ("b", 3, 40, 50),
+    ("a", 1, 0, 2),
+    ("a", 2, 10, 70),
+    ("a", 3, 80, 180),
+    ("b", 1, 0, 10),
+    ("b", 2, 20, 30),
+    ("b", 3, 40, 50),
     ("c", 1, 0, 100),
     ("d", 1, 0, 30),
-]  # fmt: skip
+]
 DRAWN_FAILURES = [
-    ("a", 1, "Import error"), ("a", 2, "CUDA failure"),
-    ("b", 1, "Import error"), ("b", 2, "Import error"), ("b", 3, "Import error"),
+    ("a", 1, "Import error"),
+    ("a", 2, "CUDA failure"),
+    ("b", 1, "Import error"),
+    ("b", 2, "Import error"),
+    ("b", 3, "Import error"),
     ("c", 1, "No signature"),
-]  # fmt: skip
+]
 
 
 def failures_of(rows: list[tuple[str, int, str]]) -> pl.DataFrame:
@@ -76,8 +83,11 @@ def _row(result: Result, reason: str) -> dict[Hashable, Any]:
 def test_table_7_of_a_drawn_cluster(drawn: Trace) -> None:
     result = failure_reasons.compute(drawn)
     assert result.table["reason"].tolist() == [
-        "Import error", "CUDA failure", "No signature", "all",
-    ]  # fmt: skip
+        "Import error",
+        "CUDA failure",
+        "No signature",
+        "all",
+    ]
     row = _row(result, "Import error")
     # 2 min on 4 GPUs and three times 10 min on 1: 32 of 192 minutes, 38 of 1078 GPU minutes
     assert (row["trials"], row["jobs"], row["users"], row["tier"]) == (4, 2, 2, "IF+U")
@@ -104,9 +114,11 @@ def test_repetition_per_job_and_user(drawn: Trace) -> None:
 def test_percentiles_of_the_time_to_failure(drawn: Trace) -> None:
     result = time_to_failure.compute(drawn)
     runs = {
-        "1": [600, 600, 600], "2-4": [120, 3600], ">4": [6000],
+        "1": [600, 600, 600],
+        "2-4": [120, 3600],
+        ">4": [6000],
         "all": [600, 600, 600, 120, 3600, 6000],
-    }  # fmt: skip
+    }
     for demand, run_s in runs.items():
         rows = result.table[(result.table["reason"] == "all") & (result.table["demand"] == demand)]
         expected = np.percentile(run_s, rows["percentile"])
@@ -126,8 +138,9 @@ def test_what_a_pool_would_save(drawn: Trace) -> None:
 
 def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: Path) -> None:
     jobs = [(f"j{i}", "v", "u", 2, 0, "Failed") for i in range(5)] + [
-        ("k", "v", "u", 2, 0, "Pass"), ("once", "v", "u", 2, 0, "Failed"),
-    ]  # fmt: skip
+        ("k", "v", "u", 2, 0, "Pass"),
+        ("once", "v", "u", 2, 0, "Failed"),
+    ]
     attempts = [(f"j{i}", n, 60 * n, 60 * n + 30) for i in range(5) for n in (1, 2, 3)]
     attempts += [("k", 1, 0, 30), ("k", 2, 60, 90), ("once", 1, 0, 30)]
     rows = [(f"j{i}", n, "Syntax error") for i in range(5) for n in (1, 2, 3)]
@@ -144,24 +157,31 @@ def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: P
 
 
 def test_statuses_alone(tmp_path: Path) -> None:
-    jobs = [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 2, 0, "Failed"),
-            ("c", "v", "u", 1, 0, "Killed")]  # fmt: skip
+    jobs = [
+        ("a", "v", "u", 1, 0, "Pass"),
+        ("b", "v", "u", 2, 0, "Failed"),
+        ("c", "v", "u", 1, 0, "Killed"),
+    ]
     attempts = frame(
         "attempts",
         (*ATTEMPTS, "end_reason", "exit_code"),
         [
-            ("a", 1, 0, 2, None, 1), ("a", 2, 3, 9, None, 0),
-            ("b", 1, 0, 60, "failed", 139), ("b", 2, 60, 120, "preempted", None),
+            ("a", 1, 0, 2, None, 1),
+            ("a", 2, 3, 9, None, 0),
+            ("b", 1, 0, 60, "failed", 139),
+            ("b", 2, 60, 120, "preempted", None),
             ("b", 3, 120, 180, None, 137),
             ("c", 1, 0, 9, None, None),
         ],
-    )  # fmt: skip
+    )
     with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
         result = failure_statuses.compute(trace)
     counts = {
-        (row["ending"], row["exit_code"] if row["exit_code"] == row["exit_code"] else None):
-        row["attempts"] for row in result.table.to_dict("records")
-    }  # fmt: skip
+        (row["ending"], row["exit_code"] if row["exit_code"] == row["exit_code"] else None): row[
+            "attempts"
+        ]
+        for row in result.table.to_dict("records")
+    }
     assert counts == {
         ("all", None): 4,
         ("retried, then passed", 1): 1,
@@ -191,8 +211,11 @@ def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:
 def test_every_finding_answers_and_draws(module: Analysis, kind: str, tmp_path: Path) -> None:
     tables = _random_with_failures(5)
     if kind == "empty":
-        tables = {"jobs": frame("jobs", JOBS, []), "attempts": frame("attempts", ATTEMPTS, []),
-                  "failures": failures_of([])}  # fmt: skip
+        tables = {
+            "jobs": frame("jobs", JOBS, []),
+            "attempts": frame("attempts", ATTEMPTS, []),
+            "failures": failures_of([]),
+        }
     elif kind == "no times":
         unknown = pl.lit(None).cast(tables["attempts"]["started_at"].dtype)
         tables["attempts"] = tables["attempts"].with_columns(

@@ -23,10 +23,18 @@ SECRETS = {
     "signed url": "https://a.example/f?X-Amz-Signature=0123456789abcdef&x=1",
 }
 PLAIN = {
-    "hf": "hf_AbC", "github": "ghp_0", "aws": "AKIA", "bearer": "abcdef.0", "jwt": "eyJ",
-    "password": "hunter2", "key": "0123456789abcdef", "url": "s3cret", "mail": "jane.doe",
-    "home": "jdoe", "windows": "Jane",
-}  # fmt: skip
+    "hf": "hf_AbC",
+    "github": "ghp_0",
+    "aws": "AKIA",
+    "bearer": "abcdef.0",
+    "jwt": "eyJ",
+    "password": "hunter2",
+    "key": "0123456789abcdef",
+    "url": "s3cret",
+    "mail": "jane.doe",
+    "home": "jdoe",
+    "windows": "Jane",
+}
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -24,9 +24,8 @@ LINES = (
     "gres/gpu=1|g3",
     "3|3|gpu|bob|PREEMPTED|0:0|2026-01-01T00:10:00|Unknown|2026-01-01T00:20:00|"
     "2026-01-01T00:50:00||1|1||gres/gpu=1|g3",
-    "4|4|cpu|eve|PENDING|0:0|2026-01-01T00:50:01|Unknown|Unknown|Unknown||1|1||"
-    "|None assigned",
-)  # fmt: skip
+    "4|4|cpu|eve|PENDING|0:0|2026-01-01T00:50:01|Unknown|Unknown|Unknown||1|1|||None assigned",
+)
 
 
 def write(folder: Path, *lines: str, header: str = HEADER, delimiter: str = "|") -> Path:

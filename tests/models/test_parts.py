@@ -208,10 +208,13 @@ def test_locality_by_hand() -> None:
 def test_utilisation_by_hand() -> None:
     frame = pd.DataFrame(
         {
-            "gpus": 8, "servers": [1, 1, 2], "status": "Pass", "bin": [0, 100, 50],
+            "gpus": 8,
+            "servers": [1, 1, 2],
+            "status": "Pass",
+            "bin": [0, 100, 50],
             "minutes": [600.0, 600.0, 1_200.0],
         }
-    )  # fmt: skip
+    )
     model = Utilisation.fit(frame)
     assert model
     alone = model(8, servers=1, status="Pass")

@@ -54,8 +54,9 @@ def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}
     jct_h, fluid_h = {}, {}
     for allocation, of, within in (
-        ("proportional", lambda s: 1.0, 1.0), ("tune", lambda s: speed[s.job_type], 1.15),
-    ):  # fmt: skip
+        ("proportional", lambda s: 1.0, 1.0),
+        ("tune", lambda s: speed[s.job_type], 1.15),
+    ):
         schedule = run(
             specs, fleet("16x8:24:500"), Synergy(allocation=allocation), speed=HostResources()
         )
@@ -70,9 +71,14 @@ def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
 
 def test_synergy_sweep_and_its_ratios() -> None:
     sweep = synergy.Sweep(
-        loads=(0.6, 1.2), orders=("fifo", "srtf"), splits=((20, 70, 10), (0, 100, 0)),
-        servers=(4,), jobs=500, window=(250, 400), seeds=(1,),
-    )  # fmt: skip
+        loads=(0.6, 1.2),
+        orders=("fifo", "srtf"),
+        splits=((20, 70, 10), (0, 100, 0)),
+        servers=(4,),
+        jobs=500,
+        window=(250, 400),
+        seeds=(1,),
+    )
     result = synergy.compute(literature, "literature", sweep)
     over = synergy.ratios(result.table)
     assert set(over["gangs"]) == {"one", "own"} and len(over) == 2 * 4
@@ -85,9 +91,14 @@ def test_synergy_sweep_and_its_ratios() -> None:
 
 def test_amoeba_sweep_gains_nothing_where_nothing_can_change() -> None:
     sweep = amoeba.Sweep(
-        loads=(0.4, 0.9), scale_outs=(2.0, 1.0), alphas=(0.9,), orders=("las",), jobs=120,
-        seeds=(1,), stop_resume_s=(600.0,),
-    )  # fmt: skip
+        loads=(0.4, 0.9),
+        scale_outs=(2.0, 1.0),
+        alphas=(0.9,),
+        orders=("las",),
+        jobs=120,
+        seeds=(1,),
+        stop_resume_s=(600.0,),
+    )
     result = amoeba.compute(literature, "literature", sweep)
     over = amoeba.reductions(result.table).set_index(["load", "scale_out", "resize_s"])
     gain_pct, lost_pct = over["reduction_pct"].to_dict(), over["lost_pct"].to_dict()
@@ -138,16 +149,24 @@ def test_the_law_of_a_model_draws_near_full_load() -> None:
         asked.append(load)
         specs = literature(jobs, gpus, seed)
         start = pl.datetime(2026, 1, 5)
-        frame = pl.DataFrame(
-            [(s.job_id, s.gpus, round(1000 * s.submit_s / load), s.run_s) for s in specs],
-            schema=["job_id", "gpus", "ms", "run_s"], orient="row",
-        ).with_columns(
-            submitted_at=start + pl.duration(milliseconds="ms"), attempt=1,
-            vc=pl.lit(None, pl.String), user=pl.lit(None, pl.String), status=pl.lit("Pass"),
-        ).with_columns(
-            started_at="submitted_at",
-            ended_at=pl.col("submitted_at") + pl.duration(seconds="run_s"),
-        )  # fmt: skip
+        frame = (
+            pl.DataFrame(
+                [(s.job_id, s.gpus, round(1000 * s.submit_s / load), s.run_s) for s in specs],
+                schema=["job_id", "gpus", "ms", "run_s"],
+                orient="row",
+            )
+            .with_columns(
+                submitted_at=start + pl.duration(milliseconds="ms"),
+                attempt=1,
+                vc=pl.lit(None, pl.String),
+                user=pl.lit(None, pl.String),
+                status=pl.lit("Pass"),
+            )
+            .with_columns(
+                started_at="submitted_at",
+                ended_at=pl.col("submitted_at") + pl.duration(seconds="run_s"),
+            )
+        )
         return Workload(
             name="m",
             jobs=frame.select("job_id", "vc", "user", "gpus", "submitted_at", "status"),

@@ -98,10 +98,13 @@ def test_the_same_jobs_give_the_same_schedule(policy: type[Policy]) -> None:
     rows = [
         (int(s), int(g), [int(r)], vc)
         for s, g, r, vc in zip(
-            rng.integers(0, 500, 60), rng.choice([1, 2, 4, 8], 60), rng.integers(1, 90, 60),
-            rng.choice(list("abc"), 60), strict=True,
+            rng.integers(0, 500, 60),
+            rng.choice([1, 2, 4, 8], 60),
+            rng.integers(1, 90, 60),
+            rng.choice(list("abc"), 60),
+            strict=True,
         )
-    ]  # fmt: skip
+    ]
     one, other = simulated(rows, policy())[1], simulated(rows, policy())[1]
     assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
 

@@ -49,9 +49,14 @@ def test_a_queue_holds_each_job_in_its_last_group(
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["end", "review", "halt", "forget"]),
-                       st.integers(1, 9))),
-)  # fmt: skip
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(["end", "review", "halt", "forget"]),
+            st.integers(1, 9),
+        )
+    )
+)
 def test_of_all_dates_only_those_that_still_hold_come_due(
     steps: list[tuple[int, str, int]],
 ) -> None:

@@ -55,9 +55,11 @@ def test_above_quota_is_fine_while_gpus_are_idle() -> None:
 
 def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota() -> None:
     jobs = [
-        job("a1", 0, 1, 10, vc="a"), job("a2", 0, 1, 50, vc="a"),
-        job("a3", 1, 1, 5, vc="a"), job("b1", 2, 1, 5, vc="b"),
-    ]  # fmt: skip
+        job("a1", 0, 1, 10, vc="a"),
+        job("a2", 0, 1, 50, vc="a"),
+        job("a3", 1, 1, 5, vc="a"),
+        job("b1", 2, 1, 5, vc="b"),
+    ]
     bars = gantt(run(jobs, machines(2), Philly(), quotas={"a": 1, "b": 1}))
     assert bars["b1"] == done(10, 15)  # though a3 waited longer
     assert bars["a3"] == done(15, 20)

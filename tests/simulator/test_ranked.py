@@ -14,23 +14,28 @@ def test_fifo_blocks_behind_a_gang_that_does_not_fit() -> None:
     # c      .....    .====        1 GPU: would fit at 5, but b is before it
     jobs = [job("a", 0, 2, 20), job("b", 5, 4, 10), job("c", 6, 1, 8)]
     assert gantt(run(jobs, machines(4), Fifo())) == {
-        "a": done(0, 20), "b": done(20, 30), "c": done(30, 38),
-    }  # fmt: skip
+        "a": done(0, 20),
+        "b": done(20, 30),
+        "c": done(30, 38),
+    }
 
 
 def test_fifo_with_backfill_lets_the_small_pass() -> None:
     jobs = [job("a", 0, 2, 20), job("b", 5, 4, 10), job("c", 6, 1, 8)]
     assert gantt(run(jobs, machines(4), Fifo(backfill=True))) == {
-        "a": done(0, 20), "b": done(20, 30), "c": done(6, 14),
-    }  # fmt: skip
+        "a": done(0, 20),
+        "b": done(20, 30),
+        "c": done(6, 14),
+    }
 
 
 def test_a_failed_run_is_retried_with_the_age_of_its_job() -> None:
     # a fails at 10 and again asks, before b which came later, though b waited already
     jobs = [job("a", 0, 1, 10, 5), job("b", 1, 1, 3)]
     assert gantt(run(jobs, machines(1), Fifo())) == {
-        "a": [(0, 10, "failed"), (10, 15, "completed")], "b": done(15, 18),
-    }  # fmt: skip
+        "a": [(0, 10, "failed"), (10, 15, "completed")],
+        "b": done(15, 18),
+    }
 
 
 def test_srtf_preempts_the_longest_and_resumes_it() -> None:
@@ -48,9 +53,10 @@ def test_srtf_passes_a_gang_that_does_not_fit_by() -> None:
     # t (2 GPUs, 20 s) ranks behind g but fits, and gives way when s ends
     jobs = [job("s", 0, 2, 5), job("g", 0, 4, 6), job("t", 0, 2, 20)]
     assert gantt(run(jobs, machines(4), Srtf())) == {
-        "s": done(0, 5), "g": done(5, 11),
+        "s": done(0, 5),
+        "g": done(5, 11),
         "t": [(0, 5, "preempted"), (11, 26, "completed")],
-    }  # fmt: skip
+    }
 
 
 def test_a_restart_costs_what_the_knob_says() -> None:
@@ -64,8 +70,9 @@ def test_las_sends_a_job_down_at_the_threshold() -> None:
     # falls itself at 13, but runs on: in a queue, who runs stays before who waits
     jobs = [job("a", 0, 2, 10), job("b", 5, 1, 12)]
     assert gantt(run(jobs, machines(2), Las(thresholds_gpu_s=(8.0,)))) == {
-        "a": [(0, 5, "preempted"), (17, 22, "completed")], "b": done(5, 17),
-    }  # fmt: skip
+        "a": [(0, 5, "preempted"), (17, 22, "completed")],
+        "b": done(5, 17),
+    }
 
 
 def test_las_counts_gpus_as_well_as_time() -> None:
@@ -83,17 +90,26 @@ def test_themis_leases_to_whom_sharing_costs_most() -> None:
     # at 0 both have rho 1, and a came first; at 300 a, which runs, has still 1, b 400 / 100
     jobs = [job("a", 0, 1, 1000), job("b", 0, 1, 100)]
     assert gantt(run(jobs, machines(1), Themis(lease_s=300.0))) == {
-        "a": [(0, 300, "preempted"), (400, 1100, "completed")], "b": done(300, 400),
-    }  # fmt: skip
+        "a": [(0, 300, "preempted"), (400, 1100, "completed")],
+        "b": done(300, 400),
+    }
 
 
 def test_attempts_that_a_scheduler_cut_are_one_run() -> None:
     from philly_analysis.workload import AttemptSpec, JobSpec
 
     cut = JobSpec(
-        "a", "v", "u", 1, 0.0,
-        (AttemptSpec(3.0, "preempted"), AttemptSpec(4.0, "failed"), AttemptSpec(5.0, "migrated"),
-         AttemptSpec(6.0, "killed")),
+        "a",
+        "v",
+        "u",
+        1,
+        0.0,
+        (
+            AttemptSpec(3.0, "preempted"),
+            AttemptSpec(4.0, "failed"),
+            AttemptSpec(5.0, "migrated"),
+            AttemptSpec(6.0, "killed"),
+        ),
         status="Killed",
-    )  # fmt: skip
+    )
     assert gantt(run([cut], machines(1), Fifo())) == {"a": [(0, 7, "failed"), (7, 18, "killed")]}

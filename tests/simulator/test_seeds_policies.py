@@ -130,9 +130,7 @@ def test_antman_lets_a_patient_job_be_a_guest() -> None:
     jobs = [job("a", 0, 1, 10_000), job("b", 1, 1, 300), job("c", 5, 1, 60)]
     speed = sharing(a=(0.4, 0.3), b=(0.8, 0.5), c=(0.2, 0.2))
     schedule = run(jobs, machines(1), AntMan(), speed=speed)
-    assert gantt(schedule) == {
-        "a": done(0, 10_000), "b": done(601, 1001), "c": done(1001, 1061),
-    }  # fmt: skip
+    assert gantt(schedule) == {"a": done(0, 10_000), "b": done(601, 1001), "c": done(1001, 1061)}
 
 
 @pytest.mark.parametrize("holder", [(0.9, 0.1), (0.1, 0.9)], ids=["busy", "memory full"])

@@ -149,9 +149,12 @@ def test_the_published_means_come_back_from_the_samples() -> None:
 
     law, rng = PublishedMeans(), np.random.default_rng(1)
     for gpus, status, servers, mean in [
-        (1, "Pass", 1, 53.51), (8, "Killed", 1, 60.63), (16, "Failed", 2, 39.02),
-        (16, "Pass", 8, 44.88 * 28.56 / 43.66), (2, "Failed", 1, 62.82),
-    ]:  # fmt: skip
+        (1, "Pass", 1, 53.51),
+        (8, "Killed", 1, 60.63),
+        (16, "Failed", 2, 39.02),
+        (16, "Pass", 8, 44.88 * 28.56 / 43.66),
+        (2, "Failed", 1, 62.82),
+    ]:
         spec = job("a", 0, gpus, 1, status=status)
         levels = [law.level(spec, servers, rng) for _ in range(4000)]
         assert np.mean(levels) == pytest.approx(mean, abs=2)
@@ -202,9 +205,12 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) 
 
 def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path: Path) -> None:
     out = simulate(
-        workload(200), "antman", tmp_path / "out", machines=fleet("1x8,1x8"),
+        workload(200),
+        "antman",
+        tmp_path / "out",
+        machines=fleet("1x8,1x8"),
         knobs={"convert_after_s": "60"},
-    )  # fmt: skip
+    )
     with Trace(out) as trace:
         twice = trace.sql(
             "select count(*) as n from placements p join attempts a using (job_id, attempt) "

@@ -53,8 +53,11 @@ def test_attempts_are_those_that_others_counted(attempts: Case) -> None:
     total = sum(gpu_h.values())
     assert total == pytest.approx(3_238_876, abs=1)
     assert {gang: round(100 * h / total, 1) for gang, h in gpu_h.items()} == {
-        "1": 18.5, "2-4": 19.9, "5-8": 49.0, ">8": 12.7,
-    }  # fmt: skip
+        "1": 18.5,
+        "2-4": 19.9,
+        "5-8": 49.0,
+        ">8": 12.7,
+    }
 
 
 @pytest.mark.parametrize("gang", ["2-4", "5-8", ">8"])

@@ -17,9 +17,13 @@ from tests.truth.conftest import SAMPLE, Case
 
 GENERATOR = SAMPLE.parent / "generate.py"
 FILES = {
-    "SYNTHETIC.md", "cluster_job_log.gz", "cluster_machine_list", "cluster_gpu_util.gz",
-    "cluster_cpu_util.gz", "cluster_mem_util.gz",
-}  # fmt: skip
+    "SYNTHETIC.md",
+    "cluster_job_log.gz",
+    "cluster_machine_list",
+    "cluster_gpu_util.gz",
+    "cluster_cpu_util.gz",
+    "cluster_mem_util.gz",
+}
 
 
 def generate(out: Path, *options: str) -> dict[str, bytes]:
@@ -94,8 +98,10 @@ def test_quirks_of_the_utilisation_files() -> None:
     cpu = list(walk.lines_of(SAMPLE, "cluster_cpu_util"))
     mem = list(walk.lines_of(SAMPLE, "cluster_mem_util"))
     assert [rows[0].split(",")[1] for rows in (gpu, cpu, mem)] == [
-        "machineId", "machine_id", "machine_id",
-    ]  # fmt: skip
+        "machineId",
+        "machine_id",
+        "machine_id",
+    ]
     assert gpu[0].count(",") == 9
     assert Counter(line.count(",") for line in gpu[1:]).keys() == {3, 10, 18}
     assert all(line.endswith(",") for line in gpu[1:])
