@@ -48,9 +48,15 @@ waits = trace.sql("""
     from waits where first and flag is null and wait_s > 0 and gpus > 0
 """).df()
 grid = sns.displot(
-    waits, x="wait_min", hue="gang", hue_order=["1", "2-4", "5-8", ">8"], kind="ecdf",
-    log_scale=True, height=4, aspect=1.6,
-)  # fmt: skip
+    waits,
+    x="wait_min",
+    hue="gang",
+    hue_order=["1", "2-4", "5-8", ">8"],
+    kind="ecdf",
+    log_scale=True,
+    height=4,
+    aspect=1.6,
+)
 grid.set_axis_labels("wait (minutes, zero waits left out)", "share of first attempts")
 
 # %% [markdown]

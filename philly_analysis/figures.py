@@ -69,9 +69,15 @@ STYLE: dict[RcKeyType, Any] = {
 _STAMP_INCHES = 0.17
 
 _TIME_TICKS = {
-    1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3_600: "1 h",
-    86_400: "1 d", 604_800: "1 wk", 2_592_000: "30 d",
-}  # fmt: skip
+    1: "1 s",
+    10: "10 s",
+    60: "1 min",
+    600: "10 min",
+    3_600: "1 h",
+    86_400: "1 d",
+    604_800: "1 wk",
+    2_592_000: "30 d",
+}
 
 
 def canvas(
@@ -180,9 +186,13 @@ def bars(
         values = np.asarray(heights, float)
         at = x if stacked else x + (i - (len(parts) - 1) / 2) * width
         drawn = ax.bar(
-            at, values, width * 0.94, bottom=bottom if stacked else 0,
-            color=colors.get(name, CYCLE[i % len(CYCLE)]), label=name,
-        )  # fmt: skip
+            at,
+            values,
+            width * 0.94,
+            bottom=bottom if stacked else 0,
+            color=colors.get(name, CYCLE[i % len(CYCLE)]),
+            label=name,
+        )
         ax.bar_label(
             drawn,
             labels=["" if not np.isfinite(v) or v == 0 else label.format(v) for v in values],
@@ -279,9 +289,15 @@ def stamp(fig: Figure, *, synthetic: bool) -> Figure:
         strip = _STAMP_INCHES / fig.get_figheight()
         engine.set(rect=(0, strip, 1, 1 - strip))
         fig.text(
-            0.998, 0.3 * strip, "synthetic data", ha="right", va="bottom", fontsize=8,
-            style="italic", color="#b0413e",
-        )  # fmt: skip
+            0.998,
+            0.3 * strip,
+            "synthetic data",
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            style="italic",
+            color="#b0413e",
+        )
     return fig
 
 

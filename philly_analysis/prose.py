@@ -3,8 +3,12 @@
 import math
 
 _UNITS_S = (
-    (604_800, "weeks", 2), (86_400, "days", 2), (3_600, "h", 2), (60, "min", 1), (1, "s", 1),
-)  # fmt: skip
+    (604_800, "weeks", 2),
+    (86_400, "days", 2),
+    (3_600, "h", 2),
+    (60, "min", 1),
+    (1, "s", 1),
+)
 
 
 def duration(seconds: float) -> str:

@@ -98,8 +98,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     study.write_text(text.replace(_LINE, _OTHER), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT, _trace(folder / "trace"), folder / "model.json"],
-        cwd=folder, env={"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env={"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     answer: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return answer

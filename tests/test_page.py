@@ -116,14 +116,24 @@ def test_what_rests_on_nothing_of_a_synthetic_trace_is_not_called_synthetic(tmp_
     with Trace(paper_trace(tmp_path / "t")) as trace:
         results = analyze(trace, ["overview", "calibration", "philly_like"])
     assert {name: r.synthetic for name, r in results.items()} == {
-        "overview": True, "calibration": True, "philly_like": False,
-    }  # fmt: skip
+        "overview": True,
+        "calibration": True,
+        "philly_like": False,
+    }
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (float("nan"), "–"), (1234567, "1,234,567"), (0.1234, "0.12"), (45.67, "45.7"),
-     (456.7, "457"), (12345.6, "12,346"), (0.0, "0")],
-)  # fmt: skip
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (1234567, "1,234,567"),
+        (0.1234, "0.12"),
+        (45.67, "45.7"),
+        (456.7, "457"),
+        (12345.6, "12,346"),
+        (0.0, "0"),
+    ],
+)
 def test_numbers_read_well(value: float | None, text: str) -> None:
     assert number(value) == text

@@ -35,8 +35,15 @@ def test_its_text_says_question_sentences_and_facts() -> None:
 
 def test_its_html_says_all_of_it_escaped() -> None:
     html = RESULT._repr_html_()
-    for said in ("How long do jobs wait?", "waited &lt;90 s.", "Some are left out.", "1.5 min",
-                 "median &lt;wait&gt;", "&lt;b&gt;", "wait_s"):  # fmt: skip
+    for said in (
+        "How long do jobs wait?",
+        "waited &lt;90 s.",
+        "Some are left out.",
+        "1.5 min",
+        "median &lt;wait&gt;",
+        "&lt;b&gt;",
+        "wait_s",
+    ):
         assert said in html
     assert "<b>" not in html
 

@@ -77,10 +77,12 @@ def random_tables(
             flaw = "" if tidy else str(rng.choice(["", "", "", "", "start", "end", "back"]))
             attempts.append(
                 (
-                    f"j{i}", attempt, None if flaw == "start" else started,
+                    f"j{i}",
+                    attempt,
+                    None if flaw == "start" else started,
                     None if flaw == "end" else ended,
                 )
-            )  # fmt: skip
+            )
             held = rng.choice(len(every), gpus, replace=False)
             placements += [(f"j{i}", attempt, *every[k]) for k in held]
             now = max(ended - 50, 0) if flaw == "back" else ended

@@ -57,10 +57,12 @@ def overlaps(tables: Tables, key: Any) -> dict[Any, bool]:
         for n in names:
             a = attempts[n]
             found[n, thing] = any(
-                a["started_at"] < b["ended_at"] and b["started_at"] < a["ended_at"]
-                and a["started_at"] < a["ended_at"] and b["started_at"] < b["ended_at"]
+                a["started_at"] < b["ended_at"]
+                and b["started_at"] < a["ended_at"]
+                and a["started_at"] < a["ended_at"]
+                and b["started_at"] < b["ended_at"]
                 for b in (attempts[m] for m in names if m != n)
-            )  # fmt: skip
+            )
     return found
 
 
@@ -147,9 +149,7 @@ def test_gaps_are_counted(trace: Trace, cluster: Tables) -> None:
     assert gaps["attempt", "its start or end is not known"] == len(untimed) > 0
 
 
-@pytest.mark.parametrize(
-    "name", [r.name for r in relations().values() if r.sliced is not None]
-)  # fmt: skip
+@pytest.mark.parametrize("name", [r.name for r in relations().values() if r.sliced is not None])
 def test_week_by_week_gives_what_one_select_gives(name: str, trace: Trace) -> None:
     stored = trace.answer(name).pl()
     weeks = stored["week"].n_unique()
@@ -169,12 +169,15 @@ def test_slices_cut_at_weeks(tmp_path: Path) -> None:
     # 2017-10-03 is a Tuesday: an attempt from Sunday 23:50 to Monday 00:10 has two weeks
     first = 5 * 24 * 60 + 23 * 60 + 50
     path = trace_of(
-        tmp_path / "t", [("j", "v", "u", 1, 0, "Pass")], [("j", 1, first, first + 20)],
+        tmp_path / "t",
+        [("j", "v", "u", 1, 0, "Pass")],
+        [("j", 1, first, first + 20)],
         machines=frame("machines", ("machine_id", "gpus"), [("m", 1)]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"),
-                         [("j", 1, "m", 0)]),
+        placements=frame(
+            "placements", ("job_id", "attempt", "machine_id", "gpu"), [("j", 1, "m", 0)]
+        ),
         gpu_samples=gpu_frame([(at(first + i), "m", [50.0]) for i in range(-5, 25)]),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         rows = trace.sql(
             "select week::date::varchar, bin, minutes from gpu_use_bins order by all"
@@ -189,12 +192,17 @@ def test_idle_and_offline_differ(tmp_path: Path) -> None:
     utils: tuple[list[float | None], ...] = ([0.0, None, 7.5], [0.0, None, 0.0], [None])
     rows = [(at(t), "m", util) for t, util in enumerate(utils)]
     path = trace_of(
-        tmp_path / "t", [("j", "v", "u", 3, 0, "Pass")], [("j", 1, 0, 3)],
+        tmp_path / "t",
+        [("j", "v", "u", 3, 0, "Pass")],
+        [("j", 1, 0, 3)],
         machines=frame("machines", ("machine_id", "gpus"), [("m", 3)]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"),
-                         [("j", 1, "m", g) for g in range(3)]),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [("j", 1, "m", g) for g in range(3)],
+        ),
         gpu_samples=gpu_frame(rows),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         found = trace.sql(
             "select gpu, minutes, offline_min, idle_min, mean_pct from gpu_use order by gpu"
@@ -209,10 +217,13 @@ def test_a_gpu_handed_over_belongs_to_each_holder_in_turn(tmp_path: Path) -> Non
         [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 1, 0, "Pass"), ("c", "v", "u", 1, 0, None)],
         [("a", 1, 0, 10), ("b", 1, 10, 20), ("c", 1, 19, 30)],
         machines=frame("machines", ("machine_id", "gpus"), [("m", 1)]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"),
-                         [(j, 1, "m", 0) for j in "abc"]),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [(j, 1, "m", 0) for j in "abc"],
+        ),
         gpu_samples=gpu_frame([(at(i), "m", [float(i)]) for i in range(30)]),
-    )  # fmt: skip
+    )
     with Trace(path) as trace:
         found = trace.sql(
             "select job_id, attribution, sum_pct from gpu_use order by job_id"
@@ -278,8 +289,11 @@ def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluste
             if seen:
                 cpu = [c for c, _ in seen if c is not None]
                 expected[job, attempt, machine] = (
-                    len(seen), len(cpu), fsum(cpu), fsum(m for _, m in seen)
-                )  # fmt: skip
+                    len(seen),
+                    len(cpu),
+                    fsum(cpu),
+                    fsum(m for _, m in seen),
+                )
     rows = trace.sql(
         """
         select job_id, attempt, machine_id, sum(minutes),
