@@ -139,9 +139,8 @@ def results_page(
     """
     synthetic = any(s.result.synthetic for c in chapters for s in c.sections)
     text = _template("results.html").render(
-        title=title, lede=lede, chapters=chapters, synthetic=synthetic,
-        made_at=_now(),
-    )  # fmt: skip
+        title=title, lede=lede, chapters=chapters, synthetic=synthetic, made_at=_now()
+    )
     return _write(Path(out), chapters, text)
 
 

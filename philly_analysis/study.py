@@ -72,9 +72,17 @@ STATUSES = (PASS, KILLED, FAILED)
 """How a job ended, in the words of the Philly archive (the study's third is 'unsuccessful')."""
 
 END_REASONS = (
-    "completed", "failed", "killed", "time_limit", "out_of_memory", "node_failure", "preempted",
-    "requeued", "migrated", "resized",
-)  # fmt: skip
+    "completed",
+    "failed",
+    "killed",
+    "time_limit",
+    "out_of_memory",
+    "node_failure",
+    "preempted",
+    "requeued",
+    "migrated",
+    "resized",
+)
 """How an attempt ended. Sources that do not say leave it null."""
 
 LAST_END = {PASS: "completed", KILLED: "killed", FAILED: "failed"}

@@ -36,15 +36,16 @@ def trace(
         "attempts": pl.DataFrame(
             {
                 "job_id": [j for j, _ in reasons],
-                "attempt": [sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in
-                            enumerate(reasons)],
+                "attempt": [
+                    sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in enumerate(reasons)
+                ],
                 "started_at": [a for a, _ in minutes],
                 "ended_at": [b for _, b in minutes],
                 "gpus": 1,
                 "end_reason": [r for _, r in reasons],
             }
         ),
-    }  # fmt: skip
+    }
     tables["placements"] = tables["attempts"].select(
         "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
     )
@@ -58,10 +59,12 @@ def result(tmp_path: Path) -> Iterator[Result]:
     with (
         trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
         trace(
-            tmp_path, "two", [(0, 5), (35, 40), (5, 35)],
+            tmp_path,
+            "two",
+            [(0, 5), (35, 40), (5, 35)],
             [("a", "preempted"), ("a", "completed"), ("b", "completed")],
         ) as b,
-    ):  # fmt: skip
+    ):
         yield compare([a, b])
 
 

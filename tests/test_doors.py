@@ -240,14 +240,27 @@ WRITING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
         lambda out, p: library.export(p["sample"], "swf", out, load=0.9, machines="8x8"),
     ),
     "simulate": (
-        ("simulate", "{sample}", "las", "OUT", "--set", "thresholds_gpu_s=[60, 3600]",
-         "--set", "restart_s=5", "--machines", "64x8"),
+        (
+            "simulate",
+            "{sample}",
+            "las",
+            "OUT",
+            "--set",
+            "thresholds_gpu_s=[60, 3600]",
+            "--set",
+            "restart_s=5",
+            "--machines",
+            "64x8",
+        ),
         lambda out, p: library.simulate(
-            p["sample"], "las", out, machines="64x8",
+            p["sample"],
+            "las",
+            out,
+            machines="64x8",
             knobs={"thresholds_gpu_s": (60, 3600), "restart_s": 5.0},
         ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WRITING)
@@ -334,9 +347,12 @@ class Tiny:
     ],
 )
 def test_an_experiment_runs_what_is_named_and_on_the_models_named(
-    asked: tuple[str, ...], folder: str, ran: list[str], quick: list[tuple[str, str]],
+    asked: tuple[str, ...],
+    folder: str,
+    ran: list[str],
+    quick: list[tuple[str, str]],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     said = run("experiment", *asked, "--model", "thetagpu", "--out", tmp_path / "typed")
     assert quick == [(name, "thetagpu") for name in ran]
     assert str(tmp_path / "typed" / folder) in said.replace("\n", "")
@@ -357,8 +373,12 @@ def test_make_reports_runs_the_experiment_that_is_named(experiment: str, words: 
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     done = subprocess.run(
         ["make", "--dry-run", "reports", f"EXPERIMENT={experiment}"],
-        cwd=ROOT, capture_output=True, text=True, check=True, env=env,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env,
+    )
     [line] = [x for x in done.stdout.splitlines() if "philly experiment" in x]
     assert line.split("philly ")[-1].strip() == words
 
@@ -389,6 +409,7 @@ def test_an_open_trace_keeps_its_run_policy(paths: dict[str, Any]) -> None:
 def test_an_answer_keeps_whole_numbers_beside_a_null(paths: dict[str, Any]) -> None:
     sql = "select unnest([2, null]) as n, unnest([[1.5::double], null]) as list order by all"
     assert json.loads(run("query", paths["paper"], sql, "--json")) == [
-        {"n": 2, "list": [1.5]}, {"n": None, "list": None},
-    ]  # fmt: skip
+        {"n": 2, "list": [1.5]},
+        {"n": None, "list": None},
+    ]
     assert library.query(paths["paper"], "select 1 as n where false").empty

@@ -31,13 +31,18 @@ def compute(trace: Trace) -> Result:
         trend = rank_association(rows["stretch"], rank, rows["user"])
         wide, tight = rows.loc[spread, "wait_s"].median(), rows.loc[~spread, "wait_s"].median()
         facts += [
-            Fact(f"spread_{slug(gang)}_pct", 100 * spread.mean() if len(rows) else None,
-                 f"on more servers than needed, {gpus(gang)}"),
+            Fact(
+                f"spread_{slug(gang)}_pct",
+                100 * spread.mean() if len(rows) else None,
+                f"on more servers than needed, {gpus(gang)}",
+            ),
             Fact(f"median_wait_spread_{slug(gang)}_s", wide, "their median wait"),
             Fact(f"median_wait_tight_{slug(gang)}_s", tight, "median wait of the others"),
-            *trend.facts(f"spread_{slug(gang)}", "servers over fewest servers and wait, "
-                                                 f"within each gang size, {gpus(gang)}"),
-        ]  # fmt: skip
+            *trend.facts(
+                f"spread_{slug(gang)}",
+                f"servers over fewest servers and wait, within each gang size, {gpus(gang)}",
+            ),
+        ]
         if len(rows) and spread.any() and not spread.all():
             said += [
                 f"Of {count(len(rows), 'first attempt')} on {gpus(gang)}, "

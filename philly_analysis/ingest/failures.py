@@ -223,11 +223,14 @@ def _heard(output: FailureOutput, fill: Fill, tally: _Tally) -> dict[Key, list[E
                 continue
             tally.read += 1
             why = (
-                "the trace has no placements" if not placed
-                else "the event has no time" if event.at is None
-                else "several attempts ended on the machine just then" if found
+                "the trace has no placements"
+                if not placed
+                else "the event has no time"
+                if event.at is None
+                else "several attempts ended on the machine just then"
+                if found
                 else "no attempt ended on the machine just then"
-            )  # fmt: skip
+            )
             tally.reject(event.file, event.line, why, event.text)
     return heard
 
@@ -254,15 +257,17 @@ def _write(fill: Fill, tally: _Tally) -> None:
         schema={c.name: pl.String for c in FAILURES.columns}
         | {"attempt": pl.Int32, "line": pl.Int64},
         orient="row",
-    )  # fmt: skip
+    )
     rejects = pl.DataFrame(
         tally.rejects,
         schema={
-            "source_file": pl.String, "source_line": pl.Int64, "reason": pl.String,
+            "source_file": pl.String,
+            "source_line": pl.Int64,
+            "reason": pl.String,
             "raw": pl.String,
         },
         orient="row",
-    )  # fmt: skip
+    )
     con, file = fill.con, fill.folder / f"{FAILURES.name}.parquet"
     con.register("failure_rows", rows.to_arrow())
     con.register("failure_rejects", rejects.to_arrow())

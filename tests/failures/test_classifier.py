@@ -26,71 +26,89 @@ WATCHDOG = (
 
 CASCADES = {
     "launcher abort after a rank's traceback": (
-        TRACEBACK + "KeyError: 'labels'\n" + ABORT_BLOCK, "Traceback from crash", 3,
+        TRACEBACK + "KeyError: 'labels'\n" + ABORT_BLOCK,
+        "Traceback from crash",
+        3,
     ),
     "torchrun's summary after an import error": (
-        TRACEBACK + "ModuleNotFoundError: No module named 'apex'\n" + TORCHRUN, "Import error", 3,
+        TRACEBACK + "ModuleNotFoundError: No module named 'apex'\n" + TORCHRUN,
+        "Import error",
+        3,
     ),
     "time-out of the surviving ranks after an out-of-memory": (
         TRACEBACK + "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n" + WATCHDOG,
-        "GPU out of memory", 3,
+        "GPU out of memory",
+        3,
     ),
     "time-out of the surviving ranks after an exception": (
-        TRACEBACK + "IndexError: list index out of range\n" + WATCHDOG, "Traceback from crash", 3,
+        TRACEBACK + "IndexError: list index out of range\n" + WATCHDOG,
+        "Traceback from crash",
+        3,
     ),
     "clean-up traceback after a time-out": (
         WATCHDOG + TRACEBACK + "AttributeError: 'NoneType' object has no attribute 'step'\n",
-        "MPI runtime failure", 1,
+        "MPI runtime failure",
+        1,
     ),
     "glog's abort after a full disk while snapshotting": (
         "I1104 solver.cpp:322] Snapshotting to net_iter_10.caffemodel\n"
         "F1104 11:28:50.126173 31934 io.cpp:66] Check failed: proto.SerializeToOstream(&output)\n"
         "*** Check failure stack trace: ***\nAborted (core dumped)\n",
-        "Model checkpoint error", 2,
+        "Model checkpoint error",
+        2,
     ),
     "ECC named after the runtime's own words": (
         "RuntimeError: CUDA error: unspecified launch failure\n"
         "[18.914512] NVRM: Xid (PCI:0000:3b:00): 48, pid=20455, double bit error\n",
-        "GPU ECC error", 2,
+        "GPU ECC error",
+        2,
     ),
     "memory kill confirmed after the shell's Killed": (
         "run.sh: line 9:  8231 Killed                  python3 main.py\n"
         "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=195.batch cgroup.\n",
-        "CPU out of memory", 2,
+        "CPU out of memory",
+        2,
     ),
     "Slurm's cancel lines after a taken port": (
         "RuntimeError: The server socket has failed to bind to [::]:29500 "
         "(errno: 98 - Address already in use).\n"
         "srun: error: node44: task 3: Exited with exit code 1\n"
         "slurmstepd: error: *** STEP 5.1 ON node43 CANCELLED AT 2024-10-09T23:11:54 ***\n",
-        "MPI runtime failure", 1,
+        "MPI runtime failure",
+        1,
     ),
     "torn-down interpreter after a diverged loss": (
         "FloatingPointError: Loss became infinite or NaN at iteration=1042!\n"
-        "Exception ignored in: <function Queue.__del__ at 0x7f>\n" + TRACEBACK
+        "Exception ignored in: <function Queue.__del__ at 0x7f>\n"
+        + TRACEBACK
         + "ImportError: sys.meta_path is None, Python is likely shutting down\n",
-        "Model diverged", 1,
+        "Model diverged",
+        1,
     ),
     "the object, not the exception's class": (
         "tensorflow.python.framework.errors_impl.ResourceExhaustedError: "
         "run/model.ckpt-9.tempstate123456; No space left on device\n",
-        "Model checkpoint error", 1,
+        "Model checkpoint error",
+        1,
     ),
     "library before import": (
         TRACEBACK + "ImportError: libcudnn.so.7: cannot open shared object file\n",
-        "Cannot load libraries", 3,
+        "Cannot load libraries",
+        3,
     ),
     "scheduler's preemption before the aftermath": (
         "slurmstepd: error: *** STEP 5.0 ON n12 CANCELLED AT 2025-03-11T14:51:25 "
         "DUE TO PREEMPTION ***\nsrun: error: Timed out waiting for job step to complete\n",
-        "Job preempted", 1,
+        "Job preempted",
+        1,
     ),
     "a skipped batch after which the job dies all the same": (
         "| WARNING: ran out of memory with exception: CUDA out of memory. Tried to allocate 2 GiB\n"
         "Skipping batch\n" + TRACEBACK + "AttributeError: 'NoneType' object has no attribute 'x'\n",
-        "GPU out of memory", 1,
+        "GPU out of memory",
+        1,
     ),
-}  # fmt: skip
+}
 
 HARMLESS = {
     "loss-scale step": "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 2",
@@ -158,10 +176,12 @@ def test_chain_tells_cascades_from_confirmations() -> None:
         ("srun: error: gpu044: task 3: Exited with exit code 1", "wrapper_only"),
         ("*** STEP 40530.0 ON nid001096 CANCELLED AT 2023-12-12T17:30:16 ***", "cancelled"),
         ("*** JOB 9 ON n4 CANCELLED AT 2022-05-11T09:14:02 DUE TO TIME LIMIT ***", "time_limit"),
-        ("*** JOB 9 ON n4 CANCELLED AT 2022-05-11T09:14:02 DUE TO NODE FAILURE ***",
-         "node_failure"),
+        (
+            "*** JOB 9 ON n4 CANCELLED AT 2022-05-11T09:14:02 DUE TO NODE FAILURE ***",
+            "node_failure",
+        ),
     ],
-)  # fmt: skip
+)
 def test_endings_without_a_cause_have_no_reason_but_a_fine_label(text: str, fine: str) -> None:
     failure = classify_text(text)
     assert (failure.reason, failure.tiers, failure.fine) == ("No signature", (), fine)

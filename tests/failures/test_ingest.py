@@ -34,18 +34,22 @@ def raw(tmp_path: Path) -> Path:
     folder.mkdir()
     log = [
         {
-            "jobid": job, "status": status, "vc": "v", "user": "u",
+            "jobid": job,
+            "status": status,
+            "vc": "v",
+            "user": "u",
             "submitted_time": "2017-10-10 09:00:00",
             "attempts": [
                 {
-                    "start_time": f"2017-10-10 {start}", "end_time": f"2017-10-10 {end}",
+                    "start_time": f"2017-10-10 {start}",
+                    "end_time": f"2017-10-10 {end}",
                     "detail": [{"ip": machine, "gpus": ["gpu0"]}],
                 }
                 for start, end in attempts
             ],
         }
         for job, status, attempts, machine in JOBS
-    ]  # fmt: skip
+    ]
     (folder / "cluster_job_log").write_text(json.dumps(log))
     (folder / "cluster_machine_list").write_text(
         "machineId, number of GPUs, single GPU mem\nm1,2,12GB\nm2,2,12GB\nm3,2,12GB\n"

@@ -43,9 +43,11 @@ def test_agreement_with_the_labels(judged: Judged) -> None:
     fine = sum(record["fine"] == f.fine for record, f in judged) / n
     healthy = [f for record, f in judged if record["fine"] == "benign"]
     alarms = sum(f.reason != NO_SIGNATURE for f in healthy)
-    report = [f"{n} excerpts: macro F1 {_macro_f1(pairs):.3f}, accuracy {accuracy:.3f}, "
-          f"tiers {tiers:.3f}, fine labels {fine:.3f}, "
-          f"false alarms {alarms} of {len(healthy)} healthy logs"]  # fmt: skip
+    report = [
+        f"{n} excerpts: macro F1 {_macro_f1(pairs):.3f}, accuracy {accuracy:.3f}, "
+        f"tiers {tiers:.3f}, fine labels {fine:.3f}, "
+        f"false alarms {alarms} of {len(healthy)} healthy logs"
+    ]
     for (label, found), times in sorted(Counter(pairs).items()):
         report.append(f"  {times:3d}  {label:28} -> {'same' if label == found else found}")
     sys.stdout.write("\n".join(["", *report, ""]))

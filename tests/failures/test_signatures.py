@@ -104,7 +104,13 @@ def test_literal_hint_is_the_longest_text_that_every_match_holds(pattern: str, h
 def test_tiers_are_the_marks_of_table_7() -> None:
     marks = {reason.name: "+".join(reason.tiers) for reason in REASONS}
     assert Counter(marks.values()) == {
-        "AE+U": 2, "IF+U": 4, "U": 4, "IF": 4, "AE": 6, "IF+AE+U": 1, "": 1,
-    }  # fmt: skip
+        "AE+U": 2,
+        "IF+U": 4,
+        "U": 4,
+        "IF": 4,
+        "AE": 6,
+        "IF+AE+U": 1,
+        "": 1,
+    }
     assert (marks["Import error"], marks["Core dump"]) == ("IF+U", "AE+U")
     assert marks[NO_SIGNATURE] == ""

@@ -24,10 +24,16 @@ from tests.models.test_parts import JOBS
 
 def observed(name: str = "two", frame: pd.DataFrame = JOBS) -> Observations:
     return Observations.of_jobs(
-        name, frame["submitted_s"] + 4 * 86_400, frame["gpus"], frame["run_s"], vc=frame["vc"],
-        user=frame["user"], status=frame["status"].to_numpy(object), censored=frame["censored"],
+        name,
+        frame["submitted_s"] + 4 * 86_400,
+        frame["gpus"],
+        frame["run_s"],
+        vc=frame["vc"],
+        user=frame["user"],
+        status=frame["status"].to_numpy(object),
+        censored=frame["censored"],
         attempts=frame["attempts"],
-    )  # fmt: skip
+    )
 
 
 DATA = observed()
@@ -100,9 +106,15 @@ def test_jobs_days_load_and_cluster_size() -> None:
 
 @pytest.mark.parametrize(
     "wish",
-    [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "gpus": 0}, {"jobs": 5, "days": 1, "load": 3},
-     {"jobs": 5, "start": datetime(2024, 1, 2)}],
-)  # fmt: skip
+    [
+        {},
+        {"jobs": 0},
+        {"days": -1},
+        {"jobs": 5, "gpus": 0},
+        {"jobs": 5, "days": 1, "load": 3},
+        {"jobs": 5, "start": datetime(2024, 1, 2)},
+    ],
+)
 def test_impossible_samples_are_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         MODEL.sample(**wish)
@@ -238,8 +250,11 @@ def test_jobs_too_poor_to_judge_by_are_said_to_be(frame: pd.DataFrame, why: str)
 
 def test_run_times_known_in_one_half_only_are_not_compared() -> None:
     half = JOBS["submitted_s"] < JOBS["submitted_s"].median()
-    result = calibrate(observed(frame=JOBS.assign(run_s=JOBS["run_s"].where(half))),
-                       family="empirical", splits=("halves",))  # fmt: skip
+    result = calibrate(
+        observed(frame=JOBS.assign(run_s=JOBS["run_s"].where(half))),
+        family="empirical",
+        splits=("halves",),
+    )
     assert result.table.empty
 
 

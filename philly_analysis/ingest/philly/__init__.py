@@ -68,7 +68,10 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
             path=Path(),
             # up to 16 values, and the nothing that follows the comma at the end of each row
             columns=(
-                time, machine, *((f"v{i}", "double") for i in range(_VALUES)), ("rest", "varchar"),
+                time,
+                machine,
+                *((f"v{i}", "double") for i in range(_VALUES)),
+                ("rest", "varchar"),
             ),
             header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
             nulls=("NA", ""),
@@ -88,7 +91,7 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
             header=("time", "machine_id", "mem_total", "mem_free"),
             nulls=("NA", ""),
         ),
-    }  # fmt: skip
+    }
     return [replace(s, path=files[name]) for name, s in shapes.items() if name in files]
 
 
