@@ -20,6 +20,7 @@ from philly_analysis.ingest.filling import (
     read_bytes,
     save_rejects,
 )
+from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
@@ -32,7 +33,7 @@ from philly_analysis.schema import REJECTS, TABLES, Table
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import new_folder, seal
 
-SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM, TABLE)}
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
 
 ALWAYS = ("jobs", "attempts")

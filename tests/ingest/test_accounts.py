@@ -10,7 +10,7 @@ import pytest
 from philly_analysis.errors import TraceError
 from philly_analysis.ingest import engine, ingest
 from philly_analysis.ingest.engine import SOURCES
-from tests.ingest import test_slurm
+from tests.ingest import test_public_traces, test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
 
 
@@ -42,7 +42,13 @@ def table(folder: Path) -> Path:
     return raw
 
 
-RAW: dict[str, Callable[[Path], Path]] = {"philly": philly, "slurm": slurm, "table": table}
+def pai(folder: Path) -> Path:
+    return test_public_traces.pai(folder, "m1,V100,96,512,8\nm2,CPU,64,512,\n")
+
+
+RAW: dict[str, Callable[[Path], Path]] = {
+    "philly": philly, "slurm": slurm, "table": table, "pai": pai,
+}  # fmt: skip
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
 
@@ -60,6 +66,7 @@ FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
         ("slurm", "attempts", DERIVED_OR_FIRST),
         ("slurm", "records", DERIVED_OR_FIRST),
         *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines", "records")),
+        *(("pai", s, "source_line > 1") for s in ("jobs", "attempts", "machines")),
     ],
 )
 def test_a_select_that_drops_a_row_is_found_out(
@@ -76,3 +83,7 @@ def test_a_select_that_drops_a_row_is_found_out(
     with pytest.raises(TraceError, match="unaccounted for"):
         ingest(source, raw, tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
+
+
+def test_every_source_is_tried() -> None:
+    assert RAW.keys() == SOURCES.keys()

@@ -255,3 +255,62 @@ def test_swf(tmp_path: Path) -> None:
         (6, "the key (job_id) repeats"),
         (7, "6 fields where the header has 18"),
     ]
+
+
+PAI_JOBS = """a,i1,u1,Terminated,86400,93600
+b,i2,u2,Running,86400,
+c,i3,u2,Failed,never,1
+"""
+PAI_TASKS = """a,ps,1,Terminated,86460,93600,600,29.3,,
+a,worker,4,Terminated,86520,93600,600,10,50,V100
+b,tf,2,Running,90000,,600,10,200,P100
+z,tf,2,Terminated,90000,90010,600,10,100,P100
+"""
+
+
+def pai(folder: Path, machines: str) -> Path:
+    raw = folder / "raw"
+    raw.mkdir()
+    (raw / "pai_job_table.csv").write_text(PAI_JOBS)
+    (raw / "pai_task_table.csv").write_text(PAI_TASKS)
+    (raw / "pai_machine_spec.csv").write_text(machines)
+    return raw
+
+
+def test_pai(tmp_path: Path) -> None:
+    manifest = ingest("pai", pai(tmp_path, "m1,V100,96,512,8\nm2,CPU,64,512,\n"), tmp_path / "t")
+    assert manifest.accounts[0].rejected == {"start_time is not a time": 1}
+    assert "1 of 4 tasks are of jobs that the job table lacks." in manifest.notes
+    with Trace(tmp_path / "t") as trace:
+        jobs = trace.sql(
+            "select job_id, gpus, gpu_frac, round(mem_gb, 3), submitted_at, status "
+            "from jobs order by all"
+        ).fetchall()
+        attempts = trace.sql("select started_at, ended_at from attempts order by all").fetchall()
+        machines = trace.sql(
+            "select machine_id, gpus, gpu_model from machines order by all"
+        ).fetchall()
+    day = datetime(1970, 1, 1, 16)  # the second day begins there, in UTC+8
+    assert jobs == [
+        ("a", 4, 0.5, 69.3, day, "Pass"),
+        ("b", 4, 1.0, 20.0, day, None),
+    ]
+    assert attempts == [
+        (day + timedelta(minutes=1), day + timedelta(hours=2)),
+        (day + timedelta(hours=1), None),
+    ]
+    assert machines == [("m1", 8, "V100"), ("m2", 0, None)]
+
+
+@pytest.mark.real_data
+def test_pai_machines(traces: Path, tmp_path: Path) -> None:
+    """The published file has no header; where one was added, it is a row that is rejected."""
+    file = traces / "alibaba-pai-2020" / "pai_machine_spec.csv.gz"
+    raw = pai(tmp_path, gzip.decompress(file.read_bytes()).decode())
+    manifest = ingest("pai", raw, tmp_path / "t")
+    [account] = [a for a in manifest.accounts if a.table == "machines"]
+    expected = list(records(file))
+    assert (account.read, account.kept) == (len(expected) + 1, len(expected))
+    with Trace(tmp_path / "t") as trace:
+        [(gpus,)] = trace.sql("select sum(gpus) from machines").fetchall()
+    assert gpus == sum(int(row["cap_gpu"] or 0) for row in expected)

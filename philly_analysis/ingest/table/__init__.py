@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.ingest.table.rows import open_text, store
+from philly_analysis.ingest.table.rows import mapped, open_text, store
 from philly_analysis.ingest.table.table_map import FIELDS, Layout, TableMap, load_map
 
 _MAP = "map.toml"
@@ -46,7 +46,8 @@ def prepare(
     records = {}
     for table in FIELDS:
         layout = chosen.tables.get(table, Layout("", ",", "", (), (), {}))
-        records[table] = store(con, table, layout, files.get(table, []), scratch)
+        fields = mapped(table, layout)
+        records[table] = store(con, f"{table}_rows", layout, fields, files.get(table, []), scratch)
     lost = [t for t in files if not files[t]]
     return Raw(
         files=(chosen.path, *(file for found in files.values() for file in found)),

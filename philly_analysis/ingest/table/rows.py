@@ -4,7 +4,7 @@ import csv
 import gzip
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,13 +24,16 @@ _PLACE = ("source_file", "source_line", "raw", "fault")
 
 
 def store(
-    con: duckdb.DuckDBPyConnection, table: str, layout: Layout, files: list[Path], scratch: Path
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    layout: Layout,
+    fields: dict[str, Field],
+    files: Sequence[Path],
+    scratch: Path,
 ) -> int:
-    """Create ``<table>_rows``: where each row stands, its text, and why it is at ``fault``.
+    """Create a relation of rows: where each stands, its text (raw), why it is at ``fault``.
 
-    For each field of the table it has ``<field>_said``, the text of the column that the map names,
-    null where that says nothing, and for `PER_PART` ``<field>_times``, the column that the field
-    is taken times.
+    Its other columns are the fields, as text, null where the row says nothing.
 
     Returns
     -------
@@ -40,18 +43,23 @@ def store(
     Raises
     ------
     InputError
-        A file cannot be read, or lacks a column that the map names.
+        A file cannot be read, or lacks a column that is asked for.
     """
-    reader = _Reader(layout, _wanted(table, layout))
-    file = scratch / f"{table}_rows.parquet"
+    reader = _Reader(layout, fields)
+    file = scratch / f"{name}.parquet"
     with pq.ParquetWriter(file, reader.schema) as writer:
         for batch in itertools.chain.from_iterable(map(reader.batches, files)):
             writer.write_batch(batch)
-    con.sql(f"from {parquet([file])}").create_view(f"{table}_rows")
+    con.sql(f"from {parquet([file])}").create_view(name)
     return reader.rows
 
 
-def _wanted(table: str, layout: Layout) -> dict[str, Field]:
+def mapped(table: str, layout: Layout) -> dict[str, Field]:
+    """Return what the SELECTs of a mapped table ask for.
+
+    That is ``<field>_said`` for each field of the table, and for `PER_PART` ``<field>_times``, the
+    column that the field is taken times; a field that the map does not name is always null.
+    """
     nothing = Field(None, None, None, (), None, {})
     wanted = {}
     for name in FIELDS[table]:
@@ -100,7 +108,7 @@ class _Reader:
                 has = "no column" if not found else f"{found} columns"
                 raise InputError(
                     f"{file} has {has} {column!r}, where the map looks for "
-                    f"{target.rpartition('_')[0]}. It has: "
+                    f"{target.removesuffix('_said')}. It has: "
                     f"{', '.join(names)[:300]}."
                 )
         return {column: names.index(column) for column in asked}

@@ -1,0 +1,53 @@
+"""Alibaba's cluster trace gpu-v2020 (PAI): tables of jobs, tasks and machines, without headers."""
+
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.ingest.table.rows import store
+from philly_analysis.ingest.table.table_map import Field, Layout
+
+COLUMNS = {
+    "job_table": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
+    "task_table": (
+        "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
+        "plan_mem", "plan_gpu", "gpu_type",
+    ),
+    "machine_spec": ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
+}  # fmt: skip
+"""Columns by table, as the publisher's header files name them."""
+
+
+def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
+    """Open the folder of the tables; that of machines may be missing.
+
+    Raises
+    ------
+    InputError
+        The table of jobs or of tasks is missing, or a file cannot be read.
+    """
+    files = {name: sorted(raw.glob(f"pai_{name}.csv*")) for name in COLUMNS}
+    if missing := [name for name in ("job_table", "task_table") if not files[name]]:
+        raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
+    rows = {}
+    for name, header in COLUMNS.items():
+        fields = {column: Field(column, None, None, (), None, {}) for column in header}
+        layout = Layout("", ",", "", header, ("",), fields)
+        rows[name] = store(con, name, layout, fields, files[name], scratch)
+    records = {"jobs": rows["job_table"], "attempts": rows["job_table"]}
+    return Raw(
+        files=tuple(file for found in files.values() for file in found),
+        records={**records, "machines": rows["machine_spec"]},
+        notes=() if files["machine_spec"] else ("There is no pai_machine_spec.csv.",),
+    )
+
+
+PAI = Source(
+    name="pai",
+    what="Alibaba's cluster trace gpu-v2020 (PAI), as the folder of its tables.",
+    lacks="Which GPU an instance held, virtual clusters, and the date: times are shifted by weeks.",
+    folder=Path(__file__).parent,
+    prepare=prepare,
+)

@@ -1,0 +1,14 @@
+-- Attempts of PAI's jobs.
+-- One row per row of its job table: from its first task's start to its own end.
+select
+  job_name as job_id,
+  1 as attempt,
+  asked.started_at,
+  case when status in ('Terminated', 'Failed') then pai_time(end_time) end as ended_at,
+  asked.gpus,
+  source_file,
+  source_line,
+  raw,
+  fault as reject
+from job_table
+left join asked using (job_name)

@@ -1,0 +1,9 @@
+-- What a reader of a PAI trace should know.
+-- One row per note.
+select format(
+  '{:,} of {:,} tasks are of jobs that the job table lacks.',
+  count(*) filter (jobs.job_id is null), count(*)
+) as note
+from task_table
+left join jobs on task_table.job_name = jobs.job_id
+having count(*) filter (jobs.job_id is null) > 0
