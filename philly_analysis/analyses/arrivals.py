@@ -24,19 +24,31 @@ def compute(trace: Trace) -> Result:
     )
     facts = (
         Fact("hours", bursts.hours, "hours from the first to the last submission"),
-        Fact("gap_cv", bursts.gap_cv,
-             "coefficient of variation of gaps between arrivals (Poisson: 1)"),
+        Fact(
+            "gap_cv",
+            bursts.gap_cv,
+            "coefficient of variation of gaps between arrivals (Poisson: 1)",
+        ),
         Fact("zero_gap_pct", bursts.zero_gap_pct, "arrivals in the same second as the one before"),
-        Fact("hourly_dispersion", bursts.hourly_dispersion,
-             "variance over mean of arrivals per hour (Poisson: 1)"),
+        Fact(
+            "hourly_dispersion",
+            bursts.hourly_dispersion,
+            "variance over mean of arrivals per hour (Poisson: 1)",
+        ),
         Fact("peak_hour", int(by_hour.idxmax()) if len(by_hour) else None, "busiest hour, UTC"),
-        Fact("peak_to_trough", by_hour.max() / by_hour.min()
-             if len(by_hour) == 24 and by_hour.min() else None,
-             "arrivals in the busiest hour of the day over those in the quietest"),
-        Fact("weekend_to_weekday", by_day[[6, 7]].mean() / by_day[[1, 2, 3, 4, 5]].mean()
-             if len(by_day) == 7 and by_day.sum() else None,
-             "arrivals per hour on Saturday and Sunday over those on other days"),
-    )  # fmt: skip
+        Fact(
+            "peak_to_trough",
+            by_hour.max() / by_hour.min() if len(by_hour) == 24 and by_hour.min() else None,
+            "arrivals in the busiest hour of the day over those in the quietest",
+        ),
+        Fact(
+            "weekend_to_weekday",
+            by_day[[6, 7]].mean() / by_day[[1, 2, 3, 4, 5]].mean()
+            if len(by_day) == 7 and by_day.sum()
+            else None,
+            "arrivals per hour on Saturday and Sunday over those on other days",
+        ),
+    )
     fact = {f.name: f.value for f in facts}
     said = []
     if fact["peak_to_trough"] is not None:

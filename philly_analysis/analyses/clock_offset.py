@@ -92,13 +92,16 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
     table = pd.concat([_pooled(steps, p) for p in found]) if found else _pooled(steps, None)
     manager, manager_said = _manager(trace)
     said = [
-        (f"From {p.dates} the {what} samples' clock " if len(found) > 1 else
-         f"The {what} samples' clock ")
+        (
+            f"From {p.dates} the {what} samples' clock "
+            if len(found) > 1
+            else f"The {what} samples' clock "
+        )
         + f"{_apart(p.offset_min)}: {what} utilisation changes by {p.step_pct:+.1f} points there "
         f"where attempts end (n = {p.events:,}, z = {p.z:.1f}; elsewhere at most {p.rival_z:.1f})."
         for p in decided
         if p.offset_min is not None
-    ]  # fmt: skip
+    ]
     unsure = len(found) - len(decided)
     return Result(
         name=name,
@@ -128,10 +131,16 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
             f"An offset counts when the change of utilisation, ten minutes after less ten before, "
             f"is {SURE_Z:g} standard errors from none; offsets of 12 hours either way are tried, "
             "on at most 200 ends and 200 starts a week of attempts of ten minutes or more.",
-            *((f"{count(unsure, 'period')} without a clear step: nothing can be said there.",)
-              if unsure else ()),
-            *(("No attempt ends or starts where there are twenty minutes of samples around.",)
-              if not found else ()),
+            *(
+                (f"{count(unsure, 'period')} without a clear step: nothing can be said there.",)
+                if unsure
+                else ()
+            ),
+            *(
+                ("No attempt ends or starts where there are twenty minutes of samples around.",)
+                if not found
+                else ()
+            ),
         ),
         warnings=tuple(
             f"The clock of the {what} samples {_apart(p.offset_min)} from {p.dates}. "
@@ -140,7 +149,7 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
             for p in wrong
             if p.offset_min is not None
         ),
-    )  # fmt: skip
+    )
 
 
 def _apart(offset_min: int) -> str:
@@ -228,16 +237,18 @@ def _z(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Float
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / n
         variance = (squares - n * mean**2) / (n - 1)
-        z = np.where(
-            (n >= _FEWEST_EVENTS) & (variance > 0), -mean / np.sqrt(variance / n), 0.0
-        )  # fmt: skip
+        z = np.where((n >= _FEWEST_EVENTS) & (variance > 0), -mean / np.sqrt(variance / n), 0.0)
     return z, np.nan_to_num(mean), n
 
 
 def _period(
-    from_at: datetime, until_at: datetime, offsets: NDArray[np.int_],
-    z: Floats, mean: Floats, n: Floats,
-) -> Period:  # fmt: skip
+    from_at: datetime,
+    until_at: datetime,
+    offsets: NDArray[np.int_],
+    z: Floats,
+    mean: Floats,
+    n: Floats,
+) -> Period:
     peak = int(np.argmax(z))
     near = np.abs(offsets - offsets[peak])
     rival = float(np.max(z[near > 60], initial=0))
@@ -320,13 +331,23 @@ def plot(result: Result) -> Figure:
         for event, color in (("start", figures.CYCLE[2]), ("end", figures.ACCENT)):
             curve = rows[(rows["event"] == event) & (rows["events"] >= _FEWEST_EVENTS)]
             most = 0 if curve.empty else int(curve["events"].max())
-            ax.plot(curve["offset_min"] / 60, curve["step_pct"], color=color, linewidth=1.1,
-                    label=f"where attempts {event}  n≤{most:,}")  # fmt: skip
+            ax.plot(
+                curve["offset_min"] / 60,
+                curve["step_pct"],
+                color=color,
+                linewidth=1.1,
+                label=f"where attempts {event}  n≤{most:,}",
+            )
         ax.axhline(0, color=figures.MUTED, linewidth=0.8)
         offset = rows["found_min"].iloc[0]
         if pd.notna(offset):
-            ax.axvline(offset / 60, color=figures.CYCLE[1], linewidth=1, linestyle="--",
-                       label=f"samples {offset:+.0f} min")  # fmt: skip
+            ax.axvline(
+                offset / 60,
+                color=figures.CYCLE[1],
+                linewidth=1,
+                linestyle="--",
+                label=f"samples {offset:+.0f} min",
+            )
         days = rows["from_at"].iloc[0], rows["until_at"].iloc[0] - pd.Timedelta(days=1)
         figures.title(ax, " to ".join(f"{day:%Y-%m-%d}" for day in days))
         ax.set_ylabel("change, points")

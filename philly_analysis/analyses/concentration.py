@@ -44,9 +44,12 @@ def compute(trace: Trace) -> Result:
     unknown = log.jobs_of_nobody
     caveats = (f"{count(unknown, 'job')} without a known user or virtual cluster.",)
     return Result(
-        name="concentration", table=table, facts=tuple(facts), sentences=tuple(said),
+        name="concentration",
+        table=table,
+        facts=tuple(facts),
+        sentences=tuple(said),
         caveats=caveats if unknown else (),
-    )  # fmt: skip
+    )
 
 
 def gini(amounts: pd.Series) -> float | None:
@@ -72,8 +75,9 @@ def plot(result: Result) -> Figure:
         x = [0.0, *rows["members_pct"]]
         marker = "o" if len(rows) < 30 else None
         for column, label, color in (
-            ("gpu_h_pct", "GPU time", figures.ACCENT), ("jobs_pct", "jobs", figures.CYCLE[1])
-        ):  # fmt: skip
+            ("gpu_h_pct", "GPU time", figures.ACCENT),
+            ("jobs_pct", "jobs", figures.CYCLE[1]),
+        ):
             ax.plot(x, [0.0, *rows[column]], color=color, label=label, marker=marker, markersize=3)
         ax.plot([0, 100], [0, 100], color=figures.MUTED, linestyle=":", label="all alike")
         figures.percent_axis(ax, f"share of {word}s, most GPU time first", axis="x")

@@ -14,9 +14,11 @@ NEEDS = ("jobs", "attempts", "placements", "machines")
 
 CAUSES = ("fair_share", "fragmentation", "held", "unknown")
 _COLORS = {
-    "fair share": "#8e5ea2", "fragmentation": "#d9822b", "held": "#9c8755",
+    "fair share": "#8e5ea2",
+    "fragmentation": "#d9822b",
+    "held": "#9c8755",
     "unknown": figures.MUTED,
-}  # fmt: skip
+}
 _PREFERRED = ("given", "p99", "none")
 _ESTIMATES = ("p95", "p99", "peak")
 
@@ -44,16 +46,20 @@ def compute(trace: Trace) -> Result:
         ),
         *(
             Fact(f"fair_share_{what}_pct", _pct(part, "waits", "fair_share"), f"the same, {what}")
-            for what, part in (("first", waited[waited["first"]]),
-                               ("retry", waited[~waited["first"].astype(bool)]))
+            for what, part in (
+                ("first", waited[waited["first"]]),
+                ("retry", waited[~waited["first"].astype(bool)]),
+            )
         ),
         *(
-            Fact(f"fair_share_{slug(gang)}_pct",
-                 _pct(waited[waited["gang"] == gang], "waits", "fair_share"),
-                 f"the same, {gpus(gang)}")
+            Fact(
+                f"fair_share_{slug(gang)}_pct",
+                _pct(waited[waited["gang"] == gang], "waits", "fair_share"),
+                f"the same, {gpus(gang)}",
+            )
             for gang in study.GANGS
         ),
-    )  # fmt: skip
+    )
     return Result(
         name="delay_causes",
         table=table,
@@ -68,17 +74,32 @@ def _shares(waited: pd.DataFrame) -> tuple[Fact, ...]:
     fragmentation_s = float(waited.loc[waited["cause"] == "fragmentation", "time_s"].sum())
     full_s = float(waited["full_s"].sum())
     return (
-        Fact("fair_share_pct", _pct(waited, "waits", "fair_share"),
-             "decided waits that are for fair share"),
-        Fact("unknown_pct", _pct(waited, "waits", "unknown", CAUSES),
-             "waits whose cause is not in the log"),
-        Fact("fragmentation_time_pct", _pct(waited, "time_s", "fragmentation"),
-             "decided waiting time that is fragmentation"),
-        Fact("unknown_time_pct", _pct(waited, "time_s", "unknown", CAUSES),
-             "waiting time whose cause is not in the log"),
-        Fact("full_time_pct", 100 * full_s / fragmentation_s if fragmentation_s else None,
-             "time of fragmentation with fewer GPUs free than the gang at all"),
-    )  # fmt: skip
+        Fact(
+            "fair_share_pct",
+            _pct(waited, "waits", "fair_share"),
+            "decided waits that are for fair share",
+        ),
+        Fact(
+            "unknown_pct",
+            _pct(waited, "waits", "unknown", CAUSES),
+            "waits whose cause is not in the log",
+        ),
+        Fact(
+            "fragmentation_time_pct",
+            _pct(waited, "time_s", "fragmentation"),
+            "decided waiting time that is fragmentation",
+        ),
+        Fact(
+            "unknown_time_pct",
+            _pct(waited, "time_s", "unknown", CAUSES),
+            "waiting time whose cause is not in the log",
+        ),
+        Fact(
+            "full_time_pct",
+            100 * full_s / fragmentation_s if fragmentation_s else None,
+            "time of fragmentation with fewer GPUs free than the gang at all",
+        ),
+    )
 
 
 def _pct(

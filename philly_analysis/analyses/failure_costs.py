@@ -51,7 +51,7 @@ def compute(trace: Trace) -> Result:
         )
         if len(table)
         else (),
-    )  # fmt: skip
+    )
 
 
 def _sentences(table: pd.DataFrame, facts: tuple[Fact, ...]) -> tuple[str, ...]:

@@ -13,13 +13,23 @@ QUESTION = "Why do attempts fail, how late, and at what cost?"
 NEEDS = ("jobs", "attempts", "failures")
 
 TIER_COLORS = {
-    "IF": "#c4473f", "IF+U": "#d9822b", "IF+AE+U": "#9c8755", "AE": "#1b3f73",
-    "AE+U": "#4fa3c7", "U": "#3a9a78", "": figures.MUTED,
-}  # fmt: skip
+    "IF": "#c4473f",
+    "IF+U": "#d9822b",
+    "IF+AE+U": "#9c8755",
+    "AE": "#1b3f73",
+    "AE+U": "#4fa3c7",
+    "U": "#3a9a78",
+    "": figures.MUTED,
+}
 _TIER_WORDS = {
-    "IF": "infrastructure", "IF+U": "infrastructure or user", "IF+AE+U": "any tier",
-    "AE": "AI engine", "AE+U": "AI engine or user", "U": "user", "": "no tier",
-}  # fmt: skip
+    "IF": "infrastructure",
+    "IF+U": "infrastructure or user",
+    "IF+AE+U": "any tier",
+    "AE": "AI engine",
+    "AE+U": "AI engine or user",
+    "U": "user",
+    "": "no tier",
+}
 
 
 def compute(trace: Trace) -> Result:
@@ -90,13 +100,19 @@ def _caveats(trace: Trace, table: pd.DataFrame) -> tuple[str, ...]:
     return tuple(
         text
         for n, text in (
-            (silent, f"{count(silent, 'attempt')} of unsuccessful jobs left no output: "
-             "their reasons are not known."),
-            (untimed, f"{count(untimed, 'failed attempt')} without a trusted run time: counted, "
-             "not timed."),
+            (
+                silent,
+                f"{count(silent, 'attempt')} of unsuccessful jobs left no output: "
+                "their reasons are not known.",
+            ),
+            (
+                untimed,
+                f"{count(untimed, 'failed attempt')} without a trusted run time: counted, "
+                "not timed.",
+            ),
         )
         if n
-    )  # fmt: skip
+    )
 
 
 def plot(result: Result) -> Figure:
@@ -111,9 +127,11 @@ def plot(result: Result) -> Figure:
     colors = [TIER_COLORS.get(tier, figures.MUTED) for tier in table["tier"]]
     for tier in figures.ordered(table["tier"], list(TIER_COLORS)):
         trials.barh(
-            [table["reason"].iloc[0]], [0], color=TIER_COLORS.get(tier, figures.MUTED),
+            [table["reason"].iloc[0]],
+            [0],
+            color=TIER_COLORS.get(tier, figures.MUTED),
             label=_TIER_WORDS.get(tier, tier),
-        )  # fmt: skip
+        )
     drawn = trials.barh(table["reason"], 100 * table["trials"] / n, color=colors)
     trials.bar_label(drawn, [f"{t:,}" for t in table["trials"]], fontsize=7, padding=2)
     trials.set_xlim(0, float((100 * table["trials"] / n).max()) * 1.22)

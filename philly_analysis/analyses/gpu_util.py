@@ -55,7 +55,7 @@ def compute(trace: Trace) -> Result:
                 unclear="From attempt to attempt, utilisation neither clearly rises nor clearly "
                 "falls with gang size",
             ),
-        ]  # fmt: skip
+        ]
         if len(set(passed["status"])) > 1:
             said.append(
                 killed.say(
@@ -163,7 +163,11 @@ def plot(result: Result) -> Figure:
     axes[0].set_ylabel("share of GPU-minutes")
     named = [g for g in colors if g in drawn]
     fig.legend(
-        [drawn[g] for g in named], [count(int(g), "GPU") for g in named],
-        loc="outside lower center", ncols=len(named), frameon=False, fontsize=8.5,
-    )  # fmt: skip
+        [drawn[g] for g in named],
+        [count(int(g), "GPU") for g in named],
+        loc="outside lower center",
+        ncols=len(named),
+        frameon=False,
+        fontsize=8.5,
+    )
     return fig

@@ -52,14 +52,15 @@ def compute(trace: Trace) -> Result:
             if row.attempts >= _FEW_ATTEMPTS
         )
         said = [
-            f"Gangs of {size} GPUs keep them busy {each}." if each else
-            f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
+            f"Gangs of {size} GPUs keep them busy {each}."
+            if each
+            else f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
             trend.say(
                 rises="The more servers they are spread over, the busier their GPUs",
                 falls="The more servers they are spread over, the less busy their GPUs",
                 unclear="Their utilisation neither clearly rises nor clearly falls with servers",
             ),
-        ]  # fmt: skip
+        ]
     return Result(
         name="gpu_util_by_servers",
         table=table,
@@ -75,9 +76,11 @@ def compute(trace: Trace) -> Result:
 
 def widest(table: pd.DataFrame) -> int | None:
     """Return the gang size to look at: the study's, or else the one on most numbers of servers."""
-    sizes = table[table["percentile"] == 0].groupby("gpus").agg(
-        ways=("servers", "size"), gpu_h=("gpu_h", "sum")
-    )  # fmt: skip
+    sizes = (
+        table[table["percentile"] == 0]
+        .groupby("gpus")
+        .agg(ways=("servers", "size"), gpu_h=("gpu_h", "sum"))
+    )
     spread = sizes[sizes["ways"] > 1]
     if STUDY_GANG in spread.index:
         return STUDY_GANG
@@ -96,10 +99,13 @@ def plot(result: Result) -> Figure:
     most = sorted(int(s) for s in first.nlargest(_CURVES, "attempts")["servers"])
     named = rows[rows["servers"].isin(most)].assign(on=rows["servers"].astype(int).astype(str))
     figures.cdf(
-        ax, named, value="util_pct", by="on",
+        ax,
+        named,
+        value="util_pct",
+        by="on",
         colors={str(s): figures.CYCLE[i] for i, s in enumerate(most)},
         counts=dict(zip(named["on"], named["attempts"], strict=True)),
-    )  # fmt: skip
+    )
     ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="share of GPU-minutes")
     figures.title(ax, f"gangs of {size} GPUs")
     figures.legend(ax, "servers, attempts", loc="lower right")

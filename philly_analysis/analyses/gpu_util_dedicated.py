@@ -71,10 +71,13 @@ def plot(result: Result) -> Figure:
     largest = sorted(int(g) for g in sizes["gpus"])
     named = table[table["gpus"].isin(largest)].assign(size=table["gpus"].astype(int).astype(str))
     figures.cdf(
-        ax, named, value="util_pct", by="size",
+        ax,
+        named,
+        value="util_pct",
+        by="size",
         colors={str(g): figures.CYCLE[i] for i, g in enumerate(largest)},
         counts=dict(zip(named["size"], named["attempts"], strict=True)),
-    )  # fmt: skip
+    )
     ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="share of GPU-minutes")
     figures.legend(ax, "GPUs, attempts", loc="lower right")
     return fig

@@ -26,9 +26,12 @@ def compute(trace: Trace) -> Result:
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
         Fact("busiest_day_gpus", per_day.max(), "GPUs in use on the busiest day, mean"),
         Fact("median_day_gpus", per_day.median(), "GPUs in use on the median day, mean"),
-        Fact("largest_vc_pct", 100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None,
-             "GPU time of the virtual cluster that used most"),
-    )  # fmt: skip
+        Fact(
+            "largest_vc_pct",
+            100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None,
+            "GPU time of the virtual cluster that used most",
+        ),
+    )
     said = []
     if len(per_day):
         busiest = pd.Timestamp(str(per_day.idxmax()))
@@ -84,9 +87,15 @@ def plot(result: Result) -> Figure:
     if isinstance(capacity, int) and capacity:
         ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
         ax.annotate(
-            f"{capacity:,} GPUs", (1, capacity), xycoords=("axes fraction", "data"),
-            xytext=(0, -3), textcoords="offset points", ha="right", va="top", fontsize=8,
-        )  # fmt: skip
+            f"{capacity:,} GPUs",
+            (1, capacity),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, -3),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=8,
+        )
     ax.set_ylabel("GPUs in use, mean of the day")
     figures.day_axis(ax)
     figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))

@@ -34,11 +34,14 @@ def compute(trace: Trace) -> Result:
             facts += [
                 Fact(f"mean_{slug}_pct", rows["mean_pct"][50], f"mean {word} use, {servers}"),
                 *(
-                    Fact(f"p{p}_{slug}_pct", rows["util_pct"][p],
-                         f"{word} use that {p} % of minutes do not exceed, {servers}")
+                    Fact(
+                        f"p{p}_{slug}_pct",
+                        rows["util_pct"][p],
+                        f"{word} use that {p} % of minutes do not exceed, {servers}",
+                    )
                     for p in (20, 50, 80, 90)
                 ),
-            ]  # fmt: skip
+            ]
         named = {f.name: f.value for f in facts}
         busy = named.get(f"p50_{resource}_with_a_job_pct")
         if busy is not None:
@@ -47,8 +50,11 @@ def compute(trace: Trace) -> Result:
                 f"no more than {named[f'p90_{resource}_with_a_job_pct']:.0f} % in 90 % of them"
             )
             idle = named.get(f"p50_{resource}_without_a_job_pct")
-            said.append(f"{text}; without a job the median is {idle:.0f} %." if idle is not None
-                        else f"{text}.")  # fmt: skip
+            said.append(
+                f"{text}; without a job the median is {idle:.0f} %."
+                if idle is not None
+                else f"{text}."
+            )
     return Result(
         name="host_util",
         table=table,
@@ -95,9 +101,8 @@ def plot(result: Result) -> Figure:
     fig, axes = figures.canvas(len(present), sharey=True)
     for ax, resource in zip(axes, present, strict=True):
         figures.cdf(
-            ax, table[table["resource"] == resource], value="util_pct", by="servers",
-            colors=_COLORS,
-        )  # fmt: skip
+            ax, table[table["resource"] == resource], value="util_pct", by="servers", colors=_COLORS
+        )
         rows = table[(table["resource"] == resource) & (table["servers"] == "all")]
         n = float(rows["server_h"].iloc[0])
         ax.set(xlim=(0, 100), xlabel=f"{_RESOURCES[resource]} use, %", ylabel="")

@@ -32,13 +32,16 @@ def compute(trace: Trace) -> Result:
     caveats = [
         f"{count(n, thing)} {why}"
         for n, thing, why in (
-            (log.jobs_running, "job",
-             "still running as the log ended: GPU time is counted up to then."),
+            (
+                log.jobs_running,
+                "job",
+                "still running as the log ended: GPU time is counted up to then.",
+            ),
             (log.attempts_untimed, "attempt", "of unknown end: nothing added to GPU time."),
             (log.jobs_flagged, "flagged job", "counted; their GPU time may be too small."),
         )
         if n
-    ]  # fmt: skip
+    ]
     return Result(
         name="job_status",
         table=table,
@@ -82,9 +85,13 @@ def plot(result: Result) -> Figure:
         row = table[table["status"] == status]
         values = [float(row["gpu_h_pct"].fillna(0).iloc[0]), float(row["jobs_pct"].iloc[0])]
         drawn = ax.barh(
-            ["GPU time", "jobs"], values, left=left, height=0.6, label=status,
+            ["GPU time", "jobs"],
+            values,
+            left=left,
+            height=0.6,
+            label=status,
             color=figures.STATUS_COLORS.get(status, figures.MUTED),
-        )  # fmt: skip
+        )
         labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
         ax.bar_label(drawn, labels, label_type="center", color="white", fontsize=8.5)
         left = [a + b for a, b in zip(left, values, strict=True)]

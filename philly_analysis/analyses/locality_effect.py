@@ -117,9 +117,19 @@ def compute(trace: Trace) -> Result:
 
 
 _COLUMNS = [
-    "among", "gpus", "strata", "packed_attempts", "spread_attempts", "packed_users",
-    "spread_users", "packed_pct", "spread_pct", "effect_pct", "low_pct", "high_pct",
-]  # fmt: skip
+    "among",
+    "gpus",
+    "strata",
+    "packed_attempts",
+    "spread_attempts",
+    "packed_users",
+    "spread_users",
+    "packed_pct",
+    "spread_pct",
+    "effect_pct",
+    "low_pct",
+    "high_pct",
+]
 
 
 def _say(among: str, row: pd.Series) -> str:
@@ -223,14 +233,21 @@ def plot(result: Result) -> Figure:
         error = np.abs(rows[["low_pct", "high_pct"]].to_numpy(float).T - effect)
         n = int(rows.loc[rows["gpus"].isna(), "spread_attempts"].sum())
         ax.errorbar(
-            place, effect, yerr=error, fmt="o", markersize=4, linewidth=1.2,
-            color=(figures.ACCENT, *figures.CYCLE[1:])[i], label=f"{among}  n={n:,}",
-        )  # fmt: skip
+            place,
+            effect,
+            yerr=error,
+            fmt="o",
+            markersize=4,
+            linewidth=1.2,
+            color=(figures.ACCENT, *figures.CYCLE[1:])[i],
+            label=f"{among}  n={n:,}",
+        )
     ax.axhline(0, color=figures.MUTED, linewidth=0.8)
     ax.set_xticks(
-        range(len(sizes)), ["all sizes" if s is None else count(s, "GPU") for s in sizes],
+        range(len(sizes)),
+        ["all sizes" if s is None else count(s, "GPU") for s in sizes],
         rotation=45 if len(sizes) > 7 else 0,
-    )  # fmt: skip
+    )
     ax.set_ylabel("utilisation, spread less packed, points")
     ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users left out")
     figures.legend(ax, "tenancy, spread attempts", loc="lower left")

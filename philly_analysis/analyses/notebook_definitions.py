@@ -29,14 +29,20 @@ def compute(trace: Trace) -> Result:
         Fact("stale_waits", waits.stale, "waits that the notebook repeats from an attempt before"),
         Fact("zero_waits", waits.zeros, "waits of zero that it drops"),
         *(
-            Fact(f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s", value,
-                 f"median {quantity}, {definition}, {gpus(gang)}")
+            Fact(
+                f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s",
+                value,
+                f"median {quantity}, {definition}, {gpus(gang)}",
+            )
             for quantity, definition, gang, value in zip(
-                middle["quantity"], middle["definition"], middle["gang"], middle["value_s"],
+                middle["quantity"],
+                middle["definition"],
+                middle["gang"],
+                middle["value_s"],
                 strict=True,
             )
         ),
-    ]  # fmt: skip
+    ]
     said = [] if table.empty else _sentences(waits)
     caveats = []
     if {"placements", "machines"} <= trace.tables:
@@ -86,12 +92,21 @@ def _curves(trace: Trace) -> tuple[Comparison, ...]:
     waits = trace.answer("notebook_waits").select("vc", "gang", "wait_s").df()
     known = groups("queueing_delay")
     found = [
-        *(("run time", gang, curve("run_time", gang), runs.loc[runs["gang"] == gang, "run_s"] / 60)
-          for gang in groups("run_time")),
-        *(("wait", cell, curve("queueing_delay", cell), rows["wait_s"] / 60)
-          for (vc, gang), rows in waits.groupby(["vc", "gang"])
-          if (cell := f"{vc} {gang}") in known and len(rows) >= _FEWEST),
-    ]  # fmt: skip
+        *(
+            (
+                "run time",
+                gang,
+                curve("run_time", gang),
+                runs.loc[runs["gang"] == gang, "run_s"] / 60,
+            )
+            for gang in groups("run_time")
+        ),
+        *(
+            ("wait", cell, curve("queueing_delay", cell), rows["wait_s"] / 60)
+            for (vc, gang), rows in waits.groupby(["vc", "gang"])
+            if (cell := f"{vc} {gang}") in known and len(rows) >= _FEWEST
+        ),
+    ]
     return tuple(
         Comparison(
             what=f"{what}, {group}: largest gap between the curves (n = {len(values):,})",
@@ -120,9 +135,12 @@ def plot(result: Result) -> Figure:
             for definition, style in (("ours", "-"), ("notebook", "--")):
                 one = rows[(rows["gang"] == gang) & (rows["definition"] == definition)]
                 ax.plot(
-                    one["value_s"].clip(lower=1), one["percentile"], style, color=color,
+                    one["value_s"].clip(lower=1),
+                    one["percentile"],
+                    style,
+                    color=color,
                     label=gpus(gang) if definition == "ours" and len(one) else None,
-                )  # fmt: skip
+                )
         figures.time_axis(ax)
         ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
         figures.percent_axis(ax, "share no longer" if quantity == "run time" else "")

@@ -23,15 +23,25 @@ def compute(trace: Trace) -> Result:
     near = table[table["used_pct"].between(*_TWO_THIRDS)]
     facts = (
         Fact("hours", hours, "hours from the first start to the last end"),
-        Fact("mean_used_pct", _mean(table, "used_pct") if hours else None,
-             "GPUs in use, mean over time, rounded down"),
-        Fact("hours_above_two_thirds", float(table.loc[table["used_pct"] >= 67, "hours"].sum()),
-             "hours with two thirds of the GPUs in use and more"),
-        Fact("empty_at_two_thirds_pct", _mean(near, "empty_pct"),
-             "servers wholly empty while 64-69 % of the GPUs are in use"),
-        Fact("partly_at_two_thirds_pct", _mean(near, "partly_pct"),
-             "servers partly in use meanwhile"),
-    )  # fmt: skip
+        Fact(
+            "mean_used_pct",
+            _mean(table, "used_pct") if hours else None,
+            "GPUs in use, mean over time, rounded down",
+        ),
+        Fact(
+            "hours_above_two_thirds",
+            float(table.loc[table["used_pct"] >= 67, "hours"].sum()),
+            "hours with two thirds of the GPUs in use and more",
+        ),
+        Fact(
+            "empty_at_two_thirds_pct",
+            _mean(near, "empty_pct"),
+            "servers wholly empty while 64-69 % of the GPUs are in use",
+        ),
+        Fact(
+            "partly_at_two_thirds_pct", _mean(near, "partly_pct"), "servers partly in use meanwhile"
+        ),
+    )
     return Result(
         name="occupancy",
         table=table,
@@ -90,9 +100,14 @@ def plot(result: Result) -> Figure:
         return figures.empty(fig, "no GPU was held")
     x = table["used_pct"] + 0.5
     top.fill_between(
-        x, table["empty_min_pct"], table["empty_max_pct"], color=figures.ACCENT, alpha=0.15,
-        linewidth=0, label="least to most",
-    )  # fmt: skip
+        x,
+        table["empty_min_pct"],
+        table["empty_max_pct"],
+        color=figures.ACCENT,
+        alpha=0.15,
+        linewidth=0,
+        label="least to most",
+    )
     top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty, mean")
     top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use, mean")
     top.axvline(200 / 3, color=figures.MUTED, linestyle=":")

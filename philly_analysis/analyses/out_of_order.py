@@ -18,9 +18,12 @@ def compute(trace: Trace) -> Result:
     starts, overtook = int(table["starts"].sum()), int(table["overtook"].sum())
     facts = [
         Fact("starts", starts, "starts that ended a trusted wait"),
-        Fact("out_of_order_pct", 100 * overtook / starts if starts else None,
-             "of these, starts while an earlier arrival of the virtual cluster waited on"),
-    ]  # fmt: skip
+        Fact(
+            "out_of_order_pct",
+            100 * overtook / starts if starts else None,
+            "of these, starts while an earlier arrival of the virtual cluster waited on",
+        ),
+    ]
     said = []
     if starts:
         said.append(
@@ -36,11 +39,16 @@ def compute(trace: Trace) -> Result:
         n, without = int(met["overtakings"].sum()), int(met["harmless"].sum())
         pct = 100 * met["harmless"] / met["overtakings"]
         facts += [
-            Fact("harmless_pct", 100 * without / n if n else None,
-                 "overtakings with GPUs that the overtaken attempt could not use"),
-            *(Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), f"the same, {gpus(gang)} waiting")
-              for gang in study.GANGS),
-        ]  # fmt: skip
+            Fact(
+                "harmless_pct",
+                100 * without / n if n else None,
+                "overtakings with GPUs that the overtaken attempt could not use",
+            ),
+            *(
+                Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), f"the same, {gpus(gang)} waiting")
+                for gang in study.GANGS
+            ),
+        ]
         if n:
             said.append(
                 f"In {share(without / n)} of the overtakings the GPUs then free, those of the "
@@ -72,17 +80,20 @@ def plot(result: Result) -> Figure:
     gangs = figures.ordered(sums.index, study.GANGS)
     pct = 100 * sums["overtook"] / sums["starts"]
     drawn = left.bar(
-        [f"{g}\nn={sums['starts'][g]:,}" for g in gangs], pct[gangs], width=0.7,
+        [f"{g}\nn={sums['starts'][g]:,}" for g in gangs],
+        pct[gangs],
+        width=0.7,
         color=[figures.GANG_COLORS[g] for g in gangs],
-    )  # fmt: skip
+    )
     left.bar_label(drawn, fmt="%.1f", fontsize=8)
     left.set(ylabel="starts that overtook (%)", xlabel="GPUs of the attempt that starts")
     left.grid(visible=False, axis="x")
     vcs = table.groupby("vc")[["starts", "overtook"]].sum().nlargest(10, "starts")[::-1]
     drawn = right.barh(
         [f"{figures.plain(vc)}  n={n:,}" for vc, n in vcs["starts"].items()],
-        100 * vcs["overtook"] / vcs["starts"], color=figures.ACCENT,
-    )  # fmt: skip
+        100 * vcs["overtook"] / vcs["starts"],
+        color=figures.ACCENT,
+    )
     right.bar_label(drawn, fmt="%.1f", fontsize=8, padding=2)
     right.set_xlabel("starts that overtook (%), by VC")
     right.margins(x=0.12)

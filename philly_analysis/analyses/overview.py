@@ -132,9 +132,13 @@ def plot(result: Result) -> Figure:
         return figures.empty(fig, "no jobs")
     for ax, (column, label) in zip(axes, panels, strict=True):
         ax.bar(
-            pd.to_datetime(table["day"]), table[column].astype(float), width=1, align="edge",
-            color=figures.ACCENT, linewidth=0,
-        )  # fmt: skip
+            pd.to_datetime(table["day"]),
+            table[column].astype(float),
+            width=1,
+            align="edge",
+            color=figures.ACCENT,
+            linewidth=0,
+        )
         ax.set_ylabel(label)
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter("{x:,.0f}")

@@ -37,11 +37,13 @@ def compute(trace: Trace) -> Result:
         Fact("zeros", zeros, "of these, attempts that did not wait at all"),
         Fact("median_wait_s", overall[0], "median wait"),
         Fact("p90_wait_s", overall[1], "wait that 90 % do not exceed"),
-        *(Fact(f"median_wait_{slug(g)}_s", s, f"median wait, {gpus(g)}")
-          for g, s in medians.items()),
+        *(
+            Fact(f"median_wait_{slug(g)}_s", s, f"median wait, {gpus(g)}")
+            for g, s in medians.items()
+        ),
         *trend.facts("gang", "gang size and wait"),
         *retry.facts("retry", "being a retry and wait"),
-    )  # fmt: skip
+    )
     said = []
     if n:
         said = [
@@ -97,9 +99,12 @@ def plot(result: Result) -> Figure:
         here = table["vc"].isna() if vc is None else table["vc"] == vc
         rows_here = table[here & (table["waits"] >= _FEW)]
         figures.cdf(
-            ax, rows_here.assign(wait_s=rows_here["wait_s"].clip(lower=1)), value="wait_s",
-            by="gang", colors=figures.GANG_COLORS,
-        )  # fmt: skip
+            ax,
+            rows_here.assign(wait_s=rows_here["wait_s"].clip(lower=1)),
+            value="wait_s",
+            by="gang",
+            colors=figures.GANG_COLORS,
+        )
         figures.time_axis(ax, 1, 2_592_000)
         ax.set_xticks([1, 60, 3_600, 86_400])
         n = int(sizes[sizes["vc"].isna() if vc is None else sizes["vc"] == vc]["waits"].sum())

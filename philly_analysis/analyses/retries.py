@@ -37,15 +37,22 @@ def compute(trace: Trace) -> Result:
         name="retries",
         table=table,
         facts=facts,
-        sentences=_sentences({f.name: f.value for f in facts}, retried.say(
-            rises="Larger gangs are tried again more often",
-            falls="Larger gangs are tried again less often",
-            unclear="Retries neither clearly rise nor clearly fall with gang size",
-        ), failed.say(
-            rises="Larger gangs end unsuccessful more often",
-            falls="Larger gangs end unsuccessful less often",
-            unclear="The unsuccessful share neither clearly rises nor clearly falls with gang size",
-        )) if len(jobs) else (),
+        sentences=_sentences(
+            {f.name: f.value for f in facts},
+            retried.say(
+                rises="Larger gangs are tried again more often",
+                falls="Larger gangs are tried again less often",
+                unclear="Retries neither clearly rise nor clearly fall with gang size",
+            ),
+            failed.say(
+                rises="Larger gangs end unsuccessful more often",
+                falls="Larger gangs end unsuccessful less often",
+                unclear="The unsuccessful share neither clearly rises nor clearly falls with "
+                "gang size",
+            ),
+        )
+        if len(jobs)
+        else (),
         caveats=tuple(
             text
             for n, text in (
@@ -54,7 +61,7 @@ def compute(trace: Trace) -> Result:
             )
             if n
         ),
-    )  # fmt: skip
+    )
 
 
 def _sentences(

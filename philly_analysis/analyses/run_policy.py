@@ -11,8 +11,10 @@ QUESTION = "What does the rule that makes attempts a job's run time do to it?"
 NEEDS = ("jobs", "attempts")
 
 _LABELS = {
-    "span": "span: first start to last end", "sum": "sum of all attempts", "last": "last attempt",
-}  # fmt: skip
+    "span": "span: first start to last end",
+    "sum": "sum of all attempts",
+    "last": "last attempt",
+}
 _COLORS = dict(zip(_LABELS, (figures.ACCENT, figures.CYCLE[2], figures.CYCLE[1]), strict=True))
 
 
@@ -52,9 +54,12 @@ def compute(trace: Trace) -> Result:
                     f"attempts and {share(totals['last'] / totals['span'])} in last attempts."
                 )
     return Result(
-        name="run_policy", table=table, facts=tuple(facts), sentences=tuple(said),
+        name="run_policy",
+        table=table,
+        facts=tuple(facts),
+        sentences=tuple(said),
         caveats=("Jobs that still ran as the log ended are left out here.",) if said else (),
-    )  # fmt: skip
+    )
 
 
 def plot(result: Result) -> Figure:
@@ -64,14 +69,19 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no finished job")
     for ax, column, n in zip(
-        axes, ("run_s", "retried_run_s"),
-        (int(table["jobs"].iloc[0]), int(table["retried"].iloc[0])), strict=True,
-    ):  # fmt: skip
+        axes,
+        ("run_s", "retried_run_s"),
+        (int(table["jobs"].iloc[0]), int(table["retried"].iloc[0])),
+        strict=True,
+    ):
         rows = table.assign(policy=table["policy"].map(_LABELS))
         figures.cdf(
-            ax, rows.assign(**{column: rows[column].clip(lower=1)}), value=column, by="policy",
+            ax,
+            rows.assign(**{column: rows[column].clip(lower=1)}),
+            value=column,
+            by="policy",
             colors={_LABELS[p]: color for p, color in _COLORS.items()},
-        )  # fmt: skip
+        )
         figures.time_axis(ax)
         ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
         ax.set_xlabel("run time")

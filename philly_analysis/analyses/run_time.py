@@ -27,16 +27,16 @@ def compute(trace: Trace) -> Result:
     facts = (
         Fact("jobs", jobs, "jobs with a trusted run time"),
         Fact("jobs_running", censored, "of these, jobs that still ran as the log ended"),
-        *(Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gpus(g)}")
-          for g, s in medians.items()),
+        *(
+            Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gpus(g)}")
+            for g, s in medians.items()
+        ),
         Fact("over_one_week_pct", over_week_pct, "jobs that run longer than a week"),
         *trend.facts("gang", "gang size and run time"),
-    )  # fmt: skip
+    )
     said = []
     if medians:
-        each = ", ".join(
-            f"{duration(s)} on {gpus(g)}" for g, s in medians.items() if s == s
-        )  # fmt: skip
+        each = ", ".join(f"{duration(s)} on {gpus(g)}" for g, s in medians.items() if s == s)
         said.append(f"The median job runs {each}.")
         said.append(
             trend.say(
@@ -77,10 +77,13 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no job has a trusted run time")
     figures.cdf(
-        ax, table.assign(run_s=table["run_s"].clip(lower=1)), value="run_s", by="gang",
+        ax,
+        table.assign(run_s=table["run_s"].clip(lower=1)),
+        value="run_s",
+        by="gang",
         colors=figures.GANG_COLORS,
         counts=dict(zip(table["gang"], table["jobs"], strict=True)),
-    )  # fmt: skip
+    )
     figures.time_axis(ax)
     ax.set_xlabel("run time")
     ax.set_ylabel("share of jobs that ran no longer")

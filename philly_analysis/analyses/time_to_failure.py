@@ -63,10 +63,15 @@ def plot(result: Result) -> Figure:
     top_reasons = whole[whole["reason"].isin(top)]
     by_demand = table[(table["reason"] == "all") & (table["demand"] != "all")]
     for ax, rows, by, colors, panel in (
-        (left, top_reasons, "reason", dict(zip(top, figures.CYCLE, strict=False)),
-         f"the {len(top)} costliest reasons"),
+        (
+            left,
+            top_reasons,
+            "reason",
+            dict(zip(top, figures.CYCLE, strict=False)),
+            f"the {len(top)} costliest reasons",
+        ),
         (right, by_demand, "demand", DEMAND_COLORS, "all reasons, by GPUs"),
-    ):  # fmt: skip
+    ):
         once = rows[rows["percentile"] == 0]
         n = {k: int(v) for k, v in zip(once[by], once["trials"], strict=True)}
         figures.cdf(ax, rows, value="run_s", by=by, colors=colors, counts=n)

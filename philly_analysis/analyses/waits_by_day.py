@@ -21,11 +21,17 @@ def compute(trace: Trace) -> Result:
         Fact("days", len(table), "days on which a wait began"),
         Fact("median_day_p90_s", table["p90_s"].median(), "90th percentile on the median day"),
         Fact("worst_day_p90_s", table["p90_s"].max(), "the highest of all days"),
-        Fact("worst_day", None if worst is None else f"{worst['day']:%Y-%m-%d}",
-             "day on which most GPU hours of waiting began"),
-        Fact("worst_day_gpu_wait_h", None if worst is None else worst["gpu_wait_h"],
-             "waits times gang sizes that began on it"),
-    )  # fmt: skip
+        Fact(
+            "worst_day",
+            None if worst is None else f"{worst['day']:%Y-%m-%d}",
+            "day on which most GPU hours of waiting began",
+        ),
+        Fact(
+            "worst_day_gpu_wait_h",
+            None if worst is None else worst["gpu_wait_h"],
+            "waits times gang sizes that began on it",
+        ),
+    )
     said = []
     if worst is not None:
         said = [
@@ -35,9 +41,12 @@ def compute(trace: Trace) -> Result:
             f"Most waiting began on {worst['day']:%Y-%m-%d}: {worst['gpu_wait_h']:,.0f} GPU hours.",
         ]
     return Result(
-        name="waits_by_day", table=table, facts=facts, sentences=tuple(said),
+        name="waits_by_day",
+        table=table,
+        facts=facts,
+        sentences=tuple(said),
         caveats=("A wait counts on the day on which it began.", *left_out(trace, "wait")),
-    )  # fmt: skip
+    )
 
 
 def plot(result: Result) -> Figure:
@@ -50,8 +59,9 @@ def plot(result: Result) -> Figure:
         return figures.empty(fig, "no attempt has a trusted wait")
     days = pd.to_datetime(table["day"])
     for column, label, color in (
-        ("p50_s", "median", figures.ACCENT), ("p90_s", "90 % wait no longer", figures.CYCLE[1])
-    ):  # fmt: skip
+        ("p50_s", "median", figures.ACCENT),
+        ("p90_s", "90 % wait no longer", figures.CYCLE[1]),
+    ):
         top.plot(days, table[column].clip(lower=1), ".-", color=color, label=label, linewidth=1.2)
     figures.time_axis(top, axis="y")
     top.set_yticks([1, 60, 3_600, 86_400, 2_592_000])

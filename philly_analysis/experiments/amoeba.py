@@ -77,12 +77,19 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
     cap, alpha = sweep.scale_outs[0], sweep.alphas[0]
     first = sweep.orders[0]
     settings = [
-        *((o, ld, alpha, c, sweep.resize_s) for o in sweep.orders for c in sweep.scale_outs
-          for ld in sweep.loads),
+        *(
+            (o, ld, alpha, c, sweep.resize_s)
+            for o in sweep.orders
+            for c in sweep.scale_outs
+            for ld in sweep.loads
+        ),
         *((first, ld, a, cap, sweep.resize_s) for a in sweep.alphas for ld in sweep.loads),
-        *((first, sweep.cost_load, alpha, cap, cost * part) for cost in sweep.stop_resume_s
-          for part in (1.0, 1 - PUBLISHED_COST_CUT)),
-    ]  # fmt: skip
+        *(
+            (first, sweep.cost_load, alpha, cap, cost * part)
+            for cost in sweep.stop_resume_s
+            for part in (1.0, 1 - PUBLISHED_COST_CUT)
+        ),
+    ]
     rows = []
     for seed in sweep.seeds:
         drawn = law(sweep.jobs, 64, seed)
@@ -91,22 +98,46 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
             specs = at_load(drawn, load, 64)
             if (order, load) not in rigid:
                 never = Amoeba(
-                    order=order, thresholds_gpu_s=(_THRESHOLD_GPU_S,), scale_out=1.0,
-                    shrink_to=1.0, round_s=300.0, resize_s=sweep.resize_s,
-                )  # fmt: skip
+                    order=order,
+                    thresholds_gpu_s=(_THRESHOLD_GPU_S,),
+                    scale_out=1.0,
+                    shrink_to=1.0,
+                    round_s=300.0,
+                    resize_s=sweep.resize_s,
+                )
                 rigid[order, load] = _outcome(specs, never)[0]
             elastic = Amoeba(
-                order=order, thresholds_gpu_s=(_THRESHOLD_GPU_S,), scale_out=scale_out,
-                alpha=exponent, resize_s=resize_s, round_s=300.0,
-            )  # fmt: skip
+                order=order,
+                thresholds_gpu_s=(_THRESHOLD_GPU_S,),
+                scale_out=scale_out,
+                alpha=exponent,
+                resize_s=resize_s,
+                round_s=300.0,
+            )
             rows.append(
                 (
-                    order, load, exponent, scale_out, resize_s, seed, rigid[order, load],
+                    order,
+                    load,
+                    exponent,
+                    scale_out,
+                    resize_s,
+                    seed,
+                    rigid[order, load],
                     *_outcome(specs, elastic),
                 )
-            )  # fmt: skip
-    columns = ["order", "load", "alpha", "scale_out", "resize_s", "seed", "rigid_jct_h",
-               "elastic_jct_h", "resizes", "lost_pct"]  # fmt: skip
+            )
+    columns = [
+        "order",
+        "load",
+        "alpha",
+        "scale_out",
+        "resize_s",
+        "seed",
+        "rigid_jct_h",
+        "elastic_jct_h",
+        "resizes",
+        "lost_pct",
+    ]
     return _result(pd.DataFrame(rows, columns=columns), law_name, sweep)
 
 
@@ -177,8 +208,11 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         facts=(
             Fact("highest_reduction_pct", float(most["reduction_pct"]), "most in the sweep, LAS"),
             Fact("lowest_reduction_pct", float(las["reduction_pct"].min()), "least, LAS"),
-            Fact("lost_stop_resume_pct", float(dear["lost_pct"]),
-                 f"GPU time lost at {dearest:g} s per change"),
+            Fact(
+                "lost_stop_resume_pct",
+                float(dear["lost_pct"]),
+                f"GPU time lost at {dearest:g} s per change",
+            ),
             Fact("lost_elastic_pct", float(cheap["lost_pct"]), "GPU time lost at 5 % of that"),
         ),
         sentences=tuple(sentences),
@@ -203,7 +237,7 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             ),
         ),
         synthetic=True,
-    )  # fmt: skip
+    )
 
 
 def plot(result: Result) -> Figure:
@@ -225,18 +259,31 @@ def plot(result: Result) -> Figure:
     costs = over[same.all(axis=1)]
     costs = costs[costs.groupby("load")["resize_s"].transform("nunique") > 1]
     costs = costs.sort_values("resize_s")
-    axes[2].plot(costs["resize_s"], costs["reduction_pct"], color=CYCLE[0], marker="o", ms=3,
-                 label="reduction")  # fmt: skip
-    axes[2].plot(costs["resize_s"], costs["lost_pct"], color=CYCLE[1], marker="o", ms=3,
-                 label="GPU time lost to changes")  # fmt: skip
+    axes[2].plot(
+        costs["resize_s"],
+        costs["reduction_pct"],
+        color=CYCLE[0],
+        marker="o",
+        ms=3,
+        label="reduction",
+    )
+    axes[2].plot(
+        costs["resize_s"],
+        costs["lost_pct"],
+        color=CYCLE[1],
+        marker="o",
+        ms=3,
+        label="GPU time lost to changes",
+    )
     axes[2].set(xscale="log", xlabel="cost of a change of GPUs, s")
     heading(axes[2], "by cost")
     axes[0].set(ylabel="reduction of mean JCT, %")
     heading(axes[0], "by order and cap")
     heading(axes[1], "by scaling")
     for ax in axes:
-        ax.axhline(PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2,
-                   label="published, 'as much as'")  # fmt: skip
+        ax.axhline(
+            PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published, 'as much as'"
+        )
         below(ax)
     return fig
 

@@ -91,8 +91,17 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
                     policy = AntMan() if sharing else AntMan(convert_after_s=float("inf"))
                     schedule = run(specs, fleet("8x8"), policy, speed=speed)
                     rows.append((name, load, seed, sharing, *_outcome(schedule, specs, speed)))
-    columns = ["utilisation", "load", "seed", "sharing", "compute_pct", "memory_pct",
-               "mean_jct_h", "holder_speed", "guests_pct"]  # fmt: skip
+    columns = [
+        "utilisation",
+        "load",
+        "seed",
+        "sharing",
+        "compute_pct",
+        "memory_pct",
+        "mean_jct_h",
+        "holder_speed",
+        "guests_pct",
+    ]
     return _result(pd.DataFrame(rows, columns=columns), law_name)
 
 
@@ -106,9 +115,12 @@ def _outcome(
     guests = schedule.attempts.select("job_id", "attempt", "guest")
     runs = schedule.speeds.join(traits, on="job_id").join(guests, on=["job_id", "attempt"])
     inside = runs.with_columns(
-        gpu_s=(pl.min_horizontal("end_s", pl.lit(end_s)) - pl.max_horizontal(
-            "start_s", pl.lit(begin_s))).clip(lower_bound=0) * pl.col("gpus")
-    )  # fmt: skip
+        gpu_s=(
+            pl.min_horizontal("end_s", pl.lit(end_s))
+            - pl.max_horizontal("start_s", pl.lit(begin_s))
+        ).clip(lower_bound=0)
+        * pl.col("gpus")
+    )
     there_gpu_s = 64 * (end_s - begin_s)
     compute, memory = inside.select(
         (pl.col("gpu_s") * pl.col("u") * pl.col("speed")).sum().alias("compute"),
@@ -134,9 +146,11 @@ def gains(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["utilisation", "load", "seed", "sharing"]
     long = table.melt(keys, measures, var_name="measure")
     wide = long.pivot_table(
-        index=["utilisation", "load", "measure", "seed"], columns="sharing", values="value",
+        index=["utilisation", "load", "measure", "seed"],
+        columns="sharing",
+        values="value",
         sort=False,
-    )  # fmt: skip
+    )
     wide = wide.rename(columns={True: "shared", False: "alone"})
     wide["each"] = 100 * (wide["shared"] / wide["alone"] - 1)
     groups = wide.groupby(level=[0, 1, 2], sort=False)
@@ -204,10 +218,12 @@ def plot(result: Result) -> Figure:
         rows = over[over["measure"] == measure]
         for i, (name, curve) in enumerate(rows.groupby("utilisation", sort=False)):
             color = CYCLE[i % len(CYCLE)]
-            ax.plot(curve["load"], curve["gain_pct"], color=color, marker="o", ms=3,
-                    label=str(name))  # fmt: skip
-            ax.fill_between(curve["load"], curve["lowest"], curve["highest"], color=color,
-                            alpha=0.1, lw=0)  # fmt: skip
+            ax.plot(
+                curve["load"], curve["gain_pct"], color=color, marker="o", ms=3, label=str(name)
+            )
+            ax.fill_between(
+                curve["load"], curve["lowest"], curve["highest"], color=color, alpha=0.1, lw=0
+            )
         if published:
             ax.axhline(published, color=MUTED, ls="--", lw=1.2, label="published")
         ax.set(xlabel="offered load")

@@ -103,8 +103,9 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
     for setting in settings:
         for seed in sweep.seeds:
             drawn = law(sweep.jobs, setting.servers * 8, seed)
-            specs = typed(one_gpu_each(drawn) if setting.gangs == "one" else drawn, setting.split,
-                          seed)  # fmt: skip
+            specs = typed(
+                one_gpu_each(drawn) if setting.gangs == "one" else drawn, setting.split, seed
+            )
             for load in sweep.loads:
                 for allocation in _allocations(setting, base):
                     jct_h = _jct_h(
@@ -112,13 +113,28 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
                     )
                     rows.append(
                         (
-                            setting.order, "/".join(map(str, setting.split)), setting.servers * 8,
-                            setting.gangs, load, allocation, seed, jct_h.mean(),
+                            setting.order,
+                            "/".join(map(str, setting.split)),
+                            setting.servers * 8,
+                            setting.gangs,
+                            load,
+                            allocation,
+                            seed,
+                            jct_h.mean(),
                             np.percentile(jct_h, 99),
                         )
-                    )  # fmt: skip
-    columns = ["order", "split", "gpus", "gangs", "load", "allocation", "seed", "mean_jct_h",
-               "p99_jct_h"]  # fmt: skip
+                    )
+    columns = [
+        "order",
+        "split",
+        "gpus",
+        "gangs",
+        "load",
+        "allocation",
+        "seed",
+        "mean_jct_h",
+        "p99_jct_h",
+    ]
     return _result(pd.DataFrame(rows, columns=columns), law_name)
 
 

@@ -24,9 +24,7 @@ NEEDS = ("jobs", "attempts")
 OURS = "workload model"
 FLOOR = "real, other part"
 
-_COLUMNS = (
-    "quantity", "gang", "distance", "jobs", "other_jobs", "model", "split", "limit",
-)  # fmt: skip
+_COLUMNS = ("quantity", "gang", "distance", "jobs", "other_jobs", "model", "split", "limit")
 
 
 def compute(trace: Trace) -> Result:
@@ -222,10 +220,14 @@ def plot(result: Result) -> Figure:
         for name, color in MODEL_COLORS.items():
             mine = part[part["model"] == name]
             ax.plot(
-                np.clip(mine["distance"], 1e-3, 3), [float(order.index(v)) for v in mine["label"]],
-                "D" if name == FLOOR else "o", color=color, label=name,
-                markersize=9 if name == FLOOR else 4.5, zorder=2 if name == FLOOR else 3,
-            )  # fmt: skip
+                np.clip(mine["distance"], 1e-3, 3),
+                [float(order.index(v)) for v in mine["label"]],
+                "D" if name == FLOOR else "o",
+                color=color,
+                label=name,
+                markersize=9 if name == FLOOR else 4.5,
+                zorder=2 if name == FLOOR else 3,
+            )
         ax.set_xscale("log")
         ax.set_xlim(1e-3, 4)
         ax.set_yticks(range(len(order)), order)

@@ -36,9 +36,11 @@ def literature(rate_per_h: float) -> WorkloadModel:
         knots=tuple(float(f"{k:.6g}") for k in KNOTS_S),
     )
     law = Distribution(
-        law.family, law.parameters, knots=law.knots,
+        law.family,
+        law.parameters,
+        knots=law.knots,
         observed=tuple(float(f"{v:.6g}") for v in law.ppf(np.array(OBSERVED_LEVELS))),
-    )  # fmt: skip
+    )
     shares = tuple(SHARES.values())
     classes = GANGS[: int(gang_class(max(SHARES))) + 1]
     gangs = Gangs(tuple(SHARES), shares, shares, shares, 0)

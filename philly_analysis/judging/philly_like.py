@@ -78,10 +78,11 @@ def compare(seed: int = 0) -> Result:
             gap = float(np.abs(law.cdf(observed) - levels).max())
             facts.append(
                 Fact(
-                    f"{name}_run_time_gap_{_word(gang)}", round(gap, 3),
+                    f"{name}_run_time_gap_{_word(gang)}",
+                    round(gap, 3),
                     f"largest gap between the CDFs of run times, {gang} GPU, {name} and Philly",
                 )
-            )  # fmt: skip
+            )
     gaps = np.asarray(real.arrivals.gaps_s)
     percent = np.linspace(0, 100, gaps.size)
     rows += [("gap between arrivals", ALL, REAL, p, v) for p, v in zip(percent, gaps, strict=True)]
@@ -99,28 +100,31 @@ def compare(seed: int = 0) -> Result:
         counts = HourlyCounts.of(at)
         facts += [
             Fact(
-                f"{name}_gang_size_variation", round(float(variation), 3),
+                f"{name}_gang_size_variation",
+                round(float(variation), 3),
                 f"total variation between the gang sizes of {name} and Philly",
             ),
             Fact(
-                f"{name}_gap_gap", round(cdf_gap(np.floor(gaps), drawn), 3),
+                f"{name}_gap_gap",
+                round(cdf_gap(np.floor(gaps), drawn), 3),
                 f"largest gap between the CDFs of inter-arrival times, {name} and Philly",
             ),
             Fact(
-                f"{name}_hourly_dispersion", round(counts.dispersion, 1),
+                f"{name}_hourly_dispersion",
+                round(counts.dispersion, 1),
                 f"variance over mean of the jobs in an hour, {name}",
             ),
             Fact(
-                f"{name}_gpu_h_per_job", round(_gpu_h(model, seed), 1),
-                f"GPU hours per job, {name}",
+                f"{name}_gpu_h_per_job", round(_gpu_h(model, seed), 1), f"GPU hours per job, {name}"
             ),
-        ]  # fmt: skip
+        ]
     facts.append(
         Fact(
-            "real_hourly_dispersion", round(real.arrivals.dispersion, 1),
+            "real_hourly_dispersion",
+            round(real.arrivals.dispersion, 1),
             "variance over mean of the jobs in an hour, Philly",
         )
-    )  # fmt: skip
+    )
     told = {f.name: f.value for f in facts}
     return Result(
         name="philly_like",

@@ -71,16 +71,36 @@ def _same(data: Observations) -> tuple[Jobs, Jobs, Observations]:
 SPLITS: dict[str, Split] = {
     s.name: s
     for s in (
-        Split("halves", "fitted to the first half of the period, compared with the second",
-              True, _halves),
-        Split("weeks", "fitted to every other week, compared with the weeks between",
-              True, lambda d: _alternate(d, WEEK_S)),
-        Split("days", "fitted to every other day, compared with the days between",
-              True, lambda d: _alternate(d, DAY_S)),
-        Split("jobs", "fitted to a random half of the jobs, compared with the other half",
-              False, _random),
-        Split("none", "fitted to all jobs and compared with the same: the model's own error",
-              True, _same),
+        Split(
+            "halves",
+            "fitted to the first half of the period, compared with the second",
+            True,
+            _halves,
+        ),
+        Split(
+            "weeks",
+            "fitted to every other week, compared with the weeks between",
+            True,
+            lambda d: _alternate(d, WEEK_S),
+        ),
+        Split(
+            "days",
+            "fitted to every other day, compared with the days between",
+            True,
+            lambda d: _alternate(d, DAY_S),
+        ),
+        Split(
+            "jobs",
+            "fitted to a random half of the jobs, compared with the other half",
+            False,
+            _random,
+        ),
+        Split(
+            "none",
+            "fitted to all jobs and compared with the same: the model's own error",
+            True,
+            _same,
+        ),
     )
-}  # fmt: skip
+}
 """Ways to hold data out, from the one that drift hurts most; ``none`` holds nothing out."""

@@ -56,8 +56,11 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
     half = 1.96 / np.sqrt(max(ends, 1))
     spread = float(np.exp(half * np.sqrt(2 * (1 + shape))))
     values = (body, shape, scale)
-    low_high = ((None, None), (shape - (1 + shape) * half, shape + (1 + shape) * half),
-                (scale / spread, scale * spread))  # fmt: skip
+    low_high = (
+        (None, None),
+        (shape - (1 + shape) * half, shape + (1 + shape) * half),
+        (scale / spread, scale * spread),
+    )
     law = QuantileGrid(separated(grid), *values)
     return Distribution(
         EMPIRICAL,

@@ -57,12 +57,13 @@ def with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
             se[shares[-1]] = np.sqrt(variance) / max(last * (1 - last), 1e-12)
     return tuple(
         Parameter(
-            name, float(value),
+            name,
+            float(value),
             _from_line(u - 1.96 * s, scale) if s < UNIDENTIFIED else None,
             _from_line(u + 1.96 * s, scale) if s < UNIDENTIFIED else None,
         )
         for name, value, u, s, scale in zip(names, theta, centre, se, scales, strict=True)
-    )  # fmt: skip
+    )
 
 
 def _of_pareto(names: tuple[str, ...], theta: Floats, x: Lifetimes) -> tuple[Parameter, ...]:
@@ -82,9 +83,11 @@ def _hessian(loss: Callable[[Floats], float], dim: int) -> Floats:
     for i in range(dim):
         for j in range(i, dim):
             hessian[i, j] = hessian[j, i] = (
-                loss(unit[i] + unit[j]) - loss(unit[i] - unit[j])
-                - loss(unit[j] - unit[i]) + loss(-unit[i] - unit[j])
-            ) / (4 * _STEP * _STEP)  # fmt: skip
+                loss(unit[i] + unit[j])
+                - loss(unit[i] - unit[j])
+                - loss(unit[j] - unit[i])
+                + loss(-unit[i] - unit[j])
+            ) / (4 * _STEP * _STEP)
     return hessian
 
 

@@ -106,9 +106,11 @@ class Duration:
             for (gang, vc, status), part in frame.assign(**{ANY: ANY}).groupby(list(keys)):
                 if (~part["censored"]).sum() >= least:
                     law = fit_distribution(
-                        part["run_s"], part["censored"], family=family,
+                        part["run_s"],
+                        part["censored"],
+                        family=family,
                         what=f"durations of {gang}-GPU jobs",
-                    )  # fmt: skip
+                    )
                     cells.append(DurationCell(str(gang), str(vc), str(status), law))
             return tuple(cells)
 

@@ -55,9 +55,13 @@ def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     for gang in figures.ordered(laws, GANGS):
         law = laws[gang]
         ax.plot(
-            law.observed, law.ppf(_levels(law)), ".", color=figures.GANG_COLORS[gang],
-            markersize=4, label=f"{gang} GPU",
-        )  # fmt: skip
+            law.observed,
+            law.ppf(_levels(law)),
+            ".",
+            color=figures.GANG_COLORS[gang],
+            markersize=4,
+            label=f"{gang} GPU",
+        )
     figures.time_axis(ax, 1, 3e6)
     figures.time_axis(ax, 1, 3e6, axis="y")
     ax.set_xlabel("run time, data")
@@ -92,9 +96,12 @@ def _gap_cdf(ax: Axes, observed: Floats, gaps: Floats) -> None:
     levels = np.linspace(0, 100, observed.size)
     ax.plot(np.maximum(np.quantile(gaps, levels / 100), 0.5), levels, color=figures.ACCENT)
     ax.plot(
-        np.maximum(observed[5:100:5], 0.5), levels[5:100:5], ".", color=figures.CYCLE[1],
+        np.maximum(observed[5:100:5], 0.5),
+        levels[5:100:5],
+        ".",
+        color=figures.CYCLE[1],
         markersize=5,
-    )  # fmt: skip
+    )
     figures.time_axis(ax, 0.5, 86_400)
     figures.percent_axis(ax, "gaps")
     ax.set_xlabel("gap between arrivals (none: at 0.5 s)")
@@ -106,9 +113,12 @@ def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
     quantiles = np.quantile(gaps, np.linspace(0, 1, observed.size))
     ax.plot([0.5, 86_400], [0.5, 86_400], color=figures.MUTED, linewidth=1)
     ax.plot(
-        np.maximum(observed[inner], 0.5), np.maximum(quantiles[inner], 0.5), ".",
-        color=figures.ACCENT, markersize=4,
-    )  # fmt: skip
+        np.maximum(observed[inner], 0.5),
+        np.maximum(quantiles[inner], 0.5),
+        ".",
+        color=figures.ACCENT,
+        markersize=4,
+    )
     figures.time_axis(ax, 0.5, 86_400)
     figures.time_axis(ax, 0.5, 86_400, axis="y")
     ax.set_xlabel("gap, data")

@@ -14,8 +14,16 @@ from philly_analysis.trace import Trace
 from philly_analysis.workload.demand import account, not_taken
 
 _JOB_COLUMNS = (
-    "submitted_s", "vc", "user", "gpus", "status", "run_s", "censored", "attempts", "last_share",
-)  # fmt: skip
+    "submitted_s",
+    "vc",
+    "user",
+    "gpus",
+    "status",
+    "run_s",
+    "censored",
+    "attempts",
+    "last_share",
+)
 
 
 def _none(*columns: str) -> pd.DataFrame:
@@ -132,8 +140,10 @@ class Observations:
         kept["gpus"] = kept["gpus"].astype(int)
         said = list(account)
         if not said and len(kept) < len(jobs):
-            said += [f"{n:,} of {len(jobs):,} jobs are left out: {why}."
-                     for why, n in reason.value_counts().items()]  # fmt: skip
+            said += [
+                f"{n:,} of {len(jobs):,} jobs are left out: {why}."
+                for why, n in reason.value_counts().items()
+            ]
         if lacking := int(kept["run_s"].isna().sum()):
             said.append(
                 f"{count(lacking, 'job')} without a trusted run time count in arrivals and gang "

@@ -90,11 +90,13 @@ class Status:
         )
         tries = tuple(
             AttemptCell(
-                str(gang), str(status),
-                _shares(part["attempts"], range(1, int(part["attempts"].max()) + 1)), len(part),
+                str(gang),
+                str(status),
+                _shares(part["attempts"], range(1, int(part["attempts"].max()) + 1)),
+                len(part),
             )
             for (gang, status), part in frame.groupby(["gang", "status"])
-        )  # fmt: skip
+        )
         retried = known.loc[known["attempts"] > 1]
         last = retried["last_share"].mean() if "last_share" in retried and len(retried) else np.nan
         return cls(cells, tries, float(last) if np.isfinite(last) else 0.5)

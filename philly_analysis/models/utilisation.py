@@ -154,9 +154,12 @@ class Utilisation:
         if gpus is not None and sizes:
             near = min(sizes, key=lambda g: (abs(np.log2(g / gpus)), g))
         for key in (
-            (near, spread, status or ANY), (near, spread, ANY), (near, ANY, status or ANY),
-            (near, ANY, ANY), (0, ANY, ANY),
-        ):  # fmt: skip
+            (near, spread, status or ANY),
+            (near, spread, ANY),
+            (near, ANY, status or ANY),
+            (near, ANY, ANY),
+            (0, ANY, ANY),
+        ):
             if key in known:
                 return known[key]
         return self.cells[0].law

@@ -16,10 +16,15 @@ UNLIMITED = 1 << 60
 """Quota of a virtual cluster that has none."""
 
 _COLUMNS = {
-    "job_id": pl.String, "attempt": pl.Int32, "since_s": pl.Float64, "until_s": pl.Float64,
-    "fair_share_s": pl.Float64, "fragmentation_s": pl.Float64, "other_s": pl.Float64,
+    "job_id": pl.String,
+    "attempt": pl.Int32,
+    "since_s": pl.Float64,
+    "until_s": pl.Float64,
+    "fair_share_s": pl.Float64,
+    "fragmentation_s": pl.Float64,
+    "other_s": pl.Float64,
     "cause": pl.String,
-}  # fmt: skip
+}
 
 
 class Causes:

@@ -75,9 +75,17 @@ class Cluster:
     """
 
     __slots__ = (
-        "_largest", "biggest", "by_free", "capacity", "free", "free_cpus", "free_gpus",
-        "free_mem_gb", "machines", "racks",
-    )  # fmt: skip
+        "_largest",
+        "biggest",
+        "by_free",
+        "capacity",
+        "free",
+        "free_cpus",
+        "free_gpus",
+        "free_mem_gb",
+        "machines",
+        "racks",
+    )
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self.machines = tuple(machines)

@@ -134,9 +134,10 @@ def write_gpu_samples(
                 busy[i:j, machine, gpus] += drawn * part[:, None]
         at = midnight + timedelta(seconds=lo_s)
         pq.write_table(
-            _table(np.minimum(busy, 100.0), machines, at), target / f"{day:05d}.parquet",
+            _table(np.minimum(busy, 100.0), machines, at),
+            target / f"{day:05d}.parquet",
             compression="zstd",
-        )  # fmt: skip
+        )
         rows += minutes * len(machines)
     return rows
 

@@ -124,11 +124,15 @@ class Record:
                 for j in jobs
             ],
             schema={
-                "job_id": pl.String, "vc": pl.String, "gpus": pl.Int32, "submit_s": pl.Float64,
-                "run_s": pl.Float64, "done": pl.Boolean,
+                "job_id": pl.String,
+                "vc": pl.String,
+                "gpus": pl.Int32,
+                "submit_s": pl.Float64,
+                "run_s": pl.Float64,
+                "done": pl.Boolean,
             },
             orient="row",
-        )  # fmt: skip
+        )
         return (
             done.join(ended, on="job_id", how="left", maintain_order="left")
             .with_columns(end_s=pl.when("done").then("end_s"))

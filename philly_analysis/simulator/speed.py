@@ -143,10 +143,12 @@ class HostResources(Speed):
                 profile = known
             done.append(
                 replace(
-                    spec, job_type=profile.job_type, cpus=profile.cpus * spec.gpus,
+                    spec,
+                    job_type=profile.job_type,
+                    cpus=profile.cpus * spec.gpus,
                     mem_gb=profile.mem_gb * spec.gpus,
                 )
-            )  # fmt: skip
+            )
         return done
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:

@@ -43,9 +43,18 @@ class View:
     """
 
     __slots__ = (
-        "changed", "cluster", "freed", "holding", "key", "now_s", "queue", "quotas", "residents",
-        "running", "used",
-    )  # fmt: skip
+        "changed",
+        "cluster",
+        "freed",
+        "holding",
+        "key",
+        "now_s",
+        "queue",
+        "quotas",
+        "residents",
+        "running",
+        "used",
+    )
 
     def __init__(self, cluster: Cluster, key: Key, quotas: Mapping[str, int]) -> None:
         self.now_s = 0.0

@@ -20,9 +20,13 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
     entries = jobs.select(
         pl.format(
             '{{"id": "{}", "subtime": {}, "res": {}, "profile": "delay_{}"{}}}',
-            "id", pl.col("submit_s").round(3), "gpus", run_s, walltime.fill_null(""),
+            "id",
+            pl.col("submit_s").round(3),
+            "gpus",
+            run_s,
+            walltime.fill_null(""),
         )
-    ).to_series()  # fmt: skip
+    ).to_series()
     delays = (
         jobs.select(run_s.unique().sort().alias("s"))
         .select(pl.format('"delay_{}": {{"type": "{}", "delay": {}}}', "s", pl.lit(spelling), "s"))

@@ -88,7 +88,8 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
     each = pl.col("duration") // count
     return (
         series.join(
-            tasks.select("id", "duration", "cpu_capacity", "gpu_capacity"), on="id",
+            tasks.select("id", "duration", "cpu_capacity", "gpu_capacity"),
+            on="id",
             maintain_order="left",
         )
         .select(
@@ -100,7 +101,7 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
             gpu_usage=pl.col("gpu_capacity") * pl.col("gpu_frac"),
         )
         .filter(pl.col("duration") > 0)
-    )  # fmt: skip
+    )
 
 
 def _write(request: Request, folder: Path) -> Written:

@@ -96,9 +96,12 @@ def _faults(folder: Path, layout: Layout) -> list[str]:
     found += broken(path, rows["gpu_time"], wrong, "gpu_time is not duration x num_gpus")
     path, rows = folder / WORKLOAD, layout.read(folder / WORKLOAD)
     limits = rows.join(
-        profiles("pollux").table, left_on="application", right_on="job_type",
-        how="left", maintain_order="left",
-    )  # fmt: skip
+        profiles("pollux").table,
+        left_on="application",
+        right_on="job_type",
+        how="left",
+        maintain_order="left",
+    )
     batch = limits["batch_size"].cast(pl.Int64)
     outside = (batch < limits["least_batch"]) | (batch > limits["most_batch"])
     return found + broken(path, rows["batch_size"], outside, "batch size outside its range")

@@ -31,8 +31,14 @@ _LAYOUT = Layout(
     comment=";",
 )  # fmt: skip
 _KEYS = (
-    "Version", "UnixStartTime", "TimeZoneString", "MaxJobs", "MaxRecords", "MaxNodes", "MaxProcs",
-)  # fmt: skip
+    "Version",
+    "UnixStartTime",
+    "TimeZoneString",
+    "MaxJobs",
+    "MaxRecords",
+    "MaxNodes",
+    "MaxProcs",
+)
 _KB_PER_GB = 1 << 20
 
 
@@ -67,7 +73,7 @@ def _write(request: Request, path: Path) -> Written:
         exe=numbers(jobs["job_type"]),
         queue=numbers(jobs["vc"]),
         **dict.fromkeys(("avg_cpu", "used_mem", "group", "partition", "prev", "think"), unknown),
-    ).with_columns(pl.all().fill_null(-1))  # fmt: skip
+    ).with_columns(pl.all().fill_null(-1))
     vcs = safe(jobs["vc"].unique().sort())
     target = request.cluster
     comments = (

@@ -28,39 +28,64 @@ _CLUSTER = Layout(
     tuple(
         Field(name, POSITIVE)
         for name in (
-            "num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node",
+            "num_switch",
+            "num_node_p_switch",
+            "num_gpu_p_node",
+            "num_cpu_p_node",
+            "mem_p_node",
         )
     )
-)  # fmt: skip
+)
 _SAMPLE = Layout((Field("duration", POSITIVE),), ascending="duration")
 _MURI = Layout(
     (
-        _ID, _GPUS, _SUBMIT, Field("iterations", POSITIVE), _MODEL, Field("batch_size", POSITIVE),
-        _DURATION, _INTERVAL, Field("iteration_time", POSITIVE),
-        *(Field(f"resource_time_{i}", DECIMAL) for i in range(3)), Field("priority", "[01]"),
+        _ID,
+        _GPUS,
+        _SUBMIT,
+        Field("iterations", POSITIVE),
+        _MODEL,
+        Field("batch_size", POSITIVE),
+        _DURATION,
+        _INTERVAL,
+        Field("iteration_time", POSITIVE),
+        *(Field(f"resource_time_{i}", DECIMAL) for i in range(3)),
+        Field("priority", "[01]"),
     ),
     ascending="submit_time",
     unique="job_id",
-)  # fmt: skip
+)
 _ELASTICFLOW = Layout(
     (
-        Field("job_id", COUNT), _SUBMIT, Field("iteration", POSITIVE), _MODEL,
-        Field("ddl", POSITIVE), Field("batch_size", POSITIVE), _GPUS, _DURATION,
+        Field("job_id", COUNT),
+        _SUBMIT,
+        Field("iteration", POSITIVE),
+        _MODEL,
+        Field("ddl", POSITIVE),
+        Field("batch_size", POSITIVE),
+        _GPUS,
+        _DURATION,
         Field("best_effort", "[01]"),
     ),
     ascending="submit_time",
     unique="job_id",
-)  # fmt: skip
+)
 _ESTIMATES = ("user_dur", "user_gpu_dur", "group_dur", "group_gpu_dur")
 _PAI = Layout(
     (
-        _ID, Field("user", NAME), Field("num_inst", POSITIVE), _GPUS, Field("num_cpu", DECIMAL),
-        Field("gpu_type", r"[A-Z0-9]+"), _SUBMIT, _DURATION, Field("wait_time", DECIMAL),
+        _ID,
+        Field("user", NAME),
+        Field("num_inst", POSITIVE),
+        _GPUS,
+        Field("num_cpu", DECIMAL),
+        Field("gpu_type", r"[A-Z0-9]+"),
+        _SUBMIT,
+        _DURATION,
+        Field("wait_time", DECIMAL),
         *(Field(name, DECIMAL) for name in _ESTIMATES),
     ),
     ascending="submit_time",
     unique="job_id",
-)  # fmt: skip
+)
 
 _INSTANCE_GPUS = 8
 _DEADLINES = (0.5, 1.5)
