@@ -12,6 +12,13 @@ def sources() -> Choices:
     return _pairs(library.sources(), "source", "reads")
 
 
+def maps() -> Choices:
+    """List maps of tables that ship, and what each reads."""
+    from philly_analysis.ingest.table.table_map import SHIPPED, load_map
+
+    return [(p.stem, load_map(p.stem).what) for p in sorted(SHIPPED.glob("*.toml"))]
+
+
 def analyses() -> Choices:
     """List analyses, and the question of each."""
     from philly_analysis.chapters import ANALYSES

@@ -55,7 +55,11 @@ def ingest(
     raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.", metavar="RAW")],
     out: OutArgument,
     map: Annotated[  # noqa: A002 - the word that is typed
-        str | None, typer.Option(help="For table: a TOML map of its columns, or one that ships.")
+        str | None,
+        typer.Option(
+            help="For table: a TOML map of its columns, or one that ships.",
+            autocompletion=choices.maps,
+        ),
     ] = None,
     failures: Annotated[
         Path | None,

@@ -91,7 +91,7 @@ def test_a_verb_is_described_as_its_function_is(name: str) -> None:
 
 
 CHOICES: dict[str, tuple[Callable[[], choices.Choices], ...]] = {
-    "ingest": (choices.sources,),
+    "ingest": (choices.sources, choices.maps),
     "analyze": (choices.analyses,),
     "fit": (choices.families,),
     "sample": (choices.models,),
