@@ -18,7 +18,7 @@
 with rows as (
   select
     coalesce(reason, 'all') as reason,
-    case when grouping(reason) = 0 then any_value(tier) else '' end as tier,
+    case when grouping(reason) = 0 then max(tier) else '' end as tier,
     count(*) as trials,
     count(distinct job_id) as jobs,
     count(distinct "user") as users,
