@@ -47,7 +47,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
 PAI = Source(
     name="pai",
     what="Alibaba's cluster trace gpu-v2020 (PAI), as the folder of its tables.",
-    files="pai_job_table.csv, pai_task_table.csv, and where they are the other tables.",
+    files="pai_job_table.csv and pai_task_table.csv; with them pai_machine_spec.csv.",
     lacks="Which GPU an instance held, virtual clusters, and the date: times are shifted by weeks.",
     folder=Path(__file__).parent,
     prepare=prepare,
