@@ -3,7 +3,7 @@
 --   part   ended, or still running as the log ended: the workload; left out: the others
 --   why    why they are left out; empty for the workload
 --   jobs   jobs
---   gpu_h  GPU hours of their run times, where these are known
+--   gpu_h  GPU hours of service that they need, where known: all attempts of a job added up
 select
   case
     when left_out is not null then 'left out'
@@ -12,7 +12,7 @@ select
   end as part,
   coalesce(left_out, '') as why,
   count(*) as jobs,
-  coalesce(sum(gpu_h), 0) as gpu_h
+  coalesce(sum(service_s * gpus * gpu_frac), 0) / 3600 as gpu_h
 from workload_jobs
 group by all
 order by all

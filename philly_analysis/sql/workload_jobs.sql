@@ -8,6 +8,7 @@
 --   submitted_at      when it was submitted
 --   first_started_at  first start of its attempts
 --   run_s             its run time under the run policy; null: not known
+--   service_s         sum of its attempts: what it needs of its GPUs; null: not known
 --   censored          true when it still ran as the log ended: the run time is a lower bound
 --   gpu_frac          share of each GPU that it asks for, above 0 to 1
 --   gpu_h             run_s on its gang, in GPU hours; null: not known
@@ -39,6 +40,7 @@ select
   submitted_at,
   first_started_at,
   run_s,
+  sum_s as service_s,
   censored,
   gpu_frac,
   run_s * gpus * gpu_frac / 3600 as gpu_h,

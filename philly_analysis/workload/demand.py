@@ -157,7 +157,7 @@ def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> D
             / 1e6,
             gpu_s=pl.col("run_s") * pl.col("gpus") * pl.col("gpu_frac"),
         )
-        .drop("left_out", "gpu_h")
+        .drop("left_out", "gpu_h", "service_s")
         .sort("submit_s", "job_id")
     )
     return Demand(workload.name, jobs, not_taken(told))

@@ -90,7 +90,7 @@ def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> N
 
 
 def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
-    with Trace(sample, run_policy="sum") as trace:
+    with Trace(sample) as trace:
         [result] = analyze(trace, ["workload_account"]).values()
     assert result.fact("jobs") == counted.jobs and result.fact("running") == counted.running
     assert result.fact("gpu_h") == pytest.approx(counted.gpu_h)
