@@ -29,10 +29,9 @@ _NEW, _GONE = ("9-16", ">16"), ">8"
 _SCRIPT = """
 import json, sys
 from matplotlib.text import Text
-from philly_analysis import Trace, figures, fit, load_model
+from philly_analysis import Trace, WorkloadModel, figures, fit, load_model
 from philly_analysis.chapters import ANALYSES
 from philly_analysis.errors import ModelError
-from philly_analysis.models import WorkloadModel
 
 told = {}
 with Trace(sys.argv[1]) as trace:
