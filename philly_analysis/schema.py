@@ -19,7 +19,7 @@ VERSION = 2
 
 2: attempts may say how long they ran where their start is not known, when they could start, what
 they waited for and who ended them; jobs may name cluster, account, QOS, pool and GPU model, and
-ask for a part of a GPU.
+ask for a part of a GPU; placements may name a server and how many of its GPUs, not which.
 """
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
@@ -257,15 +257,23 @@ ATTEMPTS = Table(
 
 PLACEMENTS = Table(
     name="placements",
-    row="one GPU held by one attempt",
+    row="one GPU held by one attempt; or, where the log does not say which, its GPUs of a server",
     columns=(
         _JOB_ID,
         _ATTEMPT,
         _MACHINE_ID,
-        Column("gpu", "integer", "index of the GPU in its server, from 0", check="gpu >= 0"),
+        Column(
+            "gpu", "integer", "index of the GPU in its server, from 0; null: not known which",
+            nullable=True, check="gpu >= 0",
+        ),
         Column(
             "container", "integer", "which container of the attempt held it, from 0",
             nullable=True, check="container >= 0",
+        ),
+        Column(
+            "gpus", "integer", "GPUs of that server that the row stands for; null: one where gpu "
+            "is known, else not known how many", unit="GPUs", nullable=True,
+            check="gpus >= 1 and (gpu is null or gpus = 1)",
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu"),

@@ -5,5 +5,5 @@ select count(*) as attempts
 from attempts
 inner join jobs using (job_id)
 anti join failures using (job_id, attempt)
-where end_reason = 'failed' or (end_reason is null and failed(status))
+where end_reason in ('failed', 'out_of_memory') or (end_reason is null and failed(status))
 order by all

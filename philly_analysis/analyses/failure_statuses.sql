@@ -36,7 +36,13 @@ failed as (
   from in_order
   where
     (followed or failed(status))
-    and coalesce(end_reason not in ('completed', 'killed', 'migrated', 'resized'), true)
+    -- what scheduler or operator ended did not fail, nor what a server took down
+    and coalesce(
+      end_reason not in (
+        'completed', 'killed', 'migrated', 'resized', 'preempted', 'requeued', 'node_failure'
+      ),
+      true
+    )
 )
 
 select

@@ -13,13 +13,18 @@ with attempts_placed as (
   select
     p.job_id,
     p.attempt,
-    sum(p.gpus)::integer as gpus,
+    -- where not all servers' shares are known, the attempt's own count
+    case
+      when count(p.gpus) = count(*) then sum(p.gpus)::integer else any_value(attempts.gpus)
+    end as gpus,
     count(*)::integer as servers,
-    bool_and(p.gpus >= machines.gpus) as whole,
+    bool_and(coalesce(p.gpus >= machines.gpus, false)) as whole,
     max(p.attribution) = 'node_shared' as co_tenants
   from placed_servers as p
   inner join machines
     on p.machine_id = machines.machine_id
+  inner join attempts
+    on p.job_id = attempts.job_id and p.attempt = attempts.attempt
   group by p.job_id, p.attempt
 ),
 

@@ -1,4 +1,4 @@
--- When was each GPU held by somebody?
+-- When was each GPU held by somebody, where the log says which GPUs were?
 -- One row per stretch of time during which a GPU was held without a break; stretches that touch
 -- stay apart, so that one holder's end and the next one's start can be told from each other.
 --   machine_id  server
@@ -15,7 +15,7 @@ with held as (
   from placements as p
   inner join attempt_runs as r
     on p.job_id = r.job_id and p.attempt = r.attempt
-  where r.until_at > r.started_at
+  where p.gpu is not null and r.until_at > r.started_at
 ),
 
 marked as (

@@ -13,7 +13,7 @@ with first_gpus as (
     attempt,
     machine_id,
     gpu
-  from placements
+  from indexed_gpus
   qualify row_number() over (partition by job_id, attempt order by machine_id, gpu) = 1
 ),
 

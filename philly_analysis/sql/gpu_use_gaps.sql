@@ -14,9 +14,23 @@ with reasons as (
       p.job_id,
       p.attempt
     from placements as p
-    anti join placed_gpus as g
-      on p.job_id = g.job_id and p.attempt = g.attempt
+    inner join attempts as a
+      on p.job_id = a.job_id and p.attempt = a.attempt
+    where a.started_at is null or a.ended_at is null
   ) as untimed
+  union all
+  select
+    'attempt' as what,
+    'it is not known which GPUs of a shared server it held' as reason,
+    count(*) as n
+  from (
+    select distinct
+      p.job_id,
+      p.attempt
+    from placements as p
+    anti join indexed_gpus as g
+      on p.job_id = g.job_id and p.attempt = g.attempt and p.machine_id = g.machine_id
+  ) as unindexed
   union all
   select
     'attempt' as what,

@@ -7,7 +7,28 @@
 --   gpus         GPUs it has
 --   free_before  GPUs free before; none where more are held than it has
 --   free_after   GPUs free from then on
-with changes as (
+with shares as (
+  select
+    p.machine_id,
+    r.started_at,
+    r.until_at,
+    -- where it is not known how many, the attempt's GPUs are taken as spread evenly
+    coalesce(p.gpus, r.gpus / count(*) over (partition by p.job_id, p.attempt)) as gpus
+  from placements as p
+  inner join attempt_runs as r
+    on p.job_id = r.job_id and p.attempt = r.attempt
+  where p.gpu is null and r.until_at > r.started_at
+),
+
+unindexed as (
+  select
+    machine_id,
+    2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
+    gpus * unnest([1, -1]) as change
+  from shares
+),
+
+changes as (
   select
     machine_id,
     2 * epoch_us(started_at) + 1 as moment,
@@ -19,6 +40,12 @@ with changes as (
     2 * epoch_us(until_at) as moment,
     -1 as change
   from busy_gpus
+  union all by name
+  select
+    machine_id,
+    moment,
+    change
+  from unindexed
 ),
 
 moments as (

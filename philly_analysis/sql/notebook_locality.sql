@@ -16,7 +16,7 @@ placed as (
   select
     job_id,
     attempt,
-    count(*) as gpus,
+    sum(coalesce(gpus, 1))::bigint as gpus,
     count(distinct row(machine_id, container)) as entries,
     count(distinct machine_id) as servers
   from placements

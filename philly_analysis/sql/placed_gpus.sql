@@ -1,6 +1,6 @@
 -- stored
 -- Which GPU did each attempt hold, from when to when, and did the log give it to nobody else?
--- One row per placement of an attempt whose start and end are known.
+-- One row per GPU of an attempt whose start and end are known, where it is known which it is.
 --   placement     number of the row, from 1 in the order of the next four columns
 --   job_id        job
 --   attempt       which attempt, from 1
@@ -19,7 +19,7 @@ with held as (
     p.gpu,
     a.started_at,
     a.ended_at
-  from placements as p
+  from indexed_gpus as p
   inner join attempts as a
     on p.job_id = a.job_id and p.attempt = a.attempt
   where a.started_at is not null and a.ended_at is not null

@@ -5,7 +5,7 @@
 --   job_id        job
 --   attempt       which attempt, from 1
 --   machine_id    server
---   gpus          GPUs held there
+--   gpus          GPUs held there; null: not known how many of the attempt's
 --   from_at       minute in which the attempt started: its first sample; null: unknown
 --   until_at      when it ended: a sample of this moment or later is not its own; null: unknown
 --   expected_min  minutes that begin from from_at on and before until_at: samples there should be
@@ -19,7 +19,10 @@ with held as (
     p.machine_id,
     a.started_at,
     a.ended_at,
-    count(*)::integer as gpus
+    case
+      when bool_and(p.gpu is not null or p.gpus is not null)
+        then sum(coalesce(p.gpus, 1))::integer
+    end as gpus
   from placements as p
   inner join attempts as a
     on p.job_id = a.job_id and p.attempt = a.attempt

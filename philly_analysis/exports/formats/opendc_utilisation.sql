@@ -12,7 +12,7 @@ with held as (
     coalesce(attempts.ended_at, (select ended_at from snapshot)) as ended_at
   from placements
   inner join attempts using (job_id, attempt)
-  where attempts.started_at is not null
+  where attempts.started_at is not null and placements.gpu is not null
 ),
 
 -- one row per hour that an attempt touches, so that the join with the samples has a bucket

@@ -162,7 +162,8 @@ def _first_free(workload: Workload) -> int:
 def _write(request: Request, folder: Path) -> Written:
     workload = request.workload
     attempts = workload.attempts
-    placements = workload.placements
+    # an entry of the log names its GPUs: where the trace does not, they are packed anew
+    placements = workload.placements.filter(pl.col("gpu").is_not_null())
     unplaced = _unplaced(workload, attempts, placements)
     invented = place(unplaced, _first_free(workload))
     details = pl.concat([_details(placements), invented], how="vertical_relaxed")
@@ -187,8 +188,8 @@ def _write(request: Request, folder: Path) -> Written:
     if unplaced.height:
         servers = invented["machine_id"].n_unique()
         assumed.append(
-            f"placements of {unplaced.height:,} attempts that have none: packed on {servers:,} "
-            "made-up servers of 8 GPUs, no GPU held twice at once"
+            f"placements of {unplaced.height:,} attempts whose GPUs are not known: packed on "
+            f"{servers:,} made-up servers of 8 GPUs, no GPU held twice at once"
         )
     if workload.machines.height and workload.machines["gpus_listed"].is_null().all():
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")

@@ -1,58 +1,96 @@
-"""A Slurm accounting log: the text that ``sacct --parsable2`` prints, one record an attempt."""
+"""A Slurm accounting log: what sacct prints, as text or JSON, and lists of its servers.
 
+Ask for it with the command that ``philly slurm-command`` prints; other lists of fields, windows
+that overlap, pages printed again later, and several of these forms in one folder do as well. Add
+``scontrol show node -o`` for the servers.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import glob_safe
+from philly_analysis.ingest.slurm import accounting_json, inventory
+from philly_analysis.ingest.slurm.fields import READ, slurm_command
+from philly_analysis.ingest.slurm.inventory import Node
 from philly_analysis.ingest.slurm.node_list import hosts
+from philly_analysis.ingest.slurm.printed import (
+    Header,
+    documented,
+    first_lines,
+    header_of,
+    insert,
+    read_printed,
+)
 from philly_analysis.ingest.source import Raw, Source
 
-NEEDED = ("JobIDRaw", "State", "Submit", "Start", "End")
-USED = (
-    "JobID", "Partition", "User", "ExitCode", "Eligible", "TimelimitRaw", "NNodes", "NCPUS",
-    "ReqTRES", "AllocTRES", "NodeList",
-)  # fmt: skip
-"""Fields that are read where they are there; any other field is passed over."""
+__all__ = ["SLURM", "slurm_command"]
 
-SACCT = (
-    "TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01 "
-    "-o JobIDRaw,JobID,Partition,User,State,ExitCode,Submit,Eligible,Start,End,TimelimitRaw,"
-    "NNodes,NCPUS,ReqTRES,AllocTRES,NodeList > sacct-2026-01.txt"
-)
-"""How to ask for the text, a month at a time; a field that an older release lacks may be left
-out."""
-
-DELIMITERS = ("^|^", ";|;", "|#", "\x1f", "|")
-"""Delimiters in use, those that contain others first."""
+Reader = Callable[[duckdb.DuckDBPyConnection], None]
 
 
 def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
-    """Open one file of sacct output, or a folder of them, read in the order of their names.
+    """Open one file, or a folder of them, each known by what is in it.
+
+    A folder may hold files that are none of these: each is one rejected row, and named in a note.
 
     Raises
     ------
     InputError
-        There is no such file, or a file's first line does not name the fields that are needed.
+        There is no such file; or none is output of sacct with the fields that are needed.
     """
     files = _files(raw)
-    parts = [_records(con, file, i) for i, file in enumerate(files)]
-    con.execute("create view sacct as " + " union all by name ".join(parts))
-    lists = con.sql("select distinct nodelist from sacct where nodelist is not null").fetchall()
-    held = [(text, host) for (text,) in lists for host in hosts(text)]
-    con.register(
-        "node_lists",
-        pa.table(
-            {
-                "node_list": pa.array([text for text, _ in held], pa.string()),
-                "machine_id": pa.array([host for _, host in held], pa.string()),
-            }
-        ),
+    fields = ", ".join(f'"{name}" varchar' for name in READ)
+    con.execute(
+        "create table sacct (source_file varchar, source_line bigint, raw varchar, "
+        f"fault varchar, {fields})"
     )
-    [(records,)] = con.sql("select count(*) from sacct").fetchall()
-    return Raw(files=files, records={"attempts": records})
+    con.execute(
+        "create table inventory (source_file varchar, source_line bigint, raw varchar, "
+        "cluster varchar, node varchar, gpus integer, shards integer, models varchar[], "
+        "cpus double, mem_mb double, partitions varchar[])"
+    )
+    refused: dict[Path, str] = {}
+    headers: list[Header] = []
+    late = []
+    for file in files:
+        try:
+            reader = _reader(file, headers)
+            if reader is None:
+                late.append(file)
+            else:
+                reader(con)
+        except InputError as error:
+            refused[file] = str(error)
+    for file in late:
+        try:
+            _headerless(file, headers)(con)
+        except InputError as error:
+            refused[file] = str(error)
+    [(records, kinds)] = con.sql(
+        "select (select count(*) from sacct), (select count(*) from inventory)"
+    ).fetchall()
+    if refused and not records:
+        file, why = next(iter(refused.items()))
+        more = (
+            f" ({len(refused) - 1} more files are none either.)" if refused.keys() - {file} else ""
+        )
+        raise InputError(f"{file} is no output of sacct: {why}{more}")
+    if not records:
+        what = "holds servers and no jobs" if kinds else "holds no record of sacct"
+        raise InputError(f"{raw} {what}. Print the jobs with: {slurm_command()}")
+    for file, why in refused.items():
+        con.execute(
+            "insert into sacct (source_file, raw, fault) values ($file, $why, $fault)",
+            {"file": file.name, "why": why, "fault": "a file that is no output of sacct"},
+        )
+    _expand_node_lists(con)
+    notes = tuple(f"{file.name} was passed over: {why}" for file, why in refused.items())
+    return Raw(files=files, records={"attempts": records}, notes=notes)
 
 
 def _files(raw: Path) -> tuple[Path, ...]:
@@ -65,57 +103,85 @@ def _files(raw: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _records(con: duckdb.DuckDBPyConnection, file: Path, number: int) -> str:
-    """Create a table of a file's lines, and return the SELECT that names their fields."""
-    lines = f"sacct_lines_{number}"
-    try:
-        con.execute(
-            f"create table {lines} as select line, row_number() over () as source_line "
-            "from read_csv($path, columns = {'line': 'varchar'}, header = false, quote = '', "
-            "escape = '', delim = $never, null_padding = true, parallel = false, "
-            "max_line_size = 16777216, comment = '')",
-            {"path": glob_safe(file), "never": "\x01"},
-        )
-    except duckdb.Error as error:
-        raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from None
-    first = con.sql(f"select line from {lines} where source_line = 1").fetchall()
-    header = "".join(line or "" for (line,) in first)
-    delimiter = next((d for d in DELIMITERS if d in header), "|")
-    place = {name.lower(): i + 1 for i, name in enumerate(header.split(delimiter))}
-    if missing := [name for name in NEEDED if name.lower() not in place]:
+def _reader(file: Path, headers: list[Header]) -> Reader | None:
+    """Return what adds a file's rows, or None where the file has no header to tell.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    """
+    first, second = (*first_lines(file, 2), "", "")[:2]
+    if first.lstrip().startswith("{"):
+        return _json(file)
+    if second.strip() and set(second) <= {"-", " "}:
+        raise InputError(f"it is in columns for people. Print it with: {slurm_command()}")
+    if header := header_of(first):
+        headers.append(header)
+        return partial(read_printed, path=file, header=header)
+    if first.startswith("NodeName="):
+        return partial(_add_nodes, file=file, nodes=inventory.read_scontrol(file))
+    if columns := inventory.sinfo_columns(first):
+        return partial(_add_nodes, file=file, nodes=inventory.read_sinfo(file, *columns))
+    return None
+
+
+def _json(file: Path) -> Reader:
+    first = next(accounting_json.objects(file, "jobs", "nodes", "sinfo"), None)
+    if first is None:
+        return lambda con: None
+    if accounting_json.is_accounting(first):
+        return partial(insert, path=file, records=accounting_json.read_json(file))
+    if "job_state" in first or "job_id" in first:
         raise InputError(
-            f"{file}: its first line should name the fields of sacct, and lacks "
-            f"{', '.join(missing)}. Run sacct with --parsable2, with its header, and -o "
-            f"{','.join((*NEEDED, *USED))}."
+            "it is JSON of squeue or scontrol, which knows no finished job. "
+            f"Print it with: {slurm_command()}"
         )
-    fields = ", ".join(_field(name, place) for name in (*NEEDED, *USED))
-    return (
-        f"select '{_quoted(file.name)}' as source_file, source_line, line as raw, "
-        f"len(f) = {len(place)} as whole, {fields} "
-        f"from (select *, string_split(line, '{delimiter}') as f from {lines} "
-        "where source_line > 1 and trim(line) <> '')"
+    return partial(_add_nodes, file=file, nodes=inventory.read_json(file))
+
+
+def _headerless(file: Path, headers: list[Header]) -> Reader:
+    if header := documented(first_lines(file), headers):
+        return partial(read_printed, path=file, header=header)
+    raise InputError(
+        "its first line does not name the fields of sacct, and its lines fit no list of fields "
+        f"known here. Print it with: {slurm_command()}"
     )
 
 
-def _field(name: str, place: dict[str, int]) -> str:
-    if name.lower() not in place:
-        return f'null::varchar as "{name.lower()}"'
-    return (
-        f"case when trim(f[{place[name.lower()]}]) not in "
-        "('', 'Unknown', 'None', 'None assigned', 'N/A') "
-        f'then trim(f[{place[name.lower()]}]) end as "{name.lower()}"'
+def _add_nodes(con: duckdb.DuckDBPyConnection, file: Path, nodes: Iterator[Node]) -> None:
+    while batch := list(islice(nodes, 20_000)):
+        rows = [
+            (file.name, n.line, n.raw, n.cluster, n.node, n.gpus, n.shards, list(n.models),
+             n.cpus, n.mem_mb, list(n.partitions))
+            for n in batch
+        ]  # fmt: skip
+        con.executemany(
+            "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
+            rows,
+        )
+
+
+def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:
+    """Create ``node_lists``: each node of each NodeList."""
+    lists = con.sql("select distinct nodelist from sacct where nodelist is not null").fetchall()
+    held = [(text, host) for (text,) in lists for host in dict.fromkeys(hosts(text))]
+    table = pa.table(
+        {
+            "node_list": pa.array([text for text, _ in held], pa.string()),
+            "node": pa.array([host for _, host in held], pa.string()),
+        }
     )
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
+    con.register("node_lists_read", table)
+    con.execute("create table node_lists as from node_lists_read")
+    con.unregister("node_lists_read")
 
 
 SLURM = Source(
     name="slurm",
-    what="A Slurm accounting log, as sacct --parsable2 prints it with its header.",
-    files=f"Text of any name, or a folder of it, a month a file: {SACCT}",
-    lacks="Which GPU of a server a job held, utilisation, and why a job waited.",
+    what="A Slurm accounting log: sacct as text or JSON, with lists of its servers.",
+    files=f"Files of any name, or a folder of them, told by what is in them: {slurm_command()}",
+    lacks="Which GPU of a server a job held, and utilisation.",
     folder=Path(__file__).parent,
     prepare=prepare,
 )

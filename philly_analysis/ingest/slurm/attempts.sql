@@ -1,25 +1,50 @@
 -- Attempts of Slurm jobs.
--- One row per record of sacct; records of a job that waits, or ended without a start, have no
+-- One row per reading of a record; records of a job that waits, or ended without a start, have no
 -- start and so never ran.
+with users as (
+  select
+    cluster,
+    uid,
+    any_value("user") as user
+  from records
+  where uid is not null and "user" is not null
+  group by all
+)
+
 select
-  job_id,
-  attempt,
-  started_at,
-  case when state not in ('RUNNING', 'SUSPENDED', 'PENDING') then ended_at end as ended_at,
-  gpus,
+  r.job_id,
+  r.attempt,
+  r.started_at,
+  r.ended_at,
+  -- sacct leaves out the time that a job was suspended
   case
-    when started_at is null then null
-    when state = 'COMPLETED' then 'completed'
-    when state in ('FAILED', 'OUT_OF_MEMORY') then 'failed'
-    when state = 'CANCELLED' then 'killed'
-    when state = 'PREEMPTED' then 'preempted'
-    when state in ('TIMEOUT', 'DEADLINE') then 'time_limit'
-    when state in ('NODE_FAIL', 'BOOT_FAIL') then 'node_failure'
+    when r.suspended_s > 0 and r.started_at is not null and r.ended_at is not null then r.elapsed_s
+  end as run_s,
+  allocations.gpus,
+  case
+    when r.state = 'COMPLETED' then 'completed'
+    when r.state = 'FAILED' then 'failed'
+    when r.state = 'OUT_OF_MEMORY' then 'out_of_memory'
+    when r.state = 'CANCELLED' then 'killed'
+    when r.state = 'PREEMPTED' then 'preempted'
+    when r.state in ('REQUEUED', 'REQUEUE_HOLD', 'REQUEUE_FED', 'SPECIAL_EXIT') then 'requeued'
+    when r.state = 'RESIZING' then 'resized'
+    when r.state in ('TIMEOUT', 'DEADLINE') then 'time_limit'
+    when r.state in ('NODE_FAIL', 'BOOT_FAIL') then 'node_failure'
   end as end_reason,
   -- as a shell counts: 128 and the signal
-  case when signal > 0 then 128 + signal else code end as exit_code,
-  source_file,
-  source_line,
-  raw,
-  reject
-from records
+  case when r.signal > 0 then 128 + r.signal else r.code end as exit_code,
+  case r.ended_by when '0' then 'root' else coalesce(users.user, r.ended_by) end as ended_by,
+  case
+    when r.eligible_at < r.submitted_at then r.submitted_at else r.eligible_at
+  end as eligible_at,
+  r.wait_reason,
+  r.source_file,
+  r.source_line,
+  r.raw,
+  r.reject
+from records as r
+left join allocations
+  on r.job_id = allocations.job_id and r.attempt = allocations.attempt and r.reject is null
+left join users
+  on r.ended_by = users.uid and r.cluster is not distinct from users.cluster

@@ -1,15 +1,22 @@
 -- Jobs of a Slurm cluster.
--- One row per job number: what its first record asked for, and how its last one ended.
+-- One row per job number: what its first record asked for, and how its last one ended. A component
+-- of a heterogeneous job has a number of its own.
 with last_records as (
-  select job_id, max_by(state, attempt) as state, max(gpus) as gpus
-  from records
-  where reject is null
-  group by job_id
+  select
+    r.job_id,
+    max_by(r.state, r.attempt) as state,
+    max(a.gpus) as gpus,
+    max_by(a.gpu_frac, a.attempt) as gpu_frac,
+    max_by(a.pool, a.attempt) as pool
+  from records as r
+  inner join allocations as a using (job_id, attempt)
+  where r.reject is null
+  group by r.job_id
 )
 
 select
   records.job_id,
-  records.vc,
+  records.prefix || records.vc as vc,
   records.user,
   last_records.gpus,
   records.submitted_at,
@@ -26,10 +33,18 @@ select
   records.cpus,
   records.mem_gb,
   records.time_limit_s,
+  records.cluster,
+  records.scheduler_id,
+  records.account,
+  records.qos,
+  last_records.pool,
+  allocations.asked_model as gpu_model,
+  last_records.gpu_frac,
   records.source_file,
   records.source_line,
   records.raw,
   null::varchar as reject
 from records
+inner join allocations using (job_id, attempt)
 inner join last_records using (job_id)
 where records.reject is null and records.attempt = 1

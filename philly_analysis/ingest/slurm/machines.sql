@@ -1,13 +1,16 @@
--- Servers of a Slurm cluster, as far as its jobs show them.
--- One row per host in a NodeList; GPUs are the most that jobs held on it at once, so a server
--- that was never full is larger than this says.
+-- Servers of Slurm's clusters.
+-- One row per server; GPUs are those listed, or those that one attempt held there where that is
+-- more. Without a list they are the most that jobs held at once, and a server that was never full
+-- is larger than this says.
 with held as (
   select
-    node_lists.machine_id,
+    records.prefix,
+    node_lists.node,
     records.started_at,
     records.ended_at,
-    records.gpus / count(*) over (partition by records.source_file, records.source_line) as gpus
+    allocations.gpus / allocations.nodes as gpus
   from records
+  inner join allocations using (job_id, attempt)
   inner join node_lists using (node_list)
   where
     records.reject is null
@@ -16,27 +19,78 @@ with held as (
 ),
 
 changes as (
-  select machine_id, started_at as moment, gpus from held
+  select
+    prefix,
+    node,
+    started_at as moment,
+    gpus
+  from held
   union all
-  select machine_id, ended_at as moment, -gpus as gpus
+  select
+    prefix,
+    node,
+    ended_at as moment,
+    -gpus as gpus
   from held
   where ended_at is not null
 ),
 
 levels as (
   select
-    machine_id,
-    sum(sum(gpus)) over (partition by machine_id order by moment) as gpus
+    prefix,
+    node,
+    sum(sum(gpus)) over (partition by prefix, node order by moment) as gpus
   from changes
-  group by machine_id, moment
+  group by prefix, node, moment
+),
+
+most as (
+  select
+    prefix,
+    node,
+    ceil(max(gpus) - 1e-6)::integer as gpus
+  from levels
+  group by prefix, node
+),
+
+single as (
+  select
+    prefix,
+    node,
+    max(gpus)::integer as gpus
+  from held
+  group by prefix, node
+),
+
+pooled as (
+  select
+    servers.machine_id,
+    min(coalesce(pools.pool, servers.prefix || pools.part)) as pool
+  from servers
+  inner join pools
+    on servers.prefix = pools.prefix and list_contains(servers.partitions, pools.part)
+  group by servers.machine_id
 )
 
 select
-  machine_id,
-  ceil(max(gpus) - 1e-6)::integer as gpus,
-  'NodeList' as source_file,
-  null::bigint as source_line,
-  machine_id as raw,
+  servers.machine_id,
+  case
+    when servers.gpus_listed is null then coalesce(most.gpus, 0)
+    else greatest(servers.gpus_listed, coalesce(single.gpus, 0))
+  end as gpus,
+  servers.gpus_listed,
+  servers.cpus,
+  servers.mem_gb,
+  servers.gpu_model,
+  servers.cluster,
+  pooled.pool || coalesce('/' || servers.gpu_model, '') as pool,
+  servers.source_file,
+  servers.source_line,
+  servers.machine_id as raw,
   null::varchar as reject
-from levels
-group by machine_id
+from servers
+left join most
+  on servers.prefix = most.prefix and servers.node = most.node
+left join single
+  on servers.prefix = single.prefix and servers.node = single.node
+left join pooled using (machine_id)

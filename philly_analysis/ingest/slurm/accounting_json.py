@@ -1,0 +1,165 @@
+"""Reads what ``sacct --json`` prints, in the forms of its data parsers.
+
+Numbers are plain or ``{set, infinite, number}``, states a word or a list of words, resources a
+list of objects; each is turned into the text that sacct prints for it, so that one reading serves.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.slurm.printed import open_bytes
+from philly_analysis.ingest.slurm.rejoin import Record
+
+_BLOCK_CHARS = 1 << 20
+
+
+def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of the first of these lists that the file holds at its top.
+
+    The file is read in blocks: it may be larger than memory.
+
+    Raises
+    ------
+    InputError
+        It has no such list, or was cut off in the middle of it.
+    """
+    start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
+    decoder = json.JSONDecoder(strict=False)
+    with whole(path), open_bytes(path) as raw, io.TextIOWrapper(raw, "utf-8", "replace") as file:
+        text, found, wanted, block = "", False, 0, "more"
+        while block:
+            block = file.read(_BLOCK_CHARS)
+            text += block
+            if not found and (begin := start.search(text)):
+                found, text = True, text[begin.end() :]
+            # what was no whole object is tried again when there is twice as much of it
+            if not found or (block and len(text) < wanted):
+                continue
+            at = 0
+            while text[(at := _past(text, at)) : at + 1] != "]":
+                try:
+                    value, at = decoder.raw_decode(text, at)
+                except json.JSONDecodeError:
+                    break
+                yield value
+            else:
+                return
+            text = text[at:]
+            wanted = 2 * len(text)
+    if not found:
+        raise InputError(f"it has no list named {' or '.join(lists)}")
+    raise InputError("it was cut off in the middle. Print it again.")
+
+
+def _past(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n,":
+        at += 1
+    return at
+
+
+def read_json(path: Path) -> Iterator[Record]:
+    """Yield the job records of a file, each numbered by its place in it."""
+    for place, job in enumerate(objects(path, "jobs"), 1):
+        fields = {name: text for name, text in _fields(job).items() if text is not None}
+        shown = {k: v for k, v in job.items() if k != "steps"}
+        yield Record(place, json.dumps(shown, separators=(",", ":")), fields)
+
+
+def is_accounting(job: dict[str, Any]) -> bool:
+    """Whether an object is a record of sacct; squeue prints other ones in a list of that name."""
+    return isinstance(job.get("time"), dict) and isinstance(job.get("state"), dict)
+
+
+def _fields(job: dict[str, Any]) -> dict[str, str | None]:
+    time, state = job.get("time") or {}, job.get("state") or {}
+    tres, owner = job.get("tres") or {}, job.get("association") or {}
+    word = word_of(state.get("current"))
+    by = job.get("kill_request_user")
+    limit = time.get("limit")
+    return {
+        "jobidraw": number(job.get("job_id")),
+        "jobid": _shown_id(job),
+        "cluster": job.get("cluster") or owner.get("cluster"),
+        "partition": job.get("partition"),
+        "qos": job.get("qos"),
+        "account": job.get("account") or owner.get("account"),
+        "user": job.get("user") or owner.get("user"),
+        "state": f"{word} by {by}" if by and word == "CANCELLED" else word,
+        "exitcode": _exit_code(job.get("exit_code") or {}, word),
+        "submit": _moment(time.get("submission")),
+        "eligible": _moment(time.get("eligible")),
+        "start": _moment(time.get("start")),
+        "end": _moment(time.get("end")),
+        "elapsedraw": number(time.get("elapsed")),
+        "timelimitraw": number(limit),
+        "suspended": number(time.get("suspended")),
+        "ncpus": number((job.get("required") or {}).get("CPUs")),
+        "reqtres": _resources(tres.get("requested")),
+        "alloctres": _resources(tres.get("allocated")),
+        "nodelist": job.get("nodes"),
+        "reason": state.get("reason"),
+    }
+
+
+def number(value: Any) -> str | None:
+    """Return a number as text; None where it is not set, or infinite."""
+    if isinstance(value, dict):
+        sound = value.get("set", True) and not value.get("infinite", False)
+        value = value.get("number") if sound else None
+    return None if value is None or isinstance(value, bool) else str(value)
+
+
+def _moment(value: Any) -> str | None:
+    text = number(value)
+    return None if text == "0" else text
+
+
+def word_of(value: Any) -> str | None:
+    """Return a word, the first of a list of them."""
+    words = value if isinstance(value, list) else [value]
+    return next((str(word) for word in words if word), None)
+
+
+def _shown_id(job: dict[str, Any]) -> str | None:
+    array, het = job.get("array") or {}, job.get("het") or {}
+    for group, member, sign in ((array, "task_id", "_"), (het, "job_offset", "+")):
+        leader, index = number(group.get("job_id")), number(group.get(member))
+        if leader and leader != "0":
+            if index is not None:
+                return f"{leader}{sign}{index}"
+            if group is array:
+                return f"{leader}_[{group.get('task') or ''}]"
+    return number(job.get("job_id"))
+
+
+def _exit_code(code: dict[str, Any], state: str | None) -> str | None:
+    """Return code and signal as sacct prints them."""
+    status = word_of(code.get("status"))
+    signal = code.get("signal") or {}
+    caught = number(signal.get("id", signal.get("signal_id"))) or "0"
+    returned = number(code.get("return_code")) or "0"
+    plain = not isinstance(code.get("return_code"), dict)
+    if plain and state != "COMPLETED" and status == "SUCCESS":
+        # Slurm 22.05 says so of jobs that returned something else
+        return None
+    return f"{returned}:{caught}"
+
+
+def _resources(listed: Any) -> str | None:
+    """Return resources as sacct prints them: ``cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=500M``."""
+    if not isinstance(listed, list):
+        return None
+    parts = []
+    for resource in listed:
+        count = number(resource.get("count"))
+        if count and count != "0":
+            name = f"/{resource['name']}" if resource.get("name") else ""
+            unit = "M" if resource.get("type") == "mem" else ""
+            parts.append(f"{resource.get('type')}{name}={count}{unit}")
+    return ",".join(parts) or None

@@ -1,0 +1,104 @@
+-- stored
+-- What did each attempt of a Slurm job hold: how many GPUs, of which model, which part of each?
+-- One row per record that is kept.
+with asked as (
+  select
+    job_id,
+    attempt,
+    prefix,
+    vc,
+    node_list,
+    started_at,
+    coalesce(tres_gpus(allocated), tres_gpus(requested), 0) as whole_gpus,
+    coalesce(tres_shards(allocated), tres_shards(requested), 0) as shards,
+    tres_models(allocated) as held_models,
+    tres_models(requested) as asked_models
+  from records
+  where reject is null
+),
+
+placed as (
+  select
+    asked.job_id,
+    asked.attempt,
+    count(*) as nodes,
+    case when count(distinct servers.gpu_model) = 1 then any_value(servers.gpu_model) end as model,
+    case
+      when count(distinct servers.shards / servers.gpus_listed) = 1
+        then max(servers.shards / servers.gpus_listed)
+    end as shards_per_gpu
+  from asked
+  inner join node_lists using (node_list)
+  left join servers
+    on asked.prefix = servers.prefix and node_lists.node = servers.node
+  where asked.started_at is not null
+  group by all
+),
+
+known as (
+  select
+    a.*,
+    placed.nodes,
+    nullif(placed.shards_per_gpu, 0) as shards_per_gpu,
+    case when len(a.asked_models) = 1 then a.asked_models[1] end as asked_model,
+    coalesce(
+      case when len(a.held_models) = 1 then a.held_models[1] end,
+      placed.model,
+      case when len(a.asked_models) = 1 then a.asked_models[1] end
+    ) as model
+  from asked as a
+  left join placed using (job_id, attempt)
+),
+
+counted as (
+  select
+    *,
+    case
+      when whole_gpus > 0 then whole_gpus
+      when shards > 0 and shards_per_gpu > 0 then ceil(shards / shards_per_gpu)::integer
+      else 0
+    end as gpus
+  from known
+),
+
+members as (
+  select
+    prefix,
+    unnest(partitions) as part,
+    gpu_model
+  from servers
+),
+
+models as (
+  select
+    prefix,
+    part,
+    case when count(distinct gpu_model) = 1 then any_value(gpu_model) end as model
+  from members
+  group by prefix, part
+)
+
+select
+  c.job_id,
+  c.attempt,
+  c.gpus,
+  -- GPUs of a node, where all can have the same number
+  case when c.nodes > 0 and c.gpus % c.nodes = 0 then c.gpus // c.nodes end as gpus_per_node,
+  c.nodes,
+  c.shards,
+  c.asked_model,
+  nullif(case
+    when c.whole_gpus > 0 then mig_frac(c.model)
+    when c.gpus > 0 then c.shards / (c.gpus * c.shards_per_gpu)
+  end, 1) as gpu_frac,
+  case
+    when c.gpus > 0
+      then
+        coalesce(pools.pool, c.prefix || c.vc)
+        || coalesce('/' || coalesce(c.model, models.model), '')
+  end as pool
+from counted as c
+left join pools
+  on c.prefix = pools.prefix and regexp_extract(c.vc, '^[^,]*') = pools.part
+left join models
+  on c.prefix = models.prefix and regexp_extract(c.vc, '^[^,]*') = models.part

@@ -1,0 +1,111 @@
+-- stored
+-- Readings of Slurm's records, their fields understood: sacct may print a record many times.
+-- One row per record that a file holds, and per file that is none.
+with typed as (
+  select
+    *,
+    coalesce(jobid, jobidraw) as shown_id,
+    -- an array whose tasks are not yet apart bears the number that its last one will have
+    coalesce(
+      regexp_extract(jobidraw, '^[0-9]+$'), regexp_extract(jobid, '^([0-9]+)(?:_\[.*)?$', 1)
+    ) as bare_id,
+    -- CANCELLED by 1001, and a + where the column was too narrow
+    upper(regexp_extract(state, '^[A-Za-z_]+')) as word,
+    slurm_time(submit) as submitted_at,
+    slurm_time(eligible) as known_eligible_at,
+    slurm_time("end") as known_end_at,
+    slurm_time(start) as known_start_at
+  from sacct
+),
+
+-- what other files tell of a record that lacks its cluster or its number
+numbered as (
+  select
+    nullif(bare_id, '') as id,
+    submitted_at,
+    any_value(cluster) as cluster
+  from typed
+  where cluster is not null
+  group by all
+  having count(distinct cluster) = 1
+),
+
+shown as (
+  select
+    shown_id,
+    submitted_at,
+    case when count(distinct cluster) = 1 then any_value(cluster) end as cluster,
+    any_value(nullif(bare_id, '')) as id
+  from typed
+  where nullif(bare_id, '') is not null
+  group by all
+  having count(distinct row(bare_id, cluster)) = 1
+),
+
+only_one as (
+  select case when count(distinct cluster) = 1 then any_value(cluster) end as cluster
+  from sacct
+)
+
+select
+  t.source_file,
+  t.source_line,
+  t.raw,
+  t.fault,
+  t.shown_id,
+  coalesce(t.cluster, only_one.cluster, numbered.cluster, shown.cluster) as cluster,
+  coalesce(nullif(t.bare_id, ''), shown.id, t.shown_id) as id,
+  t."partition",
+  t.qos,
+  t.account,
+  t.user,
+  t.uid,
+  t.word as state,
+  nullif(regexp_extract(t.state, ' by (.+?)\+?$', 1), '') as ended_by,
+  t.submitted_at,
+  t.known_eligible_at as eligible_at,
+  case when t.word <> 'PENDING' then t.known_start_at end as started_at,
+  case
+    when t.word not in (
+      'PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'STOPPED', 'SIGNALING',
+      'STAGE_OUT'
+    )
+      then t.known_end_at
+  end as ended_at,
+  coalesce(slurm_span_s(t.elapsedraw), slurm_span_s(t.elapsed)) as elapsed_s,
+  slurm_span_s(t.suspended) as suspended_s,
+  nullif(
+    coalesce(60 * try_cast(t.timelimitraw as double), slurm_span_s(t.timelimit)), 0
+  ) as time_limit_s,
+  t.reqtres as requested,
+  t.alloctres as allocated,
+  coalesce(
+    try_cast(nullif(regexp_extract(t.alloctres, '(?:^|,)cpu=([0-9]+)', 1), '') as double),
+    try_cast(t.ncpus as double)
+  ) as cpus,
+  coalesce(
+    tres_mem_gb(t.alloctres), tres_mem_gb(t.reqtres), tres_mem_gb('mem=' || t.reqmem)
+  ) as mem_gb,
+  try_cast(regexp_extract(t.exitcode, '^([0-9]+):', 1) as integer) as code,
+  try_cast(regexp_extract(t.exitcode, ':([0-9]+)$', 1) as integer) as signal,
+  t.nodelist as node_list,
+  t.reason as wait_reason,
+  case
+    when t.fault is not null then t.fault
+    when t.shown_id is null then 'it has no job id'
+    when contains(t.shown_id, '.') then 'a step of a job, not a job'
+    when t.submitted_at is null then 'Submit is not a time'
+    when t.start is not null and t.known_start_at is null then 'Start is not a time'
+    when t."end" is not null and t.known_end_at is null then 'End is not a time'
+    when t.known_end_at < t.known_start_at then 'it ended before it started'
+  end as reject
+from typed as t
+cross join only_one
+left join numbered
+  on t.cluster is null and t.bare_id = numbered.id and t.submitted_at = numbered.submitted_at
+left join shown
+  on
+    (t.cluster is null or t.bare_id is null or t.bare_id = '')
+    and t.shown_id = shown.shown_id
+    and t.submitted_at = shown.submitted_at
+    and coalesce(t.cluster = shown.cluster, true)

@@ -1,0 +1,87 @@
+-- stored
+-- Servers of Slurm's clusters: those that lists of servers name and those that jobs ran on.
+-- One row per server.
+with used as (
+  select
+    records.prefix,
+    records.cluster,
+    node_lists.node,
+    records.vc,
+    case when len(tres_models(records.allocated)) = 1 then tres_models(records.allocated)[1] end
+      as model
+  from records
+  inner join node_lists using (node_list)
+  where records.reject is null and records.started_at is not null
+),
+
+clusters as (
+  select distinct
+    prefix,
+    cluster
+  from records
+  where reject is null
+),
+
+-- a list that does not say of which cluster it is: of the one that used most of its servers
+guessed as (
+  select
+    inventory.source_file,
+    used.cluster,
+    count(distinct inventory.node) as nodes
+  from inventory
+  inner join used on inventory.node = used.node
+  group by inventory.source_file, used.cluster
+  qualify row_number() over (
+    partition by inventory.source_file order by nodes desc, used.cluster asc
+  ) = 1
+),
+
+listed as (
+  select
+    coalesce(clusters.prefix, '') as prefix,
+    coalesce(i.cluster, guessed.cluster) as cluster,
+    i.node,
+    max(i.gpus) as gpus,
+    max(i.shards) as shards,
+    max_by(i.models, len(i.models)) as models,
+    max(i.cpus) as cpus,
+    -- sacct's megabytes are 2^20 bytes
+    max(i.mem_mb) * 1048576 / 1e9 as mem_gb,
+    flatten(list(i.partitions)) as partitions,
+    min_by(i.source_file, (i.source_file, i.source_line)) as source_file,
+    min_by(i.source_line, (i.source_file, i.source_line)) as source_line
+  from inventory as i
+  left join guessed on i.source_file = guessed.source_file
+  left join clusters on coalesce(i.cluster, guessed.cluster) = clusters.cluster
+  group by all
+),
+
+shown as (
+  select
+    prefix,
+    any_value(cluster) as cluster,
+    node,
+    list(distinct model) filter (where model is not null) as models,
+    list(distinct vc) filter (where vc is not null) as partitions
+  from used
+  group by prefix, node
+)
+
+select
+  prefix,
+  cluster,
+  node,
+  prefix || node as machine_id,
+  listed.gpus as gpus_listed,
+  listed.shards,
+  case
+    when len(listed.models) = 1 then listed.models[1]
+    when coalesce(len(listed.models), 0) = 0 and len(shown.models) = 1 then shown.models[1]
+  end as gpu_model,
+  listed.cpus,
+  listed.mem_gb,
+  list_distinct(coalesce(listed.partitions, []) || coalesce(shown.partitions, [])) as partitions,
+  coalesce(listed.source_file, 'NodeList') as source_file,
+  listed.source_line
+from listed
+full join shown using (prefix, cluster, node)
