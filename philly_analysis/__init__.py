@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from philly_analysis.exports.writing import export, formats
     from philly_analysis.failures import classify
     from philly_analysis.ingest import sources
+    from philly_analysis.ingest.slurm.fields import slurm_command
     from philly_analysis.models import load_model
     from philly_analysis.models.workload_model import WorkloadModel
     from philly_analysis.page import report
@@ -55,6 +56,7 @@ __all__ = [
     "report",
     "sample",
     "simulate",
+    "slurm_command",
     "sources",
     "tables",
 ]
@@ -79,6 +81,7 @@ _HOMES = {
     "report": "page",
     "sample": "verbs",
     "simulate": "simulator.simulation",
+    "slurm_command": "ingest.slurm.fields",
     "sources": "ingest",
     "tables": "questions",
 }

@@ -377,6 +377,17 @@ def classify(
     frame(library.classify(files).table, csv=csv, as_json=as_json)
 
 
+@verb
+@told
+def slurm_command(
+    since: Annotated[str, typer.Option(help="First day, e.g. 2026-01-01.")] = "YYYY-MM-01",
+    until: Annotated[str, typer.Option(help="Moment after the last.")] = "now",
+    cluster: Annotated[str | None, typer.Option(help="Cluster, as Slurm names it.")] = None,
+) -> None:
+    """Say how to print what ingest slurm reads."""
+    typer.echo(library.slurm_command(since, until, cluster))
+
+
 def main() -> None:
     """Run the command line."""
     app()

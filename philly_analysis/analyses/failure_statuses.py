@@ -77,7 +77,8 @@ def _caveats(trace: Trace, attempts: int, coded: int) -> tuple[str, ...]:
         return ()
     said = [
         "An attempt that another followed counts as failed unless the log says that it was "
-        "preempted, migrated or resized; where it does not say, preemption hides among them.",
+        "preempted, requeued, migrated, resized or lost with its server; where it does not say, "
+        "preemption hides among them.",
         "A job that its user killed may have failed too: its last attempt is not counted.",
     ]
     if "failures" not in trace.tables:
