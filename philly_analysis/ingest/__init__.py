@@ -67,8 +67,8 @@ def ingest(
     UnknownNameError
         There is no such source.
     InputError
-        The raw files are missing, unreadable or not what they should be; or there is no such
-        time zone.
+        The raw files are missing, unreadable or not what they should be, or no job in them can
+        be kept; or there is no such time zone.
     TraceError
         `out` exists or cannot be written.
     """

@@ -1,6 +1,7 @@
 """Runs a source's SELECTs in order: kept rows to tables, rejected rows to rejects, all counted."""
 
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from graphlib import TopologicalSorter
@@ -70,6 +71,7 @@ def run(
             with ThreadPoolExecutor(1) as pool:
                 fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
                 _fill(reader, opened, fill)
+                _check_kept(fill, raw)
                 if failures:
                     with step("reading failed output"):
                         fill_failures(fill, failures)
@@ -147,6 +149,23 @@ def _fill(source: Source, raw: Raw, fill: Fill) -> None:
     if "notes" in sql:
         fill.notes += [note for (note,) in fill.con.sql(sql["notes"]).fetchall() if note]
     _write_rejects(fill)
+
+
+def _check_kept(fill: Fill, raw: Path) -> None:
+    """Refuse raw files of which no job can be kept.
+
+    Raises
+    ------
+    InputError
+        Rows were read, and every job and attempt among them was rejected.
+    """
+    made = [account for account in fill.accounts if account.table in ALWAYS]
+    reasons = Counter[str]()
+    for account in made:
+        reasons.update(account.rejected)
+    if reasons and not any(account.kept for account in made):
+        listed = "; ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(5))
+        raise InputError(f"nothing in {raw} can be kept: {listed}.")
 
 
 def _table(stem: str) -> str:

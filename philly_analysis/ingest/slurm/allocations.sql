@@ -82,8 +82,6 @@ select
   c.job_id,
   c.attempt,
   c.gpus,
-  -- GPUs of a node, where all can have the same number
-  case when c.nodes > 0 and c.gpus % c.nodes = 0 then c.gpus // c.nodes end as gpus_per_node,
   c.nodes,
   c.shards,
   c.asked_model,

@@ -4,18 +4,19 @@
 -- is larger than this says.
 with held as (
   select
-    records.prefix,
-    node_lists.node,
+    shares.prefix,
+    shares.node,
     records.started_at,
     records.ended_at,
-    allocations.gpus / allocations.nodes as gpus
-  from records
-  inner join allocations using (job_id, attempt)
-  inner join node_lists using (node_list)
-  where
-    records.reject is null
-    and records.started_at is not null
-    and coalesce(records.ended_at > records.started_at, true)
+    coalesce(shares.gpus, shares.about_gpus) as gpus,
+    shares.gpus as known_gpus
+  from shares
+  inner join records
+    on
+      shares.job_id = records.job_id
+      and shares.attempt = records.attempt
+      and records.reject is null
+  where coalesce(records.ended_at > records.started_at, true)
 ),
 
 changes as (
@@ -57,7 +58,7 @@ single as (
   select
     prefix,
     node,
-    max(gpus)::integer as gpus
+    max(known_gpus)::integer as gpus
   from held
   group by prefix, node
 ),

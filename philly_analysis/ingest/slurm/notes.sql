@@ -5,8 +5,8 @@ union all
 select 'A virtual cluster is a partition.' as note
 union all
 select
-  'sacct tells the servers of an attempt and its GPUs, and not which GPUs of which server: they '
-  || 'count as spread evenly'
+  'sacct tells the servers of an attempt and its GPUs by model, and not which GPUs of which '
+  || 'server: those of a model count as spread evenly over its servers'
   || case
     when count(*) filter (gpus is null) > 0
       then

@@ -73,7 +73,7 @@ steps as (
         lag(ended_at) over submissions + interval 1 day,
         lag(submitted_at) over submissions + interval 30 day
       )
-      or submitted_at < lag(ended_at) over submissions - interval 1 minute,
+      or submitted_at < lag(ended_at) over submissions,
       true
     )::integer as begins
   from last_readings

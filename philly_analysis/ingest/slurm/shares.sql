@@ -1,0 +1,83 @@
+-- stored
+-- How many GPUs did each attempt of a Slurm job hold of which server?
+-- One row per attempt that started with GPUs, and server. GPUs of a model are spread evenly over
+-- the servers of that model; gpus is null where they do not divide, or a server would have more
+-- than it has.
+with held as (
+  select
+    r.prefix,
+    r.job_id,
+    r.attempt,
+    r.allocated,
+    r.source_file,
+    r.source_line,
+    r.node_list,
+    node_lists.node,
+    servers.gpu_model,
+    servers.gpus_listed,
+    allocations.gpus,
+    allocations.nodes
+  from records as r
+  inner join allocations using (job_id, attempt)
+  inner join node_lists using (node_list)
+  inner join servers
+    on r.prefix = servers.prefix and node_lists.node = servers.node
+  where r.reject is null and r.started_at is not null and allocations.gpus > 0
+),
+
+models as (
+  select
+    job_id,
+    attempt,
+    gpu_model as model,
+    count(*) as nodes,
+    any_value(try_cast(nullif(
+      regexp_extract(allocated, '(?:^|,)gres/gpu:' || gpu_model || '=([0-9]+)', 1), ''
+    ) as integer)) as gpus
+  from held
+  where regexp_full_match(gpu_model, '[\w-]+')
+  group by all
+),
+
+-- attempts whose servers' models account for all their GPUs
+accounted as (
+  select
+    job_id,
+    attempt
+  from models
+  inner join allocations using (job_id, attempt)
+  group by job_id, attempt
+  having sum(models.gpus) = any_value(allocations.gpus)
+),
+
+shared as (
+  select
+    held.*,
+    case when a.job_id is null then held.gpus else coalesce(models.gpus, 0) end as of_model,
+    case when a.job_id is null then held.nodes else models.nodes end as on_nodes
+  from held
+  left join accounted as a
+    on held.job_id = a.job_id and held.attempt = a.attempt
+  left join models
+    on
+      held.job_id = models.job_id
+      and held.attempt = models.attempt
+      and held.gpu_model = models.model
+)
+
+select
+  prefix,
+  job_id,
+  attempt,
+  node,
+  case
+    when of_model % on_nodes = 0 and coalesce(of_model // on_nodes <= gpus_listed, true)
+      then of_model // on_nodes
+  end as gpus,
+  -- where it is not known, for the largest number held at once
+  of_model / on_nodes as about_gpus,
+  source_file,
+  source_line,
+  node_list
+from shared
+where of_model > 0
