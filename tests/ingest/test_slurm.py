@@ -1,15 +1,18 @@
 """A Slurm accounting log becomes a trace."""
 
+import gzip
 from datetime import datetime
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import ingest, slurm_command
 from philly_analysis.ingest.slurm.node_list import hosts
 from philly_analysis.trace import Trace
 
+PRINTED = Path(__file__).parent / "slurm_output"
 HEADER = (
     "JobIDRaw|JobID|Partition|User|State|ExitCode|Submit|Eligible|Start|End|TimelimitRaw|"
     "NNodes|NCPUS|ReqTRES|AllocTRES|NodeList"
@@ -76,7 +79,7 @@ def test_a_servers_gpus_are_the_most_held_at_once(tmp_path: Path) -> None:
 
 def test_what_is_no_job_is_counted(tmp_path: Path) -> None:
     step = LINES[0].replace("|1|", "|1.batch|", 1)
-    bar = LINES[0].replace("ann", "a|nn")
+    bar = LINES[0].replace("a100=4", "a100=4|4")
     when = LINES[0].replace("2026-01-01T00:00:00", "yesterday")
     back = LINES[0].replace("2026-01-01T01:05:00", "2026-01-01T00:04:00")
     manifest = ingest("slurm", write(tmp_path, *LINES, step, bar, when, back), tmp_path / "t")
@@ -93,11 +96,138 @@ def test_what_is_no_job_is_counted(tmp_path: Path) -> None:
     assert lines == [(7,), (8,), (9,), (10,)]
 
 
-def test_a_file_without_the_header_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="lacks JobIDRaw, State, Submit, Start, End"):
-        ingest("slurm", write(tmp_path, header=LINES[0]), tmp_path / "t")
+def test_a_file_whose_fields_are_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="fit no list of fields known here"):
+        ingest("slurm", write(tmp_path, header=LINES[0][3:]), tmp_path / "t")
+    header = HEADER.replace("State", "Flags").replace("End", "Priority")
+    raw = write(tmp_path, *LINES, header=header)
+    with pytest.raises(InputError, match="lacks the fields State, End"):
+        ingest("slurm", raw, tmp_path / "t")
     with pytest.raises(InputError, match="no sacct output"):
         ingest("slurm", tmp_path / "nowhere", tmp_path / "t")
+
+
+@pytest.mark.parametrize("delimiter", ["|", "^|^", ";|;", "\x1f"])
+def test_a_documented_list_needs_no_header(tmp_path: Path, delimiter: str) -> None:
+    ingest("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "with")
+    ingest(
+        "slurm",
+        write(tmp_path, *LINES[1:], header=LINES[0], delimiter=delimiter),
+        tmp_path / "without",
+    )
+    for table in ("jobs", "attempts", "placements", "machines"):
+        with Trace(tmp_path / "with") as one, Trace(tmp_path / "without") as other:
+            assert one.sql(f"from {table}").pl().equals(other.sql(f"from {table}").pl())
+
+
+def test_nothing_kept_is_an_error(tmp_path: Path) -> None:
+    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
+    raw = write(tmp_path, record("1.0", *when), record("1.batch", *when))
+    with pytest.raises(InputError, match=r"nothing in .* can be kept: 2 a step of a job"):
+        ingest("slurm", raw, tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+def record(number: str, submit: str, start: str, end: str, **fields: str) -> str:
+    """Return a line with these fields; the rest is that of a job which ran well on one GPU."""
+    values = {
+        "JobIDRaw": number, "JobID": number, "Partition": "gpu", "User": "ann",
+        "State": "COMPLETED", "ExitCode": "0:0", "Submit": submit, "Eligible": submit,
+        "Start": start, "End": end, "TimelimitRaw": "60", "NNodes": "1", "NCPUS": "1",
+        "ReqTRES": "", "AllocTRES": "gres/gpu=1", "NodeList": "g1",
+    } | fields  # fmt: skip
+    return "|".join(values[name] for name in HEADER.split("|"))
+
+
+def rows(trace: Path, sql: str) -> list[tuple[object, ...]]:
+    with Trace(trace) as opened:
+        return opened.sql(sql).fetchall()
+
+
+def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:
+    first = record("7", "2025-01-01T00:00:00", "2025-01-01T00:00:05", "2025-01-01T01:00:00")
+    later = record("7", "2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
+    other = record(
+        "7", "2026-01-01T01:00:00", "2026-01-01T01:00:05", "2026-01-01T02:00:00", User="bob"
+    )
+    ingest("slurm", write(tmp_path, later, first, other), tmp_path / "t")
+    assert rows(tmp_path / "t", "select job_id, attempt from attempts order by all") == [
+        ("7", 1), ("7@2026-01-01T00:00:00", 1), ("7@2026-01-01T01:00:00", 1),
+    ]  # fmt: skip
+    assert rows(tmp_path / "t", "select distinct scheduler_id from jobs") == [("7",)]
+
+
+def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path) -> None:
+    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
+    readings = {
+        "waits": record("7", when[0], "Unknown", "Unknown", State="PENDING", NodeList="None assigned",
+                        AllocTRES="", ReqTRES="gres/gpu=1"),
+        "runs": record("7", *when, "Unknown", State="RUNNING"),
+        "ended": record("7", *when, "2026-01-01T01:00:00"),
+    }  # fmt: skip
+    for order in permutations(readings):
+        raw = tmp_path / "".join(order)
+        raw.mkdir()
+        for i, name in enumerate(order):
+            (raw / f"{i}.txt").write_text(f"{HEADER}\n{readings[name]}\n")
+        manifest = ingest("slurm", raw, raw / "t")
+        [account] = [a for a in manifest.accounts if a.table == "attempts"]
+        assert account.rejected == {"an earlier reading of a record": 2}
+        assert rows(raw / "t", "select started_at, ended_at, end_reason, status "
+                    "from attempts join jobs using (job_id)") == [
+            (at("00:00:05"), at("01:00:00"), "completed", "Pass")
+        ]  # fmt: skip
+
+
+def test_parts_of_gpus(tmp_path: Path) -> None:
+    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    write(
+        raw,
+        record("1", *when, AllocTRES="cpu=1,gres/gpu:a100_2g.10gb=1,gres/gpu=1"),
+        record("2", *when, AllocTRES="cpu=1,gres/gpu:1g.6gb=2", NodeList="g2"),
+        record("3", *when, AllocTRES="cpu=1,gres/shard=2", NodeList="s1"),
+        record("4", *when, AllocTRES="cpu=1,gres/shard=2", NodeList="s2"),
+        record("5", *when, AllocTRES="cpu=1,gres/gpu:7g.40gb=1", NodeList="g3"),
+    )
+    (raw / "nodes.txt").write_text(
+        "NodeName=s1 CPUTot=8 RealMemory=1000 Gres=gpu:t4:2(S:0),shard:t4:16(S:0) Partitions=gpu\n"
+    )
+    manifest = ingest("slurm", raw, tmp_path / "t")
+    assert rows(tmp_path / "t", "select job_id, gpus, gpu_frac from jobs order by all") == [
+        ("1", 1, 2 / 7), ("2", 2, 1 / 4), ("3", 1, 2 / 8), ("4", 0, None), ("5", 1, None),
+    ]  # fmt: skip
+    assert any(note.startswith("1 attempts held shards") for note in manifest.notes)
+
+
+def test_a_heterogeneous_job_is_one_job_a_component(tmp_path: Path) -> None:
+    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
+    components = [record(f"{9 + i}", *when, JobID=f"9+{i}") for i in range(3)]
+    ingest("slurm", write(tmp_path, *components), tmp_path / "t")
+    assert rows(tmp_path / "t", "select job_id, scheduler_id from jobs order by all") == [
+        ("10", "9+1"), ("11", "9+2"), ("9", "9+0"),
+    ]  # fmt: skip
+
+
+def test_a_file_that_was_cut_off_is_counted_and_the_rest_kept(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    whole = (PRINTED / "wide_D.txt.gz").read_bytes()
+    (raw / "cut.txt.gz").write_bytes(whole[: len(whole) // 2])
+    (raw / "whole.txt.gz").write_bytes(whole)
+    manifest = ingest("slurm", raw, tmp_path / "t")
+    assert any("cut.txt.gz was passed over" in note for note in manifest.notes)
+    assert manifest.rows["attempts"] == 665
+
+
+def test_the_command_asks_for_what_is_read_back(tmp_path: Path) -> None:
+    command = slurm_command("2026-01-01", "2026-02-01", "alpha")
+    assert " --clusters=alpha -S 2026-01-01 -E 2026-02-01 " in command
+    fields = command.split(" -o ")[1].split(",")
+    assert {"JobIDRaw", "Cluster", "Submit", "AllocTRES", "NodeList", "Reason"} <= set(fields)
+    offered = gzip.decompress((PRINTED / "wide_D.txt.gz").read_bytes()).decode("utf-8", "replace")
+    assert set(fields) <= set(offered.split("\n")[0].split("|"))
 
 
 @pytest.mark.parametrize(

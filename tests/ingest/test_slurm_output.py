@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,12 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
 
     What ran or waited may have moved on; nothing else may differ but what the print lacks.
     """
-    found = []
-    for want, got in zip(plain_reading(), read(trace), strict=True):
+    found: list[str] = []
+    (want_jobs, want_attempts), (jobs, attempts) = plain_reading(), read(trace)
+    both: list[tuple[dict[Any, Row], dict[Any, Row]]] = [
+        (want_jobs, jobs), (want_attempts, attempts)
+    ]  # fmt: skip
+    for want, got in both:
         still = {key for key, row in want.items() if row["open"]}
         # a task of an array that waited had no number yet; a requeued job waits as another record
         found += [f"{key} is missing" for key in want.keys() - still - got.keys()]
@@ -174,6 +179,31 @@ def test_every_reading_of_a_run_gives_one_trace(
 ) -> None:
     ingest("slurm", folder(tmp_path / "raw", files), tmp_path / "t")
     assert differences(tmp_path / "t", lacks) == []
+
+
+@pytest.mark.parametrize("version", ["v0.0.40", "v0.0.40+complex", "v0.0.41", "v0.0.42+complex"])
+def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
+    printed = "newer/one_cluster_wide_D.tundra.txt"
+    ingest("slurm", PRINTED / f"{printed}.gz", tmp_path / "text")
+    ingest("slurm", PRINTED / f"newer/sacct_D.tundra.{version}.json.gz", tmp_path / "json")
+    for want, got in zip(read(tmp_path / "text"), read(tmp_path / "json"), strict=True):
+        assert got == want
+    with Trace(tmp_path / "text") as one, Trace(tmp_path / "json") as other:
+        assert one.sql("from placements").pl().equals(other.sql("from placements").pl())
+        assert one.sql("from machines").pl().equals(other.sql("from machines").pl())
+
+
+def test_json_of_servers_is_read_as_the_text(tmp_path: Path) -> None:
+    machines = []
+    for i, servers in enumerate(
+        ("scontrol_show_node_o.tundra.txt", "nodes.tundra.*.json", "sinfo.tundra.json")
+    ):
+        files = ["newer/one_cluster_wide_D.tundra.txt", f"newer/{servers}"]
+        ingest("slurm", folder(tmp_path / f"raw{i}", files), tmp_path / f"t{i}")
+        with Trace(tmp_path / f"t{i}") as trace:
+            machines.append(trace.sql("from machines").fetchall())
+    assert machines[0] == machines[1] == machines[2]
+    assert sum(row[2] for row in machines[0]) == 3 * 4 + 2 * 2
 
 
 def test_fields_may_stand_in_any_order_with_names_among_them(tmp_path: Path) -> None:
@@ -258,7 +288,7 @@ def seen(at: datetime, until: datetime, made: Iterable[Record]) -> list[Record]:
         assert submit
         if submit >= until or (end and end < at):
             continue
-        if start and start >= until or (not start and (not end or end > until)):
+        if (start and start >= until) or (not start and (not end or end > until)):
             waits = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "AllocTRES": "",
                      "NodeList": "None assigned", "ElapsedRaw": "0", "ExitCode": "0:0"}  # fmt: skip
             page.append(r | waits)
@@ -282,7 +312,7 @@ def write(file: Path, made: Iterable[Record]) -> None:
 def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     tmp_path: Path, seed: int
 ) -> None:
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     ended = [r for r in records() if r["State"].split()[0] not in OPEN]
     first = datetime(2026, 11, 21, 21, 49)
     cuts = sorted(rng.sample(range(1, 13 * 60), rng.randint(1, 12)))
@@ -291,7 +321,7 @@ def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     raw.mkdir()
     names = [f"{i:02}.txt" for i in range(2 * len(edges))]
     rng.shuffle(names)
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         # some overlap, and some are printed twice
         early = max(low - rng.choice((0, 30, 300)), 0)
         page = seen(first + timedelta(seconds=early), first + timedelta(seconds=high), ended)
@@ -333,9 +363,9 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
     for cluster in ("alpha", "beta"):
         for line in text(f"scontrol_show_node_o.{cluster}.txt").splitlines():
             said = dict(part.split("=", 1) for part in line.split() if "=" in part)
-            model, gpus = (said["Gres"].split(":")[1:] + [None, 0])[:2]
+            _, model, gpus = said["Gres"].split(":") if ":" in said["Gres"] else ("", None, 0)
             listed[f"{cluster}:{said['NodeName']}"] = (
-                cluster, int(gpus or 0), model, float(said["CPUTot"]),
+                cluster, int(gpus), model, float(said["CPUTot"]),
                 round(int(said["RealMemory"]) * 2**20 / 1e9, 6),
             )  # fmt: skip
     with Trace(tmp_path / "t") as trace:
@@ -362,7 +392,7 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
         "a[02-03]": ["a02", "a03"], "a[01-02],v02": ["a01", "a02", "v02"],
         "a03,v[01-02]": ["a03", "v01", "v02"],
     }  # fmt: skip
-    want = Counter()
+    want: Counter[tuple[str, str, str, int | None]] = Counter()
     for r in records():
         gpus = count_gpus(r["AllocTRES"])
         named = hosts.get(r["NodeList"], r["NodeList"].split(","))
@@ -372,8 +402,8 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
                 # a server has GPUs of one model
                 for model, total in zip("av", a100.groups(), strict=True):
                     mine = [n for n in named if (n[0] == "a") == (model == "a")]
-                    share = int(total) // len(mine)
-                    want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", share)
+                    each = int(total) // len(mine)
+                    want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", each)
                                 for n in mine)  # fmt: skip
                 continue
             share = gpus // len(named) if gpus % len(named) == 0 else None

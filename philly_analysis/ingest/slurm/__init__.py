@@ -7,13 +7,13 @@ that overlap, pages printed again later, and several of these forms in one folde
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import whole
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.inventory import Node
@@ -36,7 +36,8 @@ Reader = Callable[[duckdb.DuckDBPyConnection], None]
 def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     """Open one file, or a folder of them, each known by what is in it.
 
-    A folder may hold files that are none of these: each is one rejected row, and named in a note.
+    A folder may hold files that are none of these, or cut off: each is left out as a whole, one
+    rejected row, and named in a note.
 
     Raises
     ------
@@ -56,21 +57,22 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     )
     refused: dict[Path, str] = {}
     headers: list[Header] = []
-    late = []
-    for file in files:
-        try:
-            reader = _reader(file, headers)
-            if reader is None:
-                late.append(file)
-            else:
-                reader(con)
-        except InputError as error:
-            refused[file] = str(error)
-    for file in late:
-        try:
-            _headerless(file, headers)(con)
-        except InputError as error:
-            refused[file] = str(error)
+    waiting = list(files)
+    # a file without a header waits: one beside it may name its fields
+    for reader_of in (_reader, _headerless):
+        unknown = []
+        for file in waiting:
+            try:
+                add = reader_of(file, headers)
+                if add is None:
+                    unknown.append(file)
+                else:
+                    add(con)
+            except InputError as error:
+                refused[file] = str(error)
+                for table in ("sacct", "inventory"):
+                    con.execute(f"delete from {table} where source_file = $f", {"f": file.name})
+        waiting = unknown
     [(records, kinds)] = con.sql(
         "select (select count(*) from sacct), (select count(*) from inventory)"
     ).fetchall()
@@ -90,7 +92,8 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
         )
     _expand_node_lists(con)
     notes = tuple(f"{file.name} was passed over: {why}" for file, why in refused.items())
-    return Raw(files=files, records={"attempts": records}, notes=notes)
+    read = tuple(file for file in files if file not in refused)
+    return Raw(files=read, records={"attempts": records}, notes=notes)
 
 
 def _files(raw: Path) -> tuple[Path, ...]:
@@ -140,7 +143,7 @@ def _json(file: Path) -> Reader:
     return partial(_add_nodes, file=file, nodes=inventory.read_json(file))
 
 
-def _headerless(file: Path, headers: list[Header]) -> Reader:
+def _headerless(file: Path, headers: list[Header]) -> Reader | None:
     if header := documented(first_lines(file), headers):
         return partial(read_printed, path=file, header=header)
     raise InputError(
@@ -150,16 +153,16 @@ def _headerless(file: Path, headers: list[Header]) -> Reader:
 
 
 def _add_nodes(con: duckdb.DuckDBPyConnection, file: Path, nodes: Iterator[Node]) -> None:
-    while batch := list(islice(nodes, 20_000)):
+    with whole(file):
         rows = [
             (file.name, n.line, n.raw, n.cluster, n.node, n.gpus, n.shards, list(n.models),
              n.cpus, n.mem_mb, list(n.partitions))
-            for n in batch
+            for n in nodes
         ]  # fmt: skip
-        con.executemany(
-            "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
-            rows,
-        )
+    con.executemany(
+        "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
+        rows,
+    )
 
 
 def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:

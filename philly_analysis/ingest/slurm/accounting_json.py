@@ -17,6 +17,10 @@ from philly_analysis.ingest.slurm.printed import open_bytes
 from philly_analysis.ingest.slurm.rejoin import Record
 
 _BLOCK_CHARS = 1 << 20
+_NO_VALUE = tuple(map(str, (2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1)))
+"""Numbers that stand for none, and for no limit."""
+_FLAGS = ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING", "REVOKED", "SPECIAL_EXIT")
+"""Flags of a state that come after it in a list: ``["PENDING", "REQUEUED"]``."""
 
 
 def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
@@ -79,7 +83,7 @@ def is_accounting(job: dict[str, Any]) -> bool:
 def _fields(job: dict[str, Any]) -> dict[str, str | None]:
     time, state = job.get("time") or {}, job.get("state") or {}
     tres, owner = job.get("tres") or {}, job.get("association") or {}
-    word = word_of(state.get("current"))
+    word = _state(state.get("current"))
     by = job.get("kill_request_user")
     limit = time.get("limit")
     return {
@@ -108,11 +112,20 @@ def _fields(job: dict[str, Any]) -> dict[str, str | None]:
 
 
 def number(value: Any) -> str | None:
-    """Return a number as text; None where it is not set, or infinite."""
+    """Return a number as text; None where it is not set, negative or infinite."""
     if isinstance(value, dict):
         sound = value.get("set", True) and not value.get("infinite", False)
         value = value.get("number") if sound else None
-    return None if value is None or isinstance(value, bool) else str(value)
+    text = "" if value is None or isinstance(value, bool) else str(value)
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or text in _NO_VALUE:
+        return None
+    return text
+
+
+def _state(value: Any) -> str | None:
+    """Return the state that sacct prints: a flag of one, where a record ended for it."""
+    words = value if isinstance(value, list) else [value]
+    return next((word for word in words if word in _FLAGS), word_of(words))
 
 
 def _moment(value: Any) -> str | None:
@@ -140,14 +153,15 @@ def _shown_id(job: dict[str, Any]) -> str | None:
 
 def _exit_code(code: dict[str, Any], state: str | None) -> str | None:
     """Return code and signal as sacct prints them."""
-    status = word_of(code.get("status"))
     signal = code.get("signal") or {}
     caught = number(signal.get("id", signal.get("signal_id"))) or "0"
     returned = number(code.get("return_code")) or "0"
-    plain = not isinstance(code.get("return_code"), dict)
-    if plain and state != "COMPLETED" and status == "SUCCESS":
-        # Slurm 22.05 says so of jobs that returned something else
+    if code.get("status") == "SUCCESS" and state != "COMPLETED":
+        # Slurm 22.05 says so, in one word, of jobs that returned something else
         return None
+    if int(returned) >= 128:
+        # which sacct takes for a signal
+        returned = str(int(returned) - 128)
     return f"{returned}:{caught}"
 
 

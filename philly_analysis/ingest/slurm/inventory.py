@@ -142,7 +142,7 @@ def _node(
 ) -> Node:  # fmt: skip
     gpus, shards, models = generic_resources(word_of(gres))
     return Node(
-        line, raw, cluster, node, gpus, shards, models, _positive(cpus), _positive(mem),
+        line, raw, cluster or None, node, gpus, shards, models, _positive(cpus), _positive(mem),
         tuple(p for p in partitions if p),
     )  # fmt: skip
 

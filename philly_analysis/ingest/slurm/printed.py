@@ -109,9 +109,12 @@ def read_printed(con: duckdb.DuckDBPyConnection, path: Path, header: Header) -> 
             f"Print it with: {slurm_command()}"
         )
     con.register("sacct_read", pa.RecordBatchReader.from_batches(_LINES, _batches(path)))
-    with whole(path):
+    try:
         con.execute("create or replace temp table sacct_lines as from sacct_read")
-    con.unregister("sacct_read")
+    except duckdb.InvalidInputException as error:
+        raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
+    finally:
+        con.unregister("sacct_read")
     place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
     count = len(header.names) + header.ends
     con.execute(

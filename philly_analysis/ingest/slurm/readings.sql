@@ -81,7 +81,8 @@ select
   t.alloctres as allocated,
   coalesce(
     try_cast(nullif(regexp_extract(t.alloctres, '(?:^|,)cpu=([0-9]+)', 1), '') as double),
-    try_cast(t.ncpus as double)
+    try_cast(nullif(regexp_extract(t.reqtres, '(?:^|,)cpu=([0-9]+)', 1), '') as double),
+    nullif(try_cast(t.ncpus as double), 0)
   ) as cpus,
   coalesce(
     tres_mem_gb(t.alloctres), tres_mem_gb(t.reqtres), tres_mem_gb('mem=' || t.reqmem)
