@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest, slurm_command
+from philly_analysis.ingest import ingest
+from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.node_list import hosts
 from philly_analysis.trace import Trace
 
@@ -160,8 +161,8 @@ def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:
 def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path) -> None:
     when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
     readings = {
-        "waits": record("7", when[0], "Unknown", "Unknown", State="PENDING", NodeList="None assigned",
-                        AllocTRES="", ReqTRES="gres/gpu=1"),
+        "waits": record("7", when[0], "Unknown", "Unknown", State="PENDING",
+                        NodeList="None assigned", AllocTRES="", ReqTRES="gres/gpu=1"),
         "runs": record("7", *when, "Unknown", State="RUNNING"),
         "ended": record("7", *when, "2026-01-01T01:00:00"),
     }  # fmt: skip
