@@ -173,7 +173,8 @@ def test_whatever_the_text_it_is_accounted_for(lines: list[list[str]], gz: bool)
     """Read = kept + rejected, on any text: the writer of the manifest checks it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = "at,gpus\n" + "".join(",".join(line) + "\n" for line in lines)
+        # one row that is kept: a trace without any job is refused
+        text = "at,gpus\n2021-01-01,1\n" + "".join(",".join(line) + "\n" for line in lines)
         raw = write(folder, '[jobs]\nfiles = "t.csv"\nsubmitted_at = "at"\ngpus = "gpus"\n')
         if gz:
             (raw / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
