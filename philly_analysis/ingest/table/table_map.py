@@ -303,13 +303,21 @@ class _Said:
 KEYS: dict[Kind, dict[str, Callable[[_Said, str], Any]]] = {
     "text": {"words": _Said.words, "otherwise": _Said.text},
     "number": {
-        "unit": _Said.unit, "scale": _Said.number, "pattern": _Said.pattern,
-        "otherwise": _Said.number, "at_most": _Said.number, "round_up": _Said.true,
+        "unit": _Said.unit,
+        "scale": _Said.number,
+        "pattern": _Said.pattern,
+        "otherwise": _Said.number,
+        "at_most": _Said.number,
+        "round_up": _Said.true,
     },
     "time": {
-        "unit": _Said.unit, "origin": _Said.moment, "origin_after": _Said.text,
-        "since_row_before": _Said.true, "misread_as": _Said.zone, "zone": _Said.zone,
+        "unit": _Said.unit,
+        "origin": _Said.moment,
+        "origin_after": _Said.text,
+        "since_row_before": _Said.true,
+        "misread_as": _Said.zone,
+        "zone": _Said.zone,
         "format": _Said.clock,
     },
-}  # fmt: skip
+}
 """The keys of a field's rule by kind, and how each is read."""
