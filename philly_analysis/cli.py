@@ -384,7 +384,7 @@ def slurm_command(
     until: Annotated[str, typer.Option(help="Moment after the last.")] = "now",
     cluster: Annotated[str | None, typer.Option(help="Cluster, as Slurm names it.")] = None,
 ) -> None:
-    """Say how to print what ingest slurm reads."""
+    """Print the sacct command to run on a Slurm cluster."""
     typer.echo(library.slurm_command(since, until, cluster))
 
 

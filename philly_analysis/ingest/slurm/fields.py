@@ -130,7 +130,7 @@ def lacking(names: Collection[str]) -> list[str]:
 def slurm_command(
     since: date | str = "YYYY-MM-01", until: date | str = "now", cluster: str | None = None
 ) -> str:
-    """Say how to print what ingest slurm reads: one command for the shell of a Slurm cluster.
+    """Print the sacct command to run on a Slurm cluster.
 
     Parameters
     ----------
