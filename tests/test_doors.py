@@ -86,7 +86,7 @@ def test_a_verb_takes_what_its_function_takes(name: str) -> None:
 def test_a_verb_is_described_as_its_function_is(name: str) -> None:
     said = (VERBS[name].__doc__ or "").split("\n")[0]
     assert said == (getattr(library, name).__doc__ or "").split("\n")[0]
-    [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [name]]
+    [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [name.replace("_", "-")]]
     assert line.endswith(said), "too long for one line of help"
 
 
