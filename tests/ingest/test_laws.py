@@ -4,9 +4,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
@@ -97,6 +99,10 @@ def test_each_job_is_kept_or_rejected_by_its_number(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         raw = write_archive(folder / "raw", [entry for _, entry in given_entries])
+        if wrong and not seen:
+            with pytest.raises(InputError, match="can be kept"):
+                ingest("philly", raw, folder / "trace")
+            return
         manifest = ingest("philly", raw, folder / "trace")
         accounts = {a.table: a for a in manifest.accounts}
         assert accounts["jobs"].read == len(given_entries)
