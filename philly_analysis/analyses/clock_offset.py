@@ -26,6 +26,7 @@ SPLIT_GAIN = 30.0
 AGREE_MIN = 2
 """Offsets up to this many minutes are within what a log's rounding and a job's tear-down blur."""
 
+_LONGEST = {"clock_offset": "longest_gpu_reading", "host_clock_offset": "longest_host_reading"}
 _WINDOW_MIN = 10
 _FEWEST_EVENTS = 10
 Floats = NDArray[np.float64]
@@ -91,6 +92,7 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
     wrong = [p for p in decided if not p.agrees]
     table = pd.concat([_pooled(steps, p) for p in found]) if found else _pooled(steps, None)
     manager, manager_said = _manager(trace)
+    [(longest,)] = trace.answer(_LONGEST[name]).fetchall()
     said = [
         (
             f"From {p.dates} the {what} samples' clock "
@@ -131,6 +133,14 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
             f"An offset counts when the change of utilisation, ten minutes after less ten before, "
             f"is {SURE_Z:g} standard errors from none; offsets of 12 hours either way are tried, "
             "on at most 200 ends and 200 starts a week of attempts of ten minutes or more.",
+            *(
+                (
+                    f"A sample stands for up to {duration(longest.total_seconds())}: an offset is "
+                    "known to within as much.",
+                )
+                if longest > timedelta(minutes=AGREE_MIN)
+                else ()
+            ),
             *(
                 (f"{count(unsure, 'period')} without a clear step: nothing can be said there.",)
                 if unsure

@@ -77,6 +77,37 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
     return tables
 
 
+def resampled(tables: Tables, seconds: float) -> Tables:
+    """The same samples, one a minute, as a monitor of another rate would have written them.
+
+    A minute is repeated, or several are averaged; the mean of readings of which one is offline
+    or not there is that of the others.
+    """
+
+    def at_rate(samples: pl.DataFrame) -> pl.DataFrame:
+        if seconds <= 60:
+            offsets = pl.Series("offset", np.arange(0, 60, seconds) * 1e6).cast(pl.Duration("us"))
+            return (
+                samples.join(offsets.to_frame(), how="cross")
+                .with_columns(pl.col("sampled_at") + pl.col("offset"), seconds=pl.lit(seconds))
+                .drop("offset")
+            )
+        mean = samples.with_columns(pl.col("sampled_at").dt.truncate(f"{int(seconds)}s"))
+        keys = ["sampled_at", "machine_id"]
+        values = [c for c in samples.columns if c not in keys]
+        if "util_pct" in values:
+            mean = mean.with_columns(gpu=pl.int_ranges(pl.col("util_pct").list.len())).explode(
+                "util_pct", "gpu"
+            )
+            mean = mean.group_by(*keys, "gpu").agg(pl.col("util_pct").mean()).sort("gpu")
+            mean = mean.group_by(keys, maintain_order=True).agg("util_pct")
+        else:
+            mean = mean.group_by(keys).agg(pl.col(values).mean())
+        return mean.with_columns(seconds=pl.lit(float(seconds)))
+
+    return {k: at_rate(v) if k.endswith("_samples") else v for k, v in tables.items()}
+
+
 def by_attempt(tables: Mapping[str, pl.DataFrame]) -> dict[tuple[str, int], dict[str, Any]]:
     """Attempts whose start and end are known, with the GPUs they held."""
     attempts = {

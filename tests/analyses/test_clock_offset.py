@@ -18,7 +18,14 @@ from philly_analysis.manifest import Manifest
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write
 from tests import archives
-from tests.analyses.samples import MINUTE, Tables, by_attempt, gpu_frame, minutes_of
+from tests.analyses.samples import (
+    MINUTE,
+    Tables,
+    by_attempt,
+    gpu_frame,
+    minutes_of,
+    resampled,
+)
 from tests.answers import number
 
 ORIGIN = datetime(2017, 10, 30)
@@ -137,6 +144,20 @@ def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tab
     assert [p.from_at for p in found] == [datetime(2017, 10, 30), datetime(2017, 11, 6)]
     assert "420 minutes behind" in result.warnings[0]
     assert "480 minutes behind" in result.warnings[1]
+
+
+@pytest.mark.parametrize("behind_min", [0, 420])
+@pytest.mark.parametrize("seconds", [7.5, 15.0, 30.0, 300.0])
+def test_an_offset_is_found_at_every_rate(
+    seconds: float, behind_min: int, tmp_path: Path, workload: Tables
+) -> None:
+    tables = resampled(workload, seconds)
+    with Trace(with_samples(tmp_path / "t", tables, shifted(-behind_min))) as trace:
+        for analysis in (clock_offset, host_clock_offset):
+            result = analysis.compute(trace)
+            assert result.fact("offset_min") == -behind_min
+            assert result.fact("clocks_agree") == ("no" if behind_min else "yes")
+            assert any("to within" in c for c in result.caveats) == (seconds > 60)
 
 
 def test_samples_of_nothing_but_noise_say_nothing(tmp_path: Path, workload: Tables) -> None:

@@ -18,7 +18,7 @@ _CPU_MHZ = 2400.0
 _KB_PER_GB = 1 << 20
 _BATCH = 500_000
 _MILLISECONDS = pa.timestamp("ms", tz="UTC")
-_UTILISATION = (Path(__file__).parent / "opendc_utilisation.sql").read_text("utf-8")
+UTILISATION = (Path(__file__).parent / "opendc_utilisation.sql").read_text("utf-8")
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field:
@@ -72,7 +72,7 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
         if not (trace.has("gpu_samples") and trace.has("placements")):
             return
         rest: list[pl.DataFrame] = []
-        for batch in trace.sql(_UTILISATION).to_arrow_reader(_BATCH):
+        for batch in trace.sql(UTILISATION).to_arrow_reader(_BATCH):
             rows = pl.concat([*rest, pl.DataFrame(batch)])
             # the last task of a batch may go on in the next one
             unfinished = rows["job_id"] == rows["job_id"].last()

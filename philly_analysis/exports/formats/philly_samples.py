@@ -121,5 +121,14 @@ def write_samples(workload: Workload, folder: Path) -> Iterator[str]:
         for part in sorted((workload.trace / GPU_SAMPLES.name).glob("*.parquet"))
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["util_pct"])
     )
+    others = sum(
+        int((pl.DataFrame(batch)["seconds"] != 60).sum())
+        for name in {file.table for file in SAMPLE_FILES.values()}
+        for part in sorted((workload.trace / name).glob("*.parquet"))
+        if "seconds" in pq.read_schema(part).names
+        for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["seconds"])
+    )
+    if others:
+        yield f"the time that {others:,} samples stand for, which a reader takes to be a minute"
     if wide:
         yield f"utilisation of GPUs beyond the {_GPUS}th of a machine, in {wide:,} samples"
