@@ -19,7 +19,8 @@ VERSION = 2
 
 2: attempts may say how long they ran where their start is not known, when they could start, what
 they waited for and who ended them; jobs may name cluster, account, QOS, pool and GPU model, and
-ask for a part of a GPU; placements may name a server and how many of its GPUs, not which.
+ask for a part of a GPU; placements may name a server and how many of its GPUs, not which; samples
+may say for how many seconds each reading stands.
 """
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
@@ -81,7 +82,7 @@ class Table:
     Attributes
     ----------
     streamed
-        True for tables of per-minute samples, which may be larger than memory: they are
+        True for tables of samples, which may be larger than memory: they are
         written and read in a stream, as a folder of Parquet files, and their keys are
         checked slice by slice.
     """
@@ -156,7 +157,11 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
 _JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it")
 _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
 _MACHINE_ID = Column("machine_id", "varchar", "server identifier")
-_AT = Column("sampled_at", "timestamp", "minute that the sample describes", unit="UTC")
+_AT = Column("sampled_at", "timestamp", "moment from which the reading stands", unit="UTC")
+_SECONDS = Column(
+    "seconds", "double", "how long from then on; null: 60", unit="s", nullable=True,
+    check="seconds > 0 and seconds <= 3600",
+)  # fmt: skip
 
 JOBS = Table(
     name="jobs",
@@ -312,7 +317,7 @@ MACHINES = Table(
 
 GPU_SAMPLES = Table(
     name="gpu_samples",
-    row="one machine's GPUs in one minute",
+    row="one reading of a machine's GPUs",
     columns=(
         _AT,
         _MACHINE_ID,
@@ -321,6 +326,7 @@ GPU_SAMPLES = Table(
             "utilisation by GPU index, one value per GPU; a null value: offline",
             unit="%", check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
+        _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
@@ -329,7 +335,7 @@ GPU_SAMPLES = Table(
 
 HOST_SAMPLES = Table(
     name="host_samples",
-    row="one machine in one minute",
+    row="one reading of a machine",
     columns=(
         _AT,
         _MACHINE_ID,
@@ -343,6 +349,7 @@ HOST_SAMPLES = Table(
         ),
         Column("mem_gb", "double", "memory in total", unit="GB", nullable=True,
                check="mem_gb > 0"),
+        _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),

@@ -27,7 +27,7 @@ def compute(trace: Trace) -> Result:
         if name in trace.tables:
             hours = trace.answer(relation).df().sort_values("hour")
             per_day = hours.groupby(hours["hour"].dt.normalize())["samples"].sum()
-            table[name] = table["day"].map(per_day).fillna(0).astype("int64")
+            table[name] = table["day"].map(per_day).fillna(0).round().astype("int64")
             caveats += _gaps(name, hours["hour"])
     facts = _facts(trace, table)
     return Result(

@@ -155,5 +155,6 @@ def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datet
             "sampled_at": pa.array(np.repeat(times, len(machines))),
             "machine_id": pa.array([m.machine_id for m in machines] * minutes),
             "util_pct": pa.ListArray.from_arrays(pa.array(ends), pa.array(values)),
+            "seconds": pa.nulls(minutes * len(machines)),
         }
     ).cast(GPU_SAMPLES.arrow)

@@ -4,7 +4,7 @@
 --   week        Monday of the week of the event
 --   event       start or end
 --   offset_min  minutes that the samples' clock is taken to be ahead, -720 to 720
---   events      events with ten samples on either side, one a minute
+--   events      events with samples of ten whole minutes on either side
 --   step_pct    mean change over them: ten minutes after, less the ten before; the minute of
 --               the event belongs to neither
 --   sd_pct      standard deviation of the change from event to event; null: a single event
@@ -14,6 +14,7 @@ with readings as (
     w.week,
     w.event,
     date_diff('minute', w.event_at, s.sampled_at) as lag_min,
+    s.seconds,
     s.util_pct[w.gpu + 1] as util_pct
   from gpu_samples as s
   inner join clock_windows as w

@@ -5,9 +5,9 @@
 --   machine_id    server
 --   gpu           index of the GPU in its server, from 0
 --   attribution   gpu_exact; gpu_shared: another attempt held the GPU meanwhile, so ambiguous
---   expected_min  samples that there should be
---   minutes       samples with a reading
---   offline_min   samples without: the machine reported and the GPU did not
+--   expected_min  minutes that there should be readings of
+--   minutes       minutes with a reading
+--   offline_min   minutes without: the machine reported and the GPU did not
 --   idle_min      of the minutes, those at exactly 0 %
 --   sum_pct       sum of the readings, in % times minutes
 --   mean_pct      their mean; null without a reading
@@ -30,9 +30,9 @@ select
   p.gpu,
   p.attribution,
   p.expected_min,
-  coalesce(used.minutes, 0)::bigint as minutes,
-  coalesce(used.offline_min, 0)::bigint as offline_min,
-  coalesce(used.idle_min, 0)::bigint as idle_min,
+  coalesce(used.minutes, 0) as minutes,
+  coalesce(used.offline_min, 0) as offline_min,
+  coalesce(used.idle_min, 0) as idle_min,
   coalesce(used.sum_pct, 0) as sum_pct,
   used.sum_pct / used.minutes as mean_pct,
   coalesce(used.minutes, 0) / nullif(p.expected_min, 0) as coverage

@@ -49,13 +49,13 @@ with reasons as (
   select
     'GPU-minute' as what,
     'offline: the server reported and the GPU did not' as reason,
-    coalesce(sum(offline_min), 0) as n
+    coalesce(round(sum(offline_min)), 0) as n
   from attempt_use
   union all
   select
     'GPU-minute' as what,
     'never sampled' as reason,
-    coalesce(sum(expected_min - minutes - offline_min), 0) as n
+    coalesce(round(sum(expected_min - minutes - offline_min)), 0) as n
   from attempt_use
   union all
   select

@@ -15,7 +15,7 @@ select
   a.servers,
   a.dedicated,
   b.bin,
-  sum(b.minutes)::bigint as minutes,
+  sum(b.minutes) as minutes,
   sum(b.sum_pct) as sum_pct
 from gpu_use_bins as b
 inner join placed_gpus as p

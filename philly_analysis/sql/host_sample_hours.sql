@@ -1,9 +1,9 @@
 -- How many host samples are there in each hour?
--- One row per hour that has any.
+-- One row per hour in which any began.
 --   hour     hour, UTC
---   samples  machine-minutes sampled
+--   samples  machine-minutes sampled: those of the readings that began in it
 select
-  date_trunc('hour', host_samples.sampled_at) as hour,
-  count(*) as samples
+  date_trunc('hour', sampled_at) as hour,
+  sum(coalesce(seconds, 60)) / 60 as samples
 from host_samples
 group by all

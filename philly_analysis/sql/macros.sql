@@ -8,6 +8,19 @@ quantile_cont(x, list_transform(range(101), lambda p: p / 100.0));
 create or replace macro seconds_between(earlier, later) as
 (epoch_us(later) - epoch_us(earlier)) / 1e6;
 
+-- End of the minute that a moment lies in; a moment between two minutes ends the earlier one.
+create or replace macro minute_end(moment) as
+date_trunc('minute', moment + interval 59999999 microsecond);
+
+-- Microseconds since 1970 up to which a reading of samples stands: those that say nothing of it
+-- stand for a minute.
+create or replace macro reading_until(sampled_at, seconds) as
+epoch_us(sampled_at) + (coalesce(seconds, 60) * 1e6)::bigint;
+
+-- Minutes that two stretches of time share, which meet; microseconds since 1970.
+create or replace macro shared_min(from_us, until_us, other_from_us, other_until_us) as
+(least(until_us, other_until_us) - greatest(from_us, other_from_us)) / 6e7;
+
 -- Microseconds that a stopwatch shows: those before its last switch, and those since if it runs.
 -- Moments are microseconds doubled (see machine_use); zero where there is no stopwatch.
 create or replace macro reading(before_us, runs, switched, moment) as
@@ -33,9 +46,9 @@ with cumulated as (
 grid as (
   select
     key,
-    sum(minutes) as minutes,
+    max(upto) as minutes,
     unnest(range(101)) as percentile
-  from query_table(bins)
+  from cumulated
   group by key
 )
 
@@ -52,9 +65,33 @@ asof inner join cumulated as c
 
 -- Change of utilisation around events, by the minutes at which the samples are taken to lag.
 -- `readings` has the columns number (of the event), week, event, lag_min (from the event to the
--- sample) and util_pct. One row per (week, event, offset_min).
+-- minute of the sample), seconds and util_pct. A reading that stands for longer than a minute is
+-- that of each minute up to its end; a minute with several has their mean. One row per (week,
+-- event, offset_min).
 create or replace macro clock_steps(readings) as table
-with sums as (
+with spread as (
+  select
+    number,
+    week,
+    event,
+    lag_min + unnest(range(ceil(coalesce(seconds, 60) / 60)::bigint)) as lag_min,
+    util_pct
+  from query_table(readings)
+  where util_pct is not null
+),
+
+minutely as (
+  select
+    number,
+    week,
+    event,
+    lag_min,
+    avg(util_pct) as util_pct
+  from spread
+  group by all
+),
+
+sums as (
   select
     number,
     week,
@@ -63,8 +100,7 @@ with sums as (
     sum(util_pct) over (
       partition by number order by lag_min rows between unbounded preceding and current row
     ) as sum_pct
-  from query_table(readings)
-  where util_pct is not null
+  from minutely
 ),
 
 steps as (
@@ -76,7 +112,7 @@ steps as (
       (lead(sum_pct, 10) over minutes - sum_pct)
       - (lag(sum_pct, 1) over minutes - lag(sum_pct, 11) over minutes)
     ) / 10 as step_pct,
-    -- a gap, or a minute sampled twice, within the twenty minutes makes no step
+    -- a gap within the twenty minutes makes no step
     lead(lag_min, 10) over minutes - lag_min = 10 and lag_min - lag(lag_min, 11) over minutes = 11
       as whole
   from sums

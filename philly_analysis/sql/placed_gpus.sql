@@ -6,9 +6,9 @@
 --   attempt       which attempt, from 1
 --   machine_id    server
 --   gpu           index of the GPU in its server, from 0
---   from_at       minute in which the attempt started: its first sample
---   until_at      when it ended: a sample of this moment or later is not its own
---   expected_min  minutes that begin from from_at on and before until_at: samples there should be
+--   from_at       minute in which the attempt started: readings belong to it from here
+--   until_at      end of the minute in which it ended: readings belong to it up to there
+--   expected_min  minutes from from_at to until_at: those that there should be readings of
 --   attribution   gpu_exact: its samples can be nobody else's; gpu_shared: another attempt held
 --                 the same GPU meanwhile, so that they are ambiguous
 with held as (
@@ -56,8 +56,8 @@ select
   h.machine_id,
   h.gpu,
   date_trunc('minute', h.started_at) as from_at,
-  h.ended_at as until_at,
-  ceil(seconds_between(from_at, h.ended_at) / 60)::integer as expected_min,
+  minute_end(h.ended_at) as until_at,
+  (seconds_between(from_at, until_at) / 60)::integer as expected_min,
   case when coalesce(met.shared, false) then 'gpu_shared' else 'gpu_exact' end as attribution
 from held as h
 left join met

@@ -6,9 +6,11 @@
 --   attempt       which attempt, from 1
 --   machine_id    server
 --   gpus          GPUs held there; null: not known how many of the attempt's
---   from_at       minute in which the attempt started: its first sample; null: unknown
---   until_at      when it ended: a sample of this moment or later is not its own; null: unknown
---   expected_min  minutes that begin from from_at on and before until_at: samples there should be
+--   from_at       minute in which the attempt started: readings belong to it from here; null:
+--                 unknown
+--   until_at      end of the minute in which it ended: readings belong to it up to there; null:
+--                 unknown
+--   expected_min  minutes from from_at to until_at: those that there should be readings of
 --   attribution   node_exclusive: nobody else held a GPU of the server meanwhile, so the server's
 --                 samples are this attempt's; node_shared: somebody did, so they are ambiguous;
 --                 null: start or end unknown
@@ -61,7 +63,7 @@ select
   machine_id,
   gpus,
   date_trunc('minute', started_at) as from_at,
-  ended_at as until_at,
-  ceil(seconds_between(from_at, ended_at) / 60)::integer as expected_min,
+  minute_end(ended_at) as until_at,
+  (seconds_between(from_at, until_at) / 60)::integer as expected_min,
   case shared when true then 'node_shared' when false then 'node_exclusive' end as attribution
 from met

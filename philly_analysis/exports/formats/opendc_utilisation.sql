@@ -1,8 +1,10 @@
 -- What share of its GPUs' time did each job use, minute by minute?
 -- One row per (job, minute) with a reading of one of its GPUs.
---   job_id    job
---   at        minute
---   gpu_frac  mean utilisation of the GPUs that it held and that were read, 0 to 1
+--   job_id     job
+--   minute_at  minute
+--   gpu_frac   mean utilisation of the GPUs that it held and that were read, 0 to 1
+--
+-- A reading that stands for longer than a minute is that of each minute up to its end.
 with held as (
   select
     placements.job_id,
@@ -28,22 +30,24 @@ hours as (
 readings as (
   select
     machine_id,
-    sampled_at,
-    date_trunc('hour', sampled_at) as hour,
+    date_trunc('minute', sampled_at) + to_minutes(
+      unnest(range(ceil(coalesce(seconds, 60) / 60)::bigint))
+    ) as minute_at,
+    date_trunc('hour', minute_at) as hour,
     util_pct
   from gpu_samples
 )
 
 select
   hours.job_id,
-  readings.sampled_at,
+  readings.minute_at,
   avg(readings.util_pct[hours.gpu + 1]) / 100 as gpu_frac
 from hours
 inner join readings
   on hours.machine_id = readings.machine_id and hours.hour = readings.hour
 where
-  readings.sampled_at >= hours.started_at
-  and readings.sampled_at < hours.ended_at
+  readings.minute_at >= hours.started_at
+  and readings.minute_at < hours.ended_at
   and readings.util_pct[hours.gpu + 1] is not null
-group by hours.job_id, readings.sampled_at
+group by hours.job_id, readings.minute_at
 order by all
