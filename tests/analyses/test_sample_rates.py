@@ -1,5 +1,6 @@
 """Samples of any rate: the same hours as one a minute, and what a walk finds of uneven ones."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -222,7 +223,7 @@ def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace
             near = [h for h in holders[machine] if h[0] < until and h[1] > since]
             cuts = sorted({since, until, *(t for h in near for t in h[:2] if since < t < until)})
             cpu, mem = row["cpu_pct"], 100 * row["mem_used_gb"] / row["mem_gb"]
-            for left, right in zip(cuts, cuts[1:], strict=False):
+            for left, right in itertools.pairwise(cuts):
                 jobs = min(2, sum(h[0] <= left and h[1] >= right for h in near))
                 part = (right - left) / MINUTE
                 key = (jobs, None if cpu is None else ceil(cpu), ceil(mem))
