@@ -26,17 +26,16 @@ gaps as (
   select
     machine_id,
     day,
-    coalesce(
-      lag(days.until_us) over (partition by machine_id, day order by days.from_us), epoch_us(day)
-    ) as from_us,
-    days.from_us as until_us,
+    coalesce(lag(until_us) over in_time, epoch_us(day)) as from_us,
+    from_us as until_us,
     0 as attempts
   from days
+  window in_time as (partition by machine_id, day order by from_us)
   union all by name
   select
     machine_id,
     day,
-    max(days.until_us) as from_us,
+    max(until_us) as from_us,
     epoch_us(day + interval 2 day) as until_us,
     0 as attempts
   from days
