@@ -184,7 +184,10 @@ def test_a_trace_written_before_a_column_existed_opens_with_it_null(
     failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
     minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
     path = paper_trace(
-        tmp_path / "t", failures=pl.DataFrame(failures), host_samples=pl.DataFrame(minutes)
+        tmp_path / "t",
+        failures=pl.DataFrame(failures),
+        gpu_samples=pl.DataFrame(minutes | {"util_pct": [[50.0]]}),
+        host_samples=pl.DataFrame(minutes),
     )
     [file] = [*path.glob(f"{table}.parquet"), *path.glob(f"{table}/*.parquet")]
     pl.read_parquet(file).drop(column).write_parquet(file)

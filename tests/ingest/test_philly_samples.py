@@ -120,9 +120,9 @@ def test_cpu_and_memory_meet_in_one_row(made: Make) -> None:
         ],
     )
     assert got.rows("select * from host_samples order by sampled_at") == [
-        (T_UTC, "m1", 12.5, None, None),
-        (datetime(2017, 10, 3, 7, 1), "m1", None, 1.0, 2.0),
-        (datetime(2017, 10, 4, 7), "m1", None, None, None),
+        (T_UTC, "m1", 12.5, None, None, None),
+        (datetime(2017, 10, 3, 7, 1), "m1", None, 1.0, 2.0, None),
+        (datetime(2017, 10, 4, 7), "m1", None, None, None, None),
     ]
     account = got.account("host_samples")
     assert (account.read, account.kept) == (4, 4)
