@@ -128,6 +128,7 @@ MACROS = (
     + _case("demand_bucket", DEMAND_BUCKETS)
     + f"create or replace macro passed(status) as status = '{PASS}';\n"
     + f"create or replace macro failed(status) as status = '{FAILED}';\n"
+    + f"create or replace macro killed(status) as status = '{KILLED}';\n"
     + f"create or replace macro is_large(gpus) as gpus >= {LARGE_GPUS};\n"
 )
 """The vocabulary as SQL functions, null for no or unknown GPUs."""

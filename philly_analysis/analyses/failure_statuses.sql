@@ -29,7 +29,7 @@ failed as (
     case
       when not followed then 'last attempt, unsuccessful'
       when passed(status) then 'retried, then passed'
-      when status = 'Killed' then 'retried, then killed'
+      when killed(status) then 'retried, then killed'
       when failed(status) then 'retried, then unsuccessful'
       else 'retried, end unknown'
     end as ending
