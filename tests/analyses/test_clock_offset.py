@@ -147,7 +147,15 @@ def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tab
 
 
 @pytest.mark.parametrize("behind_min", [0, 420])
-@pytest.mark.parametrize("seconds", [7.5, 15.0, 30.0, 300.0])
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        7.5,
+        pytest.param(15.0, marks=pytest.mark.slow),
+        pytest.param(30.0, marks=pytest.mark.slow),
+        300.0,
+    ],
+)
 def test_an_offset_is_found_at_every_rate(
     seconds: float, behind_min: int, tmp_path: Path, workload: Tables
 ) -> None:
