@@ -83,9 +83,18 @@ def ingest(
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
     library.ingest(
-        source, raw, out, map=map, failures=failures, output_name=output_name or (), clock=clock,
-        keep_secrets=keep_secrets, name=name, synthetic=synthetic, force=force,
-    )  # fmt: skip
+        source,
+        raw,
+        out,
+        map=map,
+        failures=failures,
+        output_name=output_name or (),
+        clock=clock,
+        keep_secrets=keep_secrets,
+        name=name,
+        synthetic=synthetic,
+        force=force,
+    )
     _held(out)
     say(f"trace written to {out}")
 
@@ -255,9 +264,18 @@ def export(
 ) -> None:
     """Write a workload in another tool's format."""
     done = library.export(
-        workload, format, file, dialect=dialect, load=load, seed=seed, gpus=gpus,
-        machines=machines, throughputs=throughputs, run_policy=run_policy, force=force,
-    )  # fmt: skip
+        workload,
+        format,
+        file,
+        dialect=dialect,
+        load=load,
+        seed=seed,
+        gpus=gpus,
+        machines=machines,
+        throughputs=throughputs,
+        run_policy=run_policy,
+        force=force,
+    )
     say(str(done))
 
 
@@ -295,9 +313,15 @@ def simulate(
     """Run a workload under a policy, and write what happens."""
     pairs = (setting.partition("=") for setting in knobs or ())
     library.simulate(
-        workload, policy, out, knobs={knob: value or "true" for knob, _, value in pairs},
-        machines=machines, seed=seed, samples=samples, force=force,
-    )  # fmt: skip
+        workload,
+        policy,
+        out,
+        knobs={knob: value or "true" for knob, _, value in pairs},
+        machines=machines,
+        seed=seed,
+        samples=samples,
+        force=force,
+    )
     _held(out)
     say(f"trace written to {out}")
 

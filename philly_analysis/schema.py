@@ -159,9 +159,13 @@ _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", chec
 _MACHINE_ID = Column("machine_id", "varchar", "server identifier")
 _AT = Column("sampled_at", "timestamp", "moment from which the reading stands", unit="UTC")
 _SECONDS = Column(
-    "seconds", "double", "how long from then on; null: 60", unit="s", nullable=True,
+    "seconds",
+    "double",
+    "how long from then on; null: 60",
+    unit="s",
+    nullable=True,
     check="seconds > 0 and seconds <= 3600",
-)  # fmt: skip
+)
 
 JOBS = Table(
     name="jobs",
@@ -171,49 +175,70 @@ JOBS = Table(
         Column("vc", "varchar", "virtual cluster, queue or partition", nullable=True),
         Column("user", "varchar", "who submitted it", nullable=True),
         Column(
-            "gpus", "integer", "gang size: GPUs held together; null: never known",
-            unit="GPUs", nullable=True, check="gpus >= 0",
+            "gpus",
+            "integer",
+            "gang size: GPUs held together; null: never known",
+            unit="GPUs",
+            nullable=True,
+            check="gpus >= 0",
         ),
         Column("submitted_at", "timestamp", "when it was submitted", unit="UTC"),
         Column(
-            "eligible_at", "timestamp", "when nothing but resources kept it waiting",
-            unit="UTC", nullable=True, check="eligible_at >= submitted_at",
+            "eligible_at",
+            "timestamp",
+            "when nothing but resources kept it waiting",
+            unit="UTC",
+            nullable=True,
+            check="eligible_at >= submitted_at",
         ),
         Column(
             "status", "varchar", "how it ended", nullable=True, check=_one_of("status", STATUSES)
         ),
         Column("cpus", "double", "CPU cores asked for", nullable=True, check="cpus >= 0"),
         Column(
-            "mem_gb", "double", "host memory asked for", unit="GB", nullable=True,
+            "mem_gb",
+            "double",
+            "host memory asked for",
+            unit="GB",
+            nullable=True,
             check="mem_gb >= 0",
         ),
         Column(
-            "time_limit_s", "double", "run time after which it is killed", unit="s",
-            nullable=True, check="time_limit_s > 0",
+            "time_limit_s",
+            "double",
+            "run time after which it is killed",
+            unit="s",
+            nullable=True,
+            check="time_limit_s > 0",
         ),
         Column("job_type", "varchar", "what it computes, e.g. a model's name", nullable=True),
         Column("cluster", "varchar", "cluster that it was submitted to", nullable=True),
         Column(
-            "scheduler_id", "varchar", "identifier that people type, where job_id adds to it",
+            "scheduler_id",
+            "varchar",
+            "identifier that people type, where job_id adds to it",
             nullable=True,
         ),
         Column("account", "varchar", "account or project that it is charged to", nullable=True),
         Column("qos", "varchar", "quality of service, priority class", nullable=True),
-        Column(
-            "pool", "varchar", "machines that may serve it, by name; null: any", nullable=True
-        ),
+        Column("pool", "varchar", "machines that may serve it, by name; null: any", nullable=True),
         Column("gpu_model", "varchar", "model of GPU that it asks for; null: any", nullable=True),
         Column(
-            "gpu_frac", "double", "share of each GPU that it asks for; null: all of it",
-            nullable=True, check="gpu_frac > 0 and gpu_frac <= 1",
+            "gpu_frac",
+            "double",
+            "share of each GPU that it asks for; null: all of it",
+            nullable=True,
+            check="gpu_frac > 0 and gpu_frac <= 1",
         ),
         Column(
-            "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
+            "flag",
+            "varchar",
+            "why the row is kept but not trusted; null: nothing known",
             nullable=True,
         ),
     ),
     key=("job_id",),
-)  # fmt: skip
+)
 
 ATTEMPTS = Table(
     name="attempts",
@@ -223,42 +248,64 @@ ATTEMPTS = Table(
         _ATTEMPT,
         Column("started_at", "timestamp", "when it got its GPUs", unit="UTC", nullable=True),
         Column(
-            "ended_at", "timestamp", "when it gave them back; null: unknown or still running",
-            unit="UTC", nullable=True, check="ended_at >= started_at",
+            "ended_at",
+            "timestamp",
+            "when it gave them back; null: unknown or still running",
+            unit="UTC",
+            nullable=True,
+            check="ended_at >= started_at",
         ),
         Column(
-            "run_s", "double", "seconds that it ran, where start and end do not say: one of them "
-            "is unknown, or it was suspended meanwhile", unit="s", nullable=True,
+            "run_s",
+            "double",
+            "seconds that it ran, where start and end do not say: one of them "
+            "is unknown, or it was suspended meanwhile",
+            unit="s",
+            nullable=True,
             check="run_s >= 0",
         ),
         Column(
-            "gpus", "integer", "GPUs it held; null: unknown", unit="GPUs", nullable=True,
+            "gpus",
+            "integer",
+            "GPUs it held; null: unknown",
+            unit="GPUs",
+            nullable=True,
             check="gpus >= 0",
         ),
         Column(
-            "end_reason", "varchar", "how it ended, where the source says so", nullable=True,
+            "end_reason",
+            "varchar",
+            "how it ended, where the source says so",
+            nullable=True,
             check=_one_of("end_reason", END_REASONS),
         ),
         Column("exit_code", "integer", "exit code of its last process", nullable=True),
         Column(
-            "ended_by", "varchar", "who ended it, where somebody did: a user's name or number",
+            "ended_by",
+            "varchar",
+            "who ended it, where somebody did: a user's name or number",
             nullable=True,
         ),
         Column(
-            "eligible_at", "timestamp", "when nothing but resources kept it waiting; null: as the "
-            "job", unit="UTC", nullable=True,
+            "eligible_at",
+            "timestamp",
+            "when nothing but resources kept it waiting; null: as the job",
+            unit="UTC",
+            nullable=True,
         ),
         Column(
             "wait_reason", "varchar", "what the scheduler said that it waited for", nullable=True
         ),
         Column(
-            "flag", "varchar", "why the row is kept but not trusted; null: nothing known",
+            "flag",
+            "varchar",
+            "why the row is kept but not trusted; null: nothing known",
             nullable=True,
         ),
     ),
     key=("job_id", "attempt"),
     references=(Reference("jobs", ("job_id",)),),
-)  # fmt: skip
+)
 
 PLACEMENTS = Table(
     name="placements",
@@ -268,16 +315,26 @@ PLACEMENTS = Table(
         _ATTEMPT,
         _MACHINE_ID,
         Column(
-            "gpu", "integer", "index of the GPU in its server, from 0; null: not known which",
-            nullable=True, check="gpu >= 0",
+            "gpu",
+            "integer",
+            "index of the GPU in its server, from 0; null: not known which",
+            nullable=True,
+            check="gpu >= 0",
         ),
         Column(
-            "container", "integer", "which container of the attempt held it, from 0",
-            nullable=True, check="container >= 0",
+            "container",
+            "integer",
+            "which container of the attempt held it, from 0",
+            nullable=True,
+            check="container >= 0",
         ),
         Column(
-            "gpus", "integer", "GPUs of that server that the row stands for; null: one where gpu "
-            "is known, else not known how many", unit="GPUs", nullable=True,
+            "gpus",
+            "integer",
+            "GPUs of that server that the row stands for; null: one where gpu "
+            "is known, else not known how many",
+            unit="GPUs",
+            nullable=True,
             check="gpus >= 1 and (gpu is null or gpus = 1)",
         ),
     ),
@@ -286,7 +343,7 @@ PLACEMENTS = Table(
         Reference("attempts", ("job_id", "attempt")),
         Reference("machines", ("machine_id",)),
     ),
-)  # fmt: skip
+)
 
 MACHINES = Table(
     name="machines",
@@ -294,18 +351,29 @@ MACHINES = Table(
     columns=(
         _MACHINE_ID,
         Column(
-            "gpus", "integer", "GPUs that placements and samples show; else those listed",
-            unit="GPUs", check="gpus >= 0",
+            "gpus",
+            "integer",
+            "GPUs that placements and samples show; else those listed",
+            unit="GPUs",
+            check="gpus >= 0",
         ),
         Column(
-            "gpus_listed", "integer", "GPUs that the machine list claims", unit="GPUs",
-            nullable=True, check="gpus_listed >= 0",
+            "gpus_listed",
+            "integer",
+            "GPUs that the machine list claims",
+            unit="GPUs",
+            nullable=True,
+            check="gpus_listed >= 0",
         ),
         Column("cpus", "double", "CPU cores", nullable=True, check="cpus > 0"),
         Column("mem_gb", "double", "host memory", unit="GB", nullable=True, check="mem_gb > 0"),
         Column("gpu_model", "varchar", "model of its GPUs", nullable=True),
         Column(
-            "gpu_mem_gb", "double", "memory of one GPU", unit="GB", nullable=True,
+            "gpu_mem_gb",
+            "double",
+            "memory of one GPU",
+            unit="GB",
+            nullable=True,
             check="gpu_mem_gb > 0",
         ),
         Column("rack", "varchar", "rack or network domain", nullable=True),
@@ -313,7 +381,7 @@ MACHINES = Table(
         Column("pool", "varchar", "pool that it belongs to, by name", nullable=True),
     ),
     key=("machine_id",),
-)  # fmt: skip
+)
 
 GPU_SAMPLES = Table(
     name="gpu_samples",
@@ -322,16 +390,18 @@ GPU_SAMPLES = Table(
         _AT,
         _MACHINE_ID,
         Column(
-            "util_pct", "double[]",
+            "util_pct",
+            "double[]",
             "utilisation by GPU index, one value per GPU; a null value: offline",
-            unit="%", check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
+            unit="%",
+            check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
     streamed=True,
-)  # fmt: skip
+)
 
 HOST_SAMPLES = Table(
     name="host_samples",
@@ -340,21 +410,28 @@ HOST_SAMPLES = Table(
         _AT,
         _MACHINE_ID,
         Column(
-            "cpu_pct", "double", "CPU utilisation", unit="%", nullable=True,
+            "cpu_pct",
+            "double",
+            "CPU utilisation",
+            unit="%",
+            nullable=True,
             check="cpu_pct between 0 and 100",
         ),
         Column(
-            "mem_used_gb", "double", "memory in use, page cache included", unit="GB",
-            nullable=True, check="mem_used_gb between 0 and mem_gb",
+            "mem_used_gb",
+            "double",
+            "memory in use, page cache included",
+            unit="GB",
+            nullable=True,
+            check="mem_used_gb between 0 and mem_gb",
         ),
-        Column("mem_gb", "double", "memory in total", unit="GB", nullable=True,
-               check="mem_gb > 0"),
+        Column("mem_gb", "double", "memory in total", unit="GB", nullable=True, check="mem_gb > 0"),
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
     streamed=True,
-)  # fmt: skip
+)
 
 FAILURES = Table(
     name="failures",
@@ -399,8 +476,14 @@ REJECTS = Table(
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
-        JOBS, MACHINES, ATTEMPTS, PLACEMENTS, GPU_SAMPLES, HOST_SAMPLES, FAILURES,
+        JOBS,
+        MACHINES,
+        ATTEMPTS,
+        PLACEMENTS,
+        GPU_SAMPLES,
+        HOST_SAMPLES,
+        FAILURES,
         VIRTUAL_CLUSTERS,
     )
-}  # fmt: skip
+}
 """The tables of a trace; a table stands after those it refers to."""

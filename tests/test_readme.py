@@ -94,12 +94,26 @@ def test_its_example_of_a_map_reads_its_example_of_a_table(workplace: Path) -> N
         ).fetchall()
     nine = datetime(2026, 3, 2, 8)  # Berlin is an hour ahead
     assert jobs == [
-        ("17", 8, "vision", "Pass", nine + timedelta(minutes=15),
-         nine + timedelta(minutes=27.5), nine + timedelta(minutes=27.5 + 480)),
-        ("18", 16, "speech", "Failed", nine + timedelta(minutes=20),
-         nine + timedelta(minutes=20), nine + timedelta(minutes=35)),
+        (
+            "17",
+            8,
+            "vision",
+            "Pass",
+            nine + timedelta(minutes=15),
+            nine + timedelta(minutes=27.5),
+            nine + timedelta(minutes=27.5 + 480),
+        ),
+        (
+            "18",
+            16,
+            "speech",
+            "Failed",
+            nine + timedelta(minutes=20),
+            nine + timedelta(minutes=20),
+            nine + timedelta(minutes=35),
+        ),
         ("19", 32, "vision", "Killed", nine + timedelta(minutes=31), None, None),
-    ]  # fmt: skip
+    ]
     assert len(blocks("toml")[0].splitlines()) <= 60
 
 

@@ -11,10 +11,23 @@ QUESTION = "What do statuses, exit codes and retries say about failures?"
 NEEDS = ("jobs", "attempts")
 
 SIGNALS = {
-    129: "SIGHUP", 130: "SIGINT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE",
-    137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM", -4: "SIGILL", -6: "SIGABRT", -7: "SIGBUS",
-    -8: "SIGFPE", -9: "SIGKILL", -11: "SIGSEGV", -15: "SIGTERM",
-}  # fmt: skip
+    129: "SIGHUP",
+    130: "SIGINT",
+    132: "SIGILL",
+    134: "SIGABRT",
+    135: "SIGBUS",
+    136: "SIGFPE",
+    137: "SIGKILL",
+    139: "SIGSEGV",
+    143: "SIGTERM",
+    -4: "SIGILL",
+    -6: "SIGABRT",
+    -7: "SIGBUS",
+    -8: "SIGFPE",
+    -9: "SIGKILL",
+    -11: "SIGSEGV",
+    -15: "SIGTERM",
+}
 """Exit codes that name the signal which ended the process."""
 
 ENDINGS = {
@@ -50,7 +63,7 @@ def compute(trace: Trace) -> Result:
         Fact("early_pct", early, "failed within 5 minutes, of those with a known run time"),
         Fact("rtf_p50_s", median, "their median run time, where known"),
         Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours that they held"),
-    )  # fmt: skip
+    )
     said = []
     if attempts:
         said.append(

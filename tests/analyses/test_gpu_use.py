@@ -238,11 +238,39 @@ def test_a_gpu_handed_over_belongs_to_each_holder_in_turn(tmp_path: Path) -> Non
 
 
 PORTABLE = {
-    "abs", "array_extract", "avg", "ceil", "count", "count_star", "date_diff", "date_trunc",
-    "epoch_us", "greatest", "least", "len", "list_value", "max", "md5", "min", "not", "or", "range",
-    "stddev_samp", "sum", "to_days", "to_hours", "to_microseconds", "to_minutes", "trunc", "unnest",
-    "+", "-", "*", "/", "||",
-}  # fmt: skip
+    "abs",
+    "array_extract",
+    "avg",
+    "ceil",
+    "count",
+    "count_star",
+    "date_diff",
+    "date_trunc",
+    "epoch_us",
+    "greatest",
+    "least",
+    "len",
+    "list_value",
+    "max",
+    "md5",
+    "min",
+    "not",
+    "or",
+    "range",
+    "stddev_samp",
+    "sum",
+    "to_days",
+    "to_hours",
+    "to_microseconds",
+    "to_minutes",
+    "trunc",
+    "unnest",
+    "+",
+    "-",
+    "*",
+    "/",
+    "||",
+}
 
 
 @pytest.mark.parametrize(

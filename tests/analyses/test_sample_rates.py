@@ -29,11 +29,27 @@ from tests.paper import at
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
 ANSWERS = (
-    "gpu_use", "gpu_use_bins", "attempt_use", "gpu_util_bins", "gpu_use_gaps", "sampled_attempts",
-    "gpu_util", "gpu_util_by_servers", "gpu_util_dedicated", "locality_effect", "model_use",
-    "gpu_sample_hours", "host_sample_hours", "host_use_bins", "host_util_bins", "host_util",
-    "notebook_gpu_util", "notebook_gpu_util_bins", "occupancy", "overview",
-)  # fmt: skip
+    "gpu_use",
+    "gpu_use_bins",
+    "attempt_use",
+    "gpu_util_bins",
+    "gpu_use_gaps",
+    "sampled_attempts",
+    "gpu_util",
+    "gpu_util_by_servers",
+    "gpu_util_dedicated",
+    "locality_effect",
+    "model_use",
+    "gpu_sample_hours",
+    "host_sample_hours",
+    "host_use_bins",
+    "host_util_bins",
+    "host_util",
+    "notebook_gpu_util",
+    "notebook_gpu_util_bins",
+    "occupancy",
+    "overview",
+)
 
 BARE = {"gpu_util_dedicated", "notebook_gpu_util", "notebook_gpu_util_bins"}
 """Answers that the random cluster may have no rows for."""
@@ -206,9 +222,12 @@ def test_uneven_readings_of_gpus_are_those_of_a_walk(odd: tuple[Tables, Trace]) 
     assert {r[:4] for r in rows} == set(expected)
     for r in rows:
         assert r[4:] == pytest.approx(expected[r[:4]], rel=1e-9, abs=1e-9)
-    assert 0.3 < sum(r[4] for r in rows) / trace.sql(
-        "select sum(expected_min) from gpu_use"
-    ).fetchall()[0][0] < 1  # fmt: skip
+    assert (
+        0.3
+        < sum(r[4] for r in rows)
+        / trace.sql("select sum(expected_min) from gpu_use").fetchall()[0][0]
+        < 1
+    )
 
 
 def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace]) -> None:

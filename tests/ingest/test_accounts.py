@@ -47,8 +47,11 @@ def pai(folder: Path) -> Path:
 
 
 RAW: dict[str, Callable[[Path], Path]] = {
-    "philly": philly, "slurm": slurm, "table": table, "pai": pai,
-}  # fmt: skip
+    "philly": philly,
+    "slurm": slurm,
+    "table": table,
+    "pai": pai,
+}
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
 

@@ -92,16 +92,20 @@ def records(path: Path) -> Iterator[Row]:
         ("mit-supercloud-2021", "", "mit-supercloud-2021", supercloud),
         ("thetagpu-2023", "", "thetagpu-2023", thetagpu),
         (
-            "philly-first-15k-attempts", "", "philly-first-15k",
+            "philly-first-15k-attempts",
+            "",
+            "philly-first-15k",
             since(datetime(2017, 8, 7, 10, 3, 1)),
         ),
         (
-            "helios-2020", "helios_data_training.csv.gz", "helios-15k",
+            "helios-2020",
+            "helios_data_training.csv.gz",
+            "helios-15k",
             since(datetime(2020, 3, 31, 16)),
         ),
         ("bluewaters", "", "blue-waters-15k", since(datetime(2019, 1, 1))),
     ],
-)  # fmt: skip
+)
 def test_extracts_are_read_row_by_row_as_plain_python_reads_them(
     raw: str, file: str, name: str, read: Callable[[Row], Job], traces: Path, tmp_path: Path
 ) -> None:
@@ -170,11 +174,18 @@ def test_helios(tmp_path: Path) -> None:
         jobs = trace.sql(JOBS).fetchall()
     day = datetime(2020, 4, 1)
     assert jobs == [
-        ("1", day, day + timedelta(minutes=10), day + timedelta(minutes=70), 8, "Pass",
-         "completed"),
+        (
+            "1",
+            day,
+            day + timedelta(minutes=10),
+            day + timedelta(minutes=70),
+            8,
+            "Pass",
+            "completed",
+        ),
         ("2", day, None, day + timedelta(seconds=5), 0, "Killed", "killed"),
         ("3", day, day, day + timedelta(minutes=30), 1, "Failed", "node_failure"),
-    ]  # fmt: skip
+    ]
 
 
 def test_acme_durations_are_not_trusted(tmp_path: Path) -> None:

@@ -132,11 +132,23 @@ def test_nothing_kept_is_an_error(tmp_path: Path) -> None:
 def record(number: str, submit: str, start: str, end: str, **fields: str) -> str:
     """Return a line with these fields; the rest is that of a job which ran well on one GPU."""
     values = {
-        "JobIDRaw": number, "JobID": number, "Partition": "gpu", "User": "ann",
-        "State": "COMPLETED", "ExitCode": "0:0", "Submit": submit, "Eligible": submit,
-        "Start": start, "End": end, "TimelimitRaw": "60", "NNodes": "1", "NCPUS": "1",
-        "ReqTRES": "", "AllocTRES": "gres/gpu=1", "NodeList": "g1",
-    } | fields  # fmt: skip
+        "JobIDRaw": number,
+        "JobID": number,
+        "Partition": "gpu",
+        "User": "ann",
+        "State": "COMPLETED",
+        "ExitCode": "0:0",
+        "Submit": submit,
+        "Eligible": submit,
+        "Start": start,
+        "End": end,
+        "TimelimitRaw": "60",
+        "NNodes": "1",
+        "NCPUS": "1",
+        "ReqTRES": "",
+        "AllocTRES": "gres/gpu=1",
+        "NodeList": "g1",
+    } | fields
     return "|".join(values[name] for name in HEADER.split("|"))
 
 
@@ -153,19 +165,29 @@ def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:
     )
     ingest("slurm", write(tmp_path, later, first, other), tmp_path / "t")
     assert rows(tmp_path / "t", "select job_id, attempt from attempts order by all") == [
-        ("7", 1), ("7@2026-01-01T00:00:00", 1), ("7@2026-01-01T01:00:00", 1),
-    ]  # fmt: skip
+        ("7", 1),
+        ("7@2026-01-01T00:00:00", 1),
+        ("7@2026-01-01T01:00:00", 1),
+    ]
     assert rows(tmp_path / "t", "select distinct scheduler_id from jobs") == [("7",)]
 
 
 def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path) -> None:
     when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
     readings = {
-        "waits": record("7", when[0], "Unknown", "Unknown", State="PENDING",
-                        NodeList="None assigned", AllocTRES="", ReqTRES="gres/gpu=1"),
+        "waits": record(
+            "7",
+            when[0],
+            "Unknown",
+            "Unknown",
+            State="PENDING",
+            NodeList="None assigned",
+            AllocTRES="",
+            ReqTRES="gres/gpu=1",
+        ),
         "runs": record("7", *when, "Unknown", State="RUNNING"),
         "ended": record("7", *when, "2026-01-01T01:00:00"),
-    }  # fmt: skip
+    }
     for order in permutations(readings):
         raw = tmp_path / "".join(order)
         raw.mkdir()
@@ -174,10 +196,11 @@ def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path
         manifest = ingest("slurm", raw, raw / "t")
         [account] = [a for a in manifest.accounts if a.table == "attempts"]
         assert account.rejected == {"an earlier reading of a record": 2}
-        assert rows(raw / "t", "select started_at, ended_at, end_reason, status "
-                    "from attempts join jobs using (job_id)") == [
-            (at("00:00:05"), at("01:00:00"), "completed", "Pass")
-        ]  # fmt: skip
+        assert rows(
+            raw / "t",
+            "select started_at, ended_at, end_reason, status "
+            "from attempts join jobs using (job_id)",
+        ) == [(at("00:00:05"), at("01:00:00"), "completed", "Pass")]
 
 
 def test_parts_of_gpus(tmp_path: Path) -> None:
@@ -197,8 +220,12 @@ def test_parts_of_gpus(tmp_path: Path) -> None:
     )
     manifest = ingest("slurm", raw, tmp_path / "t")
     assert rows(tmp_path / "t", "select job_id, gpus, gpu_frac from jobs order by all") == [
-        ("1", 1, 2 / 7), ("2", 2, 1 / 4), ("3", 1, 2 / 8), ("4", 0, None), ("5", 1, None),
-    ]  # fmt: skip
+        ("1", 1, 2 / 7),
+        ("2", 2, 1 / 4),
+        ("3", 1, 2 / 8),
+        ("4", 0, None),
+        ("5", 1, None),
+    ]
     assert any(note.startswith("1 attempts held shards") for note in manifest.notes)
 
 
@@ -207,8 +234,10 @@ def test_a_heterogeneous_job_is_one_job_a_component(tmp_path: Path) -> None:
     components = [record(f"{9 + i}", *when, JobID=f"9+{i}") for i in range(3)]
     ingest("slurm", write(tmp_path, *components), tmp_path / "t")
     assert rows(tmp_path / "t", "select job_id, scheduler_id from jobs order by all") == [
-        ("10", "9+1"), ("11", "9+2"), ("9", "9+0"),
-    ]  # fmt: skip
+        ("10", "9+1"),
+        ("11", "9+2"),
+        ("9", "9+0"),
+    ]
 
 
 def test_a_file_that_was_cut_off_is_counted_and_the_rest_kept(tmp_path: Path) -> None:

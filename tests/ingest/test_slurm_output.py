@@ -23,15 +23,22 @@ Record = dict[str, str]
 Row = dict[str, Any]
 
 ENDS = {
-    "COMPLETED": "completed", "FAILED": "failed", "OUT_OF_MEMORY": "out_of_memory",
-    "CANCELLED": "killed", "PREEMPTED": "preempted", "REQUEUED": "requeued",
-    "RESIZING": "resized", "TIMEOUT": "time_limit", "DEADLINE": "time_limit",
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "OUT_OF_MEMORY": "out_of_memory",
+    "CANCELLED": "killed",
+    "PREEMPTED": "preempted",
+    "REQUEUED": "requeued",
+    "RESIZING": "resized",
+    "TIMEOUT": "time_limit",
+    "DEADLINE": "time_limit",
     "NODE_FAIL": "node_failure",
-}  # fmt: skip
+}
 STATUS = {
-    "COMPLETED": "Pass", "CANCELLED": "Killed",
+    "COMPLETED": "Pass",
+    "CANCELLED": "Killed",
     **dict.fromkeys(("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE", "NODE_FAIL"), "Failed"),
-}  # fmt: skip
+}
 
 
 def text(name: str) -> str:
@@ -129,15 +136,20 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
     found: list[str] = []
     (want_jobs, want_attempts), (jobs, attempts) = plain_reading(), read(trace)
     both: list[tuple[dict[Any, Row], dict[Any, Row]]] = [
-        (want_jobs, jobs), (want_attempts, attempts)
-    ]  # fmt: skip
+        (want_jobs, jobs),
+        (want_attempts, attempts),
+    ]
     for want, got in both:
         still = {key for key, row in want.items() if row["open"]}
         # a task of an array that waited had no number yet; a requeued job waits as another record
         found += [f"{key} is missing" for key in want.keys() - still - got.keys()]
         new = [got[key] for key in got.keys() - want.keys()]
-        found += [f"{row} is new" for row in new if row.get("end_reason") == "completed"
-                  and row["ended_at"] < datetime(2026, 11, 21, 22, 1)]  # fmt: skip
+        found += [
+            f"{row} is new"
+            for row in new
+            if row.get("end_reason") == "completed"
+            and row["ended_at"] < datetime(2026, 11, 21, 22, 1)
+        ]
         for key in (want.keys() - still) & got.keys():
             for column in want[key].keys() - {"open", *lacks}:
                 if want[key][column] != got[key][column]:
@@ -289,8 +301,15 @@ def seen(at: datetime, until: datetime, made: Iterable[Record]) -> list[Record]:
         if submit >= until or (end and end < at):
             continue
         if (start and start >= until) or (not start and (not end or end > until)):
-            waits = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "AllocTRES": "",
-                     "NodeList": "None assigned", "ElapsedRaw": "0", "ExitCode": "0:0"}  # fmt: skip
+            waits = {
+                "State": "PENDING",
+                "Start": "Unknown",
+                "End": "Unknown",
+                "AllocTRES": "",
+                "NodeList": "None assigned",
+                "ElapsedRaw": "0",
+                "ExitCode": "0:0",
+            }
             page.append(r | waits)
         elif not end or end > until:
             assert start
@@ -365,9 +384,12 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
             said = dict(part.split("=", 1) for part in line.split() if "=" in part)
             _, model, gpus = said["Gres"].split(":") if ":" in said["Gres"] else ("", None, 0)
             listed[f"{cluster}:{said['NodeName']}"] = (
-                cluster, int(gpus), model, float(said["CPUTot"]),
+                cluster,
+                int(gpus),
+                model,
+                float(said["CPUTot"]),
                 round(int(said["RealMemory"]) * 2**20 / 1e9, 6),
-            )  # fmt: skip
+            )
     with Trace(tmp_path / "t") as trace:
         got = trace.sql(
             "select machine_id, cluster, gpus, gpu_model, cpus, round(mem_gb, 6), gpus_listed "
@@ -388,10 +410,13 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
 def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
     ingest("slurm", folder(tmp_path / "raw", ["wide_D.txt", "sinfo_N.*.txt"]), tmp_path / "t")
     hosts: dict[str, list[str]] = {
-        "a[01-02]": ["a01", "a02"], "v[01-02]": ["v01", "v02"], "b[01-02]": ["b01", "b02"],
-        "a[02-03]": ["a02", "a03"], "a[01-02],v02": ["a01", "a02", "v02"],
+        "a[01-02]": ["a01", "a02"],
+        "v[01-02]": ["v01", "v02"],
+        "b[01-02]": ["b01", "b02"],
+        "a[02-03]": ["a02", "a03"],
+        "a[01-02],v02": ["a01", "a02", "v02"],
         "a03,v[01-02]": ["a03", "v01", "v02"],
-    }  # fmt: skip
+    }
     want: Counter[tuple[str, str, str, int | None]] = Counter()
     for r in records():
         gpus = count_gpus(r["AllocTRES"])
@@ -403,8 +428,9 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
                 for model, total in zip("av", a100.groups(), strict=True):
                     mine = [n for n in named if (n[0] == "a") == (model == "a")]
                     each = int(total) // len(mine)
-                    want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", each)
-                                for n in mine)  # fmt: skip
+                    want.update(
+                        (r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", each) for n in mine
+                    )
                 continue
             share = gpus // len(named) if gpus % len(named) == 0 else None
             want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", share) for n in named)

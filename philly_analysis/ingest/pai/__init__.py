@@ -12,11 +12,19 @@ from philly_analysis.ingest.table.table_map import Field, Layout
 COLUMNS = {
     "job_table": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
     "task_table": (
-        "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
-        "plan_mem", "plan_gpu", "gpu_type",
+        "job_name",
+        "task_name",
+        "inst_num",
+        "status",
+        "start_time",
+        "end_time",
+        "plan_cpu",
+        "plan_mem",
+        "plan_gpu",
+        "gpu_type",
     ),
     "machine_spec": ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
-}  # fmt: skip
+}
 """Columns by table, as the publisher's header files name them."""
 
 

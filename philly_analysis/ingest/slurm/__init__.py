@@ -155,10 +155,21 @@ def _headerless(file: Path, headers: list[Header]) -> Reader | None:
 def _add_nodes(con: duckdb.DuckDBPyConnection, file: Path, nodes: Iterator[Node]) -> None:
     with whole(file):
         rows = [
-            (file.name, n.line, n.raw, n.cluster, n.node, n.gpus, n.shards, list(n.models),
-             n.cpus, n.mem_mb, list(n.partitions))
+            (
+                file.name,
+                n.line,
+                n.raw,
+                n.cluster,
+                n.node,
+                n.gpus,
+                n.shards,
+                list(n.models),
+                n.cpus,
+                n.mem_mb,
+                list(n.partitions),
+            )
             for n in nodes
-        ]  # fmt: skip
+        ]
     con.executemany(
         "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
         rows,

@@ -9,33 +9,115 @@ from collections.abc import Callable, Collection
 from datetime import date
 
 ASKED = (
-    "JobIDRaw", "JobID", "Cluster", "Partition", "QOS", "Account", "User", "UID", "State",
-    "ExitCode", "DerivedExitCode", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
-    "TimelimitRaw", "Suspended", "NNodes", "NCPUS", "ReqTRES", "AllocTRES", "NodeList", "Reason",
-    "Flags", "Priority", "AdminComment",
-)  # fmt: skip
+    "JobIDRaw",
+    "JobID",
+    "Cluster",
+    "Partition",
+    "QOS",
+    "Account",
+    "User",
+    "UID",
+    "State",
+    "ExitCode",
+    "DerivedExitCode",
+    "Submit",
+    "Eligible",
+    "Start",
+    "End",
+    "ElapsedRaw",
+    "TimelimitRaw",
+    "Suspended",
+    "NNodes",
+    "NCPUS",
+    "ReqTRES",
+    "AllocTRES",
+    "NodeList",
+    "Reason",
+    "Flags",
+    "Priority",
+    "AdminComment",
+)
 """The fields that :func:`slurm_command` asks for: every release since 20.11 has them."""
 
 LISTS = (
     ASKED,
     # what this page asked for before, and what XDMoD's manual asks for
     (
-        "JobIDRaw", "JobID", "Partition", "User", "State", "ExitCode", "Submit", "Eligible",
-        "Start", "End", "TimelimitRaw", "NNodes", "NCPUS", "ReqTRES", "AllocTRES", "NodeList",
+        "JobIDRaw",
+        "JobID",
+        "Partition",
+        "User",
+        "State",
+        "ExitCode",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "TimelimitRaw",
+        "NNodes",
+        "NCPUS",
+        "ReqTRES",
+        "AllocTRES",
+        "NodeList",
     ),
     (
-        "JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User",
-        "UID", "Submit", "Eligible", "Start", "End", "Elapsed", "ExitCode", "State", "NNodes",
-        "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES", "Timelimit", "NodeList", "JobName",
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "Partition",
+        "QOS",
+        "Account",
+        "Group",
+        "GID",
+        "User",
+        "UID",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "Elapsed",
+        "ExitCode",
+        "State",
+        "NNodes",
+        "NCPUS",
+        "ReqCPUS",
+        "ReqMem",
+        "ReqTRES",
+        "AllocTRES",
+        "Timelimit",
+        "NodeList",
+        "JobName",
     ),
-)  # fmt: skip
+)
 """Lists of fields by which a file without a header is known."""
 
 READ = (
-    "jobidraw", "jobid", "cluster", "partition", "qos", "account", "user", "uid", "state",
-    "exitcode", "submit", "eligible", "start", "end", "elapsedraw", "elapsed", "timelimitraw",
-    "timelimit", "suspended", "ncpus", "reqmem", "reqtres", "alloctres", "nodelist", "reason",
-)  # fmt: skip
+    "jobidraw",
+    "jobid",
+    "cluster",
+    "partition",
+    "qos",
+    "account",
+    "user",
+    "uid",
+    "state",
+    "exitcode",
+    "submit",
+    "eligible",
+    "start",
+    "end",
+    "elapsedraw",
+    "elapsed",
+    "timelimitraw",
+    "timelimit",
+    "suspended",
+    "ncpus",
+    "reqmem",
+    "reqtres",
+    "alloctres",
+    "nodelist",
+    "reason",
+)
 """Fields that are read where they are there; any other field is passed over."""
 
 NEEDED = ("State", "Submit", "Start", "End")
@@ -51,19 +133,52 @@ NOTHING = ("", "Unknown", "None", "None assigned", "N/A", "INVALID")
 """Texts that stand for no value."""
 
 STATES = (
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED",
-    "NODE_FAIL", "OUT_OF_MEMORY", "PENDING", "PREEMPTED", "REQUEUED", "REQUEUE_FED",
-    "REQUEUE_HOLD", "RESIZING", "REVOKED", "RUNNING", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT",
-    "STOPPED", "SUSPENDED", "TIMEOUT",
-)  # fmt: skip
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "COMPLETING",
+    "CONFIGURING",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PENDING",
+    "PREEMPTED",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "RESIZING",
+    "REVOKED",
+    "RUNNING",
+    "SIGNALING",
+    "SPECIAL_EXIT",
+    "STAGE_OUT",
+    "STOPPED",
+    "SUSPENDED",
+    "TIMEOUT",
+)
 
 LONG = frozenset(("jobid", "partition", "reqtres", "alloctres", "nodelist", "flags"))
 """Fields of lists, which hold commas and may do so where the delimiter is one."""
 
-FREE = frozenset((
-    "jobname", "comment", "admincomment", "systemcomment", "workdir", "submitline", "extra",
-    "container", "stdout", "stderr", "stdin", "constraints", "wckey", "mcslabel",
-))  # fmt: skip
+FREE = frozenset(
+    (
+        "jobname",
+        "comment",
+        "admincomment",
+        "systemcomment",
+        "workdir",
+        "submitline",
+        "extra",
+        "container",
+        "stdout",
+        "stderr",
+        "stdin",
+        "constraints",
+        "wckey",
+        "mcslabel",
+    )
+)
 """Fields of free text: they may hold the delimiter and line breaks."""
 
 _ID = r"\d+(_(\d+|\[[^\]\n]*\]))?(\+\d+)?"
@@ -84,8 +199,22 @@ _PATTERNS: dict[str, str] = {
     **dict.fromkeys(("submit", "eligible", "start", "end"), _TIME),
     **dict.fromkeys(("elapsed", "timelimit", "suspended", "reserved", "planned"), _SPAN),
     **dict.fromkeys(
-        ("uid", "gid", "nnodes", "ncpus", "reqcpus", "alloccpus", "allocnodes", "elapsedraw",
-         "priority", "restarts", "cputimeraw", "dbindex", "associd"), _NUMBER,
+        (
+            "uid",
+            "gid",
+            "nnodes",
+            "ncpus",
+            "reqcpus",
+            "alloccpus",
+            "allocnodes",
+            "elapsedraw",
+            "priority",
+            "restarts",
+            "cputimeraw",
+            "dbindex",
+            "associd",
+        ),
+        _NUMBER,
     ),
     "timelimitraw": r"(\d*|UNLIMITED|Partition_Limit)",
     "reqmem": r"([\d.]+[KMGTPE]?[nc]?)?",
@@ -96,7 +225,7 @@ _PATTERNS: dict[str, str] = {
     r"(,(?=[\w.\-]*[\d\[])[\w.\-]+(\[[\d,\-]+\][\w.\-]*)*)*)",
     "flags": r"\w*|(?!None,)\w+(,\w+)*",
     "partition": r"[^|^;\x1f\t\n,]*(,[^|^;\x1f\t\n,]+)*",
-}  # fmt: skip
+}
 
 Matcher = Callable[[str], bool]
 

@@ -76,9 +76,15 @@ def _scontrol(line: int, text: str) -> Iterator[Node]:
     found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)", text))
     if found.get("NodeName"):
         yield _node(
-            line, text.strip(), None, found["NodeName"], found.get("Gres"),
-            found.get("CPUTot"), found.get("RealMemory"), found.get("Partitions", "").split(","),
-        )  # fmt: skip
+            line,
+            text.strip(),
+            None,
+            found["NodeName"],
+            found.get("Gres"),
+            found.get("CPUTot"),
+            found.get("RealMemory"),
+            found.get("Partitions", "").split(","),
+        )
 
 
 def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
@@ -100,9 +106,15 @@ def read_sinfo(path: Path, names: list[str], delimiter: str | None) -> Iterator[
                 continue
             for node in hosts(named):
                 yield _node(
-                    place, text, None, node, values.get("GRES"), values.get("CPUS"),
-                    values.get("MEMORY"), [values.get("PARTITION", "").rstrip("*")],
-                )  # fmt: skip
+                    place,
+                    text,
+                    None,
+                    node,
+                    values.get("GRES"),
+                    values.get("CPUS"),
+                    values.get("MEMORY"),
+                    [values.get("PARTITION", "").rstrip("*")],
+                )
 
 
 def read_json(path: Path) -> Iterator[Node]:
@@ -111,21 +123,30 @@ def read_json(path: Path) -> Iterator[Node]:
     for place, item in enumerate(objects(path, "nodes", "sinfo"), 1):
         if "name" in item:
             yield _node(
-                place, item["name"], cluster or item.get("cluster_name"), item["name"],
-                item.get("gres"), number(item.get("cpus")), number(item.get("real_memory")),
+                place,
+                item["name"],
+                cluster or item.get("cluster_name"),
+                item["name"],
+                item.get("gres"),
+                number(item.get("cpus")),
+                number(item.get("real_memory")),
                 item.get("partitions") or [],
-            )  # fmt: skip
+            )
         else:
             # sinfo lists groups of servers that are alike, once for each partition
             listed, limit = item.get("nodes") or {}, item.get("memory") or {}
             cpus = (item.get("cpus") or {}).get("maximum")
             for node in listed.get("nodes") or []:
                 yield _node(
-                    place, node, cluster or item.get("cluster"), node,
-                    (item.get("gres") or {}).get("total"), number(cpus),
+                    place,
+                    node,
+                    cluster or item.get("cluster"),
+                    node,
+                    (item.get("gres") or {}).get("total"),
+                    number(cpus),
                     number(limit.get("maximum")),
                     [(item.get("partition") or {}).get("name") or ""],
-                )  # fmt: skip
+                )
 
 
 def _cluster(path: Path) -> str | None:
@@ -137,14 +158,28 @@ def _cluster(path: Path) -> str | None:
 
 
 def _node(
-    line: int, raw: str, cluster: str | None, node: str, gres: str | None, cpus: Any, mem: Any,
+    line: int,
+    raw: str,
+    cluster: str | None,
+    node: str,
+    gres: str | None,
+    cpus: Any,
+    mem: Any,
     partitions: list[str],
-) -> Node:  # fmt: skip
+) -> Node:
     gpus, shards, models = generic_resources(word_of(gres))
     return Node(
-        line, raw, cluster or None, node, gpus, shards, models, _positive(cpus), _positive(mem),
+        line,
+        raw,
+        cluster or None,
+        node,
+        gpus,
+        shards,
+        models,
+        _positive(cpus),
+        _positive(mem),
         tuple(p for p in partitions if p),
-    )  # fmt: skip
+    )
 
 
 def _positive(text: Any) -> float | None:

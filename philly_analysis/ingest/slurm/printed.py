@@ -160,8 +160,10 @@ def insert(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]
         }
         for name in READ:
             columns[name] = [r.fields.get(name) for r in batch]
-        arrays = {n: pa.array(v, pa.int64() if n == "source_line" else pa.string())
-                  for n, v in columns.items()}  # fmt: skip
+        arrays = {
+            n: pa.array(v, pa.int64() if n == "source_line" else pa.string())
+            for n, v in columns.items()
+        }
         con.register("sacct_read", pa.table(arrays))
         fields = ", ".join(f'{_value(f"{chr(34)}{n}{chr(34)}")} as "{n}"' for n in READ)
         con.execute(

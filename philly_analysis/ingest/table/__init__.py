@@ -89,15 +89,23 @@ def _files(raw: Path, layout: Layout) -> list[Path]:
 _RULES = {
     "text": {"words": pa.map_(pa.string(), pa.string()), "otherwise": pa.string()},
     "number": {
-        "unit": pa.float64(), "scale": pa.float64(), "pattern": pa.string(),
-        "otherwise": pa.float64(), "at_most": pa.float64(), "round_up": pa.bool_(),
+        "unit": pa.float64(),
+        "scale": pa.float64(),
+        "pattern": pa.string(),
+        "otherwise": pa.float64(),
+        "at_most": pa.float64(),
+        "round_up": pa.bool_(),
         "times": pa.bool_(),
     },
     "time": {
-        "unit": pa.float64(), "origin": pa.timestamp("us"), "since_row_before": pa.bool_(),
-        "misread_as": pa.string(), "zone": pa.string(), "format": pa.string(),
+        "unit": pa.float64(),
+        "origin": pa.timestamp("us"),
+        "since_row_before": pa.bool_(),
+        "misread_as": pa.string(),
+        "zone": pa.string(),
+        "format": pa.string(),
     },
-}  # fmt: skip
+}
 
 
 def _rules(chosen: TableMap, jobs: list[Path]) -> pa.Table:

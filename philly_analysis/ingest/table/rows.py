@@ -128,9 +128,11 @@ class _Reader:
             )
             columns = {column: pa.array(fields[i], pa.string()) for column, i in places.items()}
             yield (
-                pa.array(numbers, pa.int64()), pa.array(raws, pa.string()),
-                pa.array(faults, pa.string()), columns,
-            )  # fmt: skip
+                pa.array(numbers, pa.int64()),
+                pa.array(raws, pa.string()),
+                pa.array(faults, pa.string()),
+                columns,
+            )
 
     def _parquet(self, file: Path) -> "Iterator[_Rows]":
         try:
