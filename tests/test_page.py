@@ -89,7 +89,8 @@ def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
     assert page.count(">synthetic data<") == rest_on_the_trace > 0
 
 
-def test_a_report_replaces_only_a_report(tmp_path: Path) -> None:
+def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("philly_analysis.page.CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
     path = paper_trace(tmp_path / "t")
     first = report(path, tmp_path / "out")
     assert report(path, tmp_path / "out") == first
