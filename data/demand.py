@@ -175,7 +175,7 @@ def requests(
             at = end
     gpu_s: dict[str, float] = {}
     for job in jobs:
-        gpu_s[job.vc] = gpu_s.get(job.vc, 0.0) + job.gpus * job.run_s
+        gpu_s[job.vc] = gpu_s.get(job.vc, 0.0) + job.gpu_s
     booked = OVERBOOKED * sum(m.gpus for m in machines) / sum(gpu_s.values())
     quotas = [(vc, max(LARGEST_SERVER, round(booked * asked))) for vc, asked in gpu_s.items()]
     attempt_columns = ("job_id", "attempt", "started_at", "ended_at", "gpus", "end_reason")

@@ -95,9 +95,9 @@ def simulate(
     speed = speed or policy.speed()
     specs = speed.completed(list(workload.specs()), rng)
     capacity = sum(m.gpus for m in servers)
-    quotas, quota_note = quotas_of(workload, capacity)
-    if not policy.quotas and not workload.virtual_clusters.height:
-        quotas = {}
+    # an estimate takes a sweep over the whole log, so it is made for those only who look at it
+    asked = policy.quotas or workload.virtual_clusters.height
+    quotas, quota_note = quotas_of(workload, capacity) if asked else ({}, "")
     schedule = run(specs, servers, policy, speed=speed.drawn(specs, rng), quotas=quotas)
     origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
