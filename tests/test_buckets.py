@@ -21,6 +21,8 @@ from tests.analyses.clusters import frame, random_tables
 from tests.analyses.samples import gpu_frame
 from tests.paper import ORIGIN
 
+pytestmark = pytest.mark.slow
+
 _LINE = "GANG_BUCKETS = buckets(1, 4, 8)\n"
 _OTHER = "GANG_BUCKETS = buckets(1, 4, 8, 16)\n"
 _NEW, _GONE = ("9-16", ">16"), ">8"

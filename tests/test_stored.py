@@ -16,7 +16,7 @@ _ASK = (
 def test_every_process_looks_for_the_same_file(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     found = set()
-    for seed in ("1", "2", "3"):
+    for seed in ("1", "2"):
         env = os.environ | {"PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", _ASK, str(path)], env=env, check=True)
         [stored] = (path / "derived").glob("room-*.parquet")

@@ -1,6 +1,7 @@
 """Opening, asking and storing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -174,26 +175,45 @@ def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(pat
 
 
 NULLABLE = [(t.name, c.name) for t in TABLES.values() for c in t.columns if c.nullable]
+OF_WORKLOADS = ("jobs", "machines", "attempts", "placements")
 
 
-@pytest.mark.parametrize(("table", "column"), NULLABLE)
-def test_a_trace_written_before_a_column_existed_opens_with_it_null(
-    table: str, column: str, tmp_path: Path
-) -> None:
-    """Each column that an older trace may lack is there, null, and its workload still reads."""
+@pytest.fixture(scope="module")
+def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that has every table."""
     failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
     minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
-    path = paper_trace(
-        tmp_path / "t",
+    return paper_trace(
+        tmp_path_factory.mktemp("every") / "t",
         failures=pl.DataFrame(failures),
         gpu_samples=pl.DataFrame(minutes | {"util_pct": [[50.0]]}),
         host_samples=pl.DataFrame(minutes),
     )
+
+
+def without(every_table: Path, table: str, column: str, path: Path) -> Path:
+    """Copy a trace, but for one column."""
+    shutil.copytree(every_table, path)
     [file] = [*path.glob(f"{table}.parquet"), *path.glob(f"{table}/*.parquet")]
     pl.read_parquet(file).drop(column).write_parquet(file)
-    with Trace(path) as trace:
+    return path
+
+
+@pytest.mark.parametrize(("table", "column"), NULLABLE)
+def test_a_trace_written_before_a_column_existed_opens_with_it_null(
+    table: str, column: str, every_table: Path, tmp_path: Path
+) -> None:
+    with Trace(without(every_table, table, column, tmp_path / "t")) as trace:
         assert trace.answer(table).columns == list(TABLES[table].column_names)
         assert trace.answer(table).pl()[column].is_null().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "column"), [x for x in NULLABLE if x[0] in OF_WORKLOADS])
+def test_its_workload_still_reads(
+    table: str, column: str, every_table: Path, tmp_path: Path
+) -> None:
+    path = without(every_table, table, column, tmp_path / "t")
     specs = list(Workload.from_trace(path).specs())
     # without starts nothing is known to have run, without gangs nothing can be run again
     lost = (table, column) in (("attempts", "started_at"), ("jobs", "gpus"))

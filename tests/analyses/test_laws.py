@@ -70,11 +70,8 @@ def test_every_analysis_answers_and_draws(
     for text in (*result.sentences, *result.caveats):
         assert text.endswith((".", "?")) and "nan" not in text.lower().split(), text
     figure = analysis.plot(result)
-    if odd in (
-        "empty",
-        "one job",
-        "hostile names",
-    ):  # drawing is slow, and these are the likeliest to fail
+    # drawing is slow, and these are the likeliest to fail
+    if odd in ("empty", "hostile names"):
         assert "<svg" in figures.svg(figure)
 
 

@@ -166,12 +166,12 @@ OLD_JSON = ("user", "exit_code")
     [
         (["wide_D.txt"], ()),
         (["wide_D_us.txt"], ()),
-        (["wide_D_parsable.txt"], ()),
+        pytest.param(["wide_D_parsable.txt"], (), marks=pytest.mark.slow),
         (["wide_D_caret.txt"], ()),
-        (["wide_D_semi.txt"], ()),
-        (["wide_D_tab.txt"], ()),
+        pytest.param(["wide_D_semi.txt"], (), marks=pytest.mark.slow),
+        pytest.param(["wide_D_tab.txt"], (), marks=pytest.mark.slow),
         (["wide_D_epoch.txt"], ()),
-        (["wide_D_noconvert.txt"], ()),
+        pytest.param(["wide_D_noconvert.txt"], (), marks=pytest.mark.slow),
         (["wide_D_steps.txt"], ()),
         # without UID it is not known who bears a number
         (["documented_caret_D.txt"], ("ended_by",)),
@@ -193,7 +193,14 @@ def test_every_reading_of_a_run_gives_one_trace(
     assert differences(tmp_path / "t", lacks) == []
 
 
-@pytest.mark.parametrize("version", ["v0.0.40", "v0.0.40+complex", "v0.0.41", "v0.0.42+complex"])
+@pytest.mark.parametrize(
+    "version",
+    [
+        "v0.0.40",
+        "v0.0.42+complex",
+        *(pytest.param(v, marks=pytest.mark.slow) for v in ("v0.0.40+complex", "v0.0.41")),
+    ],
+)
 def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
     printed = "newer/one_cluster_wide_D.tundra.txt"
     ingest("slurm", PRINTED / f"{printed}.gz", tmp_path / "text")
