@@ -50,7 +50,7 @@ class Relation:
 
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
-    """An engine kept open to parse with: to start one takes ten times as long as to parse."""
+    """Keep an engine open to parse with: to start one takes ten times as long as to parse."""
     return duckdb.connect(config={"threads": 1})
 
 
