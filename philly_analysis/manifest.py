@@ -2,18 +2,21 @@
 
 import json
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Self
 
 import duckdb
 
 from philly_analysis.errors import TraceError
-from philly_analysis.schema import VERSION
+from philly_analysis.schema import REJECTS, TABLES, VERSION
 
 MANIFEST = "manifest.json"
 """File name of the record; written last, so a folder that has it is whole."""
+RAW = "raw"
+"""Folder of the raw records that a trace keeps, a Parquet file per relation of its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class Manifest:
         Sentences that a reader of any result should know: warnings, estimates, provenance.
     rows
         Rows by table, as written.
+    files
+        Parquet files of each table, and of ``raw/<relation>`` the raw records that are kept, as
+        paths in the trace's folder. No other file there is part of the trace.
+    generation
+        How many ingests made it: 1, and one more with each append.
     schema
         Version of the schema that the tables have (see `philly_analysis.schema.VERSION`).
     """
@@ -68,6 +76,8 @@ class Manifest:
     accounts: tuple[Account, ...] = ()
     notes: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    generation: int = 1
     schema: int = VERSION
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(
@@ -89,4 +99,44 @@ class Manifest:
         raw["inputs"] = tuple(Input(**i) for i in raw["inputs"])
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
+        raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
         return cls(**raw)
+
+    @classmethod
+    def read(cls, trace: Path) -> Self:
+        """Read the manifest of a trace; one written before `files` was there names what it finds.
+
+        Raises
+        ------
+        TraceError
+            The folder holds no manifest, or one that cannot be read.
+        """
+        file = trace / MANIFEST
+        if not file.is_file():
+            raise TraceError(
+                f"{trace} is not a trace: it has no {MANIFEST}. Make one with "
+                "`philly ingest SOURCE RAW OUT`."
+            )
+        try:
+            manifest = cls.from_json(file.read_text("utf-8"))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise TraceError(f"{file} cannot be read: {error}. Ingest the trace again.") from None
+        return manifest if manifest.files else replace(manifest, files=laid_out(trace))
+
+    def paths(self, trace: Path, name: str) -> list[Path]:
+        """Return the files of a table, or of ``raw/<relation>``; none: the trace has none."""
+        return [trace / file for file in self.files.get(name, ())]
+
+
+def laid_out(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Find the files that one ingest wrote: ``jobs.parquet``, all in ``gpu_samples/``, ``raw/``."""
+    found = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
+    for table in TABLES.values():
+        if table.streamed:
+            found[table.name] = sorted((folder / table.name).glob("*.parquet")) or found[table.name]
+    found |= {f"{RAW}/{file.stem}": [file] for file in sorted((folder / RAW).glob("*.parquet"))}
+    return {
+        name: tuple(file.relative_to(folder).as_posix() for file in files)
+        for name, files in found.items()
+        if files and files[0].is_file()
+    }

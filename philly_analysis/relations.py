@@ -38,7 +38,9 @@ class Relation:
         instead of computed at each use.
     sliced
         The table of samples that it is computed from week by week, so that memory holds one
-        week: the line says ``stored by week of`` it, and ``week`` is in the relation's key.
+        week: the line says ``stored by week of`` it, and ``week`` is in the relation's key. Of
+        other relations with ``from_at`` and ``until_at`` it is shown the rows that meet the week
+        or the longest reading after it.
     """
 
     name: str

@@ -7,6 +7,7 @@ as timestamps without a zone; a table or column that a source cannot fill is abs
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 import pyarrow as pa
@@ -22,6 +23,9 @@ they waited for and who ended them; jobs may name cluster, account, QOS, pool an
 ask for a part of a GPU; placements may name a server and how many of its GPUs, not which; samples
 may say for how many seconds each reading stands.
 """
+
+LONGEST_READING = timedelta(hours=1)
+"""What a sample may stand for at most."""
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
 
@@ -164,7 +168,7 @@ _SECONDS = Column(
     "how long from then on; null: 60",
     unit="s",
     nullable=True,
-    check="seconds > 0 and seconds <= 3600",
+    check=f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
 )
 
 JOBS = Table(

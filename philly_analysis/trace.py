@@ -1,12 +1,8 @@
 """A Trace is a folder of tables, opened read-only for questions in SQL."""
 
-import hashlib
-import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -14,10 +10,11 @@ from typing import TYPE_CHECKING, Self
 import duckdb
 
 from philly_analysis.errors import MissingTableError, QueryError, TraceError, UnknownNameError
-from philly_analysis.manifest import MANIFEST, Manifest
-from philly_analysis.progress import silence, step
+from philly_analysis.manifest import Manifest
+from philly_analysis.progress import silence
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
 from philly_analysis.schema import REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
+from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ MEMORY_LIMIT = "1200MB"
 
 _SETTINGS = "settings"
 _QUOTAS = "given_quotas"
-_DERIVED = "derived"
 
 
 class Trace:
@@ -52,21 +48,9 @@ class Trace:
 
     def __init__(self, path: str | Path, *, run_policy: RunPolicy | str = RunPolicy.SPAN) -> None:
         self.path = Path(path).resolve()
-        manifest = self.path / MANIFEST
-        if not manifest.is_file():
-            raise TraceError(
-                f"{path} is not a trace: it has no {MANIFEST}. Make one with "
-                "`philly ingest SOURCE RAW OUT`."
-            )
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
-        try:
-            self._manifest_text = manifest.read_text("utf-8")
-            self.manifest = Manifest.from_json(self._manifest_text)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise TraceError(
-                f"{manifest} cannot be read: {error}. Ingest the trace again."
-            ) from None
+        self.manifest = Manifest.read(Path(path))
         if self.manifest.schema > VERSION:
             raise TraceError(
                 f"{path} has schema {self.manifest.schema}; this package knows schemas up to "
@@ -75,13 +59,14 @@ class Trace:
         self.run_policy = RunPolicy(run_policy)
         self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
         self._con = _connect(self.path, Path(self._scratch.name))
+        self._storage = Storage(self._con, self.path, Path(self._scratch.name), self.manifest)
         self._created = _settings(self._con, self.run_policy)
         self._asked: dict[str, None] = {}
-        self.tables = frozenset(t for t in TABLES if _files(self.path, t))
+        self.tables = frozenset(TABLES.keys() & self.manifest.files.keys())
         try:
             for name in (*self.tables, REJECTS.name):
-                if files := _files(self.path, name):
-                    self._table(name, files).create_view(name)
+                if name in self.manifest.files:
+                    self._storage.table(name).create_view(name)
                     self._created.add(name)
             self._created.add(_given_quotas(self._con, VIRTUAL_CLUSTERS.name in self.tables))
         except (duckdb.Error, TraceError) as error:
@@ -148,14 +133,6 @@ class Trace:
         self.create([name])
         return self._con.table(name)
 
-    def _table(self, name: str, files: list[str]) -> duckdb.DuckDBPyRelation:
-        """Return a table; columns that it was written without, being older than they, are null."""
-        stored = self._con.read_parquet(files)
-        table = TABLES.get(name, REJECTS)
-        if stored.columns == list(table.column_names):
-            return stored
-        return stored.select(table.completed(stored.columns))
-
     @contextmanager
     def asked(self) -> Iterator[dict[str, None]]:
         """Collect the names of the tables and relations that are asked for while a block runs.
@@ -192,66 +169,9 @@ class Trace:
 
     def _create(self, relation: Relation) -> None:
         try:
-            if relation.stored:
-                self._con.read_parquet(self._store(relation)).create_view(relation.name)
-            else:
-                self._con.sql(relation.sql).create_view(relation.name)
+            self._storage.create(relation)
         except duckdb.Error as error:
             raise QueryError(f"{relation.name}: {_first_line(error)}") from None
-
-    def _store(self, relation: Relation) -> list[str]:
-        """Return the Parquet files of a stored relation, computed now if they are not there yet."""
-        order, _ = needed([relation.name])
-        # sorted: relations of equal rank come in an order that differs from process to process
-        texts = [self._manifest_text, MACROS, *sorted(r.sql for r in order)]
-        key = hashlib.sha256("\n".join(texts).encode())
-        folder = self.path / _DERIVED / f"{relation.name}-{key.hexdigest()[:12]}.parquet"
-        if not folder.is_dir():
-            partial = folder.with_suffix(f".partial-{os.getpid()}")
-            try:
-                partial.mkdir(parents=True)
-                for stale in folder.parent.glob(f"{relation.name}-*.parquet/"):
-                    shutil.rmtree(stale)
-            except OSError:  # a trace on a read-only disk: keep it for this session only
-                folder = Path(self._scratch.name) / folder.name
-                partial = folder.with_suffix(".partial")
-                partial.mkdir()
-            try:
-                with step(f"computing {relation.name}", self._con):
-                    for part, _ in enumerate(self._slices(relation.sliced)):
-                        file = partial / f"{part:05}.parquet"
-                        self._con.sql(relation.sql).write_parquet(str(file), compression="zstd")
-                if not folder.is_dir():  # somebody else was quicker
-                    partial.rename(folder)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-        return [_glob_safe(f) for f in sorted(folder.iterdir())]
-
-    def _slices(self, table: str | None) -> Iterator[None]:
-        """Show one week of a table of samples at a time while the loop runs; None: all, once.
-
-        The groups of a week are then finished before the next week's begin, so that memory holds
-        a week; over all samples at once the engine would spill most of what it reads.
-        """
-        if table is None:
-            yield
-            return
-        files = self._table(table, _files(self.path, table))
-        weeks = self._con.sql(
-            f"select distinct date_trunc('week', sampled_at)::timestamp from {table} order by all"
-        ).fetchall()
-        sampled_at = duckdb.ColumnExpression("sampled_at")
-        try:
-            for (week,) in weeks or [(datetime.min,)]:
-                begins, ends = (
-                    duckdb.ConstantExpression(t) for t in (week, week + timedelta(weeks=1))
-                )
-                files.filter((sampled_at >= begins) & (sampled_at < ends)).create_view(
-                    table, replace=True
-                )
-                yield
-        finally:
-            files.create_view(table, replace=True)
 
 
 @contextmanager
@@ -338,7 +258,7 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")
     silence(con)
-    allowed = [str(path), _glob_safe(path), str(scratch)]
+    allowed = [str(path), glob_safe(path), str(scratch)]
     con.execute("set allowed_directories = $folders", {"folders": allowed})
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")
@@ -348,17 +268,3 @@ def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
 
 def _first_line(error: Exception) -> str:
     return str(error).split("\n", 1)[0]
-
-
-def _glob_safe(path: Path) -> str:
-    """Return a path in which the engine finds no wildcard."""
-    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))
-
-
-def _files(path: Path, table: str) -> list[str]:
-    """Return the Parquet files of a table: ``jobs.parquet``, or all in ``gpu_samples/``."""
-    file = path / f"{table}.parquet"
-    return [
-        _glob_safe(f)
-        for f in ([file] if file.is_file() else sorted(path.glob(f"{table}/*.parquet")))
-    ]

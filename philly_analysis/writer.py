@@ -1,11 +1,13 @@
-"""Writes a trace: whole or not at all, and only if it keeps its contract."""
+"""Writes a trace: whole or not at all, and only if it keeps its contract; lets one grow."""
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import duckdb
 import polars as pl
@@ -13,8 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import TraceError
-from philly_analysis.manifest import MANIFEST, Manifest
+from philly_analysis.manifest import MANIFEST, Manifest, laid_out
 from philly_analysis.schema import TABLES, Table
+
+PARTS = "parts"
+"""Folder in a trace of what it grew by, a folder per generation."""
+_LOCK = ".append.lock"
 
 
 @contextmanager
@@ -56,7 +62,100 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
 
 def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> None:
     """Write the manifest, the last file of a trace, with the rows that each table holds."""
-    (folder / MANIFEST).write_text(replace(manifest, rows=dict(rows)).to_json(), "utf-8")
+    whole = replace(manifest, rows=dict(rows), files=laid_out(folder))
+    (folder / MANIFEST).write_text(whole.to_json(), "utf-8")
+
+
+@contextmanager
+def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
+    """Give a folder inside a trace for the files that it grows by, while nobody else may append.
+
+    They are part of the trace once :func:`swap` has named them. Files that no manifest names go
+    first: what an append that was killed has left, and what the last one put in the place of,
+    which whoever had the trace open then could still read.
+
+    Yields
+    ------
+    folder, manifest
+        The folder, empty, and the manifest of the trace as it stands.
+
+    Raises
+    ------
+    TraceError
+        `out` is no trace, cannot be written, or somebody else is appending to it.
+    """
+    try:
+        with (out / _LOCK).open("a") as lock:
+            try:
+                _hold(lock)
+            except OSError:
+                raise TraceError(
+                    f"somebody else is appending to {out}. Try again when they are done."
+                ) from None
+            manifest = Manifest.read(out)
+            _clear(out, manifest)
+            folder = out / PARTS / f"{manifest.generation + 1:06}"
+            folder.mkdir(parents=True)
+            try:
+                yield folder, manifest
+            finally:
+                if Manifest.read(out).generation == manifest.generation:
+                    shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+
+
+def swap(out: Path, manifest: Manifest) -> None:
+    """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
+    folders = set()
+    for files in manifest.files.values():
+        for file in files:
+            # those of generations before are on it already
+            if file.startswith(f"{PARTS}/{manifest.generation:06}/"):
+                _flush(out / file)
+                folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
+    for folder in sorted(folders, reverse=True):
+        _flush(folder)
+    partial = out / f"{MANIFEST}.partial"
+    partial.write_text(manifest.to_json(), "utf-8")
+    _flush(partial)
+    partial.replace(out / MANIFEST)
+    _flush(out)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    if path.is_dir() and sys.platform == "win32":
+        return  # which knows no such thing of a folder
+    at = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    try:
+        os.fsync(at)
+    finally:
+        os.close(at)
+
+
+def _hold(lock: IO[str]) -> None:
+    """Lock a file for as long as it is open, which ends with the process; OSError: it is locked."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _clear(out: Path, manifest: Manifest) -> None:
+    """Remove what no manifest names: tables and raw records of before, parts left half-way."""
+    named = {out / file for files in manifest.files.values() for file in files}
+    written = {out / file for files in laid_out(out).values() for file in files}
+    written |= {file for file in (out / PARTS).rglob("*") if file.is_file()}
+    for file in written - named:
+        file.unlink()
+    for folder in sorted((out / PARTS).rglob("*"), reverse=True):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def write(

@@ -1,7 +1,7 @@
 -- stored
 -- Which GPU did each attempt hold, from when to when, and did the log give it to nobody else?
 -- One row per GPU of an attempt whose start and end are known, where it is known which it is.
---   placement     number of the row, from 1 in the order of the next four columns
+--   placement     number of the row, from 1 in the order of starts and of the next four columns
 --   job_id        job
 --   attempt       which attempt, from 1
 --   machine_id    server
@@ -50,7 +50,10 @@ met as (
 )
 
 select
-  row_number() over (order by h.job_id, h.attempt, h.machine_id, h.gpu)::integer as placement,
+  -- by start, so that later attempts do not number those of past weeks anew
+  row_number() over (
+    order by h.started_at, h.job_id, h.attempt, h.machine_id, h.gpu
+  )::integer as placement,
   h.job_id,
   h.attempt,
   h.machine_id,

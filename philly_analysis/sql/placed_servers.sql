@@ -1,7 +1,7 @@
 -- stored
 -- Which servers did each attempt hold GPUs of, from when to when, and with whom?
 -- One row per attempt and server.
---   holding       number of the row, from 1 in the order of the next three columns
+--   holding       number of the row, from 1 in the order of starts and of the next three columns
 --   job_id        job
 --   attempt       which attempt, from 1
 --   machine_id    server
@@ -57,7 +57,7 @@ met as (
 )
 
 select
-  row_number() over (order by job_id, attempt, machine_id)::integer as holding,
+  row_number() over (order by started_at, job_id, attempt, machine_id)::integer as holding,
   job_id,
   attempt,
   machine_id,

@@ -1,6 +1,6 @@
 """The utilisation files of the Philly archive, written in a stream from a trace's samples."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.exports.layout import NAME, NUMBER, Field, Layout
 from philly_analysis.exports.names import safe
+from philly_analysis.manifest import Manifest
 from philly_analysis.schema import GPU_SAMPLES, HOST_SAMPLES
 from philly_analysis.workload import Workload
 
@@ -86,10 +87,10 @@ SAMPLE_FILES: dict[str, SampleFile] = {
 """The utilisation files by name."""
 
 
-def _frames(trace: Path, file: SampleFile) -> Iterator[pl.DataFrame]:
+def _frames(parts: Sequence[Path], file: SampleFile) -> Iterator[pl.DataFrame]:
     """Yield the lines of a utilisation file, some hundred thousand at a time."""
     time, machine = file.layout.names[:2]
-    for part in sorted((trace / file.table).glob("*.parquet")):
+    for part in parts:
         for batch in pq.ParquetFile(part).iter_batches(_BATCH):
             rows = pl.DataFrame(batch)
             stamps = rows["sampled_at"].unique()
@@ -113,18 +114,19 @@ def write_samples(workload: Workload, folder: Path) -> Iterator[str]:
     """
     if workload.trace is None:
         return
+    held = Manifest.read(workload.trace)
     for name, file in SAMPLE_FILES.items():
-        if any((workload.trace / file.table).glob("*.parquet")):
-            file.layout.write(_frames(workload.trace, file), folder / name)
+        if parts := held.paths(workload.trace, file.table):
+            file.layout.write(_frames(parts, file), folder / name)
     wide = sum(
         int((pl.DataFrame(batch)["util_pct"].list.len() > _GPUS).sum())
-        for part in sorted((workload.trace / GPU_SAMPLES.name).glob("*.parquet"))
+        for part in held.paths(workload.trace, GPU_SAMPLES.name)
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["util_pct"])
     )
     others = sum(
         int((pl.DataFrame(batch)["seconds"] != 60).sum())
         for name in {file.table for file in SAMPLE_FILES.values()}
-        for part in sorted((workload.trace / name).glob("*.parquet"))
+        for part in held.paths(workload.trace, name)
         if "seconds" in pq.read_schema(part).names
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["seconds"])
     )
