@@ -1,5 +1,6 @@
 """The words that a user types: parses, calls the function of the same name, prints."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -35,12 +36,14 @@ SpanUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show
 SumUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="sum")]
 
 
-def _held(trace: Path) -> None:
-    """Print what a trace holds, and the notes on it."""
+def _held(trace: Path, notes: Sequence[str] | None = None) -> None:
+    """Print what a trace holds, and the notes on it; those in its manifest when None."""
     frame(library.tables(trace), csv=False, as_json=False)
-    with library.Trace(trace) as opened:
-        for note in opened.manifest.notes:
-            say(f"note: {note}")
+    if notes is None:
+        with library.Trace(trace) as opened:
+            notes = opened.manifest.notes
+    for note in notes:
+        say(f"note: {note}")
 
 
 @verb
@@ -79,10 +82,13 @@ def ingest(
     synthetic: Annotated[
         bool, typer.Option("--synthetic", help="The rows were not recorded on a real cluster.")
     ] = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Let the trace at OUT grow; make it if there is none.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
-    library.ingest(
+    made = library.ingest(
         source,
         raw,
         out,
@@ -93,10 +99,11 @@ def ingest(
         keep_secrets=keep_secrets,
         name=name,
         synthetic=synthetic,
+        append=append,
         force=force,
     )
-    _held(out)
-    say(f"trace written to {out}")
+    _held(out, made.notes)
+    say(f"trace up to date: {out}" if append else f"trace written to {out}")
 
 
 @verb

@@ -26,9 +26,13 @@ def ingest(
     keep_secrets: bool = False,
     name: str | None = None,
     synthetic: bool = False,
+    append: bool = False,
     force: bool = False,
 ) -> "Manifest":
-    """Turn raw logs into a trace, with an account of every row.
+    """Turn raw logs into a trace, or into more of one, with an account of every row.
+
+    A trace that is appended to is what one ingest of all raw files would give; at every moment it
+    can be opened, as it was or as it is to be. Files that were read before are passed over.
 
     Parameters
     ----------
@@ -54,6 +58,8 @@ def ingest(
         What to call the trace; the name of `out` when None.
     synthetic
         The rows were not recorded on a real cluster.
+    append
+        Let a trace that is there already grow by these files; where there is none, make it.
     force
         Replace a trace that is there already.
 
@@ -70,7 +76,8 @@ def ingest(
         The raw files are missing, unreadable or not what they should be, or no job in them can
         be kept; or there is no such time zone.
     TraceError
-        `out` exists or cannot be written.
+        `out` exists or cannot be written; or it is not of this source, or somebody else is
+        appending to it.
     """
     from philly_analysis.ingest.engine import run
     from philly_analysis.ingest.failures import failure_output
@@ -79,6 +86,7 @@ def ingest(
         source,
         Path(raw),
         Path(out),
+        append=append,
         force=force,
         name=name,
         synthetic=synthetic,

@@ -2,7 +2,9 @@
 
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -21,18 +23,19 @@ from philly_analysis.ingest.filling import (
     read_bytes,
     save_rejects,
 )
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table import TABLE, by_map
-from philly_analysis.manifest import Account, Manifest
+from philly_analysis.manifest import RAW, Account, Manifest, laid_out
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
-from philly_analysis.schema import REJECTS, TABLES, Table
+from philly_analysis.schema import FAILURES, REJECTS, TABLES, VERSION, Table
 from philly_analysis.trace import MEMORY_LIMIT
-from philly_analysis.writer import new_folder, seal
+from philly_analysis.writer import growing, new_folder, seal, swap
 
 SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
@@ -46,35 +49,83 @@ def run(
     raw: Path,
     out: Path,
     *,
+    append: bool,
     force: bool,
     name: str | None,
     synthetic: bool,
     failures: FailureOutput | None,
     map: str | Path | None,  # noqa: A002 - the word of the command line
 ) -> Manifest:
-    """Make a trace from raw logs: see :func:`philly_analysis.ingest.ingest`."""
+    """Make a trace from raw logs, or let it grow: see :func:`philly_analysis.ingest.ingest`."""
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
     if map is not None and source != TABLE.name:
         raise InputError(f"source {source} takes no map: only {TABLE.name} does.")
+    if append and force:
+        raise TraceError("either append to what stands there, or replace it: not both.")
     reader = SOURCES[source] if map is None else by_map(map)
+    if not append or not out.exists():
+        with new_folder(out, force=force) as folder:
+            made = _made(reader, raw, Kept(folder), failures, out)
+            manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
+            seal(folder, manifest, manifest.rows)
+        return manifest
+    with growing(out) as (folder, before):
+        _check_can_grow(before, reader, out)
+        made = _made(reader, raw, Kept(folder, out, before), failures, out)
+        if made.generation == before.generation:
+            return made
+        if (synthetic or made.synthetic) != before.synthetic:
+            raise TraceError(
+                f"{out} is {'synthetic' if before.synthetic else 'recorded'} and {raw} is not. "
+                "Say --synthetic of both or neither, or make another trace."
+            )
+        manifest = replace(made, name=name or before.name, synthetic=before.synthetic)
+        swap(out, manifest)
+    return manifest
+
+
+def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
+    """Refuse to append to what cannot be appended to.
+
+    Raises
+    ------
+    TraceError
+        The trace is another source's, or another version's, or has no raw records.
+    """
+    again = "Ingest all its raw files once more, with --force"
+    if before.source != reader.name:
+        raise TraceError(f"{out} is a trace of {before.source}, and {reader.name} does not fit it.")
+    if before.schema != VERSION:
+        raise TraceError(f"{out} has schema {before.schema}; now is {VERSION}. {again}.")
+    if not any(name.startswith(f"{RAW}/") for name in before.files):
+        raise TraceError(f"{out} was made when traces kept no raw records. {again}.")
+
+
+def _made(
+    reader: Source, raw: Path, kept: Kept, failures: FailureOutput | None, out: Path
+) -> Manifest:
+    """Write the files of a trace, and return its manifest; that of before, if nothing is new."""
+    before = kept.before
     with (
-        new_folder(out, force=force) as folder,
-        tempfile.TemporaryDirectory(prefix="ingest-", dir=folder) as scratch,
+        tempfile.TemporaryDirectory(prefix="ingest-", dir=kept.folder) as scratch,
         duckdb.connect() as con,
     ):
-        fill = Fill(con, folder, Path(scratch))
+        fill = Fill(con, kept.folder, Path(scratch))
         try:
             with step("opening the raw files"):
                 _configure(con, fill.scratch)
-                opened = reader.prepare(con, raw, fill.scratch)
+                opened = reader.prepare(con, raw, fill.scratch, kept)
+            if before and not opened.files and not failures:
+                note = f"Nothing new: {raw.name} was read before."
+                return replace(before, notes=(*before.notes, note))
             with ThreadPoolExecutor(1) as pool:
                 fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
-                _fill(reader, opened, fill)
+                _fill(reader, opened, fill, kept)
                 _check_kept(fill, raw)
-                if failures:
+                if failures or kept.files(FAILURES.name):
                     with step("reading failed output"):
-                        fill_failures(fill, failures)
+                        fill_failures(fill, kept, failures)
                 _write_rejects(fill)
                 inputs = tuple(fill.readings[path].result().input for path in opened.files)
         except duckdb.IOException as error:
@@ -90,18 +141,30 @@ def run(
             raise InputError(f"{raw} cannot be read: {_first_line(error)}") from None
         except OSError as error:
             raise TraceError(f"{out} cannot be written: {error.strerror or error}") from None
-        manifest = Manifest(
-            name=name or out.name,
-            source=source,
-            synthetic=synthetic or opened.synthetic,
-            inputs=inputs,
-            accounts=tuple(sorted(fill.accounts, key=lambda a: list(TABLES).index(a.table))),
-            notes=(*opened.notes, *fill.notes),
-            rows=fill.rows,
-        )
-        con.close()
-        seal(folder, manifest, fill.rows)
-    return manifest
+    passed = [f"Files read before and passed over: {len(kept.passed):,}."] if kept.passed else []
+    return Manifest(
+        name=out.name,
+        source=reader.name,
+        synthetic=opened.synthetic,
+        inputs=(*(before.inputs if before else ()), *inputs),
+        accounts=tuple(sorted(fill.accounts, key=lambda a: list(TABLES).index(a.table))),
+        notes=tuple(dict.fromkeys((*opened.notes, *fill.notes, *passed))),
+        rows=fill.rows,
+        files=_files(kept),
+        generation=before.generation + 1 if before else 1,
+    )
+
+
+def _files(kept: Kept) -> dict[str, tuple[str, ...]]:
+    """Name the files of a trace: those just written, and of samples those from before as well."""
+    new = laid_out(kept.folder)
+    if kept.before is None:
+        return new
+    at = kept.folder.relative_to(kept.trace)
+    files = {t.name: kept.before.files.get(t.name, ()) for t in TABLES.values() if t.streamed}
+    for name, found in new.items():
+        files[name] = (*files.get(name, ()), *((at / file).as_posix() for file in found))
+    return {name: found for name, found in files.items() if found}
 
 
 def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
@@ -130,11 +193,12 @@ def _plan(folder: Path) -> tuple[dict[str, str], list[str]]:
     return sql, [name for name in due if name not in ("macros", "notes")]
 
 
-def _fill(source: Source, raw: Raw, fill: Fill) -> None:
+def _fill(source: Source, raw: Raw, fill: Fill, kept: Kept) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads."""
     sql, order = _plan(source.folder)
     fill.con.execute(sql.get("macros", ""))
     fill.rejects.mkdir()
+    _keep_rejects(fill, kept)
     for name in order:
         table = TABLES.get(name)
         if table is None:
@@ -143,9 +207,10 @@ def _fill(source: Source, raw: Raw, fill: Fill) -> None:
         with step(f"reading {name}", fill.con):
             if table.streamed:
                 parts = {s: (sql[s], raw.csv[s]) for s in raw.csv if _table(s) == name}
-                fill_streamed(fill, table, parts)
+                fill_streamed(fill, kept, table, parts)
             else:
-                _fill_table(fill, table, sql[name], raw.records.get(name))
+                again = raw.again.get(name, {})
+                _fill_table(fill, table, sql[name], raw.records.get(name), again)
     if "notes" in sql:
         fill.notes += [note for (note,) in fill.con.sql(sql["notes"]).fetchall() if note]
     _write_rejects(fill)
@@ -183,10 +248,13 @@ def _relate(fill: Fill, name: str, sql: str) -> None:
         fill.con.sql(sql).create_view(name)
 
 
-def _fill_table(fill: Fill, table: Table, sql: str, records: int | None) -> None:
+def _fill_table(
+    fill: Fill, table: Table, sql: str, records: int | None, again: Mapping[str, int]
+) -> None:
     """Fill one table whose rows fit on disk once more: judge each row, then part them.
 
-    `records` is how many raw records the reader counted for it, if it counts them.
+    `records` is how many raw records the reader counted for it, if it counts them; `again` how
+    many of them it no longer has, by reason.
     """
     con = fill.con
     given = con.sql(sql).columns
@@ -237,10 +305,22 @@ def _fill_table(fill: Fill, table: Table, sql: str, records: int | None) -> None
             table.name,
             "select source_file, source_line, reason, raw from parted where reason is not null",
         )
-        fill.accounts.append(Account(table.name, read, kept, count_rejects(fill, table)))
+        rejected = Counter(count_rejects(fill, table)) + Counter(again)
+        fill.accounts.append(Account(table.name, read, kept, dict(sorted(rejected.items()))))
     else:
         empty_view(con, table)
     con.execute("drop table judged; drop table parted")
+
+
+def _keep_rejects(fill: Fill, kept: Kept) -> None:
+    """Keep the rejected rows of samples: those of other tables are judged again."""
+    if files := kept.files(REJECTS.name):
+        samples = [table.name for table in TABLES.values() if table.streamed]
+        fill.con.execute(
+            f'copy (from {parquet(files)} where "table" in $samples) '
+            f"to {path_text(fill.rejects / 'before.parquet')} (format parquet)",
+            {"samples": samples},
+        )
 
 
 def _write_rejects(fill: Fill) -> None:

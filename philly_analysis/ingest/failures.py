@@ -21,10 +21,18 @@ from philly_analysis.ingest.failure_records import (
     is_kernel_log,
     records,
 )
-from philly_analysis.ingest.filling import Fill, count_rejects, names, path_text, save_rejects
+from philly_analysis.ingest.filling import (
+    Fill,
+    count_rejects,
+    names,
+    parquet,
+    path_text,
+    save_rejects,
+)
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.kernel_log import Event, events
 from philly_analysis.manifest import Account
-from philly_analysis.schema import FAILURES
+from philly_analysis.schema import ATTEMPTS, FAILURES, JOBS, REJECTS
 
 DEATH = timedelta(minutes=10)
 """A kernel event belongs to an attempt that held the machine and ended at most this much later."""
@@ -46,10 +54,20 @@ class _Known:
 
 @dataclass(slots=True)
 class _Tally:
-    """Records so far: one row per attempt, and what was not taken."""
+    """Records so far: one row per attempt, and what was not taken.
+
+    Attributes
+    ----------
+    unended
+        Attempts whose row is from before their end was known: a record now takes its place.
+    seen
+        Files, and lines of them, that records were read from.
+    """
 
     masked: bool
     read: int = 0
+    unended: set[Key] = field(default_factory=set)
+    seen: set[tuple[str, int | None]] = field(default_factory=set)
     rows: dict[Key, tuple[object, ...]] = field(default_factory=dict)
     rejects: list[tuple[str, int | None, str, str]] = field(default_factory=list)
 
@@ -105,15 +123,17 @@ def failure_output(
     return FailureOutput(Path(path), tuple(patterns) or PATTERNS, zone, masked)
 
 
-def fill_failures(fill: Fill, output: FailureOutput) -> None:
+def fill_failures(fill: Fill, kept: Kept, output: FailureOutput | None) -> None:
     """Classify the records and write those of attempts that the trace holds.
 
     Parameters
     ----------
     fill
         A trace in the making, its jobs and attempts filled, its placements if there are any.
+    kept
+        The trace that grows: what was said of attempts that it still holds goes on to hold.
     output
-        The records.
+        The records; None: none but those of before.
 
     Raises
     ------
@@ -121,19 +141,73 @@ def fill_failures(fill: Fill, output: FailureOutput) -> None:
         There is nothing at the path, or a pattern cannot be used.
     """
     known = _known(fill.con)
-    tally = _Tally(output.masked)
-    heard = _heard(output, fill, tally)
-    for record in records(output.path, output.patterns):
-        tally.read += 1
-        if isinstance(record, Unreadable):
-            tally.reject(record.source, record.entry, record.reason, record.raw)
-        else:
-            _take(record, known, heard, tally)
-    for key, said in heard.items():
-        if key not in tally.rows:
+    tally = _Tally(masked=output is None or output.masked)
+    _recall(fill.con, kept, known, tally)
+    if output:
+        heard = _heard(output, fill, tally)
+        for record in records(output.path, output.patterns):
             tally.read += 1
-            tally.rows[key] = _row(key, [], said, tally)
+            tally.seen.add((record.source, record.entry))
+            if isinstance(record, Unreadable):
+                tally.reject(record.source, record.entry, record.reason, record.raw)
+            else:
+                _take(record, known, heard, tally)
+        for key, said in heard.items():
+            if key not in tally.rows:
+                tally.read += 1
+                tally.rows[key] = _row(key, [], said, tally)
+    _recall_rejects(fill.con, kept, tally)
     _write(fill, tally)
+
+
+def _recall(con: duckdb.DuckDBPyConnection, kept: Kept, known: _Known, tally: _Tally) -> None:
+    """Take over the rows of before, each for the attempt that its attempt is now.
+
+    An append may number attempts anew and put a cluster's name before job ids: an attempt is known
+    again by its cluster, the id that people type, and its start.
+    """
+    if not kept.files(FAILURES.name):
+        return
+    rows = con.sql(
+        f"""
+        with was as (
+          select f.*, j.cluster, coalesce(j.scheduler_id, j.job_id) as id, a.started_at, a.ended_at
+          from {parquet(kept.files(FAILURES.name))} as f
+          inner join {parquet(kept.files(ATTEMPTS.name))} as a using (job_id, attempt)
+          inner join {parquet(kept.files(JOBS.name))} as j using (job_id)
+        ),
+        now as (
+          select job_id, attempt, started_at, cluster, coalesce(scheduler_id, job_id) as id
+          from attempts inner join jobs using (job_id)
+        )
+        select was.ended_at is null, now.job_id, now.attempt,
+          {", ".join(f"was.{c}" for c in FAILURES.column_names[2:])}
+        from was inner join now
+          on was.id = now.id and was.cluster is not distinct from now.cluster
+          and was.started_at is not distinct from now.started_at
+        qualify row_number() over (
+          partition by was.job_id, was.attempt order by now.attempt <> was.attempt, now.attempt
+        ) = 1
+        """
+    ).fetchall()
+    for unended, *row in rows:
+        key = (row[0], row[1])
+        if not known.passed[key] and key not in tally.rows:
+            tally.rows[key] = tuple(row)
+            tally.unended |= {key} if unended else set()
+            tally.read += 1
+
+
+def _recall_rejects(con: duckdb.DuckDBPyConnection, kept: Kept, tally: _Tally) -> None:
+    """Take over the records that were rejected before, but those that were read again."""
+    if kept.files(REJECTS.name):
+        before = con.sql(
+            "select source_file, source_line, reason, raw "
+            f"from {parquet(kept.files(REJECTS.name))} where \"table\" = '{FAILURES.name}'"
+        ).fetchall()
+        left = [row for row in before if row[:2] not in tally.seen]
+        tally.read += len(left)
+        tally.rejects += left
 
 
 def _known(con: duckdb.DuckDBPyConnection) -> _Known:
@@ -163,7 +237,7 @@ def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _
         return tally.reject(record.source, record.entry, reason, shown)
     if known.passed[key]:
         return tally.reject(record.source, record.entry, "the attempt passed", shown)
-    if key in tally.rows:
+    if key in tally.rows and key not in tally.unended:
         return tally.reject(record.source, record.entry, "the attempt has a record already", shown)
     try:
         outputs = [read_output(file) for file in record.files]
@@ -175,6 +249,9 @@ def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _
         damaged = any(output.damaged for output in outputs)
         reason = "the compressed file is damaged" if damaged else "the output is empty"
         return tally.reject(record.source, record.entry, reason, shown)
+    if key in tally.unended:
+        tally.unended.remove(key)
+        tally.read -= 1
     tally.rows[key] = _row(key, outputs, heard.get(key, []), tally)
     return None
 
@@ -222,6 +299,7 @@ def _heard(output: FailureOutput, fill: Fill, tally: _Tally) -> dict[Key, list[E
                 heard[found[0]].append(event)
                 continue
             tally.read += 1
+            tally.seen.add((event.file, event.line))
             why = (
                 "the trace has no placements"
                 if not placed

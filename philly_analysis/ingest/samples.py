@@ -14,6 +14,7 @@ from philly_analysis.ingest.filling import (
     path_text,
     save_rejects,
 )
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.manifest import Account
 from philly_analysis.schema import Table
 
@@ -23,35 +24,44 @@ repeat, and are worth a dictionary."""
 _FILE_BYTES = "64MB"
 
 
-def fill_streamed(fill: Fill, table: Table, parts: dict[str, tuple[str, CsvFile]]) -> None:
+def fill_streamed(
+    fill: Fill, kept: Kept, table: Table, parts: dict[str, tuple[str, CsvFile]]
+) -> None:
     """Fill a streamed table from one raw file, or from several joined on its key.
+
+    Its files of before stay as they are; a new row whose key is in them repeats it.
 
     Parameters
     ----------
     parts
         By name of the part: the SELECT that reads the raw file, and the raw file.
     """
-    read = kept = 0
+    before, files = kept.account(table.name), kept.files(table.name)
+    read, sound = before.read, before.kept
     staged: list[Part] = []
     for name, (sql, file) in parts.items():
-        part = Part(fill, table, name, sql, file, by_day=len(parts) > 1)
+        part = Part(fill, table, name, sql, file, by_day=len(parts) > 1, before=files)
         read += part.write()
-        kept += part.rows()
-        staged.append(part)
-    if parts:
-        fill.accounts.append(Account(table.name, read, kept, count_rejects(fill, table)))
-    if not kept:
+        rows = part.rows()
+        sound += rows
+        if rows:
+            staged.append(part)
+    if parts or read:
+        fill.accounts.append(Account(table.name, read, sound, count_rejects(fill, table)))
+    if not sound:
         empty_view(fill.con, table)
         return
     target = fill.folder / table.name
-    target.mkdir()
-    if len(staged) == 1:
-        for i, path in enumerate(staged[0].files()):
+    if staged:
+        target.mkdir()
+    if len(parts) == 1:
+        for i, path in enumerate(file for part in staged for file in part.files()):
             path.rename(target / f"{i:04}.parquet")
     else:
         for day in sorted({day for part in staged for day in part.days()}):
             _join(fill, table, [p for p in staged if day in p.days()], day, target)
-    fill.con.sql(f"from {parquet(target.iterdir())}").create_view(table.name)
+    files = [*files, *target.glob("*.parquet")]
+    fill.con.sql(f"from {parquet(files, 'union_by_name = true')}").create_view(table.name)
     fill.rows[table.name] = _count(fill.con, table.name)
 
 
@@ -62,10 +72,20 @@ class Part:
     ----------
     by_day
         True where the rows go to one folder per day, to be joined with other parts.
+    before
+        Files of the table that are there already.
     """
 
     def __init__(
-        self, fill: Fill, table: Table, name: str, sql: str, file: CsvFile, *, by_day: bool
+        self,
+        fill: Fill,
+        table: Table,
+        name: str,
+        sql: str,
+        file: CsvFile,
+        *,
+        by_day: bool,
+        before: list[Path],
     ) -> None:
         self.con = fill.con
         self.fill = fill
@@ -74,6 +94,7 @@ class Part:
         self.sql = sql
         self.file = file
         self.by_day = by_day
+        self.before = before
         self.folder = fill.scratch / name
         file.read(self.con)
         given = self.con.sql(sql).columns
@@ -108,7 +129,7 @@ class Part:
         blank = 0
         if written + unparsed < lines or _count(con, "contested"):
             blank = self._settle()
-        con.execute("drop table contested")
+        con.execute("drop table contested; drop table earlier")
         return lines - blank
 
     def files(self) -> list[Path]:
@@ -155,10 +176,21 @@ class Part:
         return int(written)
 
     def _find_repeats(self) -> None:
-        """Add the keys that repeat to those contested."""
+        """Add the keys that repeat to those contested, and find those that were there before."""
+        key = names(self.table.key)
+        self.con.execute("create temp table earlier as from contested")
         if not self.files():
             return
-        key, kept = names(self.table.key), parquet(self.files())
+        kept = parquet(self.files())
+        if self.before:
+            [span] = self.con.sql(f"select min(sampled_at), max(sampled_at) from {kept}").fetchall()
+            # of files whose statistics lie outside of the span nothing is read
+            self.con.execute(
+                f"insert into earlier select {key} from (from {parquet(self.before)} "
+                f"where sampled_at between ? and ?) semi join {kept} using ({key})",
+                span,
+            )
+            self.con.execute("insert into contested from earlier")
         # cheap: in an hour of a machine, more rows than different minutes
         self.con.execute(
             "create temp table crowded as "
@@ -189,8 +221,9 @@ class Part:
             "else reason end as reason) "
             f"from ({self._judged()})), concerned as (select * from rows "
             f"where reason is not null or ({key}) in (from contested)) "
-            f"select *, row_number() over (partition by {key}, reason is null "
-            "order by source_line) > 1 and reason is null as repeats from concerned"
+            f"select *, (row_number() over (partition by {key}, reason is null "
+            f"order by source_line) > 1 or ({key}) in (from earlier)) and reason is null "
+            "as repeats from concerned"
         )
         save_rejects(
             self.fill,

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.ingest.csv_file import CsvFile
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.schema import TABLES
 
 
@@ -17,7 +18,7 @@ class Raw:
     Attributes
     ----------
     files
-        Every file read, for the manifest.
+        Every file read, for the manifest; none: the trace has read them all before.
     csv
         Files that streamed tables are filled from, by the stem of the ``.sql`` file that fills.
     records
@@ -25,6 +26,9 @@ class Raw:
         fills it: the account begins with them, so a SELECT that drops one makes it fail. A table
         that is put together of several records, or of what others say, is not named. Streamed
         tables count the lines of their files.
+    again
+        Of the records counted, those of earlier ingests that are no longer kept, by table and by
+        the reason why they are rejected.
     notes
         What a reader should know about them: files that are missing, digests that differ.
     synthetic
@@ -34,6 +38,7 @@ class Raw:
     files: tuple[Path, ...]
     csv: dict[str, CsvFile] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
+    again: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     synthetic: bool = False
 
@@ -63,7 +68,8 @@ class Source:
         ``sound``, true where the SELECT knows already that the row passes the table's checks.
     prepare
         Opens the raw files: creates their relations on the connection. It may use the folder,
-        which is removed at the end. Raises InputError.
+        which is removed at the end. What it hands to :meth:`Kept.keep` is there again when the
+        trace grows; files that `Kept` knows were read before. Raises InputError.
     """
 
     name: str
@@ -71,7 +77,7 @@ class Source:
     files: str
     lacks: str
     folder: Path
-    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path], Raw]
+    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, Kept], Raw]
 
     @property
     def fills(self) -> tuple[str, ...]:

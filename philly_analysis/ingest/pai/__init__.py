@@ -5,6 +5,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout
@@ -28,7 +29,7 @@ COLUMNS = {
 """Columns by table, as the publisher's header files name them."""
 
 
-def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
+def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
     """Open the folder of the tables; that of machines may be missing.
 
     Raises
@@ -39,16 +40,18 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     files = {name: sorted(raw.glob(f"pai_{name}.csv*")) for name in COLUMNS}
     if missing := [name for name in ("job_table", "task_table") if not files[name]]:
         raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
+    fresh = {name: kept.fresh(found) for name, found in files.items()}
     rows = {}
     for name, header in COLUMNS.items():
         fields = {column: Field(column, None, None, (), None, {}) for column in header}
         layout = Layout("", ",", "", header, ("",), fields)
-        rows[name] = store(con, name, layout, fields, files[name], scratch)
+        rows[name] = store(con, name, layout, fields, fresh[name], scratch)
+        rows[name] += kept.keep(con, name)
     records = {"jobs": rows["job_table"], "attempts": rows["job_table"]}
     return Raw(
-        files=tuple(file for found in files.values() for file in found),
+        files=tuple(file for found in fresh.values() for file in found),
         records={**records, "machines": rows["machine_spec"]},
-        notes=() if files["machine_spec"] else ("There is no pai_machine_spec.csv.",),
+        notes=() if rows["machine_spec"] else ("There is no pai_machine_spec.csv.",),
     )
 
 

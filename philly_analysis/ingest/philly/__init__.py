@@ -10,6 +10,7 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import CsvFile, glob_safe, whole
 from philly_analysis.ingest.filling import parquet, path_text
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
 from philly_analysis.ingest.source import Raw, Source
 
@@ -18,7 +19,7 @@ _GLIMPSES = 64
 _GLIMPSE_BYTES = 1 << 18
 
 
-def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
+def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
     """Open the archive: its folder, or ``trace-data.tar.gz`` as published.
 
     Raises
@@ -28,25 +29,36 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     """
     notes: list[str] = []
     folder = raw
-    if raw.is_file():
+    archive = kept.fresh([raw]) if raw.is_file() else []
+    if archive:
         folder = scratch / "archive"
         notes += unpack(raw, folder)
-    files = find(folder)
-    for name in sorted(TABLES_OF.keys() - files.keys()):
-        notes.append(f"The archive has no {name}, so {TABLES_OF[name]}.")
-    records = _job_log(con, files["cluster_job_log"], scratch)
-    records["machines"] = _machine_list(con, files.get("cluster_machine_list"))
+    found = find(folder) if archive or not raw.is_file() else {}
+    for name in sorted(TABLES_OF.keys() - found.keys()):
+        note = f"The archive has no {name}, so {TABLES_OF[name]}."
+        notes += [note] if kept.still(note) else []
+    fresh = kept.fresh(found.values())
+    files = {name: path for name, path in found.items() if path in fresh}
+    _job_log(con, files.get("cluster_job_log"), scratch)
+    kept.keep(con, "cluster_job_log")
+    machines = _machine_list(con, files.get("cluster_machine_list"))
+    machines += kept.keep(con, "cluster_machine_list")
     csv = {f.relation: f for f in _utilisation(files)}
     for file in csv.values():
         file.check()
     _glimpse(con, csv.get("cluster_gpu_util"))
+    kept.keep(con, "gpu_glimpse")
+    con.execute(
+        "create type glimpsed_machine as enum (select coalesce(machine_id, '') as machine_id "
+        "from gpu_glimpse union select '' order by machine_id)"
+    )
     marker = folder / SYNTHETIC
     if marker.is_file():
         notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
     return Raw(
-        files=(raw,) if raw.is_file() else tuple(files.values()),
+        files=tuple(archive) if raw.is_file() else tuple(files.values()),
         csv={stem: csv[name] for stem, name in _FILLS.items() if name in csv},
-        records=records,
+        records={**_counted(con), "machines": machines},
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )
@@ -95,12 +107,14 @@ def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
     return [replace(s, path=files[name]) for name, s in shapes.items() if name in files]
 
 
-def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> dict[str, int]:
-    """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON).
-
-    Returns how many jobs, attempts and placements stand in it; a detail without a list of GPUs
-    counts as one.
-    """
+def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -> None:
+    """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON)."""
+    if path is None:
+        con.execute(
+            "create view cluster_job_log as select null::varchar as source_file, "
+            "null::bigint as source_line, null::json as entry where false"
+        )
+        return
     if not _tail(path).endswith(b"]"):
         # the engine takes a list that stops between two entries
         raise InputError(
@@ -121,6 +135,13 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path, scratch: Path) -> dict[
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
         ) from None
     con.sql(f"from {parquet([entries])}").create_view("cluster_job_log")
+
+
+def _counted(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Count the jobs, attempts and placements of the job log.
+
+    A detail without a list of GPUs counts as one.
+    """
     [counts] = con.sql(
         "select count(*), coalesce(sum(json_array_length(entry, '$.attempts')), 0), "
         "coalesce(sum(list_sum(list_transform(json_extract(entry, '$.attempts[*].detail[*]'), "
@@ -165,10 +186,7 @@ def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int:
 
 
 def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
-    """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file.
-
-    The type ``glimpsed_machine`` numbers the machines in it.
-    """
+    """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file."""
     texts: list[bytes] = []
     if file is not None:
         size = file.path.stat().st_size
@@ -188,10 +206,6 @@ def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
         "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from glimpsed_lines)"
     )
     con.unregister("glimpsed_lines")
-    con.execute(
-        "create type glimpsed_machine as enum (select coalesce(machine_id, '') as machine_id "
-        "from gpu_glimpse union select '' order by machine_id)"
-    )
 
 
 PHILLY = Source(

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.inventory import Node
@@ -30,10 +31,13 @@ from philly_analysis.ingest.source import Raw, Source
 
 __all__ = ["SLURM", "slurm_command"]
 
+REFUSED = "a file that is no output of sacct"
+"""Why the one row of such a file is rejected."""
+
 Reader = Callable[[duckdb.DuckDBPyConnection], None]
 
 
-def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
+def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
     """Open one file, or a folder of them, each known by what is in it.
 
     A folder may hold files that are none of these, or cut off: each is left out as a whole, one
@@ -45,6 +49,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
         There is no such file; or none is output of sacct with the fields that are needed.
     """
     files = _files(raw)
+    fresh = kept.fresh(files)
     fields = ", ".join(f'"{name}" varchar' for name in READ)
     con.execute(
         "create table sacct (source_file varchar, source_line bigint, raw varchar, "
@@ -56,9 +61,10 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
         "cpus double, mem_mb double, partitions varchar[])"
     )
     refused: dict[Path, str] = {}
-    headers: list[Header] = []
-    waiting = list(files)
     # a file without a header waits: one beside it may name its fields
+    known = (header_of((*first_lines(file, 1), "")[0]) for file in files if file not in fresh)
+    headers = [header for header in known if header]
+    waiting = fresh
     for reader_of in (_reader, _headerless):
         unknown = []
         for file in waiting:
@@ -76,24 +82,34 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path) -> Raw:
     [(records, kinds)] = con.sql(
         "select (select count(*) from sacct), (select count(*) from inventory)"
     ).fetchall()
-    if refused and not records:
+    if refused and not records and not (kept.before and kinds):
         file, why = next(iter(refused.items()))
         more = (
             f" ({len(refused) - 1} more files are none either.)" if refused.keys() - {file} else ""
         )
         raise InputError(f"{file} is no output of sacct: {why}{more}")
-    if not records:
+    if not records and not kept.before:
         what = "holds servers and no jobs" if kinds else "holds no record of sacct"
         raise InputError(f"{raw} {what}. Print the jobs with: {slurm_command()}")
     for file, why in refused.items():
         con.execute(
             "insert into sacct (source_file, raw, fault) values ($file, $why, $fault)",
-            {"file": file.name, "why": why, "fault": "a file that is no output of sacct"},
+            {"file": file.name, "why": why, "fault": REFUSED},
         )
+    apart = "case when fault is not null then row(source_file, source_line) end"
+    earlier = kept.keep(con, "sacct", (apart, *(f'"{name}"' for name in READ)))
+    listed = ("cluster", "node", "gpus", "shards", "models", "cpus", "mem_mb", "partitions")
+    kept.keep(con, "inventory", ("source_file", *listed))
     _expand_node_lists(con)
-    notes = tuple(f"{file.name} was passed over: {why}" for file, why in refused.items())
-    read = tuple(file for file in files if file not in refused)
-    return Raw(files=read, records={"attempts": records}, notes=notes)
+    [(unlined,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()
+    before = kept.account("attempts").read
+    again = before - earlier
+    return Raw(
+        files=tuple(file for file in fresh if file not in refused),
+        # a file that is none has no line, and counts as a record that others tell of
+        records={"attempts": before + records + len(refused) - unlined},
+        again={"attempts": {"the same record, printed again": again}} if again else {},
+    )
 
 
 def _files(raw: Path) -> tuple[Path, ...]:

@@ -1,5 +1,9 @@
 -- What a reader of a Slurm trace should know.
 -- One row per note.
+select distinct source_file || ' was passed over: ' || raw as note
+from sacct
+where fault = 'a file that is no output of sacct'
+union all
 select 'Slurm times are read as UTC: run sacct with TZ=UTC.' as note
 union all
 select 'A virtual cluster is a partition.' as note

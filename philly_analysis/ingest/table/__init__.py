@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table.rows import mapped, open_text, store
 from philly_analysis.ingest.table.table_map import FIELDS, Layout, TableMap, load_map
@@ -20,7 +21,11 @@ _MAP = "map.toml"
 
 
 def prepare(
-    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, table_map: str | Path | None = None
+    con: duckdb.DuckDBPyConnection,
+    raw: Path,
+    scratch: Path,
+    kept: Kept,
+    table_map: str | Path | None = None,
 ) -> Raw:
     """Open the files that a map names: a folder of them, or the one with the jobs.
 
@@ -29,14 +34,26 @@ def prepare(
     UnknownNameError
         No map of that name ships.
     InputError
-        There are no such files, they lack a column, or the map is none.
+        There are no such files, they lack a column, or the map is none, or not that of a trace
+        that is to grow.
     """
     chosen = load_map(table_map or _beside(raw))
+    if kept.before and not kept.knows(chosen.path):
+        raise InputError(
+            f"{chosen.path} is not the map that {kept.trace} was made with. Ingest its rows anew."
+        )
     files = {table: _files(raw, layout) for table, layout in chosen.tables.items()}
     if not files["jobs"]:
         raise InputError(
             f"{raw} has no file {chosen.tables['jobs'].files}, where the map "
             f"{chosen.path.stem} looks for jobs."
+        )
+    fresh = {table: kept.fresh(found) for table, found in files.items()}
+    counts = any("origin_after" in f.rule for f in chosen.tables["jobs"].fields.values())
+    if kept.before and fresh["jobs"] and counts:
+        raise InputError(
+            f"{raw} counts time from an origin of its own, so {kept.trace} cannot grow by it. "
+            "Make a trace of it alone."
         )
     # texts that name their offset are read right in any zone, the others in this one
     con.execute("set TimeZone = 'UTC'")
@@ -47,10 +64,13 @@ def prepare(
     for table in FIELDS:
         layout = chosen.tables.get(table, Layout("", ",", "", (), (), {}))
         fields = mapped(table, layout)
-        records[table] = store(con, f"{table}_rows", layout, fields, files.get(table, []), scratch)
-    lost = [t for t in files if not files[t]]
+        found = fresh.get(table, [])
+        records[table] = store(con, f"{table}_rows", layout, fields, found, scratch)
+        records[table] += kept.keep(con, f"{table}_rows")
+    lost = [t for t in files if not files[t] and not records[t]]
+    read = tuple(file for found in fresh.values() for file in found)
     return Raw(
-        files=(chosen.path, *(file for found in files.values() for file in found)),
+        files=read if kept.before else (chosen.path, *read),
         records={**records, "attempts": records["jobs"]},
         notes=(
             *filter(None, (chosen.what, chosen.lacks)),
