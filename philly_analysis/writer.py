@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -84,6 +84,7 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
     TraceError
         `out` is no trace, cannot be written, or somebody else is appending to it.
     """
+    Manifest.read(out)
     try:
         with (out / _LOCK).open("a") as lock:
             try:
@@ -101,6 +102,8 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
             finally:
                 if Manifest.read(out).generation == manifest.generation:
                     shutil.rmtree(folder, ignore_errors=True)
+                    with suppress(OSError):  # it has parts of other generations
+                        folder.parent.rmdir()
     except OSError as error:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 

@@ -58,15 +58,15 @@ class _Tally:
 
     Attributes
     ----------
-    unended
-        Attempts whose row is from before their end was known: a record now takes its place.
+    before
+        Attempts whose row an earlier ingest made: what is read of them now takes its place.
     seen
         Files, and lines of them, that records were read from.
     """
 
     masked: bool
     read: int = 0
-    unended: set[Key] = field(default_factory=set)
+    before: set[Key] = field(default_factory=set)
     seen: set[tuple[str, int | None]] = field(default_factory=set)
     rows: dict[Key, tuple[object, ...]] = field(default_factory=dict)
     rejects: list[tuple[str, int | None, str, str]] = field(default_factory=list)
@@ -171,7 +171,7 @@ def _recall(con: duckdb.DuckDBPyConnection, kept: Kept, known: _Known, tally: _T
     rows = con.sql(
         f"""
         with was as (
-          select f.*, j.cluster, coalesce(j.scheduler_id, j.job_id) as id, a.started_at, a.ended_at
+          select f.*, j.cluster, coalesce(j.scheduler_id, j.job_id) as id, a.started_at
           from {parquet(kept.files(FAILURES.name))} as f
           inner join {parquet(kept.files(ATTEMPTS.name))} as a using (job_id, attempt)
           inner join {parquet(kept.files(JOBS.name))} as j using (job_id)
@@ -180,8 +180,7 @@ def _recall(con: duckdb.DuckDBPyConnection, kept: Kept, known: _Known, tally: _T
           select job_id, attempt, started_at, cluster, coalesce(scheduler_id, job_id) as id
           from attempts inner join jobs using (job_id)
         )
-        select was.ended_at is null, now.job_id, now.attempt,
-          {", ".join(f"was.{c}" for c in FAILURES.column_names[2:])}
+        select now.job_id, now.attempt, {", ".join(f"was.{c}" for c in FAILURES.column_names[2:])}
         from was inner join now
           on was.id = now.id and was.cluster is not distinct from now.cluster
           and was.started_at is not distinct from now.started_at
@@ -190,12 +189,10 @@ def _recall(con: duckdb.DuckDBPyConnection, kept: Kept, known: _Known, tally: _T
         ) = 1
         """
     ).fetchall()
-    for unended, *row in rows:
-        key = (row[0], row[1])
-        if not known.passed[key] and key not in tally.rows:
-            tally.rows[key] = tuple(row)
-            tally.unended |= {key} if unended else set()
-            tally.read += 1
+    taken = {(row[0], row[1]): row for row in rows}
+    tally.rows |= {key: row for key, row in taken.items() if not known.passed[key]}
+    tally.before |= tally.rows.keys()
+    tally.read += len(tally.rows)
 
 
 def _recall_rejects(con: duckdb.DuckDBPyConnection, kept: Kept, tally: _Tally) -> None:
@@ -237,7 +234,7 @@ def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _
         return tally.reject(record.source, record.entry, reason, shown)
     if known.passed[key]:
         return tally.reject(record.source, record.entry, "the attempt passed", shown)
-    if key in tally.rows and key not in tally.unended:
+    if key in tally.rows and key not in tally.before:
         return tally.reject(record.source, record.entry, "the attempt has a record already", shown)
     try:
         outputs = [read_output(file) for file in record.files]
@@ -249,8 +246,8 @@ def _take(record: Record, known: _Known, heard: dict[Key, list[Event]], tally: _
         damaged = any(output.damaged for output in outputs)
         reason = "the compressed file is damaged" if damaged else "the output is empty"
         return tally.reject(record.source, record.entry, reason, shown)
-    if key in tally.unended:
-        tally.unended.remove(key)
+    if key in tally.before:
+        tally.before.remove(key)
         tally.read -= 1
     tally.rows[key] = _row(key, outputs, heard.get(key, []), tally)
     return None

@@ -1,22 +1,29 @@
-"""A trace that grows is that of one ingest of all, old or new at every moment, and quick to grow."""
+"""A trace that grows is that of one ingest of all, old or new at every moment, and soon grown."""
 
-import os
+import itertools
 import random
 import shutil
-from collections.abc import Iterable, Sequence
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from philly_analysis import writer
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import engine, ingest, kept
 from philly_analysis.manifest import Manifest
-from philly_analysis.schema import TABLES
+from philly_analysis.relations import relations
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
-from tests.ingest.test_slurm_output import OPEN, PRINTED, records, seen, write
+from tests.ingest.test_slurm_output import PRINTED
 
 SERVERS = ["scontrol_show_node_o.alpha.txt", "scontrol_show_node_o.beta.txt"]
 
@@ -25,6 +32,10 @@ def tables(trace: Path) -> dict[str, pl.DataFrame]:
     """The rows of each table, in an order of their own."""
     with Trace(trace) as opened:
         return {name: opened.answer(name).pl().sort(pl.all()) for name in opened.tables}
+
+
+def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> bool:
+    return one.keys() == other.keys() and all(one[name].equals(other[name]) for name in one)
 
 
 def assert_same(grown: Path, whole: Path) -> None:
@@ -37,6 +48,12 @@ def assert_same(grown: Path, whole: Path) -> None:
         for trace in (grown, whole)
     ]
     assert counts[0] == counts[1]
+
+
+def contents(trace: Path) -> dict[Path, bytes | None]:
+    """Every file of a trace, but the one that is locked while it grows."""
+    found = {f: f.read_bytes() if f.is_file() else None for f in trace.rglob("*")}
+    return {f: held for f, held in found.items() if f.name != ".append.lock"}
 
 
 def printed(out: Path, files: Iterable[Path]) -> Path:
@@ -52,17 +69,424 @@ def grow(source: str, pages: Iterable[Path], out: Path, **options: object) -> Ma
     return manifest
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("seed", "pages"), [(0, 3), *(pytest.param(n, 12, marks=pytest.mark.slow) for n in range(8))]
+)
 def test_windows_as_they_were_printed_appended_in_any_order_are_one_ingest(
-    tmp_path: Path, seed: int
+    tmp_path: Path, seed: int, pages: int
 ) -> None:
-    pages = [
+    prints = [
         *sorted((PRINTED / "windows").iterdir()),
         *sorted((PRINTED / "live").iterdir()),
         *(PRINTED / f"{name}.gz" for name in ("wide_noD.txt", "sacct_D.alpha.json", *SERVERS)),
     ]
-    pages.remove(PRINTED / "live" / "215109_sacct_sofar.txt.gz")  # the same as the one before it
-    pages = random.Random(seed).sample(pages, 8)
-    grow("slurm", pages, tmp_path / "grown")
-    ingest("slurm", printed(tmp_path / "all", pages), tmp_path / "whole")
+    prints.remove(PRINTED / "live" / "215109_sacct_sofar.txt.gz")  # the same as the one before it
+    prints = random.Random(seed).sample(prints, pages)
+    grow("slurm", prints, tmp_path / "grown")
+    ingest("slurm", printed(tmp_path / "all", prints), tmp_path / "whole")
     assert_same(tmp_path / "grown", tmp_path / "whole")
+
+
+def page(file: Path, rows: Sequence[str]) -> Path:
+    header = "JobIDRaw|Cluster|Partition|User|State|Submit|Start|End|AllocTRES|NodeList"
+    file.write_text("\n".join([header, *rows, ""]), "utf-8")
+    return file
+
+
+def line(
+    number: int, day: int, state: str = "COMPLETED", cluster: str = "a", hours: int = 1
+) -> str:
+    """What sacct prints of a job of two GPUs on one of three servers."""
+    submit = datetime(2026, 1, 1) + timedelta(days=day)
+    start = "Unknown" if state == "PENDING" else (submit + timedelta(minutes=1)).isoformat()
+    end = (submit + timedelta(hours=hours)).isoformat() if state == "COMPLETED" else "Unknown"
+    held = f"gres/gpu=2|n{number % 3}"
+    return f"{number}|{cluster}|p|u|{state}|{submit.isoformat()}|{start}|{end}|{held}"
+
+
+@pytest.mark.slow
+def test_a_page_printed_under_one_name_each_day_does_not_pile_up(tmp_path: Path) -> None:
+    """Each day's print shows the two before it; the records are kept once, and all counted."""
+    read, out = 0, tmp_path / "t"
+    for day in range(4):
+        rows = [line(d, d) for d in range(max(0, day - 2), day)] + [line(day, day, "RUNNING")]
+        read += len(rows)
+        manifest = ingest("slurm", page(tmp_path / "sacct.txt", rows), out, append=True)
+    [account] = [a for a in manifest.accounts if a.table == "attempts"]
+    assert (account.read, account.kept) == (read, 4)
+    assert account.read == account.kept + sum(account.rejected.values())
+    assert set(account.rejected) == {
+        "an earlier reading of a record",
+        "the same record, printed again",
+    }
+    [(file,)] = (manifest.files["raw/sacct"],)
+    # each record as it ran and as it ended, and once more those of the last print
+    assert pl.read_parquet(out / file).height <= 2 * 4 + 3
+    whole = page(tmp_path / "once.txt", [*(line(d, d) for d in range(3)), line(3, 3, "RUNNING")])
+    ingest("slurm", whole, tmp_path / "whole")
+    one, other = tables(out), tables(tmp_path / "whole")
+    for table in ("jobs", "attempts", "placements", "machines"):
+        assert one[table].equals(other[table])
+
+
+def test_the_same_files_again_change_nothing(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    page(raw / "1.txt", [line(1, 0), line(2, 1)])
+    ingest("slurm", raw, tmp_path / "t", append=True)
+    before = contents(tmp_path / "t")
+    manifest = ingest("slurm", raw, tmp_path / "t", append=True)
+    assert manifest.notes[-1] == "Nothing new: raw was read before."
+    assert contents(tmp_path / "t") == before
+    page(raw / "2.txt", [line(2, 1), line(3, 2)])
+    manifest = ingest("slurm", raw, tmp_path / "t", append=True)
+    assert "Files read before and passed over: 1." in manifest.notes
+    assert [i.file for i in manifest.inputs] == ["1.txt", "2.txt"]
+    ingest("slurm", raw, tmp_path / "whole")
+    assert_same(tmp_path / "t", tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_servers_alone_and_a_quiet_night_can_be_appended(tmp_path: Path) -> None:
+    rows = [line(1, 0), line(2, 1)]
+    nodes = tmp_path / "nodes.txt"
+    nodes.write_text("NodeName=n1 Gres=gpu:a100:8 CPUTot=64 RealMemory=1000 Partitions=p\n")
+    pages = [page(tmp_path / "1.txt", rows), nodes, page(tmp_path / "2.txt", [])]
+    grow("slurm", pages, tmp_path / "t")
+    ingest("slurm", printed(tmp_path / "raw", pages), tmp_path / "whole")
+    assert_same(tmp_path / "t", tmp_path / "whole")
+    other = tmp_path / "other.txt"
+    other.write_text("nothing of that kind\n")
+    with pytest.raises(InputError, match="no output of sacct"):
+        ingest("slurm", other, tmp_path / "t", append=True)
+
+
+def test_failed_output_follows_its_attempt(tmp_path: Path) -> None:
+    """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
+    failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "7.out").write_text("RuntimeError: CUDA out of memory.\n")
+    (logs / "8.out").write_text("epoch 1\n")
+    (logs / "5.out").write_text("Segmentation fault\n")
+    out = tmp_path / "t"
+    ingest("slurm", page(tmp_path / "1.txt", failed), out, failures=logs, append=True)
+    earlier = line(7, 2).replace("COMPLETED", "REQUEUED")
+    pages = [earlier, line(1, 2, cluster="b"), line(8, 3).replace("COMPLETED", "FAILED")]
+    manifest = ingest("slurm", page(tmp_path / "2.txt", pages), out, append=True)
+    with Trace(out) as trace:
+        rows = "select job_id, attempt, reason from failures order by all"
+        assert trace.sql(rows).fetchall() == [
+            ("a:7", 2, "GPU out of memory"),
+            ("a:8", 1, "No signature"),
+        ]
+    [account] = [a for a in manifest.accounts if a.table == "failures"]
+    assert (account.read, account.rejected) == (3, {"the job is unknown": 1})
+    # read again once the job has ended, its output is judged again
+    (logs / "a:8.out").write_text("Segmentation fault (core dumped)\n")
+    more = page(tmp_path / "3.txt", [line(2, 4, cluster="b")])
+    manifest = ingest("slurm", more, out, failures=logs, append=True)
+    with Trace(out) as trace:
+        assert ("a:8", 1, "Invalid memory access") in trace.sql(rows).fetchall()
+    [account] = [a for a in manifest.accounts if a.table == "failures"]
+    assert account.read == account.kept + sum(account.rejected.values())
+
+
+MAP = """
+[jobs]
+files = "jobs*.csv"
+submitted_at = { column = "submit" }
+gpus = { column = "gpus" }
+run_s = { column = "run", unit = "s" }
+"""
+
+
+def table_of(folder: Path, files: dict[str, range]) -> Path:
+    """A table of jobs without ids, one a day, and its map."""
+    folder.mkdir()
+    (folder / "map.toml").write_text(MAP, "utf-8")
+    for name, days in files.items():
+        rows = [f"2026-01-{day + 1:02}T00:00:00Z,{day % 4},{60 * day}" for day in days]
+        (folder / name).write_text("\n".join(["submit,gpus,run", *rows, ""]), "utf-8")
+    return folder
+
+
+def test_a_table_without_ids_grows(tmp_path: Path) -> None:
+    files = {"jobs-a.csv": range(5), "jobs-b.csv": range(5, 10)}
+    for name, days in files.items():
+        ingest("table", table_of(tmp_path / name, {name: days}), tmp_path / "t", append=True)
+    ingest("table", table_of(tmp_path / "all", files), tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
+    # other rows in a file of the same name go on where it ended
+    more = table_of(tmp_path / "more", {"jobs-b.csv": range(10, 15)})
+    manifest = ingest("table", more, tmp_path / "t", append=True)
+    assert (manifest.rows["jobs"], manifest.generation) == (15, 3)
+    again = ingest("table", tmp_path / "all", tmp_path / "t", append=True)
+    assert (again.rows["jobs"], again.generation) == (15, 3)
+    (more / "map.toml").write_text(MAP + "\n", "utf-8")
+    with pytest.raises(InputError, match="not the map"):
+        ingest("table", more, tmp_path / "t", append=True)
+
+
+def philly_day(
+    folder: Path, days: Sequence[int], machines: Sequence[str] = ("m1", "m2"), long: int = 0
+) -> Path:
+    """An archive of some days from 2017-10-02: a job a day on two machines, and their hours.
+
+    Its jobs started `long` days before.
+    """
+    jobs, gpu, cpu, mem = [], [], [], []
+    for day in days:
+        at = datetime(2017, 10, 2) + timedelta(days=day)
+        start, end = at + timedelta(days=-long, hours=9), at + timedelta(hours=9, minutes=40)
+        jobs.append(
+            job(
+                f"application_{day % 7}_{day}",
+                [attempt(str(start), str(end), m1=2, m2=1)],
+                submitted_time=str(at - timedelta(days=long)),
+            )
+        )
+        for minute in range(0, 60, 5):
+            local = at + timedelta(hours=2, minutes=minute)
+            for machine in machines:
+                stamp = f"{local} PDT,{machine}"
+                gpu.append(f"{stamp},{day},{minute},NA,0,0,0,0,0,")
+                cpu.append(f"{stamp},{minute}")
+                mem.append(f"{stamp},100,{minute}")
+    return write_archive(
+        folder, jobs, cluster_gpu_util=gpu, cluster_cpu_util=cpu, cluster_mem_util=mem
+    )
+
+
+def test_an_archive_cut_by_days_is_one_archive(tmp_path: Path) -> None:
+    order = [9, 0]
+    grow("philly", [philly_day(tmp_path / f"d{d}", [d]) for d in order], tmp_path / "t")
+    ingest("philly", philly_day(tmp_path / "all", order), tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
+    one, other = (Manifest.read(tmp_path / name) for name in ("t", "w"))
+    assert set(one.notes) == set(other.notes)
+
+
+def test_samples_that_are_there_already_are_rejected_on_their_line(tmp_path: Path) -> None:
+    ingest("philly", philly_day(tmp_path / "one", [0], ["m1"]), tmp_path / "t")
+    manifest = ingest("philly", philly_day(tmp_path / "two", [0, 1]), tmp_path / "t", append=True)
+    for table, lines in (("gpu_samples", 48), ("host_samples", 96)):
+        [account] = [a for a in manifest.accounts if a.table == table]
+        halves = lines // 48
+        assert (account.read, account.kept) == (60 * halves, 48 * halves)
+        assert account.rejected == {"the key (sampled_at, machine_id) repeats": 12 * halves}
+    with Trace(tmp_path / "t") as trace:
+        lines = trace.sql(
+            "select source_line from rejects where source_file = 'cluster_gpu_util' order by all"
+        ).fetchall()
+        # of the first day, the lines of m1
+        assert lines == [(n,) for n in range(2, 26, 2)]
+        assert trace.sql("select count(*) from gpu_samples").fetchall() == [(48,)]
+
+
+STORED = ["gpu_use_bins", "host_use_bins", "host_util_bins", "notebook_gpu_util_bins"]
+
+
+def stored(trace: Path, names: Sequence[str] = STORED) -> dict[str, set[tuple[str, int]]]:
+    """Compute stored relations; the week and the inode of each one's files."""
+    with Trace(trace) as opened:
+        opened.create(names)
+    return {
+        name: {
+            (file.name[:10], file.stat().st_ino)
+            for file in sorted((trace / "derived").glob(f"{name}-*.parquet"))[-1].iterdir()
+        }
+        for name in names
+    }
+
+
+def test_a_new_day_computes_its_week_and_no_other(tmp_path: Path) -> None:
+    out = tmp_path / "t"
+    ingest("philly", philly_day(tmp_path / "0", [0, 9]), out)
+    before = stored(out, ["gpu_use_bins"])["gpu_use_bins"]
+    ingest("philly", philly_day(tmp_path / "10", [10]), out, append=True)
+    after = stored(out, ["gpu_use_bins"])["gpu_use_bins"]
+    assert {week for week, _ in before & after} == {"2017-10-02"}
+    assert {week for week, _ in after - before} == {"2017-10-09"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_was_appended_what_is_stored_is_that_of_one_ingest(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    out, held, taken_over = tmp_path / "t", list[int](), 0
+    before: dict[str, set[tuple[str, int]]] = {}
+    names = [name for name, relation in relations().items() if relation.stored]
+    for i in range(8):
+        # a day, or jobs of three weeks that end now, in any order
+        days = sorted(rng.sample([d for d in range(60) if d not in held], rng.choice([1, 1, 2])))
+        held += days
+        raw = philly_day(tmp_path / f"{i}", days, long=rng.choice([0, 0, 20]))
+        ingest("philly", raw, out, append=True)
+        if rng.random() < 0.7:  # sometimes nothing is asked for between appends
+            after = stored(out, [n for n in names if relations()[n].sliced])
+            taken_over += sum(len(before.get(name, set()) & after[name]) for name in after)
+            before = after
+        whole = tmp_path / f"w{i}"
+        shutil.copytree(out, whole, ignore=shutil.ignore_patterns("derived"))
+        assert_same_relations(out, whole, names)
+        for name in before:
+            assert len(list((out / "derived").glob(f"{name}-*"))) <= 2
+    assert taken_over
+
+
+def assert_same_relations(grown: Path, whole: Path, names: Iterable[str]) -> None:
+    with Trace(grown) as one, Trace(whole) as other:
+        for name in names:
+            rows, wanted = (t.answer(name).pl() for t in (one, other))
+            exact = [c for c, kind in wanted.schema.items() if kind != pl.Float64]
+            rows, wanted = (f.sort(exact, nulls_last=True) for f in (rows, wanted))
+            assert rows.select(exact).equals(wanted.select(exact)), name
+            for column in set(wanted.columns) - set(exact):
+                a, b = (f[column].fill_null(-1).to_numpy() for f in (rows, wanted))
+                assert a == pytest.approx(b, rel=1e-12), (name, column)
+
+
+class Killed(BaseException):
+    """What stands for a kill: nobody catches it."""
+
+
+def killed(raw: Path, out: Path, last: int) -> int:
+    """Append, but for a kill at the `last` step, with nothing cleared away; count the steps."""
+    steps = itertools.count(1)
+
+    def step(does: Callable[..., object]) -> Callable[..., object]:
+        def counted(*given: object, **named: object) -> object:
+            if next(steps) == last:
+                raise Killed
+            done = does(*given, **named)
+            if next(steps) == last:
+                raise Killed
+            return done
+
+        return counted
+
+    with pytest.MonkeyPatch.context() as patch:
+        for room, name in (
+            (kept.Kept, "keep"),
+            (engine, "_fill_table"),
+            (engine, "fill_streamed"),
+            (engine, "_write_rejects"),
+            (writer, "_flush"),
+            (Path, "write_text"),
+            (Path, "replace"),
+        ):
+            patch.setattr(room, name, step(getattr(room, name)))
+        if last:
+            patch.setattr(shutil, "rmtree", lambda *given, **named: None)
+        with suppress(Killed):
+            ingest("philly", raw, out, append=True)
+    return next(steps) - 1
+
+
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_wherever_an_append_is_killed_the_trace_is_old_or_new(tmp_path: Path, every: bool) -> None:
+    one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
+    ingest("philly", one, tmp_path / "old")
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    total = killed(two, tmp_path / "new", 0)
+    old, new = tables(tmp_path / "old"), tables(tmp_path / "new")
+    assert not same(old, new)
+    out, became_new = tmp_path / "t", []
+    shutil.copytree(tmp_path / "old", out)
+    # the last eight: the manifest is written, flushed and swapped, and the folder flushed
+    for last in range(1, total + 1) if every else (total // 2, total - 3, total - 2):
+        assert killed(two, out, last) == last
+        held = tables(out)
+        if same(held, new):
+            became_new.append(total - last)
+            shutil.rmtree(out)
+            shutil.copytree(tmp_path / "old", out)
+        else:
+            assert same(held, old)
+    assert became_new == ([2, 1, 0] if every else [2])
+    # what was left half-way goes with the next append
+    killed(two, out, total - 3)
+    left = set((out / "parts").rglob("*.parquet"))
+    ingest("philly", two, out, append=True)
+    assert same(tables(out), new)
+    named = {out / file for files in Manifest.read(out).files.values() for file in files}
+    assert left and set((out / "parts").rglob("*.parquet")) <= named
+
+
+def test_a_reader_goes_on_while_the_trace_grows(tmp_path: Path) -> None:
+    out = tmp_path / "t"
+    ingest("philly", philly_day(tmp_path / "0", [0]), out)
+    before = tables(out)
+    with Trace(out) as reader:
+        ingest("philly", philly_day(tmp_path / "1", [1]), out, append=True)
+        with Trace(out) as other:
+            assert other.answer("jobs").pl().height == 2
+            other.create(["gpu_use_bins"])
+        assert same({name: reader.answer(name).pl().sort(pl.all()) for name in before}, before)
+        assert reader.sql("select count(*) from gpu_use_bins").fetchall() != [(0,)]
+        with Trace(out) as other:
+            assert other.sql("select count(*) from waits").fetchall() == [(2,)]
+
+
+def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) -> None:
+    out, raw = tmp_path / "t", table_of(tmp_path / "raw", {"jobs-a.csv": range(5)})
+    more = table_of(tmp_path / "more", {"jobs-b.csv": range(5, 10)})
+    ingest("table", raw, out, append=True)
+    with writer.growing(out), pytest.raises(TraceError, match="somebody else is appending"):
+        ingest("table", more, out, append=True)
+    for options, said in (
+        ({"append": True, "force": True}, "not both"),
+        ({"append": True, "synthetic": True}, "is recorded and"),
+    ):
+        with pytest.raises(TraceError, match=said):
+            ingest("table", more, out, **options)
+    with pytest.raises(TraceError, match="is a trace of table, and slurm"):
+        ingest("slurm", page(tmp_path / "page.txt", [line(1, 1)]), out, append=True)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(TraceError, match="not a trace"):
+        ingest("table", more, tmp_path / "none", append=True)
+    assert list((tmp_path / "none").iterdir()) == []
+    shutil.rmtree(out / "raw")
+    manifest = Manifest.read(out)
+    files = {n: f for n, f in manifest.files.items() if not n.startswith("raw/")}
+    (out / "manifest.json").write_text(replace(manifest, files=files).to_json(), "utf-8")
+    with pytest.raises(TraceError, match="kept no raw records"):
+        ingest("table", more, out, append=True)
+    assert tables(out)["jobs"].height == 5
+
+
+_APPEND = """
+import sys
+from philly_analysis.ingest import ingest
+print("begins", flush=True)
+ingest("philly", sys.argv[1], sys.argv[2], append=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_leaves_the_old_trace_or_the_new(tmp_path: Path) -> None:
+    raw = philly_day(tmp_path / "1", range(1, 40))
+    ingest("philly", philly_day(tmp_path / "0", [0]), tmp_path / "old")
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    begun = time.monotonic()
+    ingest("philly", raw, tmp_path / "new", append=True)
+    takes_s = time.monotonic() - begun
+    old, new = tables(tmp_path / "old"), tables(tmp_path / "new")
+    out, found = tmp_path / "t", set()
+    shutil.copytree(tmp_path / "old", out)
+    for i in range(25):
+        command = [sys.executable, "-c", _APPEND, str(raw), str(out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            process.stdout.readline()
+            time.sleep(takes_s * 2 * i / 25)
+            process.send_signal(signal.SIGKILL)
+        held = tables(out)
+        assert same(held, old) or same(held, new)
+        found.add("new" if same(held, new) else "old")
+    assert "old" in found
+    ingest("philly", raw, out, append=True)
+    assert same(tables(out), new)
