@@ -15,8 +15,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from philly_analysis import writer
+from philly_analysis.cli import app
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import engine, ingest, kept
 from philly_analysis.manifest import Manifest
@@ -276,11 +278,11 @@ def test_samples_that_are_there_already_are_rejected_on_their_line(tmp_path: Pat
         assert (account.read, account.kept) == (60 * halves, 48 * halves)
         assert account.rejected == {"the key (sampled_at, machine_id) repeats": 12 * halves}
     with Trace(tmp_path / "t") as trace:
-        lines = trace.sql(
+        rejected = trace.sql(
             "select source_line from rejects where source_file = 'cluster_gpu_util' order by all"
         ).fetchall()
         # of the first day, the lines of m1
-        assert lines == [(n,) for n in range(2, 26, 2)]
+        assert rejected == [(n,) for n in range(2, 26, 2)]
         assert trace.sql("select count(*) from gpu_samples").fetchall() == [(48,)]
 
 
@@ -434,15 +436,16 @@ def test_a_reader_goes_on_while_the_trace_grows(tmp_path: Path) -> None:
 def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) -> None:
     out, raw = tmp_path / "t", table_of(tmp_path / "raw", {"jobs-a.csv": range(5)})
     more = table_of(tmp_path / "more", {"jobs-b.csv": range(5, 10)})
-    ingest("table", raw, out, append=True)
+    typed = ["ingest", "table", str(raw), str(out), "--append"]
+    for said in ("trace up to date", "Nothing new: raw was read before."):
+        result = CliRunner().invoke(app, typed)
+        assert result.exit_code == 0 and said in result.output + result.stderr
     with writer.growing(out), pytest.raises(TraceError, match="somebody else is appending"):
         ingest("table", more, out, append=True)
-    for options, said in (
-        ({"append": True, "force": True}, "not both"),
-        ({"append": True, "synthetic": True}, "is recorded and"),
-    ):
-        with pytest.raises(TraceError, match=said):
-            ingest("table", more, out, **options)
+    with pytest.raises(TraceError, match="not both"):
+        ingest("table", more, out, append=True, force=True)
+    with pytest.raises(TraceError, match="is recorded and"):
+        ingest("table", more, out, append=True, synthetic=True)
     with pytest.raises(TraceError, match="is a trace of table, and slurm"):
         ingest("slurm", page(tmp_path / "page.txt", [line(1, 1)]), out, append=True)
     (tmp_path / "none").mkdir()
