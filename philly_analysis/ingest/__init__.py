@@ -29,7 +29,7 @@ def ingest(
     append: bool = False,
     force: bool = False,
 ) -> "Manifest":
-    """Turn raw logs into a trace, or into more of one, with an account of every row.
+    """Turn raw logs into a trace, with an account of every row.
 
     A trace that is appended to is what one ingest of all raw files would give; at every moment it
     can be opened, as it was or as it is to be. Files that were read before are passed over.

@@ -65,9 +65,9 @@ def printed(out: Path, files: Iterable[Path]) -> Path:
     return out
 
 
-def grow(source: str, pages: Iterable[Path], out: Path, **options: object) -> Manifest:
+def grow(source: str, pages: Iterable[Path], out: Path) -> Manifest:
     for page in pages:
-        manifest = ingest(source, page, out, append=True, **options)  # type: ignore[arg-type]
+        manifest = ingest(source, page, out, append=True)
     return manifest
 
 
