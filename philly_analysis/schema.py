@@ -225,7 +225,12 @@ JOBS = Table(
         ),
         Column("account", "varchar", "account or project that it is charged to", nullable=True),
         Column("qos", "varchar", "quality of service, priority class", nullable=True),
-        Column("pool", "varchar", "machines that may serve it, by name; null: any", nullable=True),
+        Column(
+            "pool",
+            "varchar",
+            "machines that may serve it, by name; a is all of a/b; null: any",
+            nullable=True,
+        ),
         Column("gpu_model", "varchar", "model of GPU that it asks for; null: any", nullable=True),
         Column(
             "gpu_frac",
@@ -382,7 +387,9 @@ MACHINES = Table(
         ),
         Column("rack", "varchar", "rack or network domain", nullable=True),
         Column("cluster", "varchar", "cluster that it belongs to", nullable=True),
-        Column("pool", "varchar", "pool that it belongs to, by name", nullable=True),
+        Column(
+            "pool", "varchar", "pool that it belongs to, by name; a/b is part of a", nullable=True
+        ),
     ),
     key=("machine_id",),
 )

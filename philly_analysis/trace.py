@@ -1,7 +1,7 @@
 """A Trace is a folder of tables, opened read-only for questions in SQL."""
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ from philly_analysis.errors import MissingTableError, QueryError, TraceError, Un
 from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
-from philly_analysis.schema import REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
+from philly_analysis.schema import MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
 
@@ -24,7 +24,8 @@ MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""
 
 _SETTINGS = "settings"
-_QUOTAS = "given_quotas"
+_GIVEN = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
+"""Tables that relations read whether the trace has them or not, by the name for that."""
 
 
 class Trace:
@@ -68,7 +69,7 @@ class Trace:
                 if name in self.manifest.files:
                     self._storage.table(name).create_view(name)
                     self._created.add(name)
-            self._created.add(_given_quotas(self._con, VIRTUAL_CLUSTERS.name in self.tables))
+            self._created |= _given(self._con, self.tables)
         except (duckdb.Error, TraceError) as error:
             self.close()
             raise TraceError(f"{path}: {_first_line(error)}. Ingest the trace again.") from None
@@ -227,7 +228,7 @@ def ask(
         _settings(con, run_policy)
         for table, frame in tables.items():
             con.register(table, frame.to_arrow())
-        _given_quotas(con, VIRTUAL_CLUSTERS.name in tables)
+        _given(con, tables)
         for relation in order:
             con.sql(relation.sql).create_view(relation.name)
         answer: pl.DataFrame = con.table(name).pl()
@@ -242,14 +243,16 @@ def _settings(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy | str) -> se
     return {_SETTINGS}
 
 
-def _given_quotas(con: duckdb.DuckDBPyConnection, given: bool) -> str:
-    """Create the quotas that are given, and return their name: relations ask whether there are."""
-    con.execute(
-        f"create view {_QUOTAS} as select vc, gpus from {VIRTUAL_CLUSTERS.name}"
-        if given
-        else f"create table {_QUOTAS} (vc varchar, gpus integer)"
-    )
-    return _QUOTAS
+def _given(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> set[str]:
+    """Create the views of _GIVEN, empty where a table is absent, and return their names."""
+    for name, table in _GIVEN.items():
+        columns = ", ".join(f'null::{c.type} as "{c.name}"' for c in table.columns)
+        con.execute(
+            f"create view {name} as from {table.name}"
+            if table.name in present
+            else f"create view {name} as select {columns} where false"
+        )
+    return set(_GIVEN)
 
 
 def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:

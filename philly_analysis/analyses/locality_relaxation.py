@@ -62,7 +62,7 @@ def compute(trace: Trace) -> Result:
         sentences=tuple(said),
         caveats=(
             "Servers are the attempt's distinct machines; the fewest are those that its GPUs need "
-            "on the cluster's largest machines.",
+            "on the largest machines that may serve it.",
             *([f"{count(unplaced, 'attempt')} without placements left out."] if unplaced else []),
         ),
     )

@@ -17,12 +17,20 @@ _TWO_THIRDS = (64, 69)
 
 
 def compute(trace: Trace) -> Result:
-    """Weigh each level of use by the time spent at it, and give the servers empty meanwhile."""
+    """Weigh each level of use by the time spent at it, and give the servers empty meanwhile.
+
+    Of several pools each is taken by itself; where one number is said of all, they count by their
+    GPUs.
+    """
     table = trace.answer("occupancy").df()
-    hours = float(table["hours"].sum())
+    sizes = table.groupby("pool")["gpus"].first()
+    gpu_h = table["hours"] * table["gpus"]
+    hours = float(gpu_h.sum() / sizes.sum()) if len(sizes) else 0.0
     near = table[table["used_pct"].between(*_TWO_THIRDS)]
+    above_h = float(gpu_h[table["used_pct"] >= 67].sum())
     facts = (
         Fact("hours", hours, "hours from the first start to the last end"),
+        *([Fact("pools", len(sizes), "pools of servers")] if len(sizes) > 1 else []),
         Fact(
             "mean_used_pct",
             _mean(table, "used_pct") if hours else None,
@@ -30,7 +38,7 @@ def compute(trace: Trace) -> Result:
         ),
         Fact(
             "hours_above_two_thirds",
-            float(table.loc[table["used_pct"] >= 67, "hours"].sum()),
+            above_h / float(sizes.sum()) if len(sizes) else 0.0,
             "hours with two thirds of the GPUs in use and more",
         ),
         Fact(
@@ -53,20 +61,22 @@ def compute(trace: Trace) -> Result:
 
 
 def _mean(rows: pd.DataFrame, column: str) -> float | None:
-    hours = float(rows["hours"].sum())
-    return float((rows[column] * rows["hours"]).sum()) / hours if hours else None
+    gpu_h = rows["hours"] * rows["gpus"]
+    return float((rows[column] * gpu_h).sum() / gpu_h.sum()) if gpu_h.sum() else None
 
 
 def _sentences(fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
     if fact["mean_used_pct"] is None:
         return ()
     said = [f"On average {float(fact['mean_used_pct']):.0f} % of the GPUs are in use."]
+    pools = fact.get("pools")
     if fact["empty_at_two_thirds_pct"] is None:
-        said.append("The cluster was never two thirds full.")
+        said.append(f"{'None of the pools' if pools else 'The cluster'} was never two thirds full.")
     else:
+        where, whose = (f" of one of the {pools} pools", "its") if pools else ("", "the")
         said.append(
-            "When two thirds of the GPUs are in use, "
-            f"{share(float(fact['empty_at_two_thirds_pct']) / 100)} of the servers are wholly "
+            f"When two thirds of the GPUs{where} are in use, "
+            f"{share(float(fact['empty_at_two_thirds_pct']) / 100)} of {whose} servers are wholly "
             f"empty and {share(float(fact['partly_at_two_thirds_pct'] or 0) / 100)} partly in use."
         )
     return tuple(said)
@@ -90,9 +100,20 @@ def _caveats(trace: Trace) -> tuple[str, ...]:
     )
 
 
+def _over_pools(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per level of use: the mean over the pools that were at it, by GPU time."""
+    means = ["hours", "empty_pct", "partly_pct"]
+    gpu_h = table["hours"] * table["gpus"]
+    weighted = table[means].mul(gpu_h, axis="index")
+    levels = pd.concat([table["used_pct"], gpu_h.rename("gpu_h"), weighted], axis="columns")
+    sums = levels.groupby("used_pct").sum()
+    extremes = table.groupby("used_pct").agg({"empty_min_pct": "min", "empty_max_pct": "max"})
+    return sums[means].div(sums["gpu_h"], axis="index").join(extremes).reset_index()
+
+
 def plot(result: Result) -> Figure:
     """Draw the share of empty servers over the share of GPUs in use, and the time spent there."""
-    table = result.table
+    table = _over_pools(result.table)
     fig, [top, bottom] = figures.canvas(
         1, 2, height=3.9, sharex=True, gridspec_kw={"height_ratios": [3, 1]}
     )

@@ -32,7 +32,8 @@ def compute(trace: Trace) -> Result:
         )
     caveats = [
         "An attempt arrives at its submission, or when the attempt before it ended; the log shows "
-        "starts, not the scheduler's other decisions.",
+        "starts, not the scheduler's other decisions. Who waits for other machines is not "
+        "overtaken.",
     ]
     if {"placements", "machines"} <= trace.tables:
         met = trace.answer("out_of_order_room").df().set_index("gang")

@@ -4,7 +4,7 @@
 --   attempt         which attempt, from 1
 --   gpus            GPUs placed
 --   servers         distinct servers
---   fewest_servers  fewest servers that hold that many GPUs, were the whole cluster empty
+--   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
 --   spread          true when it ran on more than the fewest
 --   whole           true when it held every GPU of each of its servers
 --   co_tenants      true when another attempt held a GPU of one of its servers meanwhile;
@@ -13,6 +13,7 @@ with attempts_placed as (
   select
     p.job_id,
     p.attempt,
+    any_value(job_pools.pool) as pool,
     -- where not all servers' shares are known, the attempt's own count
     case
       when count(p.gpus) = count(*) then sum(p.gpus)::integer else any_value(attempts.gpus)
@@ -25,17 +26,20 @@ with attempts_placed as (
     on p.machine_id = machines.machine_id
   inner join attempts
     on p.job_id = attempts.job_id and p.attempt = attempts.attempt
+  inner join job_pools
+    on p.job_id = job_pools.job_id
   group by p.job_id, p.attempt
 ),
 
 fewest as (
   select
+    sizes.pool,
     sizes.gpus,
     min(large.machines)::integer as servers
-  from (select distinct gpus from attempts_placed) as sizes
+  from (select distinct pool, gpus from attempts_placed) as sizes
   left join largest_machines as large
-    on sizes.gpus <= large.gpus
-  group by sizes.gpus
+    on sizes.pool = large.pool and sizes.gpus <= large.gpus
+  group by sizes.pool, sizes.gpus
 )
 
 select
@@ -49,4 +53,4 @@ select
   a.co_tenants
 from attempts_placed as a
 left join fewest
-  on a.gpus = fewest.gpus
+  on a.pool = fewest.pool and a.gpus = fewest.gpus

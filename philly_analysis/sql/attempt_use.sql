@@ -8,7 +8,7 @@
 --   status          how the job ended; unknown where the log does not say
 --   gpus            GPUs placed
 --   servers         distinct servers
---   fewest_servers  fewest servers that hold that many GPUs, were the whole cluster empty
+--   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
 --   spread          true when it ran on more than the fewest
 --   whole           true when it held every GPU of each of its servers
 --   co_tenants      true when another attempt held a GPU of one of its servers meanwhile

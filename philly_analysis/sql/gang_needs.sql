@@ -1,19 +1,28 @@
--- On how few machines could a gang run, were the whole cluster empty?
--- One row per gang size that a job asks for.
+-- On how few machines could a gang run, were its whole pool empty?
+-- One row per pool and gang size that a job asks for there.
+--   pool        as in pools
 --   gpus        gang size
---   machines    fewest machines that hold it; all of them where the cluster is too small
---   too_large   true when the cluster is too small
+--   machines    fewest machines that hold it; all of them where the pool is too small; null: it
+--               has none
+--   servers     machines of the pool
+--   too_large   true when the pool is too small
 with sizes as (
-  select distinct gpus
+  select distinct
+    job_pools.pool,
+    jobs.gpus
   from jobs
-  where gpus > 0
+  inner join job_pools using (job_id)
+  where jobs.gpus > 0
 )
 
 select
+  sizes.pool,
   sizes.gpus,
   coalesce(min(large.machines) filter (where large.gpus >= sizes.gpus), max(large.machines))
     as machines,
+  count(large.machines) as servers,
   coalesce(max(large.gpus) < sizes.gpus, true) as too_large
 from sizes
-left join largest_machines as large on true
-group by sizes.gpus
+left join largest_machines as large
+  on sizes.pool = large.pool
+group by sizes.pool, sizes.gpus

@@ -4,19 +4,30 @@
 --   held_gpu_h      of these, held by jobs
 --   idle_gpu_h      the others
 --   partly_gpu_h    idle on servers of which other GPUs were held: fragments
-with stretches as (
+with span as (
   select
-    gpus_used,
-    gpus_stranded,
-    (until_us - from_us) / 3.6e9 as lasted_h
-  from cluster_use
+    min(moment // 2) as from_us,
+    max(moment // 2) as until_us
+  from machine_use
+),
+
+-- a change counts for all the time after it
+changes as (
+  select
+    u.free_before - u.free_after as used,
+    case when u.free_after < u.gpus then u.free_after else 0 end
+    - case when u.free_before < u.gpus then u.free_before else 0 end as stranded,
+    (span.until_us - u.moment // 2) / 3.6e9 as left_h
+  from machine_use as u
+  cross join span
 )
 
 select
-  cluster_size.gpus * sum(s.lasted_h) as capacity_gpu_h,
-  sum(s.gpus_used * s.lasted_h) as held_gpu_h,
+  any_value(cluster_size.gpus * (span.until_us - span.from_us) / 3.6e9) as capacity_gpu_h,
+  sum(c.used * c.left_h) as held_gpu_h,
   capacity_gpu_h - held_gpu_h as idle_gpu_h,
-  sum(s.gpus_stranded * s.lasted_h) as partly_gpu_h
-from stretches as s
+  sum(c.stranded * c.left_h) as partly_gpu_h
+from changes as c
+cross join span
 cross join cluster_size
-group by cluster_size.gpus
+having count(*) > 0

@@ -4,6 +4,14 @@
 create or replace macro percentiles(x) as
 quantile_cont(x, list_transform(range(101), lambda p: p / 100.0));
 
+-- True unless a job asks for something else than a machine says that it is.
+create or replace macro fits(asked, offered) as
+coalesce(asked = offered, true);
+
+-- The same of pools, which nest: a machine of pool gpu/a100 is one of pool gpu.
+create or replace macro fits_pool(asked, offered) as
+coalesce(asked = offered or starts_with(offered, asked || '/'), true);
+
 -- Seconds from one timestamp to another; negative when the second is earlier.
 create or replace macro seconds_between(earlier, later) as
 (epoch_us(later) - epoch_us(earlier)) / 1e6;

@@ -6,13 +6,14 @@
 --                gave no room for the gang that waited on the fewest machines that hold it
 with moments as (
   select
+    overtakings.pool,
     overtakings.waiter_gpus,
     gang_needs.machines,
     -- releases of that microsecond are counted, its starts are not
     2 * epoch_us(overtakings.started_at) as moment
   from overtakings
   inner join gang_needs
-    on overtakings.waiter_gpus = gang_needs.gpus
+    on overtakings.pool = gang_needs.pool and overtakings.waiter_gpus = gang_needs.gpus
   where overtakings.overtook
 )
 
@@ -22,5 +23,8 @@ select
   count(*) filter (where room.room < moments.waiter_gpus) as harmless
 from moments
 asof left join room
-  on moments.machines = room.machines and moments.moment >= room.moment
+  on
+    moments.pool = room.pool
+    and moments.machines = room.machines
+    and moments.moment >= room.moment
 group by all

@@ -1,8 +1,9 @@
 -- Which starts overtook an attempt that had been waiting for longer in the same virtual cluster?
--- One row per start that ended a trusted wait.
+-- One row per start that ended a trusted wait. Only who waits for the same pool is overtaken.
 --   job_id         job that started
 --   attempt        which attempt, from 1
 --   vc             virtual cluster; (none): not known
+--   pool           pool of machines that may serve it
 --   gpus           gang size
 --   started_at     when it started
 --   overtook       true when an attempt of an earlier arrival waited on
@@ -10,13 +11,15 @@
 --   waiter_gpus    its gang size
 with arrivals as (
   select
-    job_id,
-    attempt,
-    coalesce(vc, '(none)') as vc,
-    gpus,
-    since_at,
-    started_at
-  from trusted_waits
+    w.job_id,
+    w.attempt,
+    coalesce(w.vc, '(none)') as vc,
+    job_pools.pool,
+    w.gpus,
+    w.since_at,
+    w.started_at
+  from trusted_waits as w
+  inner join job_pools using (job_id)
 ),
 
 -- an attempt heads the queue once every earlier arrival has started, until it starts itself
@@ -26,7 +29,7 @@ heads as (
     greatest(
       since_at,
       max(started_at) over (
-        partition by vc
+        partition by vc, pool
         order by since_at, job_id, attempt
         rows between unbounded preceding and 1 preceding
       )
@@ -44,6 +47,7 @@ select
   arrivals.job_id,
   arrivals.attempt,
   arrivals.vc,
+  arrivals.pool,
   arrivals.gpus,
   arrivals.started_at,
   coalesce(
@@ -54,4 +58,7 @@ select
   case when overtook then queue_heads.gpus end as waiter_gpus
 from arrivals
 asof left join queue_heads
-  on arrivals.vc = queue_heads.vc and arrivals.started_at >= queue_heads.heads_from
+  on
+    arrivals.vc = queue_heads.vc
+    and arrivals.pool = queue_heads.pool
+    and arrivals.started_at >= queue_heads.heads_from

@@ -1,29 +1,33 @@
 -- When had each virtual cluster no quota left for a gang?
--- One row per method, virtual cluster, gang size that waits in it, and moment at which the answer
--- changed.
+-- One row per method, virtual cluster, pool, gang size that waits for it there, and moment at which
+-- the answer changed.
 --   method         as in vc_quotas
 --   vc             virtual cluster
+--   pool           as in pools; the quota is for all pools together
 --   gpus           gang size
 --   moment         as in machine_use; the first row stands for all time before
 --   over           true when its GPUs in use and the gang together exceeded its quota, from
 --                  then on
 --   over_us        microseconds before the moment during which they did
---   over_room_us   of these, while the cluster had no room for the gang either
+--   over_room_us   of these, while the pool had no room for the gang either
 --   over_total_us  of these, while it had fewer GPUs free than the gang at all
 --   room_us        microseconds before the moment, over or not, without room
 --   total_us       of these, with fewer GPUs free than the gang at all
 with gangs as (
   select distinct
-    vc,
-    gpus
+    waits.vc,
+    job_pools.pool,
+    waits.gpus
   from waits
-  where gpus > 0
+  inner join job_pools using (job_id)
+  where waits.gpus > 0
 ),
 
 limits as (
   select
     vc_quotas.method,
     vc_quotas.vc,
+    gangs.pool,
     gangs.gpus,
     vc_quotas.gpus - gangs.gpus as most
   from vc_quotas
@@ -56,7 +60,7 @@ with_shortages as (
     reading(s.too_few_us, s.too_few, s.moment, flips.moment) as total_us
   from flips
   asof left join shortages as s
-    on flips.gpus = s.gpus and flips.moment >= s.moment
+    on flips.pool = s.pool and flips.gpus = s.gpus and flips.moment >= s.moment
 ),
 
 spells as (
@@ -67,12 +71,13 @@ spells as (
     lag(room_us) over in_time as room_us_before,
     lag(total_us) over in_time as total_us_before
   from with_shortages
-  window in_time as (partition by method, vc, gpus order by moment)
+  window in_time as (partition by method, vc, pool, gpus order by moment)
 )
 
 select
   method,
   vc,
+  pool,
   gpus,
   moment,
   over,
@@ -85,4 +90,4 @@ select
   room_us,
   total_us
 from spells
-window in_time as (partition by method, vc, gpus order by moment)
+window in_time as (partition by method, vc, pool, gpus order by moment)

@@ -1,30 +1,39 @@
 -- stored
--- How many GPUs could the n emptiest machines together give, from moment to moment?
--- One row per number of machines that a gang may need (and for all of them) and change.
+-- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
+-- One row per pool, number of machines that a gang may need there (and all of them) and change.
+--   pool      as in pools
 --   machines  how many machines: n
 --   moment    as in machine_use; the first row of each n stands for all time before
 --   room      GPUs free from then on, on the n machines with most free
 with wanted as (
-  select machines
+  select
+    pool,
+    machines
   from gang_needs
   where machines is not null
   union
-  select servers as machines
-  from cluster_size
+  select
+    pool,
+    servers as machines
+  from gang_needs
   where servers > 0
 ),
 
 -- machines that gained (1) or lost (-1) their k-th free GPU
 changes as (
   select
-    moment,
-    unnest(range(least(free_before, free_after) + 1, greatest(free_before, free_after) + 1)) as k,
-    sign(free_after - free_before) as change
-  from machine_use
+    p.pool,
+    u.moment,
+    unnest(range(least(u.free_before, u.free_after) + 1, greatest(u.free_before, u.free_after) + 1))
+      as k,
+    sign(u.free_after - u.free_before) as change
+  from machine_use as u
+  inner join pool_machines as p using (machine_id)
 ),
 
 totals as (
   select
+    pool,
     moment,
     k,
     sum(change) as change
@@ -34,12 +43,15 @@ totals as (
 
 -- machines with k GPUs and more, before anything ran
 slots as (
-  select unnest(range(1, gpus + 1)) as k
-  from machines
+  select
+    pool,
+    unnest(range(1, gpus + 1)) as k
+  from pool_machines
 ),
 
 all_empty as (
   select
+    pool,
     k,
     count(*) as machines
   from slots
@@ -49,40 +61,47 @@ all_empty as (
 -- machines with k free GPUs and more
 having_free as (
   select
+    totals.pool,
     totals.moment,
     totals.k,
     totals.change,
     all_empty.machines
-    + sum(totals.change) over (partition by totals.k order by totals.moment) as machines
+    + sum(totals.change) over (partition by totals.pool, totals.k order by totals.moment)
+      as machines
   from totals
   inner join all_empty
-    on totals.k = all_empty.k
+    on totals.pool = all_empty.pool and totals.k = all_empty.k
 ),
 
 -- the n largest of the free counts add up to the sum over k of min(n, machines with k and more)
 gains as (
   select
+    wanted.pool,
     wanted.machines,
     h.moment,
     sum(
       least(wanted.machines, h.machines) - least(wanted.machines, h.machines - h.change)
     ) as gain
   from having_free as h
-  cross join wanted
+  inner join wanted
+    on h.pool = wanted.pool
   group by all
   having gain <> 0
   union all by name
   select
+    wanted.pool,
     wanted.machines,
     0 as moment,
     sum(least(wanted.machines, all_empty.machines)) as gain
   from all_empty
-  cross join wanted
+  inner join wanted
+    on all_empty.pool = wanted.pool
   group by all
 )
 
 select
+  pool,
   machines,
   moment,
-  sum(gain) over (partition by machines order by moment)::bigint as room
+  sum(gain) over (partition by pool, machines order by moment)::bigint as room
 from gains

@@ -1,32 +1,35 @@
--- When could the cluster not give a gang its GPUs?
--- One row per gang size and moment at which either answer changed.
+-- When could a pool not give a gang its GPUs?
+-- One row per pool, gang size and moment at which either answer changed.
+--   pool        as in pools
 --   gpus        gang size
 --   moment      as in machine_use; the first row stands for all time before
 --   no_room     true when the fewest machines that hold the gang had no room for it, from then on
 --   no_room_us  microseconds before the moment during which they had none
---   too_few     true when all machines together had fewer GPUs free than the gang, from then on
+--   too_few     true when all its machines together had fewer GPUs free than the gang, from then on
 --   too_few_us  microseconds before the moment during which they had
 with limits as (
   select
-    gang_needs.gpus,
+    pool,
+    gpus,
     unnest(['no_room', 'too_few']) as answer,
-    unnest([gang_needs.machines, cluster_size.servers]) as machines
+    unnest([machines, servers]) as machines
   from gang_needs
-  cross join cluster_size
-  where gang_needs.machines is not null
+  where machines is not null
 ),
 
 rooms as (
   select
+    pool,
     machines,
     moment,
     room,
-    lag(room) over (partition by machines order by moment) as room_before
+    lag(room) over (partition by pool, machines order by moment) as room_before
   from room
 ),
 
 flips as (
   select
+    limits.pool,
     limits.gpus,
     limits.answer,
     rooms.moment,
@@ -34,7 +37,8 @@ flips as (
   from limits
   inner join rooms
     on
-      limits.machines = rooms.machines
+      limits.pool = rooms.pool
+      and limits.machines = rooms.machines
       and (
         rooms.room_before is null
         or (limits.gpus > rooms.room) <> (limits.gpus > rooms.room_before)
@@ -43,6 +47,7 @@ flips as (
 
 states as (
   select
+    pool,
     gpus,
     moment,
     last_value(any_value(yes) filter (where answer = 'no_room') ignore nulls) over in_time
@@ -50,8 +55,8 @@ states as (
     last_value(any_value(yes) filter (where answer = 'too_few') ignore nulls) over in_time
       as too_few
   from flips
-  group by gpus, moment
-  window in_time as (partition by gpus order by moment)
+  group by pool, gpus, moment
+  window in_time as (partition by pool, gpus order by moment)
 ),
 
 spells as (
@@ -61,10 +66,11 @@ spells as (
     lag(too_few) over in_time as had_too_few,
     moment // 2 - lag(moment) over in_time // 2 as lasted_us
   from states
-  window in_time as (partition by gpus order by moment)
+  window in_time as (partition by pool, gpus order by moment)
 )
 
 select
+  pool,
   gpus,
   moment,
   no_room,
@@ -72,4 +78,4 @@ select
   too_few,
   coalesce(sum(lasted_us) filter (where had_too_few) over in_time, 0)::bigint as too_few_us
 from spells
-window in_time as (partition by gpus order by moment)
+window in_time as (partition by pool, gpus order by moment)

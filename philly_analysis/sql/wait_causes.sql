@@ -10,8 +10,9 @@
 --   wait_s           seconds waited
 --   held_s           of these, before the job was eligible
 --   fair_share_s     of these, while its GPUs would have put its virtual cluster over its quota
---   fragmentation_s  of these, within quota, while the fewest machines had no room for the gang
---   full_s           of the last, while the cluster had fewer GPUs free than the gang at all
+--   fragmentation_s  of these, within quota, while the fewest machines of its pool had no room
+--                    for the gang
+--   full_s           of the last, while the pool had fewer GPUs free than the gang at all
 --   unknown_s        of these, while neither held: what kept it waiting is not in the log
 --   cause            none: it did not wait; unknown: for more than half of the wait nothing is
 --                    known; otherwise the longest of held, fair_share and fragmentation
@@ -25,10 +26,12 @@ with methods as (
 
 episodes as (
   select
-    *,
-    2 * (epoch_us(since_at) + (1e6 * held_s)::bigint) + 1 as since,
-    2 * epoch_us(started_at) + 1 as until
-  from trusted_waits
+    w.*,
+    job_pools.pool,
+    2 * (epoch_us(w.since_at) + (1e6 * w.held_s)::bigint) + 1 as since,
+    2 * epoch_us(w.started_at) + 1 as until
+  from trusted_waits as w
+  inner join job_pools using (job_id)
 ),
 
 -- both ends of a wait, at which the clocks of quota_limits and shortages are read
@@ -37,6 +40,7 @@ ends as (
     job_id,
     attempt,
     vc,
+    pool,
     gpus,
     unnest([since, until]) as moment,
     unnest([-1, 1]) as sign
@@ -51,7 +55,7 @@ short as (
     reading(s.too_few_us, s.too_few, s.moment, ends.moment) as total_us
   from ends
   asof left join shortages as s
-    on ends.gpus = s.gpus and ends.moment >= s.moment
+    on ends.pool = s.pool and ends.gpus = s.gpus and ends.moment >= s.moment
 ),
 
 ends_by_method as (
@@ -77,7 +81,12 @@ readings as (
       as over_total_us
   from ends_by_method as e
   asof left join quota_limits as q
-    on e.method = q.method and e.vc = q.vc and e.gpus = q.gpus and e.moment >= q.moment
+    on
+      e.method = q.method
+      and e.vc = q.vc
+      and e.pool = q.pool
+      and e.gpus = q.gpus
+      and e.moment >= q.moment
 ),
 
 spans as (

@@ -1,0 +1,13 @@
+-- Which pool of machines may serve each job?
+-- One row per job.
+--   job_id  job
+--   pool    as in pools
+select
+  jobs.job_id,
+  pools.pool
+from jobs
+inner join pools
+  on
+    jobs.cluster is not distinct from pools.cluster
+    and jobs.pool is not distinct from pools.named
+    and jobs.gpu_model is not distinct from pools.gpu_model
