@@ -1,6 +1,7 @@
-"""Sets traces side by side: the same questions about the same jobs under different policies."""
+"""Sets traces side by side: what became of the jobs that they have in common."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from philly_analysis.trace import Trace
 QUESTION = "What becomes of the jobs under each?"
 
 SCALARS = (
-    ("jobs", "jobs", "jobs that ended"),
+    ("jobs", "jobs", "jobs that are compared"),
     ("mean_jct_s", "s", "job completion time, mean"),
     ("p50_jct_s", "s", "job completion time, median"),
     ("p99_jct_s", "s", "job completion time, 99th percentile"),
@@ -32,12 +33,19 @@ SCALARS = (
 )
 """Measures with one number per trace: name, unit, meaning. The order is the table's."""
 
+_SAME = ["job_id", "submitted_at"]
+"""What jobs of two traces are the same by: two clusters may use a number twice."""
+
 _CURVES = ("jct_s", "wait_s")
 _GRID = np.linspace(0, 100, 101)
 
 
 def answer(traces: Sequence[Trace]) -> Result:
-    """Compare what became of the jobs in several traces.
+    """Compare what became of the same jobs in several traces.
+
+    Jobs are compared that ended in each of the traces. Where there is none, the traces are of
+    different jobs: each then answers for its own, and the first sentence says so. What is said of
+    GPUs, and of the time from first to last, is of all that a trace holds.
 
     Parameters
     ----------
@@ -59,14 +67,19 @@ def answer(traces: Sequence[Trace]) -> Result:
         raise TraceError(f"{len(traces)} trace given; a comparison takes at least two.")
     names = _names(traces)
     rows: list[tuple[str, str, float | None, float | None, str]] = []
-    job_ids = []
     reads: dict[str, None] = {}
-    for name, trace in zip(names, traces, strict=True):
+    everyone: list[pd.DataFrame] = []
+    for trace in traces:
         with trace.asked() as asked:
-            ended = trace.answer("completions").df()
+            everyone.append(trace.answer("completions").df())
+        reads |= asked
+    common = reduce(lambda a, b: a.merge(b, on=_SAME), (ended[_SAME] for ended in everyone))
+    beside = {n: len(ended) - len(common) for n, ended in zip(names, everyone, strict=True)}
+    for name, trace, all_ended in zip(names, traces, everyone, strict=True):
+        ended = all_ended.merge(common, on=_SAME) if len(common) else all_ended
+        with trace.asked() as asked:
             numbers = _numbers(trace, ended)
         reads |= asked
-        job_ids.append(frozenset(ended["job_id"]))
         rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
         for curve in _CURVES:
             if len(ended):
@@ -78,9 +91,16 @@ def answer(traces: Sequence[Trace]) -> Result:
     return Result(
         name="comparison",
         table=table,
-        facts=tuple(_facts(table, names)),
-        sentences=tuple(_sentences(table, names)),
-        caveats=tuple(_caveats(names, job_ids)),
+        facts=(
+            Fact("common_jobs", len(common), "jobs that ended in all of the traces"),
+            *(
+                Fact(f"{n}_other_jobs", k, f"{n}: jobs that ended beside")
+                for n, k in beside.items()
+            ),
+            *_facts(table, names),
+        ),
+        sentences=(*_who(len(common), beside), *_sentences(table, names)),
+        caveats=_caveats(len(common), beside),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
@@ -163,7 +183,8 @@ def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
                 numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
             if hours["idle_gpu_h"]:
                 numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
-    reasons = trace.answer("attempts").df()["end_reason"]
+    attempts = trace.sql("select job_id, end_reason from attempts").df()
+    reasons = attempts.loc[attempts["job_id"].isin(ended["job_id"]), "end_reason"]
     if reasons.notna().any():
         ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
         numbers |= {name: float((reasons == reason).sum()) for reason, name in ends.items()}
@@ -195,11 +216,24 @@ def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _caveats(names: Sequence[str], job_ids: Sequence[frozenset[str]]) -> Iterator[str]:
-    shared = frozenset.intersection(*job_ids)
-    if any(len(ids) != len(shared) for ids in job_ids):
-        each = ", ".join(f"{n} {len(ids):,}" for n, ids in zip(names, job_ids, strict=True))
+def _who(common: int, beside: Mapping[str, int]) -> Iterator[str]:
+    """Say which jobs are compared, where a trace has others."""
+    if not common:
+        each = ", ".join(f"{name} {n:,}" for name, n in beside.items())
         yield (
-            f"The traces do not hold the same jobs ({each}; {len(shared):,} in all of them): "
-            "differences are of workloads as well as of policies."
+            f"The traces have no job in common, so these are different jobs ({each}): differences "
+            "are of workloads and clusters as well as of policies."
         )
+    elif any(beside.values()):
+        each = ", ".join(f"{n:,} in {name}" for name, n in beside.items())
+        are = "job is" if common == 1 else "jobs are"
+        yield f"{common:,} {are} compared that ended in each; left out are {each}."
+
+
+def _caveats(common: int, beside: Mapping[str, int]) -> tuple[str, ...]:
+    if common and any(beside.values()):
+        return (
+            "GPUs held and idle, and the time from first submission to last end, are of all jobs "
+            "of a trace, not of the common ones alone.",
+        )
+    return ()

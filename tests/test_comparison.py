@@ -1,7 +1,7 @@
 """Traces side by side, on numbers that one can work out by hand."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -24,13 +24,19 @@ def trace(
     starts_ends: list[tuple[int, int]],
     reasons: list[tuple[str, str]],
     machines: Sequence[tuple[str, int]] = (("m0", 2), ("m1", 2)),
+    submitted_at: datetime = T,
 ) -> Trace:
     """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
     jobs = ["a", "b"][: len({j for j, _ in reasons})]
     tables = {
         "jobs": pl.DataFrame(
-            {"job_id": jobs, "gpus": 1, "submitted_at": T, "vc": [f"v{j}" for j in jobs]}
+            {
+                "job_id": jobs,
+                "gpus": 1,
+                "submitted_at": submitted_at,
+                "vc": [f"v{j}" for j in jobs],
+            }
         ),
         "machines": pl.DataFrame(machines, schema=["machine_id", "gpus"], orient="row"),
         "attempts": pl.DataFrame(
@@ -99,15 +105,39 @@ def test_words_and_curves(result: Result) -> None:
     assert len(axes) == 3 and len(axes[0].lines) == 2
 
 
-def test_different_jobs_are_said(tmp_path: Path) -> None:
+def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
+    both = [("a", "completed"), ("b", "preempted")]
     with (
-        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
-        trace(tmp_path, "two", [(0, 10)], [("a", "completed")]) as b,
+        trace(tmp_path, "one", [(0, 10), (10, 40)], both) as a,
+        trace(tmp_path, "two", [(5, 15)], [("a", "completed")]) as b,
     ):
-        [caveat] = compare([a, b]).caveats
-        assert "one 2, two 1; 1 in all of them" in caveat
+        result = compare([a, b])
+        who, less = result.sentences
+        assert who == "1 job is compared that ended in each; left out are 1 in one, 0 in two."
+        assert "50.0 % longer than the 10 min" in less
+        assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
+        wide = side_by_side(result).set_index("measure")
+        assert tuple(wide.loc["jobs", ["one", "two"]]) == (1, 1)
+        assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
+        assert wide.loc["preemptions", "one"] == 0  # that was b
+        assert wide.loc["makespan_s", "one"] == 40 * 60
+        [caveat] = result.caveats
+        assert "of all jobs of a trace" in caveat
         with pytest.raises(TraceError, match="at least two"):
             compare([a])
+
+
+def test_a_number_used_again_is_another_job(tmp_path: Path) -> None:
+    earlier = T - timedelta(minutes=5)
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
+        trace(tmp_path, "two", [(0, 10)], [("a", "completed")], submitted_at=earlier) as b,
+    ):
+        result = compare([a, b])
+        assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[0]
+        assert result.fact("common_jobs") == 0
+        assert result.fact("one_mean_jct_s") == 25 * 60
+        assert result.fact("two_mean_jct_s") == 15 * 60
 
 
 def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
