@@ -28,7 +28,8 @@ AsCsv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Seed = Annotated[int, typer.Option(help="Of every draw: the same seed gives the same.")]
 Machines = Annotated[
-    str | None, typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8 (CPUs:GB@rack).")
+    str | None,
+    typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8=V100 (CPUs:GB@rack=model)."),
 ]
 Gpus = Annotated[int | None, typer.Option(help="GPUs of the target cluster.")]
 _RUN_POLICY = "A job's run time: first start to last end, sum of its attempts, or its last attempt."

@@ -13,6 +13,7 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import Policy, policy_named
+from philly_analysis.simulator.pools import divided, joined, pools_of, says
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed
@@ -20,7 +21,7 @@ from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand
-from philly_analysis.workload.machines import fleet
+from philly_analysis.workload.machines import fleet, frame_of
 from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.writer import fill, new_folder, seal
 
@@ -57,7 +58,8 @@ def simulate(
     machines
         Where to run it: machine by machine, or a text that
         :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
-        own when None.
+        own when None. Jobs run where cluster, pool and GPU model are as they ask; each pool of
+        machines is simulated by itself (see :mod:`philly_analysis.simulator.pools`).
     speed
         How fast jobs run; as the policy's own publication has it when None.
     seed
@@ -98,13 +100,27 @@ def simulate(
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
     quotas, quota_note = quotas_of(workload, capacity) if asked else ({}, "")
-    schedule = run(specs, servers, policy, speed=speed.drawn(specs, rng), quotas=quotas)
+    pools, left_out = pools_of(workload, specs, servers)
+    if left_out and not pools:
+        raise SimulationError(
+            f"None of {len(left_out):,} jobs fits in a pool of machines that may serve it, e.g. "
+            f"{left_out[0].job_id} for {left_out[0].gpus:,} GPUs. Give machines of the cluster, "
+            "pool or GPU model that the jobs name, or machines that name none."
+        )
+    drawn = speed.drawn(specs, rng)
+    schedule = joined(
+        [
+            run(pool.jobs, pool.machines, policy, speed=drawn, quotas=own)
+            for pool, own in zip(pools, divided(quotas, pools), strict=True)
+        ]
+    )
     origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
         f"GPUs. Speed of jobs: {speed.says}",
+        *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
         *demand(workload).account(),
     )
@@ -199,12 +215,6 @@ def _tables(
 
 
 def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
-    columns = ("machine_id", "gpus", "cpus", "mem_gb", "gpu_model", "rack")
-    types = (pl.String, pl.Int32, pl.Float64, pl.Float64, pl.String, pl.String)
-    frame = pl.DataFrame(
-        [[getattr(m, c) for c in columns] for m in servers],
-        schema=dict(zip(columns, types, strict=True)),
-        orient="row",
-    )
     known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
-    return frame.join(workload.machines.select("machine_id", *known), on="machine_id", how="left")
+    listed = workload.machines.select("machine_id", *known)
+    return frame_of(servers).join(listed, on="machine_id", how="left")

@@ -1,7 +1,10 @@
 """The machines to run jobs on: a server, servers by the number, a fleet from a short text."""
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields, replace
+
+import polars as pl
 
 from philly_analysis.errors import WorkloadError
 
@@ -16,6 +19,8 @@ class Machine:
     mem_gb: float | None = None
     gpu_model: str | None = None
     rack: str | None = None
+    cluster: str | None = None
+    pool: str | None = None
 
 
 SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
@@ -38,9 +43,16 @@ def servers(gpus: int) -> tuple[Machine, ...]:
     )
 
 
+def frame_of(machines: Sequence[Machine]) -> pl.DataFrame:
+    """Return machines as rows of the table of that name."""
+    types = {"gpus": pl.Int32, "cpus": pl.Float64, "mem_gb": pl.Float64}
+    schema = {f.name: types.get(f.name, pl.String) for f in fields(Machine)}
+    return pl.DataFrame([astuple(m) for m in machines], schema=schema, orient="row")
+
+
 _PART = re.compile(
     r"(?P<count>\d+)x(?P<gpus>\d+)(:(?P<cpus>\d+(\.\d+)?):(?P<mem_gb>\d+(\.\d+)?))?"
-    r"(@(?P<rack>\d+))?"
+    r"(@(?P<rack>\d+))?(=(?P<model>[^,=]+))?"
 )
 
 
@@ -51,7 +63,8 @@ def fleet(text: str) -> tuple[Machine, ...]:
     ----------
     text
         ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add CPUs and memory
-        in GB (``16x8:24:500``) and machines per rack (``240x8@40``).
+        in GB (``16x8:24:500``), machines per rack (``240x8@40``) and the model of their GPUs
+        (``240x8=V100``).
 
     Raises
     ------
@@ -65,7 +78,7 @@ def fleet(text: str) -> tuple[Machine, ...]:
         if not match:
             raise WorkloadError(
                 f"machines {text!r} cannot be read: {part!r} is not COUNTxGPUS, with CPUs:GB and "
-                "@machines-per-rack if wanted, e.g. 240x8,288x2 or 16x8:24:500@8."
+                "@machines-per-rack and =model if wanted, e.g. 240x8,288x2 or 16x8:24:500@8=V100."
             )
         count, per_rack = int(match["count"]), int(match["rack"] or 0)
         for i in range(count):
@@ -78,6 +91,7 @@ def fleet(text: str) -> tuple[Machine, ...]:
                     cpus=float(match["cpus"]) if match["cpus"] else None,
                     mem_gb=float(match["mem_gb"]) if match["mem_gb"] else None,
                     rack=f"r{racks - 1}" if per_rack else None,
+                    gpu_model=match["model"],
                 )
             )
     return tuple(machines)

@@ -30,7 +30,11 @@ class Cluster:
     @property
     def server(self) -> Machine:
         """Its most frequent server with GPUs, CPU and memory filled in from SERVER, per GPU."""
-        shapes = [replace(m, machine_id="", rack=None) for m in self.machines if m.gpus]
+        shapes = [
+            replace(m, machine_id="", rack=None, cluster=None, pool=None)
+            for m in self.machines
+            if m.gpus
+        ]
         common = max(shapes, key=lambda s: (shapes.count(s), s.gpus), default=SERVER)
         share = common.gpus / SERVER.gpus
         return replace(

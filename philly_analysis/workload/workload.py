@@ -1,7 +1,7 @@
 """A Workload is the jobs to run and the machines to run them on, from a trace or to one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -160,7 +160,7 @@ class Workload:
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""
-        columns = ("machine_id", "gpus", "cpus", "mem_gb", "gpu_model", "rack")
+        columns = [f.name for f in fields(Machine)]
         return [
             Machine(*row) for row in self.machines.select(columns).sort("machine_id").iter_rows()
         ]
