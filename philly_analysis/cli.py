@@ -86,6 +86,10 @@ def ingest(
     append: Annotated[
         bool, typer.Option("--append", help="Let the trace at OUT grow; make it if there is none.")
     ] = False,
+    anonymize: Annotated[
+        Path | None,
+        typer.Option(help="Hash names under the key in this file, made if absent.", metavar="KEY"),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
@@ -101,6 +105,7 @@ def ingest(
         name=name,
         synthetic=synthetic,
         append=append,
+        anonymize=anonymize,
         force=force,
     )
     _held(out, made.notes)

@@ -29,6 +29,8 @@ LONGEST_READING = timedelta(hours=1)
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
 
+Tells = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
+
 _ARROW: dict[Type, pa.DataType] = {
     "varchar": pa.string(),
     "integer": pa.int32(),
@@ -48,6 +50,10 @@ class Column:
     check
         SQL predicate that a value which is not null must satisfy, or empty. It may read the
         row's other columns; a null outcome passes.
+    tells
+        What a text tells of people and of their cluster, for whoever takes names out: ``nothing``;
+        a ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a
+        ``sentence`` of ours, which may quote names; any ``text``. Empty for what is no text.
     """
 
     name: str
@@ -56,6 +62,7 @@ class Column:
     unit: str = ""
     nullable: bool = False
     check: str = ""
+    tells: Tells = ""
 
     @property
     def arrow(self) -> pa.Field:
@@ -158,9 +165,9 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} in ({', '.join(repr(v) for v in values)})"
 
 
-_JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it")
+_JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it", tells="name")
 _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
-_MACHINE_ID = Column("machine_id", "varchar", "server identifier")
+_MACHINE_ID = Column("machine_id", "varchar", "server identifier", tells="name")
 _AT = Column("sampled_at", "timestamp", "moment from which the reading stands", unit="UTC")
 _SECONDS = Column(
     "seconds",
@@ -176,8 +183,8 @@ JOBS = Table(
     row="a submitted job",
     columns=(
         _JOB_ID,
-        Column("vc", "varchar", "virtual cluster, queue or partition", nullable=True),
-        Column("user", "varchar", "who submitted it", nullable=True),
+        Column("vc", "varchar", "virtual cluster, queue or partition", nullable=True, tells="name"),
+        Column("user", "varchar", "who submitted it", nullable=True, tells="name"),
         Column(
             "gpus",
             "integer",
@@ -196,7 +203,12 @@ JOBS = Table(
             check="eligible_at >= submitted_at",
         ),
         Column(
-            "status", "varchar", "how it ended", nullable=True, check=_one_of("status", STATUSES)
+            "status",
+            "varchar",
+            "how it ended",
+            nullable=True,
+            check=_one_of("status", STATUSES),
+            tells="nothing",
         ),
         Column("cpus", "double", "CPU cores asked for", nullable=True, check="cpus >= 0"),
         Column(
@@ -215,23 +227,45 @@ JOBS = Table(
             nullable=True,
             check="time_limit_s > 0",
         ),
-        Column("job_type", "varchar", "what it computes, e.g. a model's name", nullable=True),
-        Column("cluster", "varchar", "cluster that it was submitted to", nullable=True),
+        Column(
+            "job_type",
+            "varchar",
+            "what it computes, e.g. a model's name",
+            nullable=True,
+            tells="name",
+        ),
+        Column(
+            "cluster", "varchar", "cluster that it was submitted to", nullable=True, tells="name"
+        ),
         Column(
             "scheduler_id",
             "varchar",
             "identifier that people type, where job_id adds to it",
             nullable=True,
+            tells="name",
         ),
-        Column("account", "varchar", "account or project that it is charged to", nullable=True),
-        Column("qos", "varchar", "quality of service, priority class", nullable=True),
+        Column(
+            "account",
+            "varchar",
+            "account or project that it is charged to",
+            nullable=True,
+            tells="name",
+        ),
+        Column("qos", "varchar", "quality of service, priority class", nullable=True, tells="name"),
         Column(
             "pool",
             "varchar",
             "machines that may serve it, by name; a is all of a/b; null: any",
             nullable=True,
+            tells="path",
         ),
-        Column("gpu_model", "varchar", "model of GPU that it asks for; null: any", nullable=True),
+        Column(
+            "gpu_model",
+            "varchar",
+            "model of GPU that it asks for; null: any",
+            nullable=True,
+            tells="nothing",
+        ),
         Column(
             "gpu_frac",
             "double",
@@ -244,6 +278,7 @@ JOBS = Table(
             "varchar",
             "why the row is kept but not trusted; null: nothing known",
             nullable=True,
+            tells="nothing",
         ),
     ),
     key=("job_id",),
@@ -287,6 +322,7 @@ ATTEMPTS = Table(
             "how it ended, where the source says so",
             nullable=True,
             check=_one_of("end_reason", END_REASONS),
+            tells="nothing",
         ),
         Column("exit_code", "integer", "exit code of its last process", nullable=True),
         Column(
@@ -294,6 +330,7 @@ ATTEMPTS = Table(
             "varchar",
             "who ended it, where somebody did: a user's name or number",
             nullable=True,
+            tells="name",
         ),
         Column(
             "eligible_at",
@@ -303,13 +340,18 @@ ATTEMPTS = Table(
             nullable=True,
         ),
         Column(
-            "wait_reason", "varchar", "what the scheduler said that it waited for", nullable=True
+            "wait_reason",
+            "varchar",
+            "what the scheduler said that it waited for",
+            nullable=True,
+            tells="phrase",
         ),
         Column(
             "flag",
             "varchar",
             "why the row is kept but not trusted; null: nothing known",
             nullable=True,
+            tells="nothing",
         ),
     ),
     key=("job_id", "attempt"),
@@ -376,7 +418,7 @@ MACHINES = Table(
         ),
         Column("cpus", "double", "CPU cores", nullable=True, check="cpus > 0"),
         Column("mem_gb", "double", "host memory", unit="GB", nullable=True, check="mem_gb > 0"),
-        Column("gpu_model", "varchar", "model of its GPUs", nullable=True),
+        Column("gpu_model", "varchar", "model of its GPUs", nullable=True, tells="nothing"),
         Column(
             "gpu_mem_gb",
             "double",
@@ -385,10 +427,14 @@ MACHINES = Table(
             nullable=True,
             check="gpu_mem_gb > 0",
         ),
-        Column("rack", "varchar", "rack or network domain", nullable=True),
-        Column("cluster", "varchar", "cluster that it belongs to", nullable=True),
+        Column("rack", "varchar", "rack or network domain", nullable=True, tells="name"),
+        Column("cluster", "varchar", "cluster that it belongs to", nullable=True, tells="name"),
         Column(
-            "pool", "varchar", "pool that it belongs to, by name; a/b is part of a", nullable=True
+            "pool",
+            "varchar",
+            "pool that it belongs to, by name; a/b is part of a",
+            nullable=True,
+            tells="path",
         ),
     ),
     key=("machine_id",),
@@ -450,12 +496,18 @@ FAILURES = Table(
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        Column("reason", "varchar", "why it failed; 'No signature': nothing matched"),
-        Column("tier", "varchar", "IF, AE, U joined by +; empty: none", nullable=True),
-        Column("fine", "varchar", "finer cause, where there is one", nullable=True),
-        Column("rule", "varchar", "signature that decided", nullable=True),
+        Column(
+            "reason", "varchar", "why it failed; 'No signature': nothing matched", tells="nothing"
+        ),
+        Column(
+            "tier", "varchar", "IF, AE, U joined by +; empty: none", nullable=True, tells="nothing"
+        ),
+        Column(
+            "fine", "varchar", "finer cause, where there is one", nullable=True, tells="nothing"
+        ),
+        Column("rule", "varchar", "signature that decided", nullable=True, tells="nothing"),
         Column("line", "bigint", "number of the deciding line, from 1", nullable=True),
-        Column("excerpt", "varchar", "deciding lines, secrets masked", nullable=True),
+        Column("excerpt", "varchar", "deciding lines, secrets masked", nullable=True, tells="text"),
     ),
     key=("job_id", "attempt"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -465,7 +517,7 @@ VIRTUAL_CLUSTERS = Table(
     name="virtual_clusters",
     row="a virtual cluster and its quota",
     columns=(
-        Column("vc", "varchar", "virtual cluster"),
+        Column("vc", "varchar", "virtual cluster", tells="name"),
         Column("gpus", "integer", "GPUs it is entitled to", unit="GPUs", check="gpus >= 0"),
     ),
     key=("vc",),
@@ -475,11 +527,11 @@ REJECTS = Table(
     name="rejects",
     row="one raw row that no table took",
     columns=(
-        Column("table", "varchar", "table that it was meant for"),
-        Column("source_file", "varchar", "raw file"),
+        Column("table", "varchar", "table that it was meant for", tells="nothing"),
+        Column("source_file", "varchar", "raw file", tells="name"),
         Column("source_line", "bigint", "line (or entry, for JSON) in it, from 1", nullable=True),
-        Column("reason", "varchar", "why it was rejected"),
-        Column("raw", "varchar", "the row as it stood, shortened", nullable=True),
+        Column("reason", "varchar", "why it was rejected", tells="sentence"),
+        Column("raw", "varchar", "the row as it stood, shortened", nullable=True, tells="text"),
     ),
     key=(),
 )

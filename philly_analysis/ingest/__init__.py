@@ -27,6 +27,7 @@ def ingest(
     name: str | None = None,
     synthetic: bool = False,
     append: bool = False,
+    anonymize: str | Path | None = None,
     force: bool = False,
 ) -> "Manifest":
     """Turn raw logs into a trace, with an account of every row.
@@ -60,6 +61,10 @@ def ingest(
         The rows were not recorded on a real cluster.
     append
         Let a trace that is there already grow by these files; where there is none, make it.
+    anonymize
+        File of the key under which the names of people, jobs, queues, machines and raw files
+        become hashes; it is made where there is none, and should stay at home. Rejected rows and
+        excerpts of output are then withheld. The same key gives the same hashes next month.
     force
         Replace a trace that is there already.
 
@@ -74,7 +79,7 @@ def ingest(
         There is no such source.
     InputError
         The raw files are missing, unreadable or not what they should be, or no job in them can
-        be kept; or there is no such time zone.
+        be kept; or there is no such time zone; or the key cannot be used.
     TraceError
         `out` exists or cannot be written; or it is not of this source, or somebody else is
         appending to it.
@@ -92,6 +97,7 @@ def ingest(
         synthetic=synthetic,
         failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
         map=map,
+        names_key=None if anonymize is None else Path(anonymize),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
+from philly_analysis.ingest.anonymize import anonymize, key_in
 from philly_analysis.ingest.failures import FailureOutput, fill_failures
 from philly_analysis.ingest.filling import (
     Fill,
@@ -55,6 +56,7 @@ def run(
     synthetic: bool,
     failures: FailureOutput | None,
     map: str | Path | None,  # noqa: A002 - the word of the command line
+    names_key: Path | None,
 ) -> Manifest:
     """Make a trace from raw logs, or let it grow: see :func:`philly_analysis.ingest.ingest`."""
     if source not in SOURCES:
@@ -63,11 +65,20 @@ def run(
         raise InputError(f"source {source} takes no map: only {TABLE.name} does.")
     if append and force:
         raise TraceError("either append to what stands there, or replace it: not both.")
+    if append and names_key is not None:
+        raise TraceError(
+            "a trace without names keeps no raw records, so it cannot grow. Let one with names "
+            "grow at home, and ingest all its raw files again with --anonymize for others."
+        )
     reader = SOURCES[source] if map is None else by_map(map)
+    key = None if names_key is None else key_in(names_key, out)
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
             made = _made(reader, raw, Kept(folder), failures, out)
             manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
+            if key is not None:
+                with step("taking names out"):
+                    manifest = anonymize(folder, manifest, key)
             seal(folder, manifest, manifest.rows)
         return manifest
     with growing(out) as (folder, before):

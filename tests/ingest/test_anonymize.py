@@ -1,0 +1,218 @@
+"""A trace without names: none is left anywhere, and it says what the trace with names says."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from philly_analysis import analyze
+from philly_analysis.chapters import ANALYSES
+from philly_analysis.errors import InputError, TraceError
+from philly_analysis.ingest import ingest
+from philly_analysis.result import Result
+from philly_analysis.schema import REJECTS, TABLES
+from philly_analysis.trace import Trace
+from tests.ingest.test_slurm_output import PRINTED
+
+_NAMES = ("name", "path")
+_DRAWN = ("clock_offset", "host_clock_offset", "locality_effect", "calibration", "philly_like")
+"""Findings from a sample that names decide, or resampled in the order of names."""
+_QUEUE = """id,asked,waited,ran,gpus,group,who,result
+secret-17,2026-03-02 09:15:00,5,8,1,vision/nlp,alice,ok
+secret-18,2026-03-02 09:20:00,0,2,2,speech,bob jones,error
+secret-19,2026-03-02 09:31:00,,,4,vision,alice,ok
+secret-19,2026-03-02 09:31:00,,,4,vision,alice,ok
+secret-20,never,,,4,vision,mallory,ok
+"""
+_MAP = """what = "Jobs of the vision group's cluster, read from hidden-queue.csv."
+
+[jobs]
+job_id = "id"
+submitted_at = "asked"
+wait_s = {column = "waited", unit = "min"}
+run_s = {column = "ran", unit = "h"}
+gpus = "gpus"
+vc = "group"
+pool = "group"
+user = "who"
+status = {column = "result", words = {ok = "Pass"}, otherwise = "Failed"}
+"""
+_OUTPUT = {
+    "job_id": "secret-18",
+    "text": "bob jones said\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
+}
+
+
+def _frames(trace: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Every Parquet file of a trace, by the table that it is of."""
+    for file in sorted(trace.rglob("*.parquet")):
+        at = file.relative_to(trace)
+        yield at.parts[0].removesuffix(".parquet"), pl.read_parquet(file)
+
+
+def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
+    """What the columns of a trace say that are of these kinds."""
+    tables = TABLES | {REJECTS.name: REJECTS}
+    found: set[str] = set()
+    for name, rows in _frames(trace):
+        for column in tables[name].columns if name in tables else ():
+            if column.tells in kinds:
+                found |= set(rows[column.name].drop_nulls().to_list())
+    manifest = json.loads((trace / "manifest.json").read_text("utf-8"))
+    return found | {i[k] for i in manifest["inputs"] for k in ("file", "sha256")}
+
+
+def _everything(trace: Path) -> tuple[set[str], str]:
+    """Every text in the tables of a trace, and what its other files say."""
+    values = {
+        value
+        for _, rows in _frames(trace)
+        for column in rows.iter_columns()
+        if column.dtype == pl.String
+        for value in column.drop_nulls()
+    }
+    rest = [f for f in trace.rglob("*") if f.is_file() and f.suffix != ".parquet"]
+    return values, "\n".join(f.read_text("utf-8") for f in rest)
+
+
+def _leaks(plain: Path, without: Path) -> set[str]:
+    """Names of the plain trace that the other still says; counts and vocabulary are no names."""
+    names = {n for n in _told(plain, _NAMES) if len(n) >= 3 and not n.isdecimal()}
+    names |= {part for n in names for part in n.split("/") if len(part) >= 3}
+    names |= _told(plain, ("text",))
+    ours = {v for t in TABLES.values() for c in t.columns for v in re.findall(r"'(\w+)'", c.check)}
+    for table, rows in _frames(plain):  # the last part of a pool's name may be a model of GPU
+        if table in ("jobs", "machines"):
+            ours |= set(rows["gpu_model"].drop_nulls())
+    values, rest = _everything(without)
+    sentences = "\n".join([rest, *(v for v in values if " " in v)])
+    return {
+        n
+        for n in names - ours - TABLES.keys()
+        if n in values or re.search(rf"(?<!\w){re.escape(n)}(?!\w)", sentences)
+    }
+
+
+def _facts(results: dict[str, Result]) -> dict[str, list[Any]]:
+    """Numbers of each finding, whatever it calls them."""
+    return {name: sorted(_numbers(result)) for name, result in results.items()}
+
+
+def _numbers(result: Result) -> Iterator[float]:
+    for fact in result.facts:
+        # of two that arrived in the same second, the first is the one whose name is
+        if isinstance(fact.value, int | float) and not fact.name.startswith("harmless"):
+            yield round(fact.value, 6)
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Path:
+    (tmp_path / "hidden-queue.csv").write_text(_QUEUE)
+    (tmp_path / "hidden-queue.toml").write_text(_MAP)
+    (tmp_path / "output.jsonl").write_text(json.dumps(_OUTPUT) + "\n")
+    return tmp_path / "hidden-queue.csv"
+
+
+def test_no_name_is_left_of_a_table(queue: Path, tmp_path: Path) -> None:
+    plain, without, key = tmp_path / "plain", tmp_path / "without", tmp_path / "key"
+    failures = tmp_path / "output.jsonl"
+    ingest("table", queue, plain, failures=failures)
+    made = ingest("table", queue, without, failures=failures, anonymize=key)
+    assert {"alice", "bob jones", "secret-17", "hidden-queue.csv"} <= _told(plain, _NAMES)
+    assert not _leaks(plain, without)
+    assert made.rows["failures"] == 1 and made.rows["jobs"] == 3
+    secret = key.read_bytes()
+    assert len(secret) == 32 and key.stat().st_mode & 0o777 == 0o600
+
+    def hashed(name: str) -> str:
+        digest = hmac.new(secret, name.encode(), hashlib.sha256).digest()
+        return base64.b32encode(digest).decode().lower()[:16]
+
+    with Trace(plain) as a, Trace(without) as b:
+        asked = (
+            "select job_id, jobs.user, jobs.vc, pool, sum_s from job_runs join jobs using (job_id)"
+        )
+        expected = {
+            (hashed(j), hashed(u), hashed(v), "/".join(map(hashed, p.split("/"))), run_s)
+            for j, u, v, p, run_s in a.sql(asked).fetchall()
+        }
+        assert set(b.sql(asked).fetchall()) == expected and len(expected) == 3
+        assert b.sql("select reason, excerpt from failures").fetchall() == [
+            ("GPU out of memory", None)
+        ]
+        assert b.sql("select count(*), count(raw) from rejects").fetchall() == [(4, 0)]
+    assert "vision" not in (without / "manifest.json").read_text("utf-8")
+
+
+def test_the_same_key_gives_the_same_names_and_another_others(queue: Path, tmp_path: Path) -> None:
+    users = []
+    for i, key in enumerate(("key", "key", "other")):
+        ingest("table", queue, tmp_path / f"t{i}", anonymize=tmp_path / key)
+        users.append(set(pl.read_parquet(tmp_path / f"t{i}" / "jobs.parquet")["user"]))
+    assert users[0] == users[1] and not users[0] & users[2]
+
+
+def test_a_trace_without_names_does_not_grow(queue: Path, tmp_path: Path) -> None:
+    out, key = tmp_path / "t", tmp_path / "key"
+    with pytest.raises(TraceError, match="so it cannot grow"):
+        ingest("table", queue, out, anonymize=key, append=True)
+    ingest("table", queue, out, anonymize=key)
+    assert not (out / "raw").exists()
+    with pytest.raises(TraceError, match="no raw records"):
+        ingest("table", queue, out, append=True)
+
+
+def test_a_key_that_would_travel_or_is_none_is_refused(queue: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="would lie in the trace"):
+        ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "t" / "key")
+    (tmp_path / "short").write_bytes(b"abc")
+    with pytest.raises(InputError, match="holds 3 bytes"):
+        ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "short")
+    with pytest.raises(InputError, match="no/such/key: No such file"):
+        ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "no/such/key")
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_real_slurm_says_the_same_without_names(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name in ("wide_D.txt", "scontrol_show_node.alpha.txt", "scontrol_show_node.beta.txt"):
+        (raw / f"{name}.gz").write_bytes((PRINTED / f"{name}.gz").read_bytes())
+    plain, without = tmp_path / "plain", tmp_path / "without"
+    ingest("slurm", raw, plain)
+    ingest("slurm", raw, without, anonymize=tmp_path / "key")
+    assert {"alpha", "beta", "wide_D.txt.gz"} <= _told(plain, _NAMES)
+    assert not _leaks(plain, without)
+    asked = ["queueing_delay", "delay_causes", "out_of_order", "occupancy", "concentration"]
+    with Trace(plain) as a, Trace(without) as b:
+        assert _facts(analyze(a, asked)) == _facts(analyze(b, asked))
+        reasons = "select distinct wait_reason from attempts order by all"
+        assert b.sql(reasons).fetchall() == sorted(
+            {(re.split(r"\W", r)[0] if r else r,) for (r,) in a.sql(reasons).fetchall()}, key=str
+        )
+
+
+@pytest.mark.slow
+def test_a_philly_archive_says_the_same_without_names(tmp_path: Path) -> None:
+    raw = Path(__file__).parents[2] / "data" / "sample"
+    plain, without = tmp_path / "plain", tmp_path / "without"
+    ingest("philly", raw, plain)
+    ingest("philly", raw, without, anonymize=tmp_path / "key")
+    assert not _leaks(plain, without)
+    with Trace(plain) as a, Trace(without) as b:
+        asked = [n for n, x in ANALYSES.items() if a.tables.issuperset(x.NEEDS)]
+        asked = [n for n in asked if n not in _DRAWN]
+        assert _facts(analyze(a, asked)) == _facts(analyze(b, asked))
+
+
+def test_every_text_column_says_what_it_tells() -> None:
+    for table in (*TABLES.values(), REJECTS):
+        for column in table.columns:
+            assert bool(column.tells) == (column.type == "varchar"), (table.name, column.name)
