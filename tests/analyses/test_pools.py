@@ -23,7 +23,7 @@ _RELATIONS = (
 def _pool(seed: int, name: str, column: str) -> dict[str, pl.DataFrame]:
     """A random cluster all of whose jobs and machines say that they are of one pool."""
     caps = {f"m{i}": 4 + 2 * (seed % 3) for i in range(3 + seed % 2)}
-    tables = random_tables(seed, jobs=50, caps=caps)
+    tables = random_tables(seed, jobs=30, caps=caps)
     end = frame("jobs", ("job_id", "gpus", "submitted_at"), [("end", 0, 9_000)])
     tables["jobs"] = pl.concat([tables["jobs"], end], how="diagonal")
     renamed = {
@@ -47,7 +47,9 @@ def _in_order(rows: list[dict[str, Any]]) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("column", ["pool", "cluster", "gpu_model"])
+@pytest.mark.parametrize(
+    "column", ["pool", *(pytest.param(c, marks=pytest.mark.slow) for c in ("cluster", "gpu_model"))]
+)
 def test_two_pools_side_by_side_answer_as_each_alone(tmp_path: Path, column: str) -> None:
     a, b = _pool(31, "a", column), _pool(32, "b", column)
     both = {name: pl.concat([a[name], b[name]], how="diagonal") for name in a}

@@ -37,10 +37,18 @@ def _pool(name: str, seed: int) -> Workload:
     )
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy",
+    ["philly", *(pytest.param(p, marks=pytest.mark.slow) for p in POLICIES if p != "philly")],
+)
 def test_two_pools_run_as_each_alone(policy: str) -> None:
     a, b = _pool("a", 3), _pool("b", 4)
-    both = replace(a, **{n: pl.concat([f, b.frames[n]]) for n, f in a.frames.items()})
+    both = replace(
+        a,
+        jobs=pl.concat([a.jobs, b.jobs]),
+        attempts=pl.concat([a.attempts, b.attempts]),
+        machines=pl.concat([a.machines, b.machines]),
+    )
     specs = list(both.specs())
     pools, left_out = pools_of(both, specs, both.servers())
     assert [p.name for p in pools] == ["pool a", "pool b"] and not left_out
