@@ -14,13 +14,17 @@ MINUTES = 106_900
 _START = "timestamp '2017-10-03 07:00:00'"
 
 
-def write(out: Path, fraction: float, seed: int = 1) -> None:
+def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> None:
     """Write the five files.
 
     Parameters
     ----------
     fraction
         Share of the public trace's jobs and minutes; above 1, a longer trace.
+    hard
+        As hard to read as the public trace: jobs hold as many GPU hours as its jobs do, on GPUs
+        that others hold too, and retry more; one row in 16 is missing, in each file another;
+        some values are NA, some rows have 16, some repeat, and some are wrong.
     """
     out.mkdir(parents=True)
     jobs, minutes = round(JOBS * fraction), round(MINUTES * fraction)
@@ -33,12 +37,12 @@ def write(out: Path, fraction: float, seed: int = 1) -> None:
             "create table machines as select 'm' || i as machine_id, "
             f"case when i % 2 = 0 then 8 else 2 end as gpus from range({MACHINES}) r(i)"
         )
-        _job_log(con, out, jobs, minutes)
+        _job_log(con, out, jobs, minutes, hard=hard)
         con.execute(
             "copy (select machine_id, gpus, case gpus when 8 then ' 24GB' else ' 12GB' end "
             f"from machines) to '{out}/list' (header false)"
         )
-        _samples(con, out, minutes)
+        _samples(con, out, minutes, hard=hard)
     (out / "cluster_machine_list").write_text(
         "machineId, number of GPUs, single GPU mem\n" + (out / "list").read_text()
     )
@@ -50,16 +54,22 @@ def write(out: Path, fraction: float, seed: int = 1) -> None:
     )
 
 
-def _job_log(con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int) -> None:
+def _job_log(
+    con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int, *, hard: bool
+) -> None:
     """Jobs whose sizes and retries are roughly the public trace's; placements may overlap."""
+    # seconds of a run: log-normal, about exp(7) in the median; its mean is 1.9 h, or 10 h
+    spread = 2.65 if hard else 1.9
+    retries = "(random() < 0.2)::int" + (" * (1 - 4 * ln(1 - random()))::int" if hard else "")
     con.execute(
         "create table jobs as select i, "
         "case when r < 0.866 then 1 when r < 0.90 then 2 when r < 0.938 then 4 when r < 0.99 "
         "then 8 when r < 0.998 then 16 else 32 end as gpus, "
-        "1 + (random() < 0.2)::int + (random() < 0.1)::int as attempts, "
+        f"1 + {retries} + (random() < 0.1)::int as attempts, "
         f"{_START} + to_seconds((i::double / {jobs} * {minutes} * 60)::bigint) as submitted_at, "
         "(random() * 14)::int as vc, (random() * 300)::int as u, (random() * 209)::int as first, "
-        "random() as s, exp(7 + 1.9 * sqrt(-2 * ln(1 - random())) * cos(6.28 * random())) as run_s "
+        "random() as s, least(30 * 86400, "
+        f"exp(7 + {spread} * sqrt(-2 * ln(1 - random())) * cos(6.28 * random()))) as run_s "
         f"from (select i, random() as r from range({jobs}) t(i))"
     )
     stamp = "'%Y-%m-%d %H:%M:%S'"
@@ -80,7 +90,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int)
     )
 
 
-def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int) -> None:
+def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int, *, hard: bool) -> None:
     """One row per machine and minute in each file, ordered by time as a collector writes them."""
     randoms = ", ".join(f"random() as r{i}" for i in range(8))
     con.execute(
@@ -95,9 +105,13 @@ def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int) -> None:
         "case when r{i} < 0.32 then '0.0' when r{i} < 0.4 then '100.0' when r{i} < 0.7 "
         "then (r{i} * 100)::decimal(12, 1)::varchar else (r{i} * 100)::decimal(12, 9)::varchar end"
     )
+    if hard:
+        value = f"case when r{{i}} > 0.9995 then 'NA' else {value} end"
     v = [value.format(i=i) for i in range(8)]
+    doubled = ", ".join(f"{x}, {x}" for x in v)
     gpus = (
-        f"case when m % 2 = 0 then concat_ws(',', {', '.join(v)}) || ',' "
+        (f"case when m % 210 = 0 then concat_ws(',', {doubled}) || ',' " if hard else "case ")
+        + f"when m % 2 = 0 then concat_ws(',', {', '.join(v)}) || ',' "
         f"else concat_ws(',', {v[0]}, {v[0]}, {v[1]}, {v[1]}) || ',,,,,' end"
     )
     files = {
@@ -111,9 +125,21 @@ def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int) -> None:
             "'528272752.0,' || (r0 * 528272752)::bigint || '.0'",
         ),
     }
+    rows = "readings"
+    if hard:
+        rows = (
+            "(select * from readings where random() > 0.06 "
+            "union all from readings where random() < 1e-5)"
+        )
     for name, (header, cells) in files.items():
+        row = f"concat_ws(',', time, 'm' || m, {cells})"
+        if hard:
+            row = (
+                f"case when random() > 1e-5 then {row} when r1 < 0.3 then 'm' || m when r1 < 0.6 "
+                f"then concat_ws(',', time, 'm' || m, 'x', 'y', 'z') else {row} || ',,' end"
+            )
         con.execute(
-            f"copy (select concat_ws(',', time, 'm' || m, {cells}) as \"{header}\" from readings) "
+            f'copy (select {row} as "{header}" from {rows}) '
             f"to '{out}/{name}' (format csv, header true, quote '', escape '', delim '\x01')"
         )
 
@@ -122,5 +148,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--fraction", type=float, default=1.0)
+    parser.add_argument("--hard", action="store_true")
     given = parser.parse_args()
-    write(given.out, given.fraction)
+    write(given.out, given.fraction, hard=given.hard)
