@@ -1,19 +1,24 @@
-"""Raw CSV files: read in parallel, noting each line that does not parse, or line by line."""
+"""Raw CSV files: read whole, in parallel, noting each line that does not parse; or some lines."""
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
 
-_BATCH_BYTES = 16 << 20
+_BLOCK_BYTES = 4 << 20
+
+_Bytes = npt.NDArray[np.uint8]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class CsvFile:
     ----------
     relation
         Name of the relation: its columns are `columns`, then ``source_line`` and ``raw``, which
-        only :meth:`read_numbered` fills.
+        only :meth:`read_lines` fills.
     columns
         Name and DuckDB type of each field that a row may have. Rows with more fields do not parse.
     header
@@ -33,8 +38,8 @@ class CsvFile:
         Texts that stand for no value.
     commas
         Where rows differ in their number of fields: how many commas a row may have, the last at
-        its end. Missing fields then read as null, and misshapen rows are found in a scan of
-        their own.
+        its end. Missing fields then read as null, so that misshapen rows are found by
+        :meth:`find_misshapen` only.
     """
 
     relation: str
@@ -96,33 +101,20 @@ class CsvFile:
         )
         return f"not ({' or '.join(shapes)})" if self.commas else "false"
 
-    def read_misshapen(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Create the relation anew, with the rows that have a wrong number of fields.
+    def read_lines(self, con: duckdb.DuckDBPyConnection, numbers: _Numbers) -> None:
+        """Create the relation anew, for one query: some lines, with number and text.
 
-        Lines that do not even decode are passed over here: `read` has counted and kept them.
+        Parameters
+        ----------
+        numbers
+            Numbers of the lines, from 1, in order.
         """
-        con.execute(
-            f"create or replace view {self.relation} as "
-            f"select {self._fields()}, null::bigint as source_line, null::varchar as raw "
-            "from (select raw, string_split(raw, ',') as f "
-            f"from read_csv({_text(glob_safe(self.path))}, columns = {{'raw': 'varchar'}}, "
-            "header = true, delim = '\x01', quote = '', escape = '', auto_detect = false, "
-            "strict_mode = false, ignore_errors = true) "
-            f"where {self.misshapen})"
-        )
-
-    def read_numbered(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Create the relation anew, for one query, read line by line with number and text.
-
-        Lines that do not parse (see :meth:`unparsed`) are left out, as they are from `read`.
-        """
-        lines = pa.RecordBatchReader.from_batches(_LINES, self._batches())
+        lines = pa.RecordBatchReader.from_batches(_LINES, self._lines(numbers))
         con.register(f"{self.relation}_lines", lines)
         con.execute(
             f"create or replace view {self.relation} as "
             f"select {self._fields()}, source_line, raw "
-            f"from (select *, string_split(raw, ',') as f from {self.relation}_lines) "
-            f"where source_line not in (select line from {self._rejects})"
+            f"from (select *, string_split(raw, ',') as f from {self.relation}_lines)"
         )
 
     def unparsed(self) -> str:
@@ -152,15 +144,66 @@ class CsvFile:
             for i, (name, kind) in enumerate(self.columns, 1)
         )
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        with self.open() as file:
-            number = 1
-            file.readline()
-            while lines := file.readlines(_BATCH_BYTES):
-                texts = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
-                numbers = range(number + 1, number + 1 + len(lines))
-                yield pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], _LINES)
-                number += len(lines)
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Give the file in blocks of whole lines, each with the number of its first."""
+        with whole(self.path), self.open() as file:
+            number, rest = 1, b""
+            while block := file.read(_BLOCK_BYTES):
+                end = block.rfind(b"\n") + 1
+                lines, rest = (rest + block[:end], block[end:]) if end else (b"", rest + block)
+                if lines:
+                    yield number, lines
+                    number += lines.count(b"\n")
+            if rest:
+                yield number, rest
+
+    def find_blank(self) -> _Numbers:
+        """Return the numbers of the lines that hold nothing."""
+        return self._find(lambda data, starts, ends: ends - starts <= (data[starts] == ord("\r")))
+
+    def find_misshapen(self) -> _Numbers:
+        """Return the numbers of the lines whose number of commas no row should have."""
+        return self._find(
+            lambda data, _, ends: (
+                ~np.isin(
+                    np.diff(np.searchsorted(np.flatnonzero(data == ord(",")), ends), prepend=0),
+                    self.commas,
+                )
+            )
+        )
+
+    def _find(self, odd: Callable[[_Bytes, _Numbers, _Numbers], npt.NDArray[np.bool_]]) -> _Numbers:
+        """Return the lines after the header that are `odd`, told by where they begin and end."""
+        found = [np.zeros(0, np.int64)]
+        for number, block in self._blocks():
+            data = np.frombuffer(block, np.uint8)
+            starts, ends = _edges(data)
+            found.append(number + np.flatnonzero(odd(data, starts, ends)))
+        numbers = np.concatenate(found)
+        return numbers[numbers > 1]
+
+    def _lines(self, numbers: _Numbers) -> Iterator[pa.RecordBatch]:
+        """Give the lines of these numbers, with number and text."""
+        for first, block in self._blocks():
+            after = first + block.count(b"\n") + (not block.endswith(b"\n"))
+            low, high = np.searchsorted(numbers, (first, after))
+            if low == high:
+                continue
+            here = numbers[low:high]
+            starts, ends = _edges(np.frombuffer(block, np.uint8))
+            texts = [
+                block[starts[i] : ends[i]].decode("utf-8", "replace").rstrip("\r")
+                for i in here - first
+            ]
+            yield pa.record_batch([pa.array(here), pa.array(texts)], _LINES)
+
+
+def _edges(data: _Bytes) -> tuple[_Numbers, _Numbers]:
+    """Tell where each line of a block begins, and where it ends: at its newline or the block's."""
+    ends = np.flatnonzero(data == ord("\n"))
+    if data[-1] != ord("\n"):
+        ends = np.append(ends, len(data))
+    return np.append(0, ends[:-1] + 1), ends
 
 
 _LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])

@@ -1,8 +1,11 @@
 """Fills streamed tables, so that memory stays flat however long the raw files are."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.filling import (
@@ -21,7 +24,12 @@ from philly_analysis.schema import Table
 _FORMAT = "format parquet, compression snappy, dictionary_size_limit 4000"
 """Readings hardly compress: half the time of zstd for a fifth more space; times and machines
 repeat, and are worth a dictionary."""
-_FILE_BYTES = "64MB"
+_GROUP_ROWS = 122_880
+"""Rows of a row group, the least of a file that the engine reads."""
+_SCATTERED = 4
+"""How often a row group may be read when days are read one by one, before sorting pays."""
+
+_Numbers = npt.NDArray[np.int64]
 
 
 def fill_streamed(
@@ -40,11 +48,10 @@ def fill_streamed(
     read, sound = before.read, before.kept
     staged: list[Part] = []
     for name, (sql, file) in parts.items():
-        part = Part(fill, table, name, sql, file, by_day=len(parts) > 1, before=files)
-        read += part.write()
-        rows = part.rows()
-        sound += rows
-        if rows:
+        part = Part(fill, table, name, sql, file, whole=len(parts) == 1)
+        read += part.write(files)
+        sound += part.rows
+        if part.rows:
             staged.append(part)
     if parts or read:
         fill.accounts.append(Account(table.name, read, sound, count_rejects(fill, table)))
@@ -55,11 +62,10 @@ def fill_streamed(
     if staged:
         target.mkdir()
     if len(parts) == 1:
-        for i, path in enumerate(file for part in staged for file in part.files()):
-            path.rename(target / f"{i:04}.parquet")
+        for part in staged:
+            part.move(target / "0000.parquet")
     else:
-        for day in sorted({day for part in staged for day in part.days()}):
-            _join(fill, table, [p for p in staged if day in p.days()], day, target)
+        _join(fill, table, staged, target)
     files = [*files, *target.glob("*.parquet")]
     fill.con.sql(f"from {parquet(files, 'union_by_name = true')}").create_view(table.name)
     fill.rows[table.name] = _count(fill.con, table.name)
@@ -68,24 +74,20 @@ def fill_streamed(
 class Part:
     """The rows of one raw file on their way into a streamed table.
 
+    They are written as they come, in the order of the raw file, faulty ones among them, without
+    a time: so the position of a row tells on what line it stood. Only where some are faulty or
+    repeat is the raw file looked at again, at these lines.
+
     Attributes
     ----------
-    by_day
-        True where the rows go to one folder per day, to be joined with other parts.
-    before
-        Files of the table that are there already.
+    path
+        Parquet file of the rows as written.
+    rows
+        How many are kept; known once they are written.
     """
 
     def __init__(
-        self,
-        fill: Fill,
-        table: Table,
-        name: str,
-        sql: str,
-        file: CsvFile,
-        *,
-        by_day: bool,
-        before: list[Path],
+        self, fill: Fill, table: Table, name: str, sql: str, file: CsvFile, *, whole: bool
     ) -> None:
         self.con = fill.con
         self.fill = fill
@@ -93,12 +95,12 @@ class Part:
         self.name = name
         self.sql = sql
         self.file = file
-        self.by_day = by_day
-        self.before = before
-        self.folder = fill.scratch / name
+        self.path = fill.scratch / f"{name}.parquet"
+        self.rows = 0
+        self._dropped = f"dropped_{file.relation}"
         file.read(self.con)
         given = self.con.sql(sql).columns
-        self.columns = tuple(c for c in table.column_names if c in given or not by_day)
+        self.columns = tuple(c for c in table.column_names if c in given or whole)
         """Columns of the table that this part fills."""
         self._typed = ", ".join(
             f'"{c.name}"::{c.type} as "{c.name}"'
@@ -108,10 +110,19 @@ class Part:
         )
         self._sound = "sound" if "sound" in given else "false as sound"
 
-    def write(self) -> int:
-        """Write the rows that can be kept, and reject the others; return how many were read."""
-        con, key = self.con, names(self.table.key)
-        written = self._write_sound()
+    def write(self, before: list[Path]) -> int:
+        """Write the rows that can be kept, and reject the others; return how many were read.
+
+        Parameters
+        ----------
+        before
+            Files of the table that are there already: a row whose key they have repeats it.
+        """
+        lines = self.fill.lines(self.file.path) - 1
+        with ThreadPoolExecutor(1) as beside:
+            looked = beside.submit(self.file.find_misshapen) if self.file.commas else None
+            parsed = self._copy()
+            misshapen = looked.result() if looked else np.zeros(0, np.int64)
         save_rejects(
             self.fill,
             self.table,
@@ -119,40 +130,62 @@ class Part:
             f"select '{self.file.relation}' as source_file, source_line, reason, raw "
             f"from ({self.file.unparsed()})",
         )
-        unparsed = _count(con, f"({self.file.unparsed()})")
-        lines = self.fill.lines(self.file.path) - 1
-        con.execute(f"create temp table contested as select {key} from ({self._judged()}) limit 0")
-        self._find_repeats()
-        if self.file.commas:
-            self.file.read_misshapen(con)
-            con.execute(f"insert into contested select {key} from ({self._judged()})")
-        blank = 0
-        if written + unparsed < lines or _count(con, "contested"):
-            blank = self._settle()
-        con.execute("drop table contested; drop table earlier")
-        return lines - blank
+        unparsed = _numbers(self.con, f"select source_line from ({self.file.unparsed()})")
+        blank = np.zeros(0, np.int64)
+        if parsed + len(unparsed) < lines:
+            blank = self.file.find_blank()
+        misshapen = np.setdiff1d(misshapen, np.concatenate([unparsed, blank]))
+        stood = Lines(np.union1d(unparsed, blank))
+        self._drop(stood.rows(misshapen), before)
+        dropped = _numbers(self.con, f"from {self._dropped}")
+        self._reject(stood.of(dropped))
+        self.rows = parsed - len(dropped)
+        return lines - len(blank)
 
-    def files(self) -> list[Path]:
-        """Files of the rows that are kept."""
-        return sorted(self.folder.rglob("*.parquet"))
-
-    def days(self) -> dict[str, list[Path]]:
-        """Files of each day, by its date."""
-        return {
-            folder.name.removeprefix("day="): sorted(folder.glob("*.parquet"))
-            for folder in sorted(self.folder.glob("day=*"))
-        }
-
-    def rows(self) -> int:
-        """Count the rows that are kept."""
-        return _count(self.con, parquet(self.files())) if self.files() else 0
-
-    def _judged(self) -> str:
-        """SELECT of the rows with the reason why each cannot be kept, or null."""
+    @property
+    def kept(self) -> str:
+        """SELECT of the rows that are kept."""
         return (
-            f"select *, coalesce(reject, {self.table.fault_sql}) as reason "
-            f"from ({self._typed_rows()})"
+            f"select {names(self.columns)} from {parquet([self.path], _NUMBERED)} "
+            f"where file_row_number not in (from {self._dropped})"
         )
+
+    def move(self, target: Path) -> None:
+        """Make a file of the rows that are kept."""
+        if _count(self.con, self._dropped):
+            self.con.execute(f"copy ({self.kept}) to {path_text(target)} ({_FORMAT})")
+        else:
+            self.path.rename(target)
+
+    def gather_days(self) -> None:
+        """Sort the rows by day, unless they come so that a day's rows stand in few places."""
+        [(groups, days, touched)] = self.con.sql(
+            f"select max(file_row_number) // {_GROUP_ROWS} + 1, count(distinct sampled_at::date), "
+            f"count(distinct (file_row_number // {_GROUP_ROWS}, sampled_at::date)) "
+            f"from {parquet([self.path], _NUMBERED)}"
+        ).fetchall()
+        if touched > _SCATTERED * (groups + days):
+            by_day = self.path.with_suffix(".days")
+            self.con.execute(
+                f"copy ({self.kept} order by sampled_at::date) to {path_text(by_day)} ({_FORMAT})"
+            )
+            by_day.rename(self.path)
+            self.con.execute(f"truncate {self._dropped}")
+
+    def _copy(self) -> int:
+        """Write every row that parses, in order, and return how many; without a time if faulty."""
+        # the same as a reason that is null, at half the time
+        sound = " and ".join(f"not ({fault.predicate})" for fault in self.table.faults())
+        columns = names(self.columns).replace(
+            '"sampled_at"',
+            f"case when reject is null and (sound or ({sound})) then sampled_at end as sampled_at",
+            1,
+        )
+        [(written,)] = self.con.execute(
+            f"copy (select {columns} from ({self._typed_rows()})) to {path_text(self.path)} "
+            f"({_FORMAT})"
+        ).fetchall()
+        return int(written)
 
     def _typed_rows(self) -> str:
         return (
@@ -160,130 +193,112 @@ class Part:
             f"from ({self.sql})"
         )
 
-    def _write_sound(self) -> int:
-        day = ", sampled_at::date as day" if self.by_day else ""
-        layout = "partition_by (day)" if self.by_day else f"file_size_bytes '{_FILE_BYTES}'"
-        # the same as a reason that is null, at half the time
-        sound = " and ".join(f"not ({fault.predicate})" for fault in self.table.faults())
-        self.folder.mkdir()
-        self.con.execute("set preserve_insertion_order = false")
-        [(written,)] = self.con.execute(
-            f"copy (select {names(self.columns)}{day} from ({self._typed_rows()}) "
-            f"where reject is null and (sound or ({sound}))) "
-            f"to {path_text(self.folder)} ({_FORMAT}, {layout})"
-        ).fetchall()
-        self.con.execute("set preserve_insertion_order = true")
-        return int(written)
-
-    def _find_repeats(self) -> None:
-        """Add the keys that repeat to those contested, and find those that were there before."""
-        key = names(self.table.key)
-        self.con.execute("create temp table earlier as from contested")
-        if not self.files():
-            return
-        kept = parquet(self.files())
-        if self.before:
-            [span] = self.con.sql(f"select min(sampled_at), max(sampled_at) from {kept}").fetchall()
+    def _drop(self, misshapen: _Numbers, before: list[Path]) -> None:
+        """Note which rows are faulty or misshapen, and all but the first that share a key."""
+        con, key, written = self.con, names(self.table.key), parquet([self.path], _NUMBERED)
+        con.register("misshapen", {"row": misshapen})
+        con.execute(
+            f"create temp table {self._dropped} as "
+            f"select file_row_number as row from {written} where sampled_at is null "
+            "union select row from misshapen"
+        )
+        con.unregister("misshapen")
+        if before:
+            [span] = con.sql(f"select min(sampled_at), max(sampled_at) from {written}").fetchall()
             # of files whose statistics lie outside of the span nothing is read
-            self.con.execute(
-                f"insert into earlier select {key} from (from {parquet(self.before)} "
-                f"where sampled_at between ? and ?) semi join {kept} using ({key})",
+            con.execute(
+                f"insert into {self._dropped} select file_row_number from {written} as written "
+                f"semi join (select {key} from {parquet(before)} "
+                f"where sampled_at between ? and ?) as earlier using ({key}) "
+                f"where file_row_number not in (from {self._dropped})",
                 span,
             )
-            self.con.execute("insert into contested from earlier")
         # cheap: in an hour of a machine, more rows than different minutes
-        self.con.execute(
+        con.execute(
             "create temp table crowded as "
             "select machine_id, epoch_us(sampled_at) // 3600000000 as hour "
-            f"from {kept} group by all having count(*) > "
+            f"from {written} group by all having count(*) > "
             "bit_count(bit_or(1::ubigint << (epoch_us(sampled_at) // 60000000 % 60)))"
         )
-        if _count(self.con, "crowded"):
-            self.con.execute(
-                f"insert into contested select {key} from {kept} as kept semi join crowded "
-                "on kept.machine_id = crowded.machine_id "
-                "and epoch_us(kept.sampled_at) // 3600000000 = crowded.hour "
-                f"group by {key} having count(*) > 1"
+        if _count(con, "crowded"):
+            con.execute(
+                f"insert into {self._dropped} select row from ("
+                f"select file_row_number as row, row_number() over (partition by {key} "
+                "order by file_row_number) > 1 as repeats "
+                f"from {written} as written semi join crowded "
+                "on written.machine_id = crowded.machine_id "
+                "and epoch_us(written.sampled_at) // 3600000000 = crowded.hour "
+                f"where file_row_number not in (from {self._dropped})) where repeats"
             )
-        self.con.execute("drop table crowded")
+        con.execute("drop table crowded")
 
-    def _settle(self) -> int:
-        """Reject what cannot be kept, and all but the first of rows that share a key.
-
-        Which row comes first, and on what line it stands, only a second reading of the raw file
-        tells, line by line. Returns how many lines were blank.
-        """
-        con, key = self.con, names(self.table.key)
-        self.file.read_numbered(con)
-        con.execute(
-            "create temp table again as with rows as (select * replace ("
-            f"case when {self.file.misshapen} then 'wrong number of fields' "
-            "else reason end as reason) "
-            f"from ({self._judged()})), concerned as (select * from rows "
-            f"where reason is not null or ({key}) in (from contested)) "
-            f"select *, (row_number() over (partition by {key}, reason is null "
-            f"order by source_line) > 1 or ({key}) in (from earlier)) and reason is null "
-            "as repeats from concerned"
-        )
+    def _reject(self, lines: _Numbers) -> None:
+        """Reject the rows on these lines, each for what is wrong with it, or because it repeats."""
+        if not len(lines):
+            return
+        self.file.read_lines(self.con, lines)
         save_rejects(
             self.fill,
             self.table,
             self.name,
-            "select source_file, source_line, raw, coalesce(reason, "
-            f"'the key ({', '.join(self.table.key)}) repeats') as reason "
-            "from again where (reason is not null or repeats) and raw <> ''",
+            "select source_file, source_line, raw, case "
+            f"when {self.file.misshapen} then 'wrong number of fields' "
+            f"else coalesce(reject, {self.table.fault_sql}, "
+            f"'the key ({', '.join(self.table.key)}) repeats') end as reason "
+            f"from ({self._typed_rows()})",
         )
-        if _count(con, "contested"):
-            self._replace_contested()
-        blank = _count(con, "again where raw = ''")
-        con.execute("drop table again")
-        return blank
-
-    def _replace_contested(self) -> None:
-        """Take the contested rows out of the files, and put back those that are kept."""
-        con, key, columns = self.con, names(self.table.key), names(self.columns)
-        if self.files():
-            concerned = con.sql(
-                f"select distinct filename from {parquet(self.files(), 'filename = true')} "
-                f"semi join contested using ({key})"
-            ).fetchall()
-            for (name,) in concerned:
-                file = Path(name)
-                con.execute(
-                    f"copy (select {columns} from {parquet([file])} "
-                    f"anti join contested using ({key})) "
-                    f"to {path_text(file.with_suffix('.rest'))} ({_FORMAT})"
-                )
-                file.with_suffix(".rest").rename(file)
-        settled = "again where reason is null and not repeats"
-        days = con.sql(f"select distinct sampled_at::date::varchar from {settled}").fetchall()
-        for (day,) in days:
-            folder = self.folder / f"day={day}" if self.by_day else self.folder
-            folder.mkdir(exist_ok=True)
-            con.execute(
-                f"copy (select {columns} from {settled} and sampled_at::date = date '{day}') "
-                f"to {path_text(folder / f'settled-{day}.parquet')} ({_FORMAT})"
-            )
 
 
-def _join(fill: Fill, table: Table, parts: list[Part], day: str, target: Path) -> None:
-    """Join the parts of one day on the key."""
-    key = names(table.key)
+class Lines:
+    """On what line of a raw file each row stands, given the lines that are none."""
+
+    def __init__(self, skipped: _Numbers) -> None:
+        self._skipped = skipped
+        self._before = skipped - 2 - np.arange(len(skipped))  # rows before each
+
+    def of(self, rows: _Numbers) -> _Numbers:
+        """Return the lines of rows, which count from 0."""
+        return rows + 2 + np.searchsorted(self._before, rows, side="right")
+
+    def rows(self, lines: _Numbers) -> _Numbers:
+        """Return the rows of lines, which count from 1 and begin with the header."""
+        return lines - 2 - np.searchsorted(self._skipped, lines)
+
+
+def _join(fill: Fill, table: Table, parts: list[Part], target: Path) -> None:
+    """Join parts on the key, day by day."""
+    con, key = fill.con, names(table.key)
     held = {c for p in parts for c in p.columns}
     columns = ", ".join(
         f'"{c.name}"' if c.name in held else f'null::{c.type} as "{c.name}"' for c in table.columns
     )
-    joined = " full join ".join(
-        f"(select {names(p.columns)} from {parquet(p.days()[day])}) as p{i}"
-        + (f" using ({key})" if i else "")
-        for i, p in enumerate(parts)
-    )
-    fill.con.execute(
-        f"copy (select {columns} from {joined}) to {path_text(target / f'{day}.parquet')} "
-        f"({_FORMAT})"
-    )
+    for part in parts:
+        part.gather_days()
+    days = con.sql(
+        "select distinct sampled_at::date::varchar as day from ("
+        + " union all ".join(f"select sampled_at from {parquet([p.path])}" for p in parts)
+        + ") where sampled_at is not null order by day"
+    ).fetchall()
+    for (day,) in days:
+        of_day = f"sampled_at >= date '{day}' and sampled_at < date '{day}' + interval 1 day"
+        joined = " full join ".join(
+            f"({p.kept} and {of_day}) as p{i}" + (f" using ({key})" if i else "")
+            for i, p in enumerate(parts)
+        )
+        con.execute(
+            f"copy (select {columns} from {joined}) "
+            f"to {path_text(target / f'{day}.parquet')} ({_FORMAT})"
+        )
+
+
+def _numbers(con: duckdb.DuckDBPyConnection, sql: str) -> _Numbers:
+    [column] = con.sql(sql).fetchnumpy().values()
+    return np.sort(np.asarray(column, np.int64))
 
 
 def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
     [(rows,)] = con.sql(f"select count(*) from {relation}").fetchall()
     return int(rows)
+
+
+_NUMBERED = "union_by_name = false, file_row_number = true"

@@ -22,12 +22,15 @@ def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> N
     fraction
         Share of the public trace's jobs and minutes; above 1, a longer trace.
     hard
-        As hard to read as the public trace: jobs hold as many GPU hours as its jobs do, on GPUs
-        that others hold too, and retry more; one row in 16 is missing, in each file another;
-        some values are NA, some rows have 16, some repeat, and some are wrong.
+        As hard to read as the public trace: all its days, on a fraction of its machines; jobs
+        hold as many GPU hours as its jobs do, on GPUs that others hold too, and retry more; one
+        row in 16 is missing, in each file another; some values are NA, some rows have 16, some
+        repeat, and some are wrong.
     """
     out.mkdir(parents=True)
-    jobs, minutes = round(JOBS * fraction), round(MINUTES * fraction)
+    jobs = round(JOBS * fraction)
+    minutes = MINUTES if hard else round(MINUTES * fraction)
+    machines = max(2, round(MACHINES * fraction)) if hard else MACHINES
     with duckdb.connect() as con:
         con.execute("set memory_limit = '2GB'")
         con.execute("set preserve_insertion_order = false")
@@ -35,27 +38,27 @@ def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> N
         # half the machines hold 8 GPUs, the others 2, which the file records twice
         con.execute(
             "create table machines as select 'm' || i as machine_id, "
-            f"case when i % 2 = 0 then 8 else 2 end as gpus from range({MACHINES}) r(i)"
+            f"case when i % 2 = 0 then 8 else 2 end as gpus from range({machines}) r(i)"
         )
-        _job_log(con, out, jobs, minutes, hard=hard)
+        _job_log(con, out, jobs, minutes, machines, hard=hard)
         con.execute(
             "copy (select machine_id, gpus, case gpus when 8 then ' 24GB' else ' 12GB' end "
             f"from machines) to '{out}/list' (header false)"
         )
-        _samples(con, out, minutes, hard=hard)
+        _samples(con, out, minutes, machines, hard=hard)
     (out / "cluster_machine_list").write_text(
         "machineId, number of GPUs, single GPU mem\n" + (out / "list").read_text()
     )
     (out / "list").unlink()
     (out / "SYNTHETIC.md").write_text(
-        f"Generated for measuring only: {jobs:,} jobs and {minutes:,} minutes of {MACHINES} "
+        f"Generated for measuring only: {jobs:,} jobs and {minutes:,} minutes of {machines} "
         "machines, as many as the public Philly trace times the fraction "
         f"{fraction:g}. Nothing in it was recorded.\n"
     )
 
 
 def _job_log(
-    con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int, *, hard: bool
+    con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int, machines: int, *, hard: bool
 ) -> None:
     """Jobs whose sizes and retries are roughly the public trace's; placements may overlap."""
     # seconds of a run: log-normal, about exp(7) in the median; its mean is 1.9 h, or 10 h
@@ -67,7 +70,8 @@ def _job_log(
         "then 8 when r < 0.998 then 16 else 32 end as gpus, "
         f"1 + {retries} + (random() < 0.1)::int as attempts, "
         f"{_START} + to_seconds((i::double / {jobs} * {minutes} * 60)::bigint) as submitted_at, "
-        "(random() * 14)::int as vc, (random() * 300)::int as u, (random() * 209)::int as first, "
+        "(random() * 14)::int as vc, (random() * 300)::int as u, "
+        f"floor(random() * {machines // 2})::int as first, "
         "random() as s, least(30 * 86400, "
         f"exp(7 + {spread} * sqrt(-2 * ln(1 - random())) * cos(6.28 * random()))) as run_s "
         f"from (select i, random() as r from range({jobs}) t(i))"
@@ -82,7 +86,7 @@ def _job_log(
         "'end_time': strftime(submitted_at + to_seconds((120 + k * (run_s + 60) + run_s)::bigint), "
         f"{stamp}), "
         "'detail': list_transform(range((gpus + 7) // 8), lambda c: {"
-        "'ip': 'm' || ((first + c) % 210 * 2), "
+        f"'ip': 'm' || ((first + c) % {machines // 2} * 2), "
         "'gpus': list_transform(range(least(gpus, 8)), "
         "lambda g: 'gpu' || ((g + case when gpus < 8 then i else 0 end) % 8))})}) as attempts, "
         f"strftime(submitted_at, {stamp}) as submitted_time, format('u{{:04}}', u) as user "
@@ -90,15 +94,17 @@ def _job_log(
     )
 
 
-def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int, *, hard: bool) -> None:
+def _samples(
+    con: duckdb.DuckDBPyConnection, out: Path, minutes: int, machines: int, *, hard: bool
+) -> None:
     """One row per machine and minute in each file, ordered by time as a collector writes them."""
     randoms = ", ".join(f"random() as r{i}" for i in range(8))
     con.execute(
         f"create view readings as select *, {randoms}, strftime(t - case when pdt "
         "then interval 7 hour else interval 8 hour end, '%Y-%m-%d %H:%M:%S') "
         "|| case when pdt then ' PDT' else ' PST' end as time "
-        f"from (select i % {MACHINES} as m, {_START} + to_minutes(i // {MACHINES}) as t, "
-        f"t < timestamp '2017-11-05 09:00:00' as pdt from range({minutes} * {MACHINES}) r(i))"
+        f"from (select i % {machines} as m, {_START} + to_minutes(i // {machines}) as t, "
+        f"t < timestamp '2017-11-05 09:00:00' as pdt from range({minutes} * {machines}) r(i))"
     )
     # nearly a third of the readings are zero; of the others, some have nine decimals
     value = (
@@ -110,7 +116,7 @@ def _samples(con: duckdb.DuckDBPyConnection, out: Path, minutes: int, *, hard: b
     v = [value.format(i=i) for i in range(8)]
     doubled = ", ".join(f"{x}, {x}" for x in v)
     gpus = (
-        (f"case when m % 210 = 0 then concat_ws(',', {doubled}) || ',' " if hard else "case ")
+        (f"case when m % 200 = 0 then concat_ws(',', {doubled}) || ',' " if hard else "case ")
         + f"when m % 2 = 0 then concat_ws(',', {', '.join(v)}) || ',' "
         f"else concat_ws(',', {v[0]}, {v[0]}, {v[1]}, {v[1]}) || ',,,,,' end"
     )

@@ -38,7 +38,7 @@ class Cost:
 
 def scan(raw: Path, _trace: Path, _name: str) -> None:
     """Parse every field of the raw files with its type, and keep nothing."""
-    gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(8))
+    gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(16))
     columns = {
         "cluster_gpu_util": f"{gpus}, 'rest': 'varchar'",
         "cluster_cpu_util": "'cpu_util': 'double'",
@@ -50,7 +50,8 @@ def scan(raw: Path, _trace: Path, _name: str) -> None:
             relation = (
                 f"read_csv('{raw / name}', columns = {{'time': 'varchar', 'machine': 'varchar', "
                 f"{fields}}}, header = true, delim = ',', quote = '', escape = '', "
-                "auto_detect = false, nullstr = ['NA', ''])"
+                "auto_detect = false, nullstr = ['NA', ''], null_padding = true, "
+                "ignore_errors = true)"
             )
             counts = ", ".join(f"count({c})" for c in con.sql(f"from {relation} limit 0").columns)
             con.sql(f"select {counts} from {relation}").fetchall()
