@@ -1,8 +1,6 @@
 -- Which samples could show each event, whatever the distance of the clocks?
 -- One row per event and day on which such samples may lie.
 --   number      number of the event in clock_events
---   week        Monday of the week of the event
---   event       start or end
 --   event_at    minute in which the job log puts the event
 --   machine_id  server to watch
 --   gpu         GPU to watch there
@@ -11,8 +9,6 @@
 --   day         the day
 select
   number,
-  week,
-  event,
   event_at,
   machine_id,
   gpu,

@@ -11,8 +11,6 @@
 with readings as (
   select
     w.number,
-    w.week,
-    w.event,
     date_diff('minute', w.event_at, s.sampled_at) as lag_min,
     s.seconds,
     s.util_pct[w.gpu + 1] as util_pct
@@ -23,10 +21,13 @@ with readings as (
 )
 
 select
-  week,
-  event,
-  offset_min,
-  events,
-  step_pct,
-  sd_pct
-from clock_steps(readings)
+  e.week,
+  e.event,
+  steps.offset_min,
+  count(*) as events,
+  avg(steps.step_pct) as step_pct,
+  stddev_samp(steps.step_pct) as sd_pct
+from clock_steps(readings) as steps
+inner join clock_events as e
+  on steps.number = e.number
+group by all

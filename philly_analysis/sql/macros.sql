@@ -72,28 +72,31 @@ asof inner join cumulated as c
   on grid.key = c.key and grid.percentile * grid.minutes <= 100 * c.upto;
 
 -- Change of utilisation around events, by the minutes at which the samples are taken to lag.
--- `readings` has the columns number (of the event), week, event, lag_min (from the event to the
--- minute of the sample), seconds and util_pct. A reading that stands for longer than a minute is
--- that of each minute up to its end; a minute with several has their mean. One row per (week,
--- event, offset_min).
+-- `readings` has the columns number (of the event), lag_min (from the event to the minute of the
+-- sample), seconds and util_pct. A reading that stands for longer than a minute is that of each
+-- minute up to its end; a minute with several has their mean. One row per (number, offset_min)
+-- with ten whole minutes on either side.
 create or replace macro clock_steps(readings) as table
 with spread as (
   select
     number,
-    week,
-    event,
-    lag_min + unnest(range(ceil(coalesce(seconds, 60) / 60)::bigint)) as lag_min,
+    lag_min,
     util_pct
   from query_table(readings)
-  where util_pct is not null
+  where util_pct is not null and coalesce(seconds, 60) <= 60
+  union all by name
+  select
+    number,
+    lag_min + unnest(range(ceil(seconds / 60)::bigint)) as lag_min,
+    util_pct
+  from query_table(readings)
+  where util_pct is not null and seconds > 60
 ),
 
 minutely as (
   select
     number,
-    week,
-    event,
-    lag_min,
+    lag_min::smallint as lag_min,
     avg(util_pct) as util_pct
   from spread
   group by all
@@ -102,8 +105,6 @@ minutely as (
 sums as (
   select
     number,
-    week,
-    event,
     lag_min,
     sum(util_pct) over (
       partition by number order by lag_min rows between unbounded preceding and current row
@@ -113,9 +114,8 @@ sums as (
 
 steps as (
   select
-    week,
-    event,
-    lag_min as offset_min,
+    number,
+    lag_min::integer as offset_min,
     (
       (lead(sum_pct, 10) over minutes - sum_pct)
       - (lag(sum_pct, 1) over minutes - lag(sum_pct, 11) over minutes)
@@ -128,12 +128,8 @@ steps as (
 )
 
 select
-  week,
-  event,
-  offset_min::integer as offset_min,
-  count(*) as events,
-  avg(step_pct) as step_pct,
-  stddev_samp(step_pct) as sd_pct
+  number,
+  offset_min,
+  step_pct
 from steps
-where whole and abs(offset_min) <= 720
-group by all;
+where whole and abs(offset_min) <= 720;
