@@ -3,13 +3,14 @@
 import tempfile
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import csv_file, ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.strategies import one_in
@@ -35,9 +36,9 @@ rows = st.tuples(
 
 
 @one_in(3)
-@given(st.lists(rows, min_size=1, max_size=40))
+@given(st.lists(rows, min_size=1, max_size=40), st.sampled_from([50, 1 << 20]))
 def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
-    given_rows: list[tuple[str, str, str]],
+    given_rows: list[tuple[str, str, str]], block_bytes: int
 ) -> None:
     lines = [LINES[kind].format(time=time, machine=m) for kind, time, m in given_rows]
     first: dict[tuple[str, str], int] = {}
@@ -52,7 +53,8 @@ def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
         raw = write_archive(
             folder / "raw", [job("j", [attempt(m1=8, m2=8)])], cluster_gpu_util=lines
         )
-        manifest = ingest("philly", raw, folder / "trace")
+        with patch.object(csv_file, "_BLOCK_BYTES", block_bytes):
+            manifest = ingest("philly", raw, folder / "trace")
         [account] = [a for a in manifest.accounts if a.table == "gpu_samples"]
         blank = sum(kind == "blank" for kind, _, _ in given_rows)
         assert (account.read, account.kept) == (len(lines) - blank, len(first))

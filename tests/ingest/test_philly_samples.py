@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import ingest, samples
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import Ingested, attempt, job, write_archive
 
@@ -170,6 +170,27 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
     key = "the key (sampled_at, machine_id) repeats"
     assert got.rejects("host_samples") == [(3, key), (3, key)]
     assert got.account("host_samples").kept == 3
+
+
+def test_files_that_go_machine_by_machine_are_joined_by_day(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "_GROUP_ROWS", 2)
+    monkeypatch.setattr(samples, "_SCATTERED", 1)
+    times = [f"2017-10-{day:02} 12:00:00 PDT" for day in range(3, 15)]
+    rows = [(time, m) for m in ("m1", "m2", "m3") for time in times]
+    cpu = [f"{time},{m},{i}" for i, (time, m) in enumerate(rows)]
+    got = made(
+        EIGHT,
+        cluster_cpu_util=[*cpu[:20], cpu[3], "rubbish", *cpu[20:]],
+        cluster_mem_util=[f"{time},{m},1048576,0" for time, m in rows[::-1]],
+    )
+    table = got.rows("select cpu_pct, mem_gb, mem_used_gb from host_samples order by cpu_pct")
+    assert table == [(float(i), 1.0, 1.0) for i in range(36)]
+    assert got.rows("select source_line, raw from rejects order by all") == [
+        (22, cpu[3]),
+        (23, "rubbish"),
+    ]
 
 
 def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Make) -> None:
