@@ -77,6 +77,8 @@ _TIME_TICKS = {
     86_400: "1 d",
     604_800: "1 wk",
     2_592_000: "30 d",
+    31_536_000: "1 yr",
+    315_360_000: "10 yr",
 }
 
 
@@ -167,6 +169,14 @@ def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None
     ax.set(**{f"{axis}lim": (0, 100), f"{axis}label": label})
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g} %"))
+
+
+def amount_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
+    """Give an axis of amounts its name, and whole numbers unless they are small."""
+    ax.set(**{f"{axis}label": label})
+    the_axis = ax.xaxis if axis == "x" else ax.yaxis
+    _, most = ax.get_xlim() if axis == "x" else ax.get_ylim()
+    the_axis.set_major_formatter("{x:,.0f}" if most >= 5 else "{x:g}")
 
 
 def bars(

@@ -7,7 +7,7 @@
 --   flagged            jobs left out
 with gaps as (
   select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as gap_s
-  from jobs
+  from gpu_jobs
   where flag is null
 ),
 
@@ -32,7 +32,7 @@ select
   hour_spread.hourly_dispersion,
   (
     select count(*)
-    from jobs
+    from gpu_jobs
     where flag is not null
   ) as flagged
 from gap_spread

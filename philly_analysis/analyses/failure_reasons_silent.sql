@@ -3,7 +3,7 @@
 --   attempts  attempts that failed, by their own end or as part of an unsuccessful job
 select count(*) as attempts
 from attempts
-inner join jobs using (job_id)
+inner join gpu_jobs using (job_id)
 anti join failures using (job_id, attempt)
 where end_reason in ('failed', 'out_of_memory') or (end_reason is null and failed(status))
 order by all

@@ -18,7 +18,7 @@ with in_order as (
     case when runs.flag is null then runs.run_s end as run_s,
     runs.gpus
   from attempts
-  inner join jobs using (job_id)
+  inner join gpu_jobs as jobs using (job_id)
   left join attempt_runs as runs
     on attempts.job_id = runs.job_id and attempts.attempt = runs.attempt
 ),

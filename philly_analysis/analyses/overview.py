@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.prose import count, share
+from philly_analysis.prose import count, number, share
 from philly_analysis.published import beside
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
@@ -49,6 +49,7 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
     rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts)
     return (
         Fact("jobs", log.jobs, "jobs submitted"),
+        Fact("cpu_only_jobs", log.cpu_only_jobs, "other jobs, which asked for no GPU"),
         Fact("attempts", log.attempts, "scheduling attempts that they made"),
         Fact("jobs_without_attempts", log.jobs_without_attempts, "jobs that never got an attempt"),
         Fact("jobs_running", log.jobs_running, "jobs that still ran as the log ended"),
@@ -71,8 +72,9 @@ def _days_with(samples: pd.Series) -> int | None:
 
 def _sentences(trace: Trace, fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
     jobs, days = int(fact["jobs"] or 0), int(fact["days"] or 0)
+    others = int(fact["cpu_only_jobs"] or 0)
     if not jobs:
-        return ("The trace holds no jobs.",)
+        return ("The trace holds no jobs." if not others else "No job asked for GPUs.",)
     who = [
         count(int(n), word)
         for word, n in (("user", fact["users"]), ("virtual cluster", fact["vcs"]))
@@ -81,8 +83,12 @@ def _sentences(trace: Trace, fact: dict[str, float | int | str | None]) -> tuple
     said = [
         f"{count(jobs, 'job')}{' of ' + ' in '.join(who) if who else ''} made "
         f"{count(int(fact['attempts'] or 0), 'attempt')} over {count(days, 'day')} and held "
-        f"{float(fact['gpu_h'] or 0):,.0f} GPU hours."
+        f"{number(float(fact['gpu_h'] or 0))} GPU hours."
     ]
+    if others:
+        said.append(
+            f"{count(others, 'other job')} asked for no GPU: findings are about the jobs that did."
+        )
     if fact["jobs_without_attempts"] or fact["jobs_running"]:
         said.append(
             f"{count(int(fact['jobs_without_attempts'] or 0), 'job')} never got an attempt and "
@@ -139,8 +145,7 @@ def plot(result: Result) -> Figure:
             color=figures.ACCENT,
             linewidth=0,
         )
-        ax.set_ylabel(label)
         ax.set_ylim(bottom=0)
-        ax.yaxis.set_major_formatter("{x:,.0f}")
+        figures.amount_axis(ax, label)
     figures.day_axis(axes[-1])
     return fig

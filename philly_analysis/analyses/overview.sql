@@ -1,8 +1,8 @@
 -- What does the trace cover, day by day?
 -- One row per day from the first submission to the last moment of the log.
 --   day       day, UTC
---   jobs      jobs submitted
---   attempts  attempts started
+--   jobs      jobs submitted, of those in gpu_jobs
+--   attempts  attempts started, of these jobs
 --   gpu_h     GPU hours held
 with days as (
   select unnest(
@@ -15,7 +15,7 @@ submitted as (
   select
     submitted_at::date as day,
     count(*) as jobs
-  from jobs
+  from gpu_jobs
   group by all
 ),
 
@@ -24,6 +24,7 @@ started as (
     started_at::date as day,
     count(*) as attempts
   from attempts
+  inner join gpu_jobs using (job_id)
   group by all
 ),
 

@@ -9,7 +9,7 @@ with hours as (
       date_trunc('hour', min(submitted_at)), max(submitted_at), interval 1 hour
     )
   ) as hour
-  from jobs
+  from gpu_jobs
   where flag is null
 ),
 
@@ -17,7 +17,7 @@ submitted as (
   select
     date_trunc('hour', submitted_at) as hour,
     count(*) as jobs
-  from jobs
+  from gpu_jobs
   where flag is null
   group by all
 )

@@ -1,5 +1,5 @@
 -- How long did each attempt hold its GPUs?
--- One row per attempt that is known to have run.
+-- One row per attempt of the jobs in gpu_jobs that is known to have run.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   vc          virtual cluster
@@ -25,9 +25,9 @@ with attempts_in_order as (
 select
   a.job_id,
   a.attempt,
-  jobs.vc,
-  jobs.user,
-  coalesce(a.gpus, jobs.gpus) as gpus,
+  gpu_jobs.vc,
+  gpu_jobs.user,
+  coalesce(a.gpus, gpu_jobs.gpus) as gpus,
   a.started_at,
   a.ended_at,
   a.running,
@@ -36,8 +36,8 @@ select
     else coalesce(a.ended_at, a.started_at + to_microseconds((1e6 * a.run_s)::bigint))
   end as until_at,
   coalesce(a.run_s, seconds_between(a.started_at, until_at)) as run_s,
-  coalesce(a.flag, jobs.flag) as flag
+  coalesce(a.flag, gpu_jobs.flag) as flag
 from attempts_in_order as a
-inner join jobs using (job_id)
+inner join gpu_jobs using (job_id)
 cross join snapshot
 where a.started_at is not null or a.run_s is not null

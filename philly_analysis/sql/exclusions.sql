@@ -11,22 +11,18 @@ with reasons as (
   union all by name
   select
     'wait' as what,
-    coalesce(
-      flag,
-      case
-        when gpus is null then 'gang size not known'
-        when gpus = 0 then 'no GPUs asked for'
-      end
-    ) as reason
+    coalesce(flag, case when gpus is null then 'gang size not known' end) as reason
   from waits
   union all by name
   select
     'wait' as what,
     case
-      when started_at is null then 'start not known'
+      when jobs.gpus = 0 then 'no GPUs asked for'
+      when attempts.started_at is null then 'start not known'
       else 'end of the attempt before not known'
     end as reason
   from attempts
+  inner join jobs using (job_id)
   anti join waits using (job_id, attempt)
 )
 

@@ -39,7 +39,7 @@ select
   failures.attempt < spans.last_attempt as followed,
   failures.attempt = spans.first_attempt as first
 from failures
-inner join jobs using (job_id)
+inner join gpu_jobs as jobs using (job_id)
 inner join spans using (job_id)
 inner join attempts as made
   on failures.job_id = made.job_id and failures.attempt = made.attempt

@@ -1,5 +1,5 @@
 -- How long did each job run, and what did it cost?
--- One row per job.
+-- One row per job in gpu_jobs.
 --   job_id            job
 --   vc                virtual cluster
 --   user              who submitted it
@@ -72,9 +72,9 @@ select
     when 'last' then runs.last_s
   end as run_s,
   coalesce(runs.censored, false) as censored,
-  runs.gpu_h * coalesce(jobs.gpu_frac, 1) as gpu_h,
+  runs.gpu_h * jobs.gpu_frac as gpu_h,
   coalesce(jobs.flag, made.flag, case when runs.end_unknown then 'end_unknown' end) as flag
-from jobs
+from gpu_jobs as jobs
 left join runs using (job_id)
 left join made using (job_id)
 cross join settings

@@ -1,6 +1,7 @@
 -- How much is in the scheduler log, and how much of it is not whole?
--- One row.
+-- One row, of the jobs in gpu_jobs; cpu_only_jobs counts the others.
 --   jobs                   jobs submitted
+--   cpu_only_jobs          jobs that asked for no GPU
 --   users                  users
 --   vcs                    virtual clusters
 --   attempts               attempts that the jobs made
@@ -13,6 +14,11 @@
 --   attempts_endless       attempts on GPUs that ended nobody knows when
 select
   count(*) as jobs,
+  (
+    select count(*)
+    from jobs
+    where gpus = 0
+  ) as cpu_only_jobs,
   count(distinct "user") as users,
   count(distinct vc) as vcs,
   coalesce(sum(attempts), 0)::bigint as attempts,

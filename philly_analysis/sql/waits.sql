@@ -1,5 +1,6 @@
 -- How long did each attempt wait for its GPUs?
--- One row per attempt that started, after a known moment from which it waited.
+-- One row per attempt of the jobs in gpu_jobs that started, after a known moment from which it
+-- waited.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   vc          virtual cluster
@@ -27,16 +28,16 @@ episodes as (
   select
     a.job_id,
     a.attempt,
-    jobs.vc,
-    jobs.user,
-    jobs.gpus,
+    gpu_jobs.vc,
+    gpu_jobs.user,
+    gpu_jobs.gpus,
     a.started_at,
     a.first,
-    coalesce(a.eligible_at, jobs.eligible_at) as eligible_at,
-    case when a.first then jobs.submitted_at else a.previous_ended_at end as since_at,
-    coalesce(a.flag, jobs.flag) as flag
+    coalesce(a.eligible_at, gpu_jobs.eligible_at) as eligible_at,
+    case when a.first then gpu_jobs.submitted_at else a.previous_ended_at end as since_at,
+    coalesce(a.flag, gpu_jobs.flag) as flag
   from attempts_in_order as a
-  inner join jobs using (job_id)
+  inner join gpu_jobs using (job_id)
 )
 
 select

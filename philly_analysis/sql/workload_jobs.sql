@@ -15,20 +15,29 @@
 --   left_out          why it is no part of the workload; null: it is
 with described as (
   select
-    job_runs.*,
+    jobs.job_id,
+    jobs.vc,
+    jobs.user,
+    jobs.gpus,
+    jobs.status,
+    jobs.submitted_at,
+    job_runs.first_started_at,
+    job_runs.run_s,
+    job_runs.sum_s,
+    coalesce(job_runs.censored, false) as censored,
     coalesce(jobs.gpu_frac, 1) as gpu_frac,
     coalesce(
+      case when jobs.gpus = 0 then 'no GPUs asked for' end,
       replace(job_runs.flag, '_', ' '),
       case
         when job_runs.attempts = 0 then 'no attempt'
         when job_runs.sum_s is null then 'no attempt has a start'
-        when job_runs.gpus is null then 'gang size not known'
-        when job_runs.gpus = 0 then 'no GPUs asked for'
+        when jobs.gpus is null then 'gang size not known'
         when job_runs.run_s is null then 'run time not known'
       end
     ) as left_out
-  from job_runs
-  inner join jobs using (job_id)
+  from jobs
+  left join job_runs using (job_id)
 )
 
 select
