@@ -1,4 +1,4 @@
-"""Tells whether one quantity rises with another, and how surely, when users repeat themselves."""
+"""How sure a number is: shares and trends where users repeat themselves, and rates of events."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,14 +6,151 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata, t
+from scipy.stats import chi2, rankdata, t
 
+from philly_analysis.prose import share
 from philly_analysis.result import Fact
 
 Direction = Literal["rises", "falls", "unclear"]
 
 _FEWEST = 3
 """Observations, and clusters of them, below which nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of observations, with a 95 % interval that allows for clusters.
+
+    Attributes
+    ----------
+    frac
+        0 to 1; NaN without observations.
+    low, high
+        Its interval; NaN where there are fewer than three clusters.
+    """
+
+    frac: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return it as a sentence says it."""
+        if np.isnan(self.low):
+            return share(self.frac)
+        return f"{share(self.frac)} (95 % interval {share(self.low)} to {share(self.high)})"
+
+
+def clustered_share(
+    hits: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
+) -> Share:
+    """Estimate a share, or a ratio of weights, where observations of one cluster may be alike.
+
+    The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
+    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1.
+
+    Parameters
+    ----------
+    hits
+        Whether each observation counts, or which part of it, shape (n,).
+    clusters
+        Group of each, shape (n,); a missing group stands alone, as does each if None.
+    weights
+        Weight of each, shape (n,); None: all alike.
+    """
+    x = np.asarray(hits, float)
+    w = np.ones_like(x) if weights is None else np.asarray(weights, float)
+    if not w.sum() > 0:
+        return Share(np.nan, np.nan, np.nan)
+    frac = float(np.sum(w * x) / w.sum())
+    _, group = np.unique(_codes(clusters, len(x)), return_inverse=True)
+    totals = np.bincount(group, w * (x - frac))
+    n = len(totals)
+    if n < _FEWEST:
+        return Share(frac, np.nan, np.nan)
+    error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
+    half = float(t.ppf(0.975, n - 1) * error)
+    return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Events of a Poisson process over the time for which it was watched.
+
+    Attributes
+    ----------
+    events
+        How many were seen.
+    exposure
+        For how long, in whatever unit.
+    """
+
+    events: int
+    exposure: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of events per unit (Garwood, Biometrika 28, 1936).
+
+        Without an event: from 0 to the rate under which none is seen in 5 % of such stretches.
+        """
+        if not self.exposure > 0:
+            return 0.0, np.inf
+        if self.events == 0:
+            return 0.0, float(-np.log(0.05) / self.exposure)
+        low = chi2.ppf(0.025, 2 * self.events) / 2
+        high = chi2.ppf(0.975, 2 * self.events + 2) / 2
+        return float(low / self.exposure), float(high / self.exposure)
+
+    @property
+    def per_unit(self) -> float:
+        """Events per unit; NaN where nothing was watched."""
+        return self.events / self.exposure if self.exposure > 0 else np.nan
+
+    def mean_time(self, parts: float = 1) -> tuple[float, float, float]:
+        """Return the mean time to the first event among `parts` alike, and its interval.
+
+        Parts fail one by one, each as often as any other: the rates add up. Without an event the
+        mean and the upper end are infinite, and the lower end is a bound with 95 % confidence.
+        """
+        low, high = self.interval
+        return (
+            1 / (parts * self.per_unit) if self.events else np.inf,
+            1 / (parts * high) if high > 0 else np.inf,
+            1 / (parts * low) if low > 0 else np.inf,
+        )
+
+
+def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> tuple[float, float]:
+    """Test whether events gather on few of the places where they could have happened.
+
+    Given their number, events of equal rate everywhere fall like a multinomial draw by exposure
+    (the Poisson dispersion test; Rao and Chakravarti, Biometrics 12, 1956). The test is by
+    simulation, with a fixed seed, so it holds where few events are expected at each place.
+
+    Parameters
+    ----------
+    counts, exposures
+        Events at each place and how long it was watched, shape (n,); places never watched are
+        left out.
+
+    Returns
+    -------
+    tuple of float
+        Pearson's chi-square over its mean under equal rates (above 1: they gather), and the share
+        of draws that are at least as uneven, this one included; NaN where there is nothing to test.
+    """
+    n, e = np.asarray(counts, float), np.asarray(exposures, float)
+    n, e = n[e > 0], e[e > 0]
+    total = int(n.sum())
+    if len(e) < 2 or total < 2:
+        return np.nan, np.nan
+    expected = total * e / e.sum()
+    drawn = np.random.default_rng(0).multinomial(total, e / e.sum(), size=draws)
+    statistic = float(np.sum((n - expected) ** 2 / expected))
+    others = np.sum((drawn - expected) ** 2 / expected, axis=1)
+    # draws that are equal but for rounding count as equal
+    beyond = int(np.sum(others >= statistic * (1 - 1e-9)))
+    return statistic / (len(e) - 1), (1 + beyond) / (1 + draws)
 
 
 @dataclass(frozen=True, slots=True)

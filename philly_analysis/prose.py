@@ -21,7 +21,7 @@ def duration(seconds: float) -> str:
 
 def share(frac: float) -> str:
     """Say a fraction from 0 to 1 as a percentage."""
-    pct = 100 * frac
+    pct = round(100 * frac, 9)  # sums of shares miss their whole by a hair
     digits = 0 if pct in (0, 100) else 1 if 0.1 <= pct <= 99.9 else 2
     return f"{pct:.{digits}f} %"
 

@@ -1,10 +1,13 @@
-"""The test of direction: right numbers, and intervals that keep their promise."""
+"""Directions, shares and rates: right numbers, and intervals that keep their promise."""
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import poisson, spearmanr, t
 
-from philly_analysis.inference import rank_association
+from philly_analysis.inference import Rate, clustered_share, dispersion, rank_association
+from philly_analysis.prose import share
 
 
 def test_the_correlation_is_spearmans() -> None:
@@ -67,3 +70,82 @@ def test_one_user_is_one_witness() -> None:
 
 def test_nothing_that_varies_is_associated() -> None:
     assert rank_association([1] * 10, range(10)).direction == "unclear"
+
+
+def test_a_share_of_equal_witnesses_has_the_intervals_of_the_textbook() -> None:
+    hits = np.r_[np.ones(30), np.zeros(70)]
+    found = clustered_share(hits)
+    half = t.ppf(0.975, 99) * hits.std(ddof=1) / np.sqrt(100)
+    assert (found.frac, found.low, found.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
+    assert str(found) == f"30.0 % (95 % interval {share(found.low)} to {share(found.high)})"
+    # of two users nothing can be said of users
+    assert np.isnan(clustered_share(hits, np.arange(100) % 2).low)
+    assert np.isnan(clustered_share([]).frac)
+    assert clustered_share([1, 0], weights=[3, 1]).frac == 0.75
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_share_allows_for_users_who_repeat_themselves() -> None:
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(50), rng.integers(5, 60, 50))
+    covered = naive = 0
+    for _ in range(1_000):
+        habit = rng.beta(1, 2, 50)
+        hits = rng.random(len(users)) < habit[users]
+        one, other = clustered_share(hits, users), clustered_share(hits)
+        covered += one.low <= 1 / 3 <= one.high
+        naive += other.low <= 1 / 3 <= other.high
+    assert 0.91 <= covered / 1_000 <= 0.985
+    assert naive / 1_000 < 0.6
+
+
+@given(events=st.integers(0, 400), exposure=st.floats(1e-3, 1e6))
+def test_the_interval_of_a_rate_is_that_of_poissons_tails(events: int, exposure: float) -> None:
+    low, high = Rate(events, exposure).interval
+    if events:
+        assert poisson.sf(events - 1, low * exposure) == pytest.approx(0.025)
+        assert poisson.cdf(events, high * exposure) == pytest.approx(0.025)
+    else:
+        assert low == 0
+        assert poisson.cdf(0, high * exposure) == pytest.approx(0.05)
+
+
+def test_the_times_of_a_gang_are_its_parts_times_shared() -> None:
+    rate = Rate(4, 200.0)
+    mean, low, high = rate.mean_time()
+    assert mean == 50 and low < 50 < high
+    assert rate.mean_time(8) == pytest.approx((mean / 8, low / 8, high / 8))
+    # without an event the bound is the time watched over -ln 0.05
+    assert Rate(0, 300.0).mean_time(5) == pytest.approx((np.inf, 300 / 5 / 2.995732, np.inf))
+    assert Rate(0, 0.0).mean_time() == (np.inf, 0, np.inf)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expected", [0.5, 2, 7, 40])
+def test_the_interval_of_a_rate_covers_it_nineteen_times_in_twenty_or_more(expected: float) -> None:
+    rng = np.random.default_rng(4)
+    ends = [Rate(int(n), 1.0).interval for n in rng.poisson(expected, 4_000)]
+    covered = np.mean([low <= expected <= high for low, high in ends])
+    # one-sided where nothing was seen, else exact: never below but for the luck of the draws
+    assert covered >= 0.945
+
+
+def test_events_on_few_places_are_told_from_chance() -> None:
+    days = np.full(50, 10.0)
+    lemons = np.zeros(50, int)
+    lemons[:3] = 10
+    uneven, p = dispersion(lemons, days)
+    assert uneven == pytest.approx(np.var(lemons, ddof=1) / lemons.mean())
+    assert p < 0.001
+    assert dispersion(np.ones(50, int), days)[1] == 1
+    assert np.isnan(dispersion([1, 0], [1, 1])[1]) and np.isnan(dispersion([3], [1])[1])
+    # twice the days, twice the failures: as chance would have it
+    assert dispersion([10, 20], [100.0, 200.0])[1] > 0.9
+
+
+@pytest.mark.slow
+def test_chance_is_called_uneven_as_often_as_said() -> None:
+    rng = np.random.default_rng(5)
+    days = rng.uniform(1, 100, 40)
+    p = [dispersion(rng.poisson(0.02 * days), days, draws=499)[1] for _ in range(600)]
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.025)
