@@ -1,0 +1,20 @@
+-- For how long did gangs of each size run?
+-- One row per number of servers.
+--   servers     servers of the attempt
+--   attempts    attempts
+--   gang_days   days that they ran, added up
+select
+  servers,
+  count(*) as attempts,
+  sum(seconds_between(started_at, until_at)) / 86400 as gang_days
+from (
+  select distinct
+    job_id,
+    attempt,
+    servers,
+    started_at,
+    until_at
+  from held_servers
+) as gangs
+group by servers
+order by all
