@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import duckdb
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses import (
@@ -16,6 +17,7 @@ from philly_analysis.analyses import (
     failure_reasons,
     failure_repetition,
     failure_statuses,
+    gang_failures,
     gpu_util,
     gpu_util_by_servers,
     gpu_util_dedicated,
@@ -25,6 +27,7 @@ from philly_analysis.analyses import (
     job_status,
     locality_effect,
     locality_relaxation,
+    node_failures,
     notebook_definitions,
     occupancy,
     out_of_order,
@@ -35,12 +38,17 @@ from philly_analysis.analyses import (
     run_policy,
     run_time,
     run_time_by_group,
+    time_asked,
     time_to_failure,
+    usage,
+    wait_states,
     waits_by_day,
+    wide_gangs,
     workload_account,
 )
 from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.judging import calibration, philly_like
+from philly_analysis.published import of_philly
 from philly_analysis.result import Result
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, opened
@@ -55,7 +63,11 @@ class Analysis(Protocol):
 
     @property
     def NEEDS(self) -> tuple[str, ...]:  # noqa: N802
-        """Tables without which it cannot be asked; none: it rests on nothing of the trace."""
+        """What it cannot be asked without; none: it rests on nothing of the trace.
+
+        A table (``jobs``), a column that holds a value somewhere (``jobs.time_limit_s``), or one
+        of two (``attempts.end_reason or failures``).
+        """
 
     def compute(self, trace: Trace) -> Result:
         """Answer the question on one trace."""
@@ -103,6 +115,14 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
         "failure_costs": failure_costs,
         "failure_statuses": failure_statuses,
     },
+    "Operation": {
+        "usage": usage,
+        "wait_states": wait_states,
+        "time_asked": time_asked,
+        "wide_gangs": wide_gangs,
+        "node_failures": node_failures,
+        "gang_failures": gang_failures,
+    },
     "Definitions": {
         "run_policy": run_policy,
         "notebook_definitions": notebook_definitions,
@@ -113,6 +133,9 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
     },
 }
 """Every analysis by name, in the chapters and the order of the page."""
+
+PHILLYS_OWN = frozenset({"notebook_definitions", "philly_like"})
+"""Analyses that ask about the study's cluster: the page of another one does without."""
 
 ANALYSES: dict[str, Analysis] = {
     name: analysis for chapter in CHAPTERS.values() for name, analysis in chapter.items()
@@ -134,7 +157,7 @@ def analyze(
     trace
         An open trace, or its folder.
     names
-        Keys of :data:`ANALYSES`.
+        Keys of :data:`ANALYSES`; none: all that concern the trace's cluster and that it can answer.
     out
         Folder to write the tables to as well, ``<name>.csv`` each; None: none.
     run_policy
@@ -161,11 +184,36 @@ def analyze(
         if name not in ANALYSES:
             raise UnknownNameError("analysis", name, ANALYSES)
     with opened(trace, run_policy) as held:
-        chosen = wanted or [n for n, a in ANALYSES.items() if held.tables.issuperset(a.NEEDS)]
+        chosen = wanted or [n for n in about(held) if not lacking(held, n)]
         results = {name: answer(held, name) for name in chosen}
     if out is not None:
         _write_tables(results, Path(out))
     return results
+
+
+def about(trace: Trace) -> list[str]:
+    """Return the analyses that concern a trace's cluster: Philly's own sections only Philly's."""
+    return [name for name in ANALYSES if name not in PHILLYS_OWN or of_philly(trace)]
+
+
+def lacking(trace: Trace, name: str) -> tuple[str, ...]:
+    """Return what a trace lacks of what an analysis needs."""
+    return tuple(
+        need
+        for need in ANALYSES[name].NEEDS
+        if not any(_holds(trace, one) for one in need.split(" or "))
+    )
+
+
+def _holds(trace: Trace, need: str) -> bool:
+    """Tell whether a trace has a table; or a column of one, with a value in any row."""
+    table, _, column = need.partition(".")
+    if table not in trace.tables:
+        return False
+    if not column:
+        return True
+    known = trace.answer(table).filter(duckdb.ColumnExpression(column).isnotnull())
+    return bool(known.limit(1).fetchall())
 
 
 def _write_tables(results: Mapping[str, Result], out: Path) -> None:

@@ -13,7 +13,7 @@ import jinja2
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.chapters import CHAPTERS, answer
+from philly_analysis.chapters import CHAPTERS, about, answer, lacking
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
 from philly_analysis.prose import number
@@ -75,7 +75,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A question that the trace cannot answer, and the tables that it lacks."""
+    """A question that the trace cannot answer, and the tables or columns that it lacks."""
 
     question: str
     missing: tuple[str, ...]
@@ -168,10 +168,13 @@ def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
 def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
     chapters: list[Chapter] = []
     gaps: list[Gap] = []
+    concerned = about(trace)
     for title, analyses in CHAPTERS.items():
         sections = []
         for name, analysis in analyses.items():
-            if missing := tuple(t for t in analysis.NEEDS if t not in trace.tables):
+            if name not in concerned:
+                continue
+            if missing := lacking(trace, name):
                 gaps.append(Gap(analysis.QUESTION, missing))
                 continue
             with step(analysis.QUESTION):
@@ -216,6 +219,7 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
                 "meaning": f.meaning,
             }
             for f in (overview.facts if overview else ())
+            if f.value is not None
         ],
         chapters=chapters,
         gaps=gaps,

@@ -31,6 +31,19 @@ def is_philly(trace: Trace) -> bool:
     return trace.manifest.source == "philly" and not trace.manifest.synthetic
 
 
+def of_philly(trace: Trace) -> bool:
+    """Tell whether a trace is about the study's cluster.
+
+    It is if it was read from the archive's own layout, as the bundled sample is, which was made in
+    the archive's image; or by one of the maps that ship for extracts of the archive.
+    """
+    told = trace.manifest
+    return told.source == "philly" or (
+        told.source == "table"
+        and any(i.file.startswith("philly-") and i.file.endswith(".toml") for i in told.inputs)
+    )
+
+
 @cache
 def archive() -> dict[str, int]:
     """Return counts of the public archive: its jobs, its attempts, and those that lack times."""

@@ -1,0 +1,458 @@
+"""The operator's chapter against plain walks, hand-drawn cases and real logs."""
+
+import csv
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from philly_analysis.analyses import (
+    gang_failures,
+    node_failures,
+    time_asked,
+    usage,
+    wait_states,
+    wide_gangs,
+)
+from philly_analysis.chapters import ANALYSES, PHILLYS_OWN, about, analyze, lacking
+from philly_analysis.ingest import ingest
+from philly_analysis.manifest import Input, Manifest
+from philly_analysis.trace import Trace
+from philly_analysis.writer import write
+from tests.analyses.clusters import JOBS, MACHINES, frame, random_tables, trace_of, write_tables
+from tests.analyses.walks import log_end
+from tests.answers import number
+from tests.paper import ORIGIN, paper_trace
+
+WEEK = timedelta(days=7)
+JOB = ("job_id", "vc", "user", "account", "gpus", "submitted_at")
+ENDED = ("job_id", "attempt", "started_at", "ended_at", "end_reason")
+HELD = ("job_id", "attempt", "machine_id", "gpu")
+
+
+@pytest.fixture(scope="module")
+def slow_cluster(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[dict[str, Any], Trace]]:
+    """A random cluster whose minutes are hours, so that its attempts reach over weeks."""
+    tables = random_tables(21, 120)
+    for name, columns in (("jobs", ["submitted_at"]), ("attempts", ["started_at", "ended_at"])):
+        tables[name] = tables[name].with_columns(
+            (pl.lit(ORIGIN) + (pl.col(c) - ORIGIN) * 60).alias(c) for c in columns
+        )
+    accounts = pl.col("user").replace_strict(
+        {f"u{i}": f"a{i % 2}" for i in range(6)}, default=None, return_dtype=pl.String
+    )
+    tables["jobs"] = tables["jobs"].with_columns(account=accounts)
+    with Trace(write_tables(tmp_path_factory.mktemp("slow") / "t", tables)) as trace:
+        yield tables, trace
+
+
+def monday(moment: datetime) -> datetime:
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday())
+
+
+def test_usage_equals_a_plain_walk(slow_cluster: tuple[dict[str, Any], Trace]) -> None:
+    tables, trace = slow_cluster
+    end = log_end(tables)
+    jobs = {j["job_id"]: j for j in tables["jobs"].iter_rows(named=True) if j["gpus"]}
+    last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
+
+    def key(job: dict[str, Any], moment: datetime) -> tuple[Any, ...]:
+        return (*(job[c] or "(none)" for c in ("account", "user", "vc")), monday(moment))
+
+    made: dict[tuple[Any, ...], int] = defaultdict(int)
+    held: dict[tuple[Any, ...], float] = defaultdict(float)
+    waits: dict[tuple[Any, ...], list[tuple[float, float]]] = defaultdict(list)
+    for job in jobs.values():
+        made[key(job, job["submitted_at"])] += 1
+    since = {j: job["submitted_at"] for j, job in jobs.items()}
+    for a in tables["attempts"].sort("job_id", "attempt").iter_rows(named=True):
+        if not (job := jobs.get(a["job_id"])):
+            continue
+        until = a["ended_at"]
+        if until is None and last[a["job_id"]] == a["attempt"]:
+            until = end
+        known = a["started_at"] and until
+        weight = (until - a["started_at"]).total_seconds() * job["gpus"] if known else np.nan
+        began, since[a["job_id"]] = since[a["job_id"]], a["ended_at"]
+        if a["started_at"] and began and a["started_at"] >= began:
+            waits[key(job, began)].append(((a["started_at"] - began).total_seconds(), weight))
+        week = monday(a["started_at"]) if known else until
+        while known and week <= until:
+            inside = min(until, week + WEEK) - max(a["started_at"], week)
+            if inside > timedelta(0):
+                held[key(job, week)] += inside.total_seconds() * job["gpus"] / 3600
+            week += WEEK
+    rows = {
+        (r["account"], r["user"], r["vc"], r["week"].to_pydatetime()): r
+        for r in usage.compute(trace).table.to_dict("records")
+    }
+    assert set(rows) == {*made, *held, *waits}
+    assert len({k[3] for k in rows}) > 10
+    for k, row in rows.items():
+        assert row["jobs"] == made[k]
+        assert row["gpu_h"] == pytest.approx(held[k], abs=1e-9)
+        assert row["waits"] == len(waits[k])
+        if waits[k]:
+            wait, weight = np.array(waits[k]).T
+            assert row["wait_p50_s"] == pytest.approx(np.median(wait))
+            assert row["wait_p90_s"] == pytest.approx(np.quantile(wait, 0.9))
+            if np.nansum(weight) > 0:
+                expected = np.nansum(wait * weight) / np.nansum(weight)
+                assert row["wait_weighted_s"] == pytest.approx(expected)
+    [(gpu_h,)] = trace.sql("select sum(gpu_h) from job_runs").fetchall()
+    assert number(usage.compute(trace), "gpu_h") == pytest.approx(gpu_h)
+
+
+def test_idle_hours_go_to_the_weeks_that_their_attempt_ran_in(tmp_path: Path) -> None:
+    sunday = 6 * 24 * 60 - 2  # two minutes before Monday: minute 0 is on a Tuesday
+    samples = frame(
+        "gpu_samples",
+        ("sampled_at", "machine_id", "util_pct"),
+        [(sunday + m, "m0", [0.0, 50.0]) for m in range(4)],
+    )
+    jobs = frame("jobs", JOB, [("a", "v", "ann", "lab", 2, 0)])
+    path = trace_of(
+        tmp_path / "t",
+        jobs,
+        [("a", 1, sunday, sunday + 4)],
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", 2)]),
+        placements=frame("placements", HELD, [("a", 1, "m0", 0), ("a", 1, "m0", 1)]),
+        gpu_samples=samples,
+    )
+    with Trace(path) as trace:
+        result = usage.compute(trace)
+    table = result.table[result.table["gpu_h"] > 0]
+    assert [f"{w:%m-%d}" for w in table["week"]] == ["10-02", "10-09"]
+    assert table["sampled_gpu_h"].to_list() == pytest.approx([4 / 60] * 2)
+    assert table["idle_gpu_h"].to_list() == pytest.approx([2 / 60] * 2)
+    assert "ann (0.07 of 0.13 sampled, 50.0 %)" in " ".join(result.sentences)
+
+
+def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
+    columns = ("job_id", "user", "gpus", "submitted_at", "time_limit_s")
+    jobs: list[tuple[object, ...]]
+    attempts: list[tuple[object, ...]]
+    jobs = [("a", "u", 1, 0, 3600), ("b", "u", 4, 0, 3600), ("c", "v", 8, 0, 600)]
+    jobs += [("d", "v", 1, 0, None), ("e", "v", 1, 0, 3600), ("f", "w", 0, 0, 3600)]
+    attempts = [("a", 1, 0, 3, "completed"), ("b", 1, 0, 60, "time_limit")]
+    attempts += [("b", 2, 60, 90, "completed"), ("c", 1, 0, 11, None), ("d", 1, 0, 9, None)]
+    attempts += [("e", 1, 0, None, None), ("f", 1, 0, 60, "time_limit")]
+    path = trace_of(
+        tmp_path / "t", frame("jobs", columns, jobs), frame("attempts", ENDED, attempts)
+    )
+    with Trace(path) as trace:
+        result = time_asked.compute(trace)
+    every = result.table[result.table["gang"] == "all"]
+    # d has no limit, e still ran, f has no GPU; c ran for longer than its limit
+    first = every.iloc[0]
+    assert list(first[["attempts", "at_limit", "tenfold"]]) == [4, 2, 1]
+    assert first["used_gpu_h"] == pytest.approx((3 + 4 * 60 + 4 * 30 + 8 * 11) / 60)
+    assert first["unused_gpu_h"] == pytest.approx((57 + 4 * 30) / 60)
+    fractions = [3 / 60, 1, 0.5, 1.1]
+    assert every["used_frac"].to_list() == pytest.approx(np.percentile(fractions, range(101)))
+    assert result.fact("lost_gpu_h") == pytest.approx((4 * 60 + 8 * 11) / 60)
+
+
+SLURMS_REASONS = {
+    "held": "Dependency DependencyNeverSatisfied BeginTime FedJobLock JobHeldUser JobHeldAdmin "
+    "JobHoldMaxRequeue launch_failed_requeued_held",
+    "throttled": "JobArrayTaskLimit AccountingPolicy AssocGrpGRES AssocGrpGRESMinutes "
+    "AssocGrpGRESRunMinutes AssocGrpCpuLimit AssocGrpCPUMinutesLimit AssocGrpMemLimit "
+    "AssocGrpNodeLimit AssocGrpJobsLimit AssocGrpSubmitJobsLimit AssocGrpWallLimit "
+    "AssocGrpBilling AssocMaxJobsLimit AssocMaxSubmitJobLimit AssociationJobLimit "
+    "AssociationResourceLimit QOSGrpGRES QOSGrpGRESMinutes QOSGrpCpuLimit QOSGrpJobsLimit "
+    "QOSGrpMemLimit QOSGrpNodeLimit QOSGrpWallLimit QOSMaxGRESPerUser QOSMaxCpuPerUserLimit "
+    "QOSMaxJobsPerUserLimit QOSMaxMemoryPerUser QOSMaxNodePerUserLimit "
+    "QOSMaxSubmitJobPerUserLimit QOSJobLimit QOSUsageThreshold MaxGRESPerAccount "
+    "MaxCpuPerAccount MaxJobsPerAccount MaxSubmitJobsPerAccount MaxMemoryPerAccount",
+    "refused": "AssocMaxGRESPerJob AssocMaxGRESPerNode AssocMaxGRESMinutesPerJob "
+    "AssocMaxCpuPerJobLimit AssocMaxCpuMinutesPerJobLimit AssocMaxNodePerJobLimit "
+    "AssocMaxWallDurationPerJobLimit AssociationTimeLimit QOSMaxGRESPerJob QOSMaxGRESPerNode "
+    "QOSMaxCpuPerJobLimit QOSMaxNodePerJobLimit QOSMaxWallDurationPerJobLimit QOSMinGRES "
+    "QOSMinCpuNotSatisfied QOSMinMemory QOSNotAllowed QOSTimeLimit QOSResourceLimit "
+    "InvalidAccount InvalidQOS AccountNotAllowed PartitionNodeLimit PartitionTimeLimit "
+    "PartitionConfig BadConstraints MaxMemPerLimit",
+    "pending": "Priority Resources Reservation ReqNodeNotAvail Licenses NodeDown PartitionDown "
+    "PartitionInactive BurstBufferResources BurstBufferStageIn Cleaning Prolog None",
+}
+
+
+def test_reasons_are_told_apart_as_slurms_list_describes_them(tmp_path: Path) -> None:
+    """Each job waits for 60 minutes, of which 20 before it is eligible."""
+    words = [(state, w) for state, listed in SLURMS_REASONS.items() for w in listed.split()]
+    columns = ("job_id", "gpus", "submitted_at", "eligible_at")
+    jobs = frame("jobs", columns, [(w, 1, 0, 20) for _, w in words])
+    attempts = frame(
+        "attempts",
+        ("job_id", "attempt", "started_at", "ended_at", "wait_reason"),
+        [(w, 1, 60, 70, w) for _, w in words],
+    )
+    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
+        spans = trace.answer("wait_spans").pl()
+        result = wait_states.compute(trace)
+    told = {
+        r["reason"]: {s: r[f"{s}_s"] / 60 for s in SLURMS_REASONS if r[f"{s}_s"]}
+        for r in spans.iter_rows(named=True)
+    }
+    expected = {
+        w: {"held": 20, "pending" if state == "held" else state: 40} for state, w in words
+    } | {"JobArrayTaskLimit": {"throttled": 60}}
+    assert told == expected
+    n = len(words)
+    assert result.fact("held_h") == pytest.approx(20 * (n - 1) / 60)
+    assert sum(number(result, f"{s}_pct") for s in SLURMS_REASONS) == pytest.approx(100)
+
+
+def test_wide_gangs_equal_a_plain_walk(slow_cluster: tuple[dict[str, Any], Trace]) -> None:
+    tables, trace = slow_cluster
+    sizes = sorted(MACHINES.values(), reverse=True)
+    servers: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for p in tables["placements"].iter_rows(named=True):
+        servers[p["job_id"], p["attempt"]].append(p["machine_id"])
+    gangs = {k: held for k, held in servers.items() if len(held) > 1}
+    wide = {
+        k
+        for k, held in gangs.items()
+        if len(set(held)) > next(n for n in range(1, 9) if sum(sizes[:n]) >= len(held))
+    }
+    [rows] = trace.sql("select list((job_id, attempt)) from wide_attempts where wide").fetchall()
+    assert {(r[0], r[1]) for r in rows[0]} == wide != set()
+    result = wide_gangs.compute(trace)
+    assert (result.fact("attempts"), result.fact("wide")) == (len(gangs), len(wide))
+    assert result.table["wide"].sum() == len(wide)
+
+
+def lost_trace(tmp_path: Path) -> Path:
+    """Three servers of 8 GPUs. m0 takes two jobs down at once and again a day later; a gang falls.
+
+    m0: a and b until 600 (at 1 min of each other), c until 2040; m1: d until 3000, fine; a gang on
+    m1 and m2 is lost at 4440; f, of no GPU, is lost too.
+    """
+    jobs = [(j, "v", "u", "l", g, 0) for j, g in zip("abcdef", (2, 2, 8, 8, 16, 0), strict=True)]
+    attempts = [
+        ("a", 1, 0, 600, "node_failure"),
+        ("b", 1, 300, 601, "node_failure"),
+        ("c", 1, 1440, 2040, "node_failure"),
+        ("d", 1, 0, 3000, "completed"),
+        ("e", 1, 3000, 4440, "node_failure"),
+        ("f", 1, 0, 10, "node_failure"),
+    ]
+    where = {"a": ["m0"], "b": ["m0"], "c": ["m0"], "d": ["m1"], "e": ["m1", "m2"]}
+    gpus = {"a": range(2), "b": range(2, 4)}
+    placed = [(j, 1, m, g) for j, ms in where.items() for m in ms for g in gpus.get(j, range(8))]
+    return trace_of(
+        tmp_path / "t",
+        frame("jobs", JOB, jobs),
+        frame("attempts", ENDED, attempts),
+        machines=frame("machines", ("machine_id", "gpus"), [(f"m{i}", 8) for i in range(3)]),
+        placements=frame("placements", HELD, placed),
+    )
+
+
+def test_failures_of_servers_drawn_by_hand(tmp_path: Path) -> None:
+    with Trace(lost_trace(tmp_path)) as trace:
+        result, gangs = node_failures.compute(trace), gang_failures.compute(trace)
+    table = result.table.set_index("machine_id")
+    days = (601 + 600 + 3000 + 1440 + 1440) / 1440
+    assert table["failures"].to_dict() == {"m0": 2, "m1": 0, "m2": 0}
+    assert table["in_gangs"].to_dict() == {"m0": 0, "m1": 1, "m2": 1}
+    assert table["days_held"].to_dict() == pytest.approx(
+        {"m0": 1201 / 1440, "m1": 4440 / 1440, "m2": 1}
+    )
+    assert (result.fact("lost_attempts"), result.fact("failures")) == (4, 3)
+    assert result.fact("mttf_s") == pytest.approx(86_400 * days / 3)
+    by_gpus = {row["gpus"]: row for row in gangs.table.to_dict("records")}
+    assert by_gpus[8]["mttf_s"] == pytest.approx(86_400 * days / 3)
+    assert by_gpus[1024]["mttf_low_s"] == pytest.approx(by_gpus[8]["mttf_low_s"] / 128)
+    assert [by_gpus[16][c] for c in ("attempts", "lost", "seen_mttf_s")] == [1, 1, 86_400]
+    assert gangs.fact("expected_gangs") == pytest.approx(2 * 3 / days)
+
+
+def test_days_of_servers_equal_a_walk_over_minutes(tmp_path: Path) -> None:
+    tables = random_tables(23)
+    end = log_end(tables)
+    last = dict(tables["attempts"].group_by("job_id").agg(pl.max("attempt")).iter_rows())
+    runs = {(a["job_id"], a["attempt"]): a for a in tables["attempts"].iter_rows(named=True)}
+    minutes: dict[str, set[int]] = defaultdict(set)
+    for p in tables["placements"].iter_rows(named=True):
+        a = runs[p["job_id"], p["attempt"]]
+        until = a["ended_at"] or (end if last[p["job_id"]] == p["attempt"] else None)
+        if a["started_at"] and until:
+            span = ((t - ORIGIN).total_seconds() // 60 for t in (a["started_at"], until))
+            minutes[p["machine_id"]] |= set(range(*map(int, span)))
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        days = trace.answer("node_failures").pl()
+    got = {m: round(1440 * d) for m, d in days.select("machine_id", "days_held").iter_rows()}
+    assert got == {m: len(held) for m, held in minutes.items()}
+
+
+def test_a_log_that_cannot_tell_of_servers_claims_nothing(tmp_path: Path) -> None:
+    attempts = frame("attempts", ENDED, [("a", 1, 0, 600, "failed")])
+    jobs = frame("jobs", JOB, [("a", "v", "u", "l", 8, 0)])
+    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
+        coarse = gang_failures.compute(trace)
+    more = frame("attempts", ENDED, [("a", 1, 0, 1440, "time_limit")])
+    with Trace(trace_of(tmp_path / "u", jobs, more)) as trace:
+        none_seen = gang_failures.compute(trace)
+    assert coarse.table.empty and not coarse.sentences
+    # 8 GPU-days without a failure: no rate above 3 in 8 days with 95 % confidence
+    row = none_seen.table.set_index("gpus").loc[1]
+    assert np.isnan(row["mttf_s"]) and np.isnan(row["mttf_high_s"])
+    assert row["mttf_low_s"] == pytest.approx(86_400 * 8 / 2.995732, rel=1e-6)
+    assert "No failure was seen in 8.00 GPU-days" in none_seen.sentences[0]
+
+
+def test_output_tells_of_servers_that_the_scheduler_did_not_see_fail(tmp_path: Path) -> None:
+    jobs = frame("jobs", JOB, [(j, "v", "u", "l", 8, 0) for j in "abcd"])
+    ended = [(j, 1, 0, 60, "failed") for j in "abc"] + [("d", 1, 0, 60, "node_failure")]
+    told = [("a", "GPU ECC error", None), ("b", "CUDA failure", "gpu_fell_off_bus")]
+    told += [("c", "MPI runtime failure", "connection_reset"), ("d", "GPU ECC error", None)]
+    failures = pl.DataFrame(told, ["job_id", "reason", "fine"], orient="row")
+    failures = failures.with_columns(attempt=pl.lit(1, pl.Int32), tier=pl.lit("AE"))
+    path = trace_of(tmp_path / "t", jobs, frame("attempts", ENDED, ended), failures=failures)
+    with Trace(path) as trace:
+        lost = node_failures.lost_attempts(trace)
+    assert sorted(lost["job_id"]) == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("source", "files", "philly"),
+    [
+        ("philly", (), True),
+        ("table", ("philly-passed.toml", "philly.csv.gz"), True),
+        ("table", ("helios-15k.toml", "helios_data_training.csv.gz"), False),
+        ("table", ("mine.toml", "philly-like.csv"), False),
+        ("slurm", ("sacct.txt",), False),
+        ("simulate", (), False),
+    ],
+)
+def test_phillys_own_sections_are_for_phillys_traces(
+    tmp_path: Path, source: str, files: tuple[str, ...], philly: bool
+) -> None:
+    jobs = frame("jobs", JOBS, [("a", "v", "u", 1, 0, "Pass")])
+    inputs = tuple(Input(file, 0, "") for file in files)
+    manifest = Manifest(name="t", source=source, synthetic=True, inputs=inputs)
+    with Trace(write(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
+        assert set(ANALYSES) - set(about(trace)) == (set() if philly else PHILLYS_OWN)
+
+
+def test_a_question_needs_a_column_that_says_something(tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        assert lacking(trace, "time_asked") == ("jobs.time_limit_s",)
+        assert lacking(trace, "gang_failures") == ("attempts.end_reason or failures",)
+    with Trace(lost_trace(tmp_path / "lost")) as trace:
+        assert not lacking(trace, "node_failures")
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
+    tmp_path: Path, whole: bool
+) -> None:
+    """Fast: what rests on the job log alone; slow: every finding that can be asked."""
+    every = random_tables(31, 80)
+    jobs = every["jobs"].filter(pl.col("gpus") > 0)
+    others = set(every["jobs"]["job_id"]) - set(jobs["job_id"])
+    fewer = {
+        name: rows.filter(~pl.col("job_id").is_in(list(others))) if "job_id" in rows else rows
+        for name, rows in every.items()
+    }
+    # the log begins and ends alike
+    assert others and log_end(every) == log_end(fewer)
+    assert min(every["jobs"]["submitted_at"]) == min(jobs["submitted_at"])
+    results = []
+    for name, tables in (("every", every), ("fewer", fewer)):
+        with Trace(write_tables(tmp_path / name, tables)) as trace:
+            asked = [n for n in about(trace) if not lacking(trace, n)]
+            log = [n for n in asked if set(ANALYSES[n].NEEDS) <= {"jobs", "attempts"}]
+            log.remove("calibration")
+            results.append(analyze(trace, asked if whole else log))
+    mixed, pure = results
+    assert mixed.keys() == pure.keys() and len(mixed) >= 12
+    assert mixed["overview"].fact("cpu_only_jobs") == len(others)
+    assert f"{len(others):,} other jobs asked for no GPU" in mixed["overview"].sentences[1]
+    out = mixed["workload_account"].table.set_index("why")["jobs"]
+    assert out["no GPUs asked for"] == len(others)
+    for name, result in mixed.items():
+        told = {"overview": "cpu_only_jobs", "workload_account": "left_out"}.get(name)
+        for mine, theirs in zip(result.facts, pure[name].facts, strict=True):
+            if mine.name != told:
+                alike = mine.value if mine.value is None else pytest.approx(mine.value)
+                assert theirs.value == alike, (name, mine.name)
+        if name != "workload_account":
+            pd.testing.assert_frame_equal(result.table, pure[name].table, check_exact=False)
+
+
+@pytest.mark.real_data
+def test_faults_of_a_real_training_cluster(traces: Path, tmp_path: Path) -> None:
+    """Servers in use between their faults: 400 of them over 349 days, 231 with 584 faults."""
+    with gzip.open(traces / "infinitehbd-faults-2024" / "fault_trace.json.gz") as file:
+        events = json.load(file)
+    marks: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for e in events:
+        marks[e["node_id"]].append((float(e["event_time"]), e["event_type"]))
+    end = max(t for on in marks.values() for t, _ in on)
+    rows: list[tuple[str, float, float, str | None]] = []
+    up_days = 0.0
+    healthy = {f"s{i}" for i in range(400 - len(marks))}
+    for node in [*marks, *healthy]:
+        up = 0.0
+        for t, what in sorted(marks.get(node, [])):
+            if what == "fault_start":
+                rows.append((node, up, t, "node_failure"))
+                up_days += t - up
+            up = t
+        rows.append((node, up, end, None))
+        up_days += end - up
+    jobs = [(f"j{i}", "v", "u", "l", 8, 1440 * b) for i, (_, b, _, _) in enumerate(rows)]
+    attempts = [(f"j{i}", 1, 1440 * b, 1440 * e, w) for i, (_, b, e, w) in enumerate(rows)]
+    placed = [(f"j{i}", 1, node, None, 8) for i, (node, *_) in enumerate(rows)]
+    path = trace_of(
+        tmp_path / "t",
+        frame("jobs", JOB, jobs),
+        frame("attempts", ENDED, attempts),
+        machines=frame("machines", ("machine_id", "gpus"), [(n, 8) for n in {r[0] for r in rows}]),
+        placements=frame("placements", (*HELD, "gpus"), placed),
+    )
+    faults = sum(w is not None for *_, w in rows)
+    with Trace(path) as trace:
+        result = node_failures.compute(trace)
+    assert faults == 584 and result.fact("servers") == 400
+    # two faults that overlap on one server, or follow within minutes, are one
+    assert faults - 20 <= number(result, "failures") <= faults
+    assert number(result, "server_days") == pytest.approx(up_days)
+    assert number(result, "mttf_s") / 86_400 == pytest.approx(
+        up_days / number(result, "failures"), rel=1e-6
+    )
+    assert number(result, "unevenness_p") < 0.001, "its lemons are known: 231 servers of 400"
+
+
+@pytest.mark.real_data
+def test_limits_of_a_real_slurm_cluster_equal_a_plain_reading(traces: Path, tmp_path: Path) -> None:
+    file = traces / "mit-supercloud-2021" / "slurm-log-queueing-clean.csv.gz"
+    used, ended = [], 0
+    with gzip.open(file, "rt") as text:
+        for row in csv.DictReader(text):
+            held = dict(part.split("=") for part in row["tres_alloc"].split(","))
+            limit = int(float(row["timelimit"]))
+            if int(held.get("1001", 0)) + int(held.get("1002", 0)) and limit != 2**32 - 1:
+                run_s = float(row["time_end"]) - float(row["time_start"])
+                used.append(run_s / (60 * limit))
+                ended += row["state"] == "6"
+    ingest("table", file, tmp_path / "t", map="mit-supercloud-2021")
+    with Trace(tmp_path / "t") as trace:
+        result = time_asked.compute(trace)
+    assert result.fact("attempts") == len(used) > 1_000
+    assert result.fact("used_p50_pct") == pytest.approx(100 * np.median(used))
+    assert result.fact("at_limit_pct") == pytest.approx(100 * ended / len(used))
+    assert result.fact("tenfold_pct") == pytest.approx(100 * np.mean(np.array(used) < 0.1))
