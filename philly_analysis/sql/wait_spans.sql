@@ -26,8 +26,10 @@ with unstarted as (
     jobs.user,
     jobs.gpus,
     case when a.ended_at is null then 'waiting' else 'given up' end as outcome,
-    lag(a.ended_at) over (partition by a.job_id order by a.attempt) as previous_ended_at,
-    coalesce(previous_ended_at, jobs.submitted_at) as since_at,
+    case
+      when row_number() over in_order = 1 then jobs.submitted_at
+      else lag(a.ended_at) over in_order
+    end as since_at,
     coalesce(a.ended_at, snapshot.ended_at) as until_at,
     coalesce(a.eligible_at, jobs.eligible_at) as eligible_at,
     a.started_at,
@@ -36,6 +38,7 @@ with unstarted as (
   from attempts as a
   inner join gpu_jobs as jobs using (job_id)
   cross join snapshot
+  window in_order as (partition by a.job_id order by a.attempt)
 ),
 
 spans as (
@@ -72,13 +75,11 @@ spans as (
 
 reasons as (
   select
-    a.job_id,
-    a.attempt,
-    a.wait_reason as reason,
-    min_by(r.state, r.place) as state
-  from attempts as a
+    given.wait_reason as reason,
+    coalesce(min_by(r.state, r.place), 'pending') as state
+  from (select distinct wait_reason from attempts) as given
   left join wait_reasons as r
-    on regexp_full_match(a.wait_reason, r.pattern)
+    on regexp_full_match(given.wait_reason, r.pattern)
   group by all
 ),
 
@@ -86,14 +87,16 @@ told as (
   select
     spans.* exclude (held_s),
     reasons.reason,
-    coalesce(reasons.state, 'pending') as state,
+    reasons.state,
     case
       when reason = 'JobArrayTaskLimit' then 0
       when state = 'held' and outcome <> 'started' then wait_s
       else held_s
     end as held_s
   from spans
-  inner join reasons using (job_id, attempt)
+  inner join attempts using (job_id, attempt)
+  inner join reasons
+    on attempts.wait_reason is not distinct from reasons.reason
 )
 
 select
