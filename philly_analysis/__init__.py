@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from philly_analysis.simulator.policies import policies
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import Trace
-    from philly_analysis.verbs import compare, experiment, fit, sample
+    from philly_analysis.verbs import atlas, compare, experiment, fit, sample
     from philly_analysis.workload import Workload
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Workload",
     "WorkloadModel",
     "analyze",
+    "atlas",
     "classify",
     "compare",
     "experiment",
@@ -69,6 +70,7 @@ _HOMES = {
     "Workload": "workload",
     "WorkloadModel": "models.workload_model",
     "analyze": "chapters",
+    "atlas": "verbs",
     "classify": "failures",
     "compare": "verbs",
     "experiment": "verbs",

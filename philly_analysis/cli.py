@@ -379,6 +379,31 @@ def compare(
 
 @verb
 @told
+def atlas(
+    traces: Annotated[
+        list[Path] | None, typer.Argument(help="Folders of traces.", metavar="TRACE")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a page with all clusters side by side.")
+    ] = None,
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of public traces as published, to ask as well.")
+    ] = None,
+    csv: AsCsv = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which findings of the study hold on which clusters."""
+    result = library.atlas(traces or (), out, datasets=datasets)
+    frame(result.table, csv=csv, as_json=as_json)
+    if not (csv or as_json):
+        for sentence in (*result.warnings, *result.sentences, *result.caveats):
+            say(f"  {sentence}")
+        if out:
+            say(f"page written to {out}")
+
+
+@verb
+@told
 def experiment(
     names: Annotated[
         list[str] | None,

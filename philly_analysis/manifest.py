@@ -46,6 +46,33 @@ class Account:
             )
 
 
+CHOSEN_BY = {
+    "status": "how jobs ended",
+    "gang": "gang size",
+    "run_time": "run time",
+    "tails": "extremes that were left out",
+    "attempts": "attempt and not by job",
+    "window": "a stretch of time",
+}
+"""What the rows of a sample may have been chosen by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How the rows of a trace were chosen, where they are not all that the cluster had.
+
+    Attributes
+    ----------
+    how
+        A sentence.
+    by
+        Keys of :data:`CHOSEN_BY`: what this sample cannot be asked, or only with care.
+    """
+
+    how: str
+    by: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Where a trace came from and what became of each raw row.
@@ -65,6 +92,8 @@ class Manifest:
         paths in the trace's folder. No other file there is part of the trace.
     generation
         How many ingests made it: 1, and one more with each append.
+    sample
+        How the rows were chosen, where the source knows that they are not all.
     schema
         Version of the schema that the tables have (see `philly_analysis.schema.VERSION`).
     """
@@ -78,6 +107,7 @@ class Manifest:
     rows: dict[str, int] = field(default_factory=dict)
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     generation: int = 1
+    sample: Sample | None = None
     schema: int = VERSION
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(
@@ -100,6 +130,8 @@ class Manifest:
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
+        if chosen := raw.get("sample"):
+            raw["sample"] = Sample(chosen["how"], tuple(chosen["by"]))
         return cls(**raw)
 
     @classmethod

@@ -10,10 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
+import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.chapters import CHAPTERS, about, answer, lacking
+from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
+from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, interval, plates
+from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
+from philly_analysis.claims.survey import Atlas
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
 from philly_analysis.prose import number
@@ -24,6 +29,7 @@ from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, opened
 
 PAGE = "report.html"
+ATLAS = "atlas.html"
 _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
 
@@ -45,8 +51,7 @@ class Section:
     @property
     def csv(self) -> str:
         """The table as a data URI, so that the page stays one file."""
-        text = self.result.table.to_csv(index=False)
-        return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
+        return _data_uri(self.result.table)
 
     @property
     def preview(self) -> str:
@@ -144,6 +149,47 @@ def results_page(
     return _write(Path(out), chapters, text)
 
 
+def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path) -> Path:
+    """Write the page of an atlas, with its table and what the panels show as CSV.
+
+    Parameters
+    ----------
+    absent
+        Datasets that could not be asked, and why.
+    out
+        Folder of the page; a page that stands there is replaced whole.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    text = _template("atlas.html").render(
+        title="An atlas of GPU clusters",
+        atlas=atlas,
+        absent=absent,
+        chapters=[],
+        plates=plates(atlas),
+        verdicts=list(Verdict),
+        symbols=SYMBOLS,
+        classes=CLASSES,
+        colors=COLORS,
+        marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
+        interval=interval,
+        relations=behind(atlas.result().reads),
+        resamples=RESAMPLES,
+        fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
+        csv=_data_uri(atlas.table),
+        macros=MACROS,
+        made_at=_now(),
+    )
+    with _replacing(Path(out), ATLAS) as folder:
+        atlas.table.to_csv(folder / "atlas.csv", index=False)
+        atlas.panels.to_csv(folder / "panels.csv", index=False)
+        (folder / ATLAS).write_text(text, "utf-8")
+    return Path(out) / ATLAS
+
+
 def section(name: str, question: str, result: Result, figure: Figure) -> Section:
     """Make a section of a page from a result and its figure."""
     return Section(
@@ -198,6 +244,11 @@ def _template(name: str) -> jinja2.Template:
     return env.get_template(name)
 
 
+def _data_uri(table: pd.DataFrame) -> str:
+    text = table.to_csv(index=False)
+    return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
+
+
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
@@ -239,9 +290,9 @@ def _rejects(trace: Trace) -> list[dict[str, object]]:
 
 
 @contextmanager
-def _replacing(out: Path) -> Iterator[Path]:
+def _replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
     """Give a folder to fill that replaces the report at `out` when the block ends."""
-    if out.exists() and not (out / PAGE).is_file():
+    if out.exists() and not (out / page).is_file():
         raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
     partial = out.parent / f".{out.name}.partial-{os.getpid()}"
     try:

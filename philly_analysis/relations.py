@@ -15,7 +15,7 @@ from philly_analysis import study
 from philly_analysis.errors import QueryError
 from philly_analysis.schema import TABLES
 
-SHELVES = ("sql", "analyses", "models")
+SHELVES = ("sql", "analyses", "models", "claims")
 """Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
 
 _PACKAGE = Path(__file__).parent

@@ -9,7 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from philly_analysis import comparison
-from philly_analysis.errors import UnknownNameError
+from philly_analysis.claims.datasets import known_datasets
+from philly_analysis.claims.survey import survey
+from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments.workloads import law_of
 from philly_analysis.ingest import ingest
@@ -17,7 +19,7 @@ from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.page import Chapter, results_page, section
+from philly_analysis.page import Chapter, atlas_page, results_page, section
 from philly_analysis.progress import step
 from philly_analysis.result import Result
 from philly_analysis.study import RunPolicy
@@ -144,6 +146,80 @@ def compare(traces: Sequence[Trace | str | Path], out: str | Path | None = None)
         lede = "The same questions, asked of each trace in turn."
         results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
     return result
+
+
+def atlas(
+    traces: Sequence[Trace | str | Path] = (),
+    out: str | Path | None = None,
+    *,
+    datasets: str | Path | None = None,
+) -> Result:
+    """Say which findings of the study hold on which clusters.
+
+    Parameters
+    ----------
+    traces
+        Open traces or folders.
+    out
+        Folder of a page with all clusters side by side to write as well; None: none.
+    datasets
+        Folder of public traces as published, to ask as well: those that a source reads are
+        ingested for as long as it takes, the others are listed on the page.
+
+    Returns
+    -------
+    Result
+        Long table: claim, cluster, verdict (holds, does not hold, cannot be said), effect, low,
+        high (95 % interval), unit, holds (on which side of which threshold), n (rows on the
+        smaller side), blocks, block (what was resampled), why, notes.
+
+    Raises
+    ------
+    TraceError
+        There is nothing to ask, a folder is no trace, or the page cannot be written.
+    InputError
+        There is no such folder of public traces.
+    """
+    with ExitStack() as stack:
+        held = [stack.enter_context(opened(trace)) for trace in traces]
+        absent: list[tuple[str, str]] = []
+        if datasets is not None:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
+            made, absent = _ingest_datasets(Path(datasets), scratch)
+            held += [stack.enter_context(Trace(path)) for path in made]
+        if not held:
+            raise TraceError(
+                "There is no trace to ask. Give the folder of one or more, or that of public "
+                "traces as published with --datasets."
+            )
+        found = survey(held)
+    if out is not None:
+        atlas_page(found, absent, out)
+    return found.result()
+
+
+def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Ingest the public traces that are there; return them, and the others with why."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give that of the public traces.")
+    made, absent = [], []
+    for dataset in known_datasets():
+        raw, name = folder / dataset.folder, dataset.name or dataset.folder
+        if not raw.exists():
+            absent.append((name, f"There is no {dataset.folder}."))
+            continue
+        if dataset.why:
+            absent.append((name, dataset.why))
+            continue
+        out = scratch / f"{len(made)}"
+        with step(f"reading {name}"):
+            try:
+                ingest(dataset.source, raw, out, map=dataset.map, name=name)
+            except InputError as error:
+                absent.append((name, str(error).replace(str(folder), folder.name)))
+            else:
+                made.append(out)
+    return made, absent
 
 
 def experiment(

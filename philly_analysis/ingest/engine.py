@@ -27,6 +27,7 @@ from philly_analysis.ingest.filling import (
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
+from philly_analysis.ingest.philly_multigpu import PHILLY_MULTIGPU
 from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
@@ -38,7 +39,7 @@ from philly_analysis.schema import FAILURES, REJECTS, TABLES, VERSION, Table
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import growing, new_folder, seal, swap
 
-SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, SLURM, PAI, TABLE)}
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
 
 ALWAYS = ("jobs", "attempts")
@@ -161,6 +162,7 @@ def _made(
         accounts=tuple(sorted(fill.accounts, key=lambda a: list(TABLES).index(a.table))),
         notes=tuple(dict.fromkeys((*opened.notes, *fill.notes, *passed))),
         rows=fill.rows,
+        sample=opened.sample,
         files=_files(kept),
         generation=before.generation + 1 if before else 1,
     )

@@ -8,6 +8,7 @@ import duckdb
 
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.kept import Kept
+from philly_analysis.manifest import Sample
 from philly_analysis.schema import TABLES
 
 
@@ -33,6 +34,8 @@ class Raw:
         What a reader should know about them: files that are missing, digests that differ.
     synthetic
         True where the files themselves say that nothing in them was recorded.
+    sample
+        How the rows were chosen, where they are known not to be all that the cluster had.
     """
 
     files: tuple[Path, ...]
@@ -41,6 +44,7 @@ class Raw:
     again: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     synthetic: bool = False
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ def prepare(
             *filter(None, (chosen.what, chosen.lacks)),
             *(f"There is no {chosen.tables[t].files}, so the trace has no {t}." for t in lost),
         ),
+        sample=chosen.sample,
     )
 
 

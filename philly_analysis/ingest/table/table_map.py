@@ -11,6 +11,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.manifest import CHOSEN_BY, Sample
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, Column
 from philly_analysis.study import END_REASONS, STATUSES
 
@@ -108,6 +109,7 @@ class TableMap:
     path: Path
     what: str
     lacks: str
+    sample: Sample | None
     tables: dict[str, Layout]
 
 
@@ -133,11 +135,20 @@ def load_map(name: str | Path) -> TableMap:
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}.") from None
     said = _Said(path, "", raw)
-    said.only("what", "lacks", *FIELDS)
+    said.only("what", "lacks", "sample", *FIELDS)
     tables = {t: _layout(said.table(t), t) for t in FIELDS if t in raw}
     if "jobs" not in tables:
         raise said.wrong("it should have a table [jobs]")
-    return TableMap(path, said.text("what", ""), said.text("lacks", ""), tables)
+    chosen = _sample(said.table("sample")) if "sample" in raw else None
+    return TableMap(path, said.text("what", ""), said.text("lacks", ""), chosen, tables)
+
+
+def _sample(said: "_Said") -> Sample:
+    said.only("how", "by")
+    by = said.texts("by")
+    if unknown := [word for word in by if word not in CHOSEN_BY]:
+        raise said.wrong(f"{unknown[0]!r} is none of {', '.join(CHOSEN_BY)}", "by")
+    return Sample(said.text("how"), by)
 
 
 def _layout(said: "_Said", table: str) -> Layout:

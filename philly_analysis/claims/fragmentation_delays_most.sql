@@ -1,0 +1,19 @@
+-- What do waits pass for, where quotas are given?
+-- One row per (day, gang).
+--   day              day on which the wait began, UTC
+--   gang             gang-size bucket
+--   waits            attempts that waited in a virtual cluster
+--   fair_share_s     seconds over the quota of the virtual cluster
+--   fragmentation_s  seconds within quota without room for the gang on the fewest machines
+select
+  trusted_waits.since_at::date as day,
+  trusted_waits.gang,
+  count(*) as waits,
+  sum(causes.fair_share_s) as fair_share_s,
+  sum(causes.fragmentation_s) as fragmentation_s
+from wait_causes as causes
+inner join trusted_waits
+  on causes.job_id = trusted_waits.job_id and causes.attempt = trusted_waits.attempt
+where causes.method = 'given' and trusted_waits.wait_s > trusted_waits.held_s
+group by all
+order by all

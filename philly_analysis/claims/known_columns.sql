@@ -1,0 +1,53 @@
+-- What does the scheduler log say of its jobs and attempts?
+-- One row.
+--   jobs            jobs
+--   gpu_jobs        of these, jobs on GPUs
+--   began_at        first submission
+--   ended_at        last submission
+--   users           jobs whose user is known
+--   distinct_users  different ones
+--   vcs             jobs whose virtual cluster is known
+--   statuses        jobs whose end is known
+--   gangs           jobs whose gang size is known
+--   clusters        clusters that the jobs name
+--   attempts        attempts
+--   starts          attempts whose start is known
+--   run_times       attempts whose run time is known
+--   retries         attempts after a job's first
+--   given_quotas    virtual clusters whose quota is given
+with of_jobs as (
+  select
+    count(*) as jobs,
+    count(*) filter (where gpus > 0) as gpu_jobs,
+    min(submitted_at) as began_at,
+    max(submitted_at) as ended_at,
+    count("user") as users,
+    count(distinct "user") as distinct_users,
+    count(vc) as vcs,
+    count(status) as statuses,
+    count(gpus) as gangs,
+    count(distinct cluster) as clusters
+  from jobs
+),
+
+of_attempts as (
+  select
+    count(*) as attempts,
+    count(started_at) as starts,
+    count(coalesce(run_s, epoch(ended_at - started_at))) as run_times,
+    count(*) filter (where attempt > 1) as retries
+  from attempts
+),
+
+of_quotas as (
+  select count(gpus) as given_quotas
+  from given_quotas
+)
+
+select
+  of_jobs.*,
+  of_attempts.*,
+  of_quotas.*
+from of_jobs
+cross join of_attempts
+cross join of_quotas

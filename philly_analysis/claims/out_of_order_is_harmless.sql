@@ -1,0 +1,14 @@
+-- Of the attempts that were overtaken, how many could not have used the GPUs?
+-- One row per (day, gang).
+--   day          day of the start that overtook, UTC
+--   gang         gang-size bucket of the attempt that waited on
+--   overtakings  starts that overtook it
+--   harmless     of these, starts that left it no less than it had: no room for it
+select
+  started_at::date as day,
+  gang_bucket(waiter_gpus) as gang,
+  count(*) as overtakings,
+  count(*) filter (where harmless) as harmless
+from judged_overtakings
+group by all
+order by all
