@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from philly_analysis import figures
 from philly_analysis.chapters import CHAPTERS, about, answer, lacking
 from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
-from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, interval, plates
+from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, short
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
 from philly_analysis.claims.survey import Atlas
 from philly_analysis.errors import TraceError
@@ -175,7 +175,7 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
         classes=CLASSES,
         colors=COLORS,
         marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
-        interval=interval,
+        short=short,
         relations=behind(atlas.result().reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},

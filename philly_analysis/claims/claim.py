@@ -84,6 +84,10 @@ class Claim:
         How to draw it, and what the vertical axis is.
     events
         What is counted on each side, where a ratio of two shares needs some on both.
+    most
+        What the effect cannot exceed, where the drawings do not bound it: then it is the upper end
+        of the interval. They know none heavier than the heaviest seen, so a share of the top is
+        drawn too low, hardly ever too high.
     of_users
         True if blocks of the resampling are users, where they are known; else weeks.
     spoiled_by
@@ -111,6 +115,7 @@ class Claim:
     label: str
     of_users: bool
     events: Sides | None = None
+    most: float | None = None
     spoiled_by: frozenset[str] = frozenset()
     bent_by: frozenset[str] = frozenset()
     caveat: str = ""

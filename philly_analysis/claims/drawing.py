@@ -58,7 +58,12 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
             end = max(10.0, 1.1 * max(map(abs, known)))
             step = 10 if end < 40 else 25
             span = range(-int(end // step) * step, int(end) + 1, step)
-            return Axis(-end, end, False, tuple((v, f"{v:+d}".replace("-", "−")) for v in span))
+            return Axis(
+                -end,
+                end,
+                False,
+                tuple((v, f"{v:+d}".replace("-", "−") if v else "0") for v in span),
+            )
         case "s":
             low, high = (f(v for v in known if v > 0) for f in (min, max))
             low, high = max(low / 2, 1), high * 2
@@ -103,9 +108,10 @@ def top_of(claim: Claim, panels: Iterable[pd.DataFrame]) -> float:
     """Return the upper end of the vertical axis that all panels of a claim share."""
     if claim.shape in ("lengths", "shares"):
         return 100.0
+    if claim.shape == "hours":
+        return 3.0  # one bursty hour would flatten all others
     highest = max((float(p["y"].max()) for p in panels if p["y"].notna().any()), default=1.0)
-    steps = (2, 4) if claim.shape == "hours" else (5, 10, 20, 40, 60, 80, 100)
-    return float(next((s for s in steps if highest <= s), np.ceil(highest)))
+    return float(next((s for s in (5, 10, 20, 40, 60, 80, 100) if highest <= s), 100))
 
 
 def _y(value: float, top: float) -> float:

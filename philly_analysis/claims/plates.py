@@ -9,6 +9,7 @@ from philly_analysis.claims import drawing
 from philly_analysis.claims.catalogue import CHAPTERS
 from philly_analysis.claims.claim import Claim, Finding, Verdict
 from philly_analysis.claims.survey import Atlas
+from philly_analysis.prose import number
 from philly_analysis.published.elsewhere import summaries
 from philly_analysis.relations import Relation, behind
 
@@ -64,6 +65,8 @@ class Plate:
 
     Attributes
     ----------
+    summaries
+        What is printed elsewhere: source, what it counts besides, clusters.
     unsaid
         Clusters that cannot be asked, by why.
     notes
@@ -78,6 +81,7 @@ class Plate:
     threshold: float
     marks: tuple[Mark, ...]
     panels: tuple[Panel, ...]
+    summaries: tuple[tuple[str, str, tuple[str, ...]], ...]
     unsaid: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[tuple[str, str], ...]
     sql: list[Relation]
@@ -102,10 +106,21 @@ def interval(claim: Claim, finding: Finding) -> str:
     effect = finding.effect
     if np.isnan(effect.low):
         return ""
-    low, high = claim.say(effect.low), claim.say(effect.high)
-    for unit in (" %", "×", " points"):
+    low, high = map(claim.say, effect.ends)
+    for unit in (" %", "×", " points", " min", " h", " s"):
         low = low.removesuffix(unit) if high.endswith(unit) else low
     return f"[{low} to {high}]"
+
+
+def short(claim: Claim, finding: Finding) -> str:
+    """Return the interval of an effect as a cell of the table has room for."""
+    effect = finding.effect
+    if np.isnan(effect.low):
+        return "no interval"
+    say = claim.say if claim.unit == "s" else number
+    low, high = (say(v).replace("-", "−") if np.isfinite(v) else "∞" for v in effect.ends)
+    unit = high.partition(" ")[2]
+    return f"[{low.removesuffix(f' {unit}') if unit else low}, {high}]"
 
 
 def plates(atlas: Atlas) -> dict[str, list[Plate]]:
@@ -133,7 +148,7 @@ def _plate(claim: Claim, atlas: Atlas) -> Plate:
         marks=(
             *(_mark(claim, axis, f) for f in findings if not np.isnan(f.effect.value)),
             *(
-                Mark(s.cluster, "summary", axis.at(s.value), None, None, claim.say(s.value), s.note)
+                Mark(s.cluster, "summary", axis.at(s.value), None, None, claim.say(s.value))
                 for s in printed
             ),
             *_study(claim, axis),
@@ -141,6 +156,10 @@ def _plate(claim: Claim, atlas: Atlas) -> Plate:
         panels=tuple(
             Panel(f, drawing.panel(claim, f.panel, top, f"{f.cluster}: {claim.label}"))
             for f in drawn
+        ),
+        summaries=tuple(
+            (*key, tuple(s.cluster for s in printed if (s.source, s.note) == key))
+            for key in dict.fromkeys((s.source, s.note) for s in printed)
         ),
         unsaid=tuple(
             (why, tuple(findings[i].cluster for _, i in some))

@@ -35,6 +35,11 @@ class Estimate:
     low: float
     high: float
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the interval."""
+        return self.low, self.high
+
 
 @dataclass(frozen=True, slots=True)
 class Resampling:

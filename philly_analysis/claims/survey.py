@@ -85,12 +85,12 @@ class Cluster:
         """What it is, in a word or two."""
         if self.synthetic:
             return "synthetic"
-        return "sample" if self.sample else "all rows of its source"
+        return "sample" if self.sample else "all rows"
 
     @property
-    def about(self) -> str:
-        """What it is, in the words of its map; empty where no map says."""
-        return self.notes[0] if self.source == "table" and self.notes else ""
+    def about(self) -> tuple[str, ...]:
+        """What it is and what it leaves open, in the words of its map; none where no map says."""
+        return self.notes[:2] if self.source == "table" else ()
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -234,11 +234,11 @@ def ask(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
     unsaid = Finding(claim.name, cluster.name, Verdict.UNSAID)
     if lacking := [n for n in claim.needs if not cluster.known.get(n)]:
         brief = f"no {_BRIEFLY.get(lacking[0], lacking[0])}"
-        why = f"It lacks {_listed([LACKS.get(n, n) for n in lacking])}."
+        why = f"Lacks {_listed([LACKS.get(n, n) for n in lacking])}."
         return replace(unsaid, why=why, brief=brief)
     chosen = cluster.sample.by if cluster.sample else ()
     if spoiled := [CHOSEN_BY[b] for b in chosen if b in claim.spoiled_by]:
-        why = f"Its rows are a sample, chosen by {_listed(spoiled)}."
+        why = f"A sample, chosen by {_listed(spoiled)}."
         return replace(unsaid, why=why, brief="sample")
     rows = trace.answer(claim.relation).df()
     r = resampling(rows, of_users=claim.of_users)
@@ -246,6 +246,8 @@ def ask(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
     if why := _too_few(claim, rows, r):
         return replace(unsaid, counts=counts, why=why, brief="too few rows")
     effect = r.estimate(claim.statistic(rows, r))
+    if claim.most is not None and effect.low == effect.low:
+        effect = replace(effect, high=claim.most)
     verdict = claim.judge(effect)
     bent = [b for b in chosen if b in claim.bent_by]
     return Finding(
