@@ -7,6 +7,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 TRACE  ?=
 EXPERIMENT ?=
+ATLAS  ?=
+PHILLY_TRACES ?= ../shared/traces
 SCALE  ?= 1
 
 .DEFAULT_GOAL := help
@@ -19,6 +21,7 @@ help: ## what there is
 	@echo
 	@echo "  make reports TRACE=<folder>   the same for your own Philly archive or ingested trace"
 	@echo "  make reports EXPERIMENT=amoeba   a system that followed Philly, published beside simulated; all: seeds"
+	@echo "  make reports ATLAS=1          which of the study's findings hold on which public traces"
 	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
 
 # --- environments -----------------------------------------------------------------------------
@@ -42,7 +45,11 @@ data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*)
 	@echo "== ingesting the bundled sample (synthetic)"
 	@$(BIN)/philly ingest philly data/sample data/traces/sample --failures data/sample-output --force
 
-ifneq ($(EXPERIMENT),)
+ifneq ($(ATLAS),)
+reports: $(VENV)/.run
+	@echo "== asking the public traces in $(PHILLY_TRACES)"
+	@$(BIN)/philly atlas --datasets '$(PHILLY_TRACES)' --out reports/atlas
+else ifneq ($(EXPERIMENT),)
 reports: $(VENV)/.run
 	@echo "== running the experiments"
 	@$(BIN)/philly experiment $(filter-out seeds all,$(EXPERIMENT))

@@ -202,7 +202,8 @@ def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tupl
     """Ingest the public traces that are there; return them, and the others with why."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give that of the public traces.")
-    made, absent = [], []
+    made: list[Path] = []
+    absent: list[tuple[str, str]] = []
     for dataset in known_datasets():
         raw, name = folder / dataset.folder, dataset.name or dataset.folder
         if not raw.exists():

@@ -185,6 +185,7 @@ PRINTING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
         ("compare", "{paper}", "{paper}"),
         lambda paper: side_by_side(library.compare([paper, paper])),
     ),
+    "atlas": (("atlas", "{paper}"), lambda paper: library.atlas([paper]).table),
     "classify": (("classify", "{output}"), lambda output: library.classify([output]).table),
 }
 

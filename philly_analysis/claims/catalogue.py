@@ -381,8 +381,8 @@ FAILURES = (
         of_users=True,
         spoiled_by=frozenset({"status", "gang", "run_time", "tails", "attempts"}),
         bent_by=frozenset({"window"}),
-        caveat="As few jobs hold most GPU time, the interval is right nine times in ten rather than "
-        "nineteen in twenty; where it errs it is too low.",
+        caveat="As few jobs hold most GPU time, the interval is right nine times in ten rather "
+        "than nineteen in twenty; where it errs it is too low.",
     ),
     Claim(
         name="large_gangs_fail_more",

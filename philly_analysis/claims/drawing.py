@@ -66,7 +66,8 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
             )
         case "s":
             low, high = (f(v for v in known if v > 0) for f in (min, max))
-            low, high = max(low / 2, 1), high * 2
+            low = max(min(low / 2, claim.threshold / 10), 1)
+            high = max(high * 2, claim.threshold * 10)
             shown = [v for v in _TICKS_S if low <= v <= high]
             return Axis(
                 low, high, True, tuple((v, duration(v).replace("60 min", "1 h")) for v in shown)
@@ -75,8 +76,8 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
             positive = [v for v in known if v > 0]
             low, high = min(0.5, min(positive) / 1.2), max(2.0, max(positive) * 1.2)
             low, high = max(low, 0.05), min(high, 20.0)
-            shown = [v for v in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low <= v <= high]
-            return Axis(low, high, True, tuple((v, f"{v:g}×") for v in shown))
+            factors = [v for v in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low <= v <= high]
+            return Axis(low, high, True, tuple((v, f"{v:g}×") for v in factors))
 
 
 def panel(claim: Claim, drawn: pd.DataFrame, top: float, said: str) -> str:

@@ -62,7 +62,7 @@ class Resampling:
     @property
     def blocks(self) -> int:
         """Number of blocks."""
-        return self.weights.shape[1]
+        return int(self.weights.shape[1])
 
     def sums(self, values: ArrayLike) -> Floats:
         """Return the sum of values over the rows in each drawing.

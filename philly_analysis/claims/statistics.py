@@ -96,7 +96,7 @@ def day_ratio(rows: pd.DataFrame, r: Resampling) -> Floats:
     halves = [
         r.tallies(rows["hour"], 24, rows["jobs"].where(half, 0).to_numpy()) for half in (odd, ~odd)
     ]
-    thirds = [sum(np.roll(h, -i, axis=1) for i in range(THIRD_OF_DAY)) for h in halves]
+    thirds = [np.sum([np.roll(h, -i, axis=1) for i in range(THIRD_OF_DAY)], axis=0) for h in halves]
     found = []
     for chosen, counted in (thirds, thirds[::-1]):
         peak, trough = (

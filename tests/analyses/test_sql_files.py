@@ -15,6 +15,7 @@ _ANSWERING = sorted(
     [
         *(_PACKAGE / "analyses").glob("*.py"),
         *(_PACKAGE / "judging").glob("*.py"),
+        *(_PACKAGE / "claims").glob("*.py"),
         *(_PACKAGE / f"{name}.py" for name in ("exclusions", "comparison", "page")),
     ]
 )

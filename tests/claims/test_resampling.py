@@ -65,7 +65,7 @@ def test_blocks_are_users_then_weeks_then_days() -> None:
     assert all(len(set(weeks.codes[i : i + 7])) == 1 for i in range(0, len(days), 7))
     few = resampling(rows[:-7], of_users=True)
     assert (few.kind, few.blocks) == ("days", 7 * (FEWEST_BLOCKS - 1))
-    named = rows.assign(user=["a", "b", None, "a"] * (len(days) // 4))
+    named = rows.assign(user=pd.Series(["a", "b", None, "a"] * (len(days) // 4)))
     users = resampling(named, of_users=True)
     assert (users.kind, users.blocks) == ("users", 2 + len(days) // 4)
 

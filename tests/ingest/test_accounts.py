@@ -1,5 +1,7 @@
 """What a source's SELECT drops is missed: the reader has counted it."""
 
+import gzip
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.errors import TraceError
+from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import engine, ingest
 from philly_analysis.ingest.engine import SOURCES
+from philly_analysis.manifest import Manifest
 from tests.ingest import test_public_traces, test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
 
@@ -46,8 +49,32 @@ def pai(folder: Path) -> Path:
     return test_public_traces.pai(folder, "m1,V100,96,512,8\nm2,CPU,64,512,\n")
 
 
+def philly_multigpu(folder: Path) -> Path:
+    raw = folder / "raw"
+    raw.mkdir()
+    files = {
+        "sampled_jobs.json.gz": json.dumps([extracted("j1", m1=2, m2=1), extracted("j2", m1=2)]),
+        "gpu_util.csv.gz": "jobid,name,machine_type,trace,0,1\nj1,m1_gpu0,8,j1,50,-1\n",
+        "cpu_util.csv.gz": "jobid,name,machine_type,trace,0,1\nj1,m1,8,j1,5,\n",
+        "cpu_util_pm60.csv.gz": "jobid,name,machine_type,trace,0\n",
+        "mem_util.csv.gz": "jobid,name,machine_type,trace,0,1\nj1,m1,8,j1,25,\n",
+    }
+    for name, text in files.items():
+        (raw / name).write_bytes(gzip.compress(text.encode()))
+    return raw
+
+
+def extracted(job_id: str, **gpus: int) -> dict[str, object]:
+    """A job as the extract has it: its last attempt alone."""
+    times = {"start_time": "2017-10-03 07:00:30", "end_time": "2017-10-03 09:00:00"}
+    detail = [{"ip": m, "gpus": [f"gpu{g}" for g in range(n)]} for m, n in gpus.items()]
+    words = {"vc": "v", "user": "u", "status": "Pass", "submitted_time": "2017-10-03 06:00:00"}
+    return {"jobid": job_id, "detail": detail, **words, **times}
+
+
 RAW: dict[str, Callable[[Path], Path]] = {
     "philly": philly,
+    "philly-multigpu": philly_multigpu,
     "slurm": slurm,
     "table": table,
     "pai": pai,
@@ -66,6 +93,7 @@ FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
         ("philly", "gpu_samples", FIRST_MINUTE),
         ("philly", "host_samples.cpu", FIRST_MINUTE),
         ("philly", "log_attempts", "attempt > 1"),
+        ("philly-multigpu", "jobs", "source_line > 1"),
         ("slurm", "attempts", DERIVED_OR_FIRST),
         ("slurm", "records", DERIVED_OR_FIRST),
         *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines", "records")),
@@ -90,3 +118,13 @@ def test_a_select_that_drops_a_row_is_found_out(
 
 def test_every_source_is_tried() -> None:
     assert RAW.keys() == SOURCES.keys()
+
+
+def test_an_extract_says_what_its_rows_were_chosen_by(tmp_path: Path) -> None:
+    manifest = ingest("philly-multigpu", philly_multigpu(tmp_path), tmp_path / "t")
+    assert manifest.rows["jobs"] == 2 and manifest.rows["gpu_samples"] == 2
+    assert manifest.sample and "attempts" in manifest.sample.by
+    assert Manifest.from_json((tmp_path / "t" / "manifest.json").read_text()) == manifest
+    assert "sampled_jobs.json.gz" in [i.file for i in manifest.inputs]
+    with pytest.raises(InputError, match="sampled_jobs"):
+        ingest("philly-multigpu", tmp_path, tmp_path / "none")
