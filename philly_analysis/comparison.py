@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.errors import TraceError
 from philly_analysis.figures import CYCLE, bars, canvas, cdf, legend, time_axis
-from philly_analysis.prose import duration, share
+from philly_analysis.prose import duration, share, told_apart
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
@@ -155,11 +155,7 @@ def _number(single: "pd.Series[float]", trace: str, measure: str) -> float:
 
 def _names(traces: Sequence[Trace]) -> list[str]:
     """Return a name for each trace: its own, numbered where two are alike."""
-    own = [trace.manifest.name for trace in traces]
-    return [
-        f"{name} ({own[: i + 1].count(name)})" if own.count(name) > 1 else name
-        for i, name in enumerate(own)
-    ]
+    return told_apart([trace.manifest.name for trace in traces])
 
 
 def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:

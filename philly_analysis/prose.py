@@ -1,6 +1,7 @@
 """Words for numbers, as sentences, captions and tables of facts use them."""
 
 import math
+from collections.abc import Sequence
 
 _UNITS_S = (
     (604_800, "weeks", 2),
@@ -57,6 +58,14 @@ def quantity(name: str, value: float | str | None) -> str:
 def count(n: int, singular: str, plural: str | None = None) -> str:
     """Say how many there are of something."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return the names, those that are alike numbered."""
+    return [
+        f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
+        for i, name in enumerate(names)
+    ]
 
 
 def slug(group: str) -> str:

@@ -18,7 +18,7 @@ from philly_analysis.claims.claim import (
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, Resampling, resampling
 from philly_analysis.manifest import CHOSEN_BY, Sample
 from philly_analysis.progress import step
-from philly_analysis.prose import count
+from philly_analysis.prose import count, told_apart
 from philly_analysis.result import Result
 from philly_analysis.trace import Trace
 
@@ -27,7 +27,7 @@ LACKS = {
     "run_times": "run times",
     "gangs": "gang sizes",
     "statuses": "how jobs ended",
-    "retries": "which attempts are one job's, if any were tried again",
+    "retries": "retries",
     "users": "users",
     "vcs": "virtual clusters",
     "given_quotas": "quotas",
@@ -184,12 +184,10 @@ _COLUMNS = [
 
 def survey(traces: Sequence[Trace]) -> Atlas:
     """Ask every trace every claim."""
-    own = [trace.manifest.name for trace in traces]
     clusters, findings = [], {}
     reads: dict[str, dict[str, None]] = {name: {} for name in CLAIMS}
-    for i, trace in enumerate(traces):
-        nth = own[: i + 1].count(own[i])
-        name = f"{own[i]} ({nth})" if own.count(own[i]) > 1 else own[i]
+    names = told_apart([trace.manifest.name for trace in traces])
+    for name, trace in zip(names, traces, strict=True):
         cluster = describe(trace, name)
         clusters.append(cluster)
         with step(f"asking {name}"):
@@ -197,7 +195,7 @@ def survey(traces: Sequence[Trace]) -> Atlas:
                 with trace.asked() as asked:
                     findings[claim.name, name] = ask(trace, claim, cluster)
                 reads[claim.name] |= asked
-    for name, claim in CLAIMS.items():
+    for name, claim in CLAIMS.items():  # its own first, asked or not
         reads[name] = {claim.relation: None} | reads[name]
     return Atlas(tuple(clusters), findings, {name: tuple(asked) for name, asked in reads.items()})
 

@@ -242,6 +242,8 @@ AT = 'submitted_at = "at"\n'
         ("[jobs]\nvc = {column = 'x', otherwise = 'y'}\n" + AT, "jobs.vc: otherwise needs words"),
         ("[jobs]\nstatus = {column = 'x', words = {a = 'b'}}\n" + AT, "'b' is none of Pass"),
         ("[jobs]\nstatus = {value = 'x'}\n" + AT, "'x' is none of Pass"),
+        ("sample = {how = 'some', by = ['luck']}\n[jobs]\n" + AT, "'luck' is none of status"),
+        ("sample = {by = ['status']}\n[jobs]\n" + AT, "sample.how: should be text"),
         ("[jobs]\ndelimiter = '||'\n" + AT, "jobs.delimiter: should be one character"),
         ("[jobs]\nheader = 'a'\n" + AT, "jobs.header: should be a list of texts"),
         ("[jobs]\nsubmitted_at = {column = 'x', zone = 'Mars'}", "should be a time zone"),
