@@ -179,7 +179,7 @@ def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
                 numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
             if hours["idle_gpu_h"]:
                 numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
-    attempts = trace.sql("select job_id, end_reason from attempts").df()
+    attempts = trace.answer("attempts").df()
     reasons = attempts.loc[attempts["job_id"].isin(ended["job_id"]), "end_reason"]
     if reasons.notna().any():
         ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
