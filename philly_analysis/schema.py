@@ -21,7 +21,8 @@ VERSION = 2
 2: attempts may say how long they ran where their start is not known, when they could start, what
 they waited for and who ended them; jobs may name cluster, account, QOS, pool and GPU model, and
 ask for a part of a GPU; placements may name a server and how many of its GPUs, not which; samples
-may say for how many seconds each reading stands.
+may say for how many seconds each reading stands, and more than utilisation; which device stands at
+which place of their lists, and what a monitor summed up of whole attempts, are tables.
 """
 
 LONGEST_READING = timedelta(hours=1)
@@ -454,10 +455,132 @@ GPU_SAMPLES = Table(
             check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
         _SECONDS,
+        Column(
+            "sm_active_pct",
+            "double[]",
+            "multiprocessors with work, on average, by GPU index",
+            unit="%",
+            nullable=True,
+            check="len(list_filter(sm_active_pct, lambda u: u < 0 or u > 100)) = 0",
+        ),
+        Column(
+            "mem_used_gb",
+            "double[]",
+            "GPU memory in use, by GPU index",
+            unit="GB",
+            nullable=True,
+            check="len(list_filter(mem_used_gb, lambda m: m < 0)) = 0",
+        ),
+        Column(
+            "power_w",
+            "double[]",
+            "power drawn, by GPU index",
+            unit="W",
+            nullable=True,
+            check="len(list_filter(power_w, lambda w: w < 0)) = 0",
+        ),
     ),
     key=("sampled_at", "machine_id"),
     references=(Reference("machines", ("machine_id",)),),
     streamed=True,
+)
+
+DEVICES = Table(
+    name="devices",
+    row="a GPU of a machine, or a MIG instance of one, at its place in the lists of samples",
+    columns=(
+        _MACHINE_ID,
+        Column(
+            "gpu",
+            "integer",
+            "place in the lists, from 0: the GPU's index, unless the machine has MIG instances",
+            check="gpu >= 0",
+        ),
+        Column("uuid", "varchar", "identifier that the maker gave it", nullable=True),
+        Column("bus_id", "varchar", "where it stands on the PCI bus", nullable=True),
+        Column("model", "varchar", "model of GPU", nullable=True),
+        Column("mem_gb", "double", "its memory", unit="GB", nullable=True, check="mem_gb > 0"),
+        Column("of_gpu", "integer", "index of the GPU that it is an instance of", nullable=True),
+        Column("mig_instance", "varchar", "number of the MIG instance in its GPU", nullable=True),
+        Column("mig_profile", "varchar", "profile of the MIG instance", nullable=True),
+        Column("util_metric", "varchar", "which reading its utilisation is"),
+    ),
+    key=("machine_id", "gpu"),
+    references=(Reference("machines", ("machine_id",)),),
+)
+
+SUMMARIES = Table(
+    name="summaries",
+    row="what a monitor summed up of an attempt: of a server, or of GPUs there",
+    columns=(
+        _JOB_ID,
+        _ATTEMPT,
+        Column("machine_id", "varchar", "server identifier", nullable=True),
+        Column(
+            "gpu",
+            "integer",
+            "index of the GPU in its server; null: not of one GPU",
+            nullable=True,
+            check="gpu >= 0",
+        ),
+        Column("worker", "varchar", "which worker of the attempt; null: all", nullable=True),
+        Column(
+            "gpus",
+            "integer",
+            "GPUs that the row speaks of; null: of none",
+            unit="GPUs",
+            nullable=True,
+            check="gpus >= 1",
+        ),
+        Column(
+            "util_pct",
+            "double",
+            "their mean utilisation over the whole time",
+            unit="%",
+            nullable=True,
+            check="util_pct between 0 and 100",
+        ),
+        Column(
+            "gpu_mem_used_gb",
+            "double",
+            "most GPU memory in use",
+            unit="GB",
+            nullable=True,
+            check="gpu_mem_used_gb >= 0",
+        ),
+        Column(
+            "gpu_mem_gb", "double", "their memory", unit="GB", nullable=True, check="gpu_mem_gb > 0"
+        ),
+        Column(
+            "cpus_used",
+            "double",
+            "CPU cores in use on average",
+            nullable=True,
+            check="cpus_used >= 0",
+        ),
+        Column("cpus", "double", "CPU cores held", nullable=True, check="cpus >= 0"),
+        Column(
+            "mem_used_gb",
+            "double",
+            "most host memory in use",
+            unit="GB",
+            nullable=True,
+            check="mem_used_gb >= 0",
+        ),
+        Column(
+            "mem_gb", "double", "host memory held", unit="GB", nullable=True, check="mem_gb >= 0"
+        ),
+        Column(
+            "seconds",
+            "double",
+            "time that it sums up; null: not known",
+            unit="s",
+            nullable=True,
+            check="seconds >= 0",
+        ),
+    ),
+    key=("job_id", "attempt", "machine_id", "gpu", "worker"),
+    references=(Reference("attempts", ("job_id", "attempt")),),
 )
 
 HOST_SAMPLES = Table(
@@ -545,6 +668,8 @@ TABLES: dict[str, Table] = {
         PLACEMENTS,
         GPU_SAMPLES,
         HOST_SAMPLES,
+        DEVICES,
+        SUMMARIES,
         FAILURES,
         VIRTUAL_CLUSTERS,
     )

@@ -29,6 +29,8 @@ _SIZES = {
     "placements": 16,
     "gpu_samples": 16,
     "host_samples": 12,
+    "devices": 6,
+    "summaries": 12,
     "failures": 4,
     "virtual_clusters": 3,
 }

@@ -15,6 +15,7 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
 from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.raw_file import first_lines, objects
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.inventory import Node
@@ -22,7 +23,6 @@ from philly_analysis.ingest.slurm.node_list import hosts
 from philly_analysis.ingest.slurm.printed import (
     Header,
     documented,
-    first_lines,
     header_of,
     insert,
     read_printed,
@@ -146,7 +146,7 @@ def _reader(file: Path, headers: list[Header]) -> Reader | None:
 
 
 def _json(file: Path) -> Reader:
-    first = next(accounting_json.objects(file, "jobs", "nodes", "sinfo"), None)
+    first = next(objects(file, "jobs", "nodes", "sinfo"), None)
     if first is None:
         return lambda con: None
     if accounting_json.is_accounting(first):

@@ -4,67 +4,19 @@ Numbers are plain or ``{set, infinite, number}``, states a word or a list of wor
 list of objects; each is turned into the text that sacct prints for it, so that one reading serves.
 """
 
-import io
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.slurm.printed import open_bytes
+from philly_analysis.ingest.raw_file import objects
 from philly_analysis.ingest.slurm.rejoin import Record
 
-_BLOCK_CHARS = 1 << 20
 _NO_VALUE = tuple(map(str, (2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1)))
 """Numbers that stand for none, and for no limit."""
 _FLAGS = ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING", "REVOKED", "SPECIAL_EXIT")
 """Flags of a state that come after it in a list: ``["PENDING", "REQUEUED"]``."""
-
-
-def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the first of these lists that the file holds at its top.
-
-    The file is read in blocks: it may be larger than memory.
-
-    Raises
-    ------
-    InputError
-        It has no such list, or was cut off in the middle of it.
-    """
-    start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
-    decoder = json.JSONDecoder(strict=False)
-    with whole(path), open_bytes(path) as raw, io.TextIOWrapper(raw, "utf-8", "replace") as file:
-        text, found, wanted, block = "", False, 0, "more"
-        while block:
-            block = file.read(_BLOCK_CHARS)
-            text += block
-            if not found and (begin := start.search(text)):
-                found, text = True, text[begin.end() :]
-            # what was no whole object is tried again when there is twice as much of it
-            if not found or (block and len(text) < wanted):
-                continue
-            at = 0
-            while text[(at := _past(text, at)) : at + 1] != "]":
-                try:
-                    value, at = decoder.raw_decode(text, at)
-                except json.JSONDecodeError:
-                    break
-                yield value
-            else:
-                return
-            text = text[at:]
-            wanted = 2 * len(text)
-    if not found:
-        raise InputError(f"it has no list named {' or '.join(lists)}")
-    raise InputError("it was cut off in the middle. Print it again.")
-
-
-def _past(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n,":
-        at += 1
-    return at
 
 
 def read_json(path: Path) -> Iterator[Record]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.ingest.slurm.accounting_json import number, objects, word_of
+from philly_analysis.ingest.raw_file import objects, open_bytes
+from philly_analysis.ingest.slurm.accounting_json import number, word_of
 from philly_analysis.ingest.slurm.node_list import hosts
-from philly_analysis.ingest.slurm.printed import open_bytes
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d+))?(?:\(.*)?")
 _SPLIT = re.compile(r",(?![^(]*\))")

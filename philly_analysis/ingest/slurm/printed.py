@@ -4,19 +4,17 @@ Lines that are records by themselves are taken apart by the engine; the others, 
 holds the delimiter or a line break, by :mod:`rejoin`.
 """
 
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.raw_file import line_text, open_bytes
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
     LISTS,
@@ -30,8 +28,6 @@ from philly_analysis.ingest.slurm.fields import (
 from philly_analysis.ingest.slurm.rejoin import Layout, Record, rejoin
 
 _BATCH_BYTES = 16 << 20
-_LOOKED_AT = 50
-"""Lines by which a file without a header is known."""
 
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
 _LINES = pa.schema([("source_line", pa.int64()), ("line", pa.string())])
@@ -45,28 +41,6 @@ class Header:
     delimiter: str
     ends: bool
     lines: int = 1
-
-
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, unpacked if it is gzipped, whatever its name."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
-
-
-def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:
-    """Return the first lines of a file, without their ends.
-
-    Raises
-    ------
-    InputError
-        It cannot be read.
-    """
-    try:
-        with whole(path), open_bytes(path) as file:
-            return [_text(line) for line in islice(file, lines)]
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def header_of(first: str) -> Header | None:
@@ -197,11 +171,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     with open_bytes(path) as file:
         number = 0
         while lines := file.readlines(_BATCH_BYTES):
-            texts = [_text(line) for line in lines]
+            texts = [line_text(line) for line in lines]
             numbers = range(number + 1, number + 1 + len(lines))
             yield pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], _LINES)
             number += len(lines)
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace").rstrip("\r\n")

@@ -1,0 +1,88 @@
+"""Opens raw files whatever they are called: unpacked, their first lines, their lists in JSON."""
+
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import whole
+
+_BLOCK_CHARS = 1 << 20
+_LOOKED_AT = 50
+"""Lines by which a file is known."""
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, unpacked if it is gzipped, whatever its name."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
+
+
+def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:
+    """Return the first lines of a file, without their ends.
+
+    Raises
+    ------
+    InputError
+        It cannot be read.
+    """
+    try:
+        with whole(path), open_bytes(path) as file:
+            return [line_text(line) for line in islice(file, lines)]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def line_text(line: bytes) -> str:
+    """Return a line as text, without its end."""
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of the first of these lists that the file holds at its top.
+
+    The file is read in blocks: it may be larger than memory.
+
+    Raises
+    ------
+    InputError
+        It has no such list, or was cut off in the middle of it.
+    """
+    start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
+    decoder = json.JSONDecoder(strict=False)
+    with whole(path), open_bytes(path) as raw, io.TextIOWrapper(raw, "utf-8", "replace") as file:
+        text, found, wanted, block = "", False, 0, "more"
+        while block:
+            block = file.read(_BLOCK_CHARS)
+            text += block
+            if not found and (begin := start.search(text)):
+                found, text = True, text[begin.end() :]
+            # what was no whole object is tried again when there is twice as much of it
+            if not found or (block and len(text) < wanted):
+                continue
+            at = 0
+            while text[(at := _past(text, at)) : at + 1] != "]":
+                try:
+                    value, at = decoder.raw_decode(text, at)
+                except json.JSONDecodeError:
+                    break
+                yield value
+            else:
+                return
+            text = text[at:]
+            wanted = 2 * len(text)
+    if not found:
+        raise InputError(f"it has no list named {' or '.join(lists)}")
+    raise InputError("it was cut off in the middle. Print it again.")
+
+
+def _past(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n,":
+        at += 1
+    return at
