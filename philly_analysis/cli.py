@@ -77,6 +77,13 @@ def ingest(
     keep_secrets: Annotated[
         bool, typer.Option("--keep-secrets", help="Store log text as it is, nothing masked.")
     ] = False,
+    telemetry: Annotated[
+        Path | None,
+        typer.Option(help="Readings of GPUs: Prometheus, scrapes, nvidia-smi, dcgmi dmon."),
+    ] = None,
+    telemetry_clock: Annotated[
+        str, typer.Option(help="Time zone of readings that print none.")
+    ] = "UTC",
     name: Annotated[
         str | None, typer.Option(help="What to call the trace; as OUT if left out.")
     ] = None,
@@ -102,6 +109,8 @@ def ingest(
         output_name=output_name or (),
         clock=clock,
         keep_secrets=keep_secrets,
+        telemetry=telemetry,
+        telemetry_clock=telemetry_clock,
         name=name,
         synthetic=synthetic,
         append=append,

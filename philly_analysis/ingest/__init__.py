@@ -24,6 +24,8 @@ def ingest(
     output_name: Sequence[str] = (),
     clock: str = "UTC",
     keep_secrets: bool = False,
+    telemetry: str | Path | None = None,
+    telemetry_clock: str = "UTC",
     name: str | None = None,
     synthetic: bool = False,
     append: bool = False,
@@ -55,6 +57,11 @@ def ingest(
         Time zone of kernel logs that print none, e.g. ``America/Los_Angeles``.
     keep_secrets
         Store log text as it is, nothing masked.
+    telemetry
+        Readings of the GPUs, if there are any: a file or folder of Prometheus' answers, scrapes of
+        exporters, output of nvidia-smi and of dcgmi dmon, each known by what is in it.
+    telemetry_clock
+        Time zone of those that print none, as nvidia-smi, e.g. ``Europe/Berlin``.
     name
         What to call the trace; the name of `out` when None.
     synthetic
@@ -86,6 +93,7 @@ def ingest(
     """
     from philly_analysis.ingest.engine import run
     from philly_analysis.ingest.failures import failure_output
+    from philly_analysis.ingest.telemetry import telemetry_at
 
     return run(
         source,
@@ -96,6 +104,7 @@ def ingest(
         name=name,
         synthetic=synthetic,
         failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
+        telemetry=telemetry_at(telemetry, telemetry_clock),
         map=map,
         names_key=None if anonymize is None else Path(anonymize),
     )

@@ -32,10 +32,12 @@ from philly_analysis.ingest.samples import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table import TABLE, by_map
+from philly_analysis.ingest.telemetry import Telemetry
+from philly_analysis.ingest.telemetry.filling import fill_telemetry
 from philly_analysis.manifest import RAW, Account, Manifest, laid_out
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
-from philly_analysis.schema import FAILURES, REJECTS, TABLES, VERSION, Table
+from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION, Table
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import growing, new_folder, seal, swap
 
@@ -56,6 +58,7 @@ def run(
     name: str | None,
     synthetic: bool,
     failures: FailureOutput | None,
+    telemetry: Telemetry | None,
     map: str | Path | None,  # noqa: A002 - the word of the command line
     names_key: Path | None,
 ) -> Manifest:
@@ -66,6 +69,11 @@ def run(
         raise InputError(f"source {source} takes no map: only {TABLE.name} does.")
     if append and force:
         raise TraceError("either append to what stands there, or replace it: not both.")
+    if append and telemetry:
+        raise TraceError(
+            "telemetry cannot be appended: what it tells of placements rests on all of it. "
+            "Ingest all raw files and all telemetry once more, with --force."
+        )
     if append and names_key is not None:
         raise TraceError(
             "a trace without names keeps no raw records, so it cannot grow. Let one with names "
@@ -75,7 +83,7 @@ def run(
     key = None if names_key is None else key_in(names_key, out)
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
-            made = _made(reader, raw, Kept(folder), failures, out)
+            made = _made(reader, raw, Kept(folder), failures, telemetry, out)
             manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
             if key is not None:
                 with step("taking names out"):
@@ -84,7 +92,7 @@ def run(
         return manifest
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
-        made = _made(reader, raw, Kept(folder, out, before), failures, out)
+        made = _made(reader, raw, Kept(folder, out, before), failures, None, out)
         if made.generation == before.generation:
             return made
         if (synthetic or made.synthetic) != before.synthetic:
@@ -108,6 +116,8 @@ def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
     again = "Ingest all its raw files once more, with --force"
     if before.source != reader.name:
         raise TraceError(f"{out} is a trace of {before.source}, and {reader.name} does not fit it.")
+    if DEVICES.name in before.files:
+        raise TraceError(f"{out} holds telemetry, which a trace does not grow with. {again}.")
     if before.schema != VERSION:
         raise TraceError(f"{out} has schema {before.schema}; now is {VERSION}. {again}.")
     if not any(name.startswith(f"{RAW}/") for name in before.files):
@@ -115,7 +125,12 @@ def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
 
 
 def _made(
-    reader: Source, raw: Path, kept: Kept, failures: FailureOutput | None, out: Path
+    reader: Source,
+    raw: Path,
+    kept: Kept,
+    failures: FailureOutput | None,
+    telemetry: Telemetry | None,
+    out: Path,
 ) -> Manifest:
     """Write the files of a trace, and return its manifest; that of before, if nothing is new."""
     before = kept.before
@@ -138,8 +153,11 @@ def _made(
                 if failures or kept.files(FAILURES.name):
                     with step("reading failed output"):
                         fill_failures(fill, kept, failures)
-                _write_rejects(fill)
                 inputs = tuple(fill.readings[path].result().input for path in opened.files)
+                if telemetry:
+                    with step("reading telemetry"):
+                        inputs += fill_telemetry(fill, telemetry)
+                _write_rejects(fill)
         except duckdb.IOException as error:
             for reading in fill.readings.values():
                 if isinstance(cause := reading.exception(), InputError):

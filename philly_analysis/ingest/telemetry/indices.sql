@@ -1,0 +1,68 @@
+-- What do labels add to what the job log says of who held which GPU of a server?
+-- One row per attempt and server that labels name.
+--   job_id      job
+--   attempt     which attempt, from 1
+--   machine_id  server
+--   gpus        places of the GPUs that labels say
+--   rest        GPUs held there of which no label says which
+--   outcome     known: the log knows them already; told: labels tell which they are; placed: the
+--               log does not place the attempt, labels do; other: labels say otherwise than the
+--               log, which counts; unclear: labels do not account for its GPUs
+with labelled as (
+  select
+    job_id,
+    attempt,
+    machine_id,
+    list(gpu order by gpu) as gpus,
+    any_value(placed) as placed
+  from holdings
+  group by job_id, attempt, machine_id
+),
+
+placed as (
+  select
+    job_id,
+    attempt,
+    machine_id,
+    coalesce(list(gpu) filter (gpu is not null), []) as gpus,
+    count(*) filter (gpu is null) as unknown,
+    max(gpus) filter (gpu is null) as unknown_gpus
+  from placements
+  group by job_id, attempt, machine_id
+),
+
+beside as (
+  select
+    l.*,
+    p.gpus as known_gpus,
+    p.unknown,
+    p.unknown_gpus,
+    len(l.gpus) as seen,
+    coalesce(attempts.gpus, jobs.gpus) as held,
+    sum(len(l.gpus)) over (partition by l.job_id, l.attempt) as seen_anywhere
+  from labelled as l
+  inner join attempts
+    on l.job_id = attempts.job_id and l.attempt = attempts.attempt
+  inner join jobs
+    on l.job_id = jobs.job_id
+  left join placed as p
+    on l.job_id = p.job_id and l.attempt = p.attempt and l.machine_id = p.machine_id
+)
+
+select
+  job_id,
+  attempt,
+  machine_id,
+  gpus,
+  case
+    when placed is null and coalesce(held = seen_anywhere, true) then 'placed'
+    when placed is null then 'unclear'
+    when not placed then 'other'
+    when unknown = 0 and list_has_all(known_gpus, gpus) then 'known'
+    when unknown = 0 or len(known_gpus) > 0 or seen > unknown_gpus then 'other'
+    when unknown_gpus >= seen or held = seen_anywhere then 'told'
+    else 'unclear'
+  end as outcome,
+  case when outcome = 'told' then nullif(greatest(coalesce(unknown_gpus, seen) - seen, 0), 0) end
+    as rest
+from beside

@@ -1,0 +1,74 @@
+"""What the name of a telemetry file says: of which host, from which moment, how often.
+
+``HOST[_WORDS][_MOMENT][_STEP].ENDING``, as in ``gpu01_2026-01-31T12-00-00_10s.txt`` or
+``gpu01.cluster.example_nvidia-smi.csv.gz``; a folder may be named after the host as well.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from philly_analysis.ingest.telemetry.clock import Clock
+
+_MOMENT = re.compile(
+    r"(?<!\d)(?P<text>\d{4}-?\d\d-?\d\d[T_-]?\d\d[:-]?\d\d[:-]?\d\d)(?P<utc>Z?)(?!\d)"
+    r"|(?<!\d)(?P<epoch>1\d{9})(?!\d)"
+)
+_STEP = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)(ms|s)(?![A-Za-z\d])")
+_ENDING = re.compile(r"\.(gz|csv|txt|log|out|json|prom|metrics|dmon|smi)$", re.IGNORECASE)
+_WORDS = re.compile(
+    r"(?<![A-Za-z\d])(nvidia[-_]smi|smi|dcgmi?|dmon|dcgm-exporter|node-exporter|exporter|prometheus"
+    r"|metrics|scrape|telemetry|gpus?|util(isation|ization)?|samples?|log)(?![A-Za-z\d])",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a file's name says.
+
+    Attributes
+    ----------
+    hosts
+        What may be the name of the machine, the likeliest first.
+    at_us
+        Its moment, microseconds since 1970.
+    step_us
+        Microseconds from one reading to the next.
+    """
+
+    hosts: tuple[str, ...]
+    at_us: int | None
+    step_us: int | None
+
+
+def named(file: Path, top: Path, clock: Clock) -> Named:
+    """Read a file's name, and those of its folders below `top`."""
+    name = file.name
+    while ending := _ENDING.search(name):
+        name = name[: ending.start()]
+    at_us = None
+    if found := _MOMENT.search(name):
+        if found["epoch"]:
+            at_us = int(found["epoch"]) * 10**6
+        else:
+            at_us = _moment(found["text"], clock, utc=bool(found["utc"]))
+        name = name.replace(found[0], "_")
+    step_us = None
+    if found := _STEP.search(name):
+        step_us = round(float(found[1]) * (1_000 if found[2] == "ms" else 1_000_000)) or None
+        name = name.replace(found[0], "_")
+    folders = [p.name for p in file.parents if p != top and top in p.parents]
+    parts = [part for text in (name, *folders) for part in text.split("_")]
+    hosts = (_WORDS.sub("", part).strip("._- ") for part in parts)
+    return Named(tuple(dict.fromkeys(host for host in hosts if host)), at_us, step_us)
+
+
+def _moment(text: str, clock: Clock, *, utc: bool) -> int | None:
+    digits = re.sub(r"\D", "", text)
+    try:
+        local = datetime.strptime(digits, "%Y%m%d%H%M%S")
+    except ValueError:
+        return None
+    return clock.utc_us(local, zoned=utc)

@@ -1,0 +1,86 @@
+"""Reads answers of Prometheus' HTTP API: range and instant queries, as JSON."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest.raw_file import objects
+from philly_analysis.ingest.telemetry.labels import BLANK, METRICS, metric_named, series_of
+from philly_analysis.ingest.telemetry.names import Named
+from philly_analysis.ingest.telemetry.readings import Stage, is_time
+
+
+def read_prometheus(path: Path, named: Named, stage: Stage) -> None:
+    """Stage the readings of an answer, series by series.
+
+    An expression such as ``avg_over_time(…)`` has lost the name of its metric: then it is the one
+    that the file is named after.
+
+    Raises
+    ------
+    InputError
+        It is no such answer, or was cut off.
+    """
+    for place, item in enumerate(objects(path, "result"), 1):
+        told = item if isinstance(item, dict) else {}
+        labels = told.get("metric")
+        values = told["values"] if "values" in told else [told.get("value")]
+        if not isinstance(labels, dict) or not isinstance(values, list):
+            stage.reject(place, "it is no series", json.dumps(item))
+            continue
+        metric = str(labels.get("__name__") or metric_named(path.name) or "")
+        if metric not in METRICS:
+            stage.passed_over[metric or "without a name"] += len(values)
+            continue
+        _read_series(place, metric, labels, values, named, stage)
+
+
+def _read_series(
+    place: int,
+    metric: str,
+    labels: Mapping[str, Any],
+    values: list[Any],
+    named: Named,
+    stage: Stage,
+) -> None:
+    moments, numbers = [], []
+    for value in values:
+        try:
+            at_us = round(float(value[0]) * 1e6)
+            read = float(value[1])
+        except (TypeError, ValueError, IndexError, KeyError, OverflowError):
+            stage.reject(place, "it is no time and value", json.dumps(value))
+            continue
+        if is_time(at_us):
+            moments.append(at_us)
+            numbers.append(read)
+        else:
+            stage.reject(place, "its time is not one of 2000 to 2100", json.dumps(value))
+    measure, factor = METRICS[metric]
+    read_at = np.array(moments, np.int64)
+    found = scaled(metric, np.array(numbers, np.float64), factor)
+    series = series_of({k: str(v) for k, v in labels.items()}, named.hosts)
+    stage.add_block(place, series, read_at, measure, found)
+
+
+def scaled(metric: str, values: Any, factor: float) -> Any:
+    """Return values in the measure's unit; DCGM's blank numbers are none."""
+    if metric.startswith("DCGM_"):
+        values = np.where(values >= BLANK, np.nan, values)
+    return values * factor
+
+
+def check_answer(first: str) -> None:
+    """Refuse what the API says when it fails.
+
+    Raises
+    ------
+    InputError
+        It is an error.
+    """
+    if '"status":"error"' in first[:4096].replace(" ", ""):
+        raise InputError(f"Prometheus answered with an error: {first[:300]}")

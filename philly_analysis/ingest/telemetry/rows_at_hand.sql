@@ -1,0 +1,103 @@
+-- Which sample of its machine does each reading go into?
+-- One row per reading that can be taken.
+--   row_us   moment of the sample, microseconds since 1970: its first reading's
+--   step_us  time from one sample to the next, as a rule
+--   before   what the readings before it told of the same device and sample (see tells)
+--   whole    true where the sample has the utilisation of the device
+--
+-- Readings of a machine are one sample until half a step passes without one, or a whole step since
+-- the first.
+with sound as (
+  select *
+  from judged
+  where reason is null and tells > 0
+),
+
+moments as (
+  select distinct
+    machine_id,
+    gpu,
+    step_us,
+    at_us
+  from sound
+  where tells & 1 > 0
+),
+
+gaps as (
+  select
+    machine_id,
+    at_us // 86400000000 as day,
+    coalesce(step_us, at_us - lag(at_us) over (partition by machine_id, gpu order by at_us)) as gap_us
+  from moments
+),
+
+steps as (
+  -- of a day of a machine, of a machine, of all
+  select
+    machine_id,
+    day,
+    median(gap_us) as step_us
+  from gaps
+  where gap_us > 0
+  group by grouping sets ((machine_id, day), (machine_id), ())
+),
+
+stepped as (
+  select
+    sound.* exclude (step_us),
+    coalesce(of_day.step_us, of_machine.step_us, of_all.step_us) as step_us
+  from sound
+  left join steps as of_day
+    on sound.machine_id = of_day.machine_id and sound.at_us // 86400000000 = of_day.day
+  left join steps as of_machine
+    on sound.machine_id = of_machine.machine_id and of_machine.day is null
+  left join steps as of_all
+    on of_all.machine_id is null
+),
+
+begun as (
+  select
+    *,
+    coalesce(
+      at_us - lag(at_us) over (partition by machine_id order by at_us) > coalesce(step_us / 2, 500000), true
+    ) as begins
+  from stepped
+),
+
+islands as (
+  select
+    * exclude (begins),
+    sum(begins::integer) over (
+      partition by machine_id order by at_us
+      range between unbounded preceding and current row
+    ) as island
+  from begun
+),
+
+cells as (
+  select
+    *,
+    coalesce(
+      floor((at_us - min(at_us) over (partition by machine_id, island)) / step_us), 0
+    )::bigint as cell
+  from islands
+),
+
+rows_told as (
+  select
+    * exclude (island, cell),
+    min(at_us) over (partition by machine_id, island, cell) as row_us
+  from cells
+)
+
+select
+  *,
+  coalesce(
+    bit_or(tells) over (
+      partition by machine_id, row_us, gpu order by at_us, file, line
+      rows between unbounded preceding and 1 preceding
+    ),
+    0
+  ) as before,
+  bool_or(tells & 1 > 0) over (partition by machine_id, row_us, gpu) as whole
+from rows_told

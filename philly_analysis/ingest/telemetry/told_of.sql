@@ -1,0 +1,74 @@
+-- Of which machine is each series?
+-- One row per series.
+--   series      number of the series
+--   machine_id  the machine of the job log that a name of its host leads to and no other; else the
+--               first of these names; null: it has none
+--   known       true where the job log has it
+with candidates as (
+  select
+    series,
+    cluster,
+    unnest(hosts) as host,
+    generate_subscripts(hosts, 1) as place
+  from series
+),
+
+forms as (
+  select
+    series,
+    cluster,
+    place,
+    lower(host) as name,
+    true as whole
+  from candidates
+  union all
+  select
+    series,
+    cluster,
+    place,
+    lower(regexp_extract(host, '^[^.]+')) as name,
+    false as whole
+  from candidates
+  where contains(host, '.') and not regexp_full_match(host, '[0-9.]+')
+),
+
+found as (
+  select
+    f.series,
+    f.place,
+    f.whole,
+    count(distinct n.machine_id) as machines,
+    any_value(n.machine_id) as machine_id,
+    count(distinct n.machine_id) filter (n.cluster = f.cluster) as machines_there,
+    any_value(n.machine_id) filter (n.cluster = f.cluster) as machine_there
+  from forms as f
+  inner join machine_names as n
+    on f.name = n.name and (f.whole or n.whole)
+  group by all
+),
+
+leads as (
+  select
+    series,
+    place,
+    whole,
+    case when machines = 1 then machine_id when machines_there = 1 then machine_there end
+      as machine_id
+  from found
+),
+
+first_leads as (
+  select
+    series,
+    first(machine_id order by place, whole desc) as machine_id
+  from leads
+  where machine_id is not null
+  group by series
+)
+
+select
+  series.series,
+  coalesce(first_leads.machine_id, series.hosts[1]) as machine_id,
+  first_leads.machine_id is not null as known
+from series
+left join first_leads using (series)

@@ -1,0 +1,95 @@
+"""Telemetry beside a job log of a few rows, without a source: what tables come of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from philly_analysis.ingest.filling import Fill
+from philly_analysis.ingest.telemetry import telemetry_at
+from philly_analysis.ingest.telemetry.filling import fill_telemetry
+from philly_analysis.manifest import Account
+from philly_analysis.relations import MACROS
+from philly_analysis.schema import TABLES
+from philly_analysis.writer import violations
+
+Rows = list[tuple[Any, ...]]
+
+
+def at(text: str) -> datetime:
+    """A moment of 2026, as ``01-31 12:00:07.5``."""
+    return datetime.fromisoformat(f"2026-{text}")
+
+
+@dataclass(slots=True)
+class Made:
+    """What came of telemetry."""
+
+    fill: Fill
+
+    def rows(self, query: str) -> Rows:
+        return self.fill.con.sql(query).fetchall()
+
+    def samples(self, *more: str) -> dict[tuple[datetime, str], tuple[Any, ...]]:
+        """Samples by time and machine: utilisation, seconds, and more columns."""
+        columns = ", ".join(("sampled_at", "machine_id", "util_pct", "seconds", *more))
+        return {row[:2]: row[2:] for row in self.rows(f"select {columns} from gpu_samples")}
+
+    def rejects(self) -> Rows:
+        files = [str(p) for p in self.fill.rejects.iterdir()]
+        return self.rows(
+            f"select source_file, source_line, reason from read_parquet({files}) order by all"
+        )
+
+    @property
+    def account(self) -> Account:
+        [account] = [a for a in self.fill.accounts if a.table == "gpu_samples"]
+        return account
+
+    def note(self, *words: str) -> str:
+        [note] = [n for n in self.fill.notes if all(w in n for w in words)]
+        return note
+
+
+def made(
+    folder: Path,
+    files: Mapping[str, str | bytes],
+    clock: str = "UTC",
+    **tables: Sequence[Mapping[str, Any]],
+) -> Made:
+    """Write the files, and fill a trace from them beside tables that are given by rows."""
+    top = folder / "telemetry"
+    for name, text in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for name in ("trace", "scratch"):
+        (folder / name).mkdir()
+    con = duckdb.connect()
+    con.execute(MACROS)
+    fill = Fill(con, folder / "trace", folder / "scratch")
+    fill.rejects.mkdir()
+    for name in ("jobs", "machines", "attempts", "placements"):
+        arrow = TABLES[name].arrow
+        full = [{c: row.get(c) for c in arrow.names} for row in tables.get(name, ())]
+        frame = pl.DataFrame(full, schema=pl.DataFrame(arrow.empty_table()).schema)
+        file = fill.folder / f"{name}.parquet"
+        frame.write_parquet(file)
+        con.read_parquet(str(file)).create_view(name)
+        fill.rows[name] = len(full)
+        fill.accounts.append(Account(name, len(full), len(full)))
+    given = telemetry_at(top, clock)
+    assert given is not None
+    fill_telemetry(fill, given)
+    for name in ("machines", "placements", "devices", "gpu_samples"):
+        if name in fill.rows:
+            # violations looks for tables, not views
+            con.execute(f"create table checked_{name} as from {name}")
+            con.execute(f"drop view {name}; alter table checked_{name} rename to {name}")
+    for name in ("devices", "gpu_samples"):
+        assert violations(con, TABLES[name]) == []
+    return Made(fill)

@@ -1,0 +1,44 @@
+"""One history in every format and at every rate gives the samples of a walk."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ingest.telemetry.history import FORMATS, GPUS, MIB, expected, history
+from tests.ingest.telemetry.made import Made, made
+
+MACHINES = [{"machine_id": name, "gpus": gpus} for name, gpus in GPUS.items()]
+
+
+def equal(found: Made, walked: dict[tuple[datetime, str], tuple[Any, ...]]) -> None:
+    samples = found.samples()
+    assert samples.keys() == walked.keys()
+    for key, (util, seconds) in walked.items():
+        assert samples[key][0] == util
+        assert samples[key][1] == pytest.approx(seconds, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "seconds", [15, *(pytest.param(s, marks=pytest.mark.slow) for s in (7.5, 30, 60, 300))]
+)
+def test_every_format_tells_the_same(name: str, seconds: float, tmp_path: Path) -> None:
+    readings = history(seconds)
+    found = made(tmp_path, FORMATS[name](readings), "Europe/Berlin", machines=MACHINES)
+    equal(found, expected(readings, seconds))
+    assert found.rows("select machine_id, gpus from machines order by all") == [*GPUS.items()]
+    # memory and power stand beside the utilisation of the same GPU
+    told = {(r.at, r.machine, r.gpu): r for r in readings}
+    for (moment, machine), (util, _, mem, power) in found.samples("mem_used_gb", "power_w").items():
+        for gpu, u in enumerate(util):
+            # a range answer has no entry for a GPU that did not answer: no sample of it at all
+            if u is not None or mem[gpu] is not None:
+                r = told[moment, machine, gpu]
+                assert mem[gpu] == pytest.approx(r.mem_mib * MIB)
+                assert power[gpu] == pytest.approx(r.power)
+    account = found.account
+    assert account.read == account.kept + sum(account.rejected.values())
+    reasons = {"no utilisation of the GPU was read then"} if name == "range answers" else set()
+    assert set(account.rejected) == reasons
