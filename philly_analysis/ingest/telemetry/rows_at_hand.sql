@@ -32,7 +32,7 @@ gaps as (
 ),
 
 steps as (
-  -- of a day of a machine, of a machine, of all
+  -- of a day of a machine, of a machine, of all: the first that has gaps enough to tell
   select
     machine_id,
     day,
@@ -40,6 +40,7 @@ steps as (
   from gaps
   where gap_us > 0
   group by grouping sets ((machine_id, day), (machine_id), ())
+  having count(*) >= case when day is not null then 20 when machine_id is not null then 5 else 1 end
 ),
 
 stepped as (
