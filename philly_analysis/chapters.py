@@ -21,6 +21,7 @@ from philly_analysis.analyses import (
     gpu_util,
     gpu_util_by_servers,
     gpu_util_dedicated,
+    gpu_util_summaries,
     gpus_in_use,
     host_clock_offset,
     host_util,
@@ -106,6 +107,7 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
         "gpu_util_by_servers": gpu_util_by_servers,
         "locality_effect": locality_effect,
         "gpu_util_dedicated": gpu_util_dedicated,
+        "gpu_util_summaries": gpu_util_summaries,
         "host_util": host_util,
     },
     "Failures": {

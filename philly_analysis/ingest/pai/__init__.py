@@ -1,4 +1,4 @@
-"""Alibaba's cluster trace gpu-v2020 (PAI): tables of jobs, tasks and machines, without headers."""
+"""Alibaba's cluster trace gpu-v2020 (PAI): jobs, tasks, sensors, machines; without headers."""
 
 from pathlib import Path
 
@@ -24,13 +24,31 @@ COLUMNS = {
         "plan_gpu",
         "gpu_type",
     ),
+    "sensor_table": (
+        "job_name",
+        "task_name",
+        "worker_name",
+        "inst_id",
+        "machine",
+        "gpu_name",
+        "cpu_usage",
+        "gpu_wrk_util",
+        "avg_mem",
+        "max_mem",
+        "avg_gpu_wrk_mem",
+        "max_gpu_wrk_mem",
+        "read",
+        "write",
+        "read_count",
+        "write_count",
+    ),
     "machine_spec": ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
 }
 """Columns by table, as the publisher's header files name them."""
 
 
 def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
-    """Open the folder of the tables; that of machines may be missing.
+    """Open the folder of the tables; those of sensors and machines may be missing.
 
     Raises
     ------
@@ -50,7 +68,11 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     records = {"jobs": rows["job_table"], "attempts": rows["job_table"]}
     return Raw(
         files=tuple(file for found in fresh.values() for file in found),
-        records={**records, "machines": rows["machine_spec"]},
+        records={
+            **records,
+            "machines": rows["machine_spec"],
+            "summaries": rows["sensor_table"],
+        },
         notes=() if rows["machine_spec"] else ("There is no pai_machine_spec.csv.",),
     )
 
@@ -58,8 +80,10 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
 PAI = Source(
     name="pai",
     what="Alibaba's cluster trace gpu-v2020 (PAI), as the folder of its tables.",
-    files="pai_job_table.csv and pai_task_table.csv; with them pai_machine_spec.csv.",
-    lacks="Which GPU an instance held, virtual clusters, and the date: times are shifted by weeks.",
+    files="pai_job_table.csv and pai_task_table.csv; with them pai_sensor_table.csv and "
+    "pai_machine_spec.csv.",
+    lacks="Which GPUs an instance held and when, virtual clusters, and the date: times are shifted "
+    "by weeks.",
     folder=Path(__file__).parent,
     prepare=prepare,
 )

@@ -19,6 +19,7 @@ from philly_analysis.ingest.raw_file import first_lines, objects
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.inventory import Node
+from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import hosts
 from philly_analysis.ingest.slurm.printed import (
     Header,
@@ -101,6 +102,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     listed = ("cluster", "node", "gpus", "shards", "models", "cpus", "mem_mb", "partitions")
     kept.keep(con, "inventory", ("source_file", *listed))
     _expand_node_lists(con)
+    read_summaries(con)
     [(unlined,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()
     before = kept.account("attempts").read
     again = before - earlier
@@ -211,7 +213,7 @@ SLURM = Source(
     name="slurm",
     what="A Slurm accounting log: sacct as text or JSON, with lists of its servers.",
     files=f"Files of any name, or a folder of them, told by what is in them: {slurm_command()}",
-    lacks="Which GPU of a server a job held, and utilisation.",
+    lacks="Which GPU of a server a job held, and utilisation, unless jobstats summed it up.",
     folder=Path(__file__).parent,
     prepare=prepare,
 )

@@ -60,6 +60,7 @@ def _fields(job: dict[str, Any]) -> dict[str, str | None]:
         "alloctres": _resources(tres.get("allocated")),
         "nodelist": job.get("nodes"),
         "reason": state.get("reason"),
+        "admincomment": (job.get("comment") or {}).get("administrator"),
     }
 
 

@@ -117,6 +117,7 @@ READ = (
     "alloctres",
     "nodelist",
     "reason",
+    "admincomment",
 )
 """Fields that are read where they are there; any other field is passed over."""
 

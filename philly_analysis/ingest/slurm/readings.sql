@@ -91,6 +91,7 @@ select
   try_cast(regexp_extract(t.exitcode, ':([0-9]+)$', 1) as integer) as signal,
   t.nodelist as node_list,
   t.reason as wait_reason,
+  case when starts_with(t.admincomment, 'JS1:') then t.admincomment end as summary,
   case
     when t.fault is not null then t.fault
     when t.shown_id is null then 'it has no job id'

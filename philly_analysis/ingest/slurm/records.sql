@@ -33,6 +33,7 @@ with ranked as (
     first_value(signal ignore nulls) over latest_first as any_signal,
     first_value(node_list ignore nulls) over latest_first as any_node_list,
     first_value(wait_reason ignore nulls) over latest_first as any_wait_reason,
+    first_value(summary ignore nulls) over latest_first as any_summary,
     first_value(nullif(shown_id, id) ignore nulls) over latest_first as any_shown_id
   from readings
   window latest_first as (
@@ -134,7 +135,8 @@ select
   n.any_code as code,
   n.any_signal as signal,
   n.any_node_list as node_list,
-  n.any_wait_reason as wait_reason
+  n.any_wait_reason as wait_reason,
+  n.any_summary as summary
 from numbered as n
 cross join several
 window lives as (partition by n.cluster, n.id, n.reject is null, n.life)

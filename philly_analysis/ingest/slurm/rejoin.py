@@ -85,6 +85,8 @@ class Layout:
         for name, choices in zip(self.names, spans, strict=True):
             if name in READ:
                 if len(choices) > 1:
+                    if name in FREE:
+                        continue  # not worth the record: it is left out
                     return f"a delimiter within a text, and {name} could end in two places"
                 [(start, end)] = choices
                 found[name] = self.delimiter.join(pieces[start:end])

@@ -1,0 +1,36 @@
+-- How busy were the GPUs of each attempt on average, as a monitor summed it up?
+-- One row per attempt with a summary of its GPUs.
+--   job_id    job
+--   attempt   which attempt, from 1
+--   user      who submitted it
+--   status    how the job ended; unknown where the log does not say
+--   gpus      GPUs held by the attempt; the job's gang where it does not say
+--   mean_pct  mean utilisation of those that the summary speaks of
+--   gpu_h     GPU-hours that the attempt ran for; null: not known
+with means as (
+  select
+    job_id,
+    attempt,
+    sum(util_pct * coalesce(gpus, 1)) / sum(coalesce(gpus, 1)) as mean_pct,
+    max(seconds) as seconds
+  from summaries
+  where util_pct is not null
+  group by job_id, attempt
+)
+
+select
+  m.job_id,
+  m.attempt,
+  jobs.user,
+  coalesce(jobs.status, 'unknown') as status,
+  coalesce(a.gpus, jobs.gpus) as gpus,
+  m.mean_pct,
+  coalesce(a.gpus, jobs.gpus) * coalesce(m.seconds, runs.run_s) / 3600 as gpu_h
+from means as m
+inner join attempts as a
+  on m.job_id = a.job_id and m.attempt = a.attempt
+inner join jobs
+  on m.job_id = jobs.job_id
+left join attempt_runs as runs
+  on m.job_id = runs.job_id and m.attempt = runs.attempt and not runs.running
+where coalesce(a.gpus, jobs.gpus) > 0
