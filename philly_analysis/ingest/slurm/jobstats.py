@@ -50,9 +50,7 @@ def read_summaries(con: duckdb.DuckDBPyConnection) -> None:
     con.register("jobstats_read", _COLUMNS.empty_table())
     con.execute("create table jobstats as from jobstats_read")
     asked = con.cursor()
-    asked.execute(
-        "select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')"
-    )
+    asked.execute("select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')")
     while comments := asked.fetchmany(_AT_ONCE):
         found = [s._asdict() for (text,) in comments for s in summaries(text)]
         con.register("jobstats_read", pa.Table.from_pylist(found, _COLUMNS))

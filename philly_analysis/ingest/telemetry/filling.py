@@ -1,5 +1,6 @@
 """Fills samples and devices from telemetry, beside any source's tables, and what labels tell."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from philly_analysis.ingest.filling import (
     names,
     parquet,
     path_text,
-    read_bytes,
     save_rejects,
 )
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
@@ -75,7 +75,13 @@ def fill_telemetry(fill: Fill, telemetry: Telemetry) -> tuple[Input, ...]:
     for name in _RELATIONS:
         con.execute(f"drop table {name}")
     con.execute("drop view readings; drop table series; drop table files")
-    return tuple(read_bytes(file).input for file in telemetry.files)
+    return tuple(_input(file) for file in telemetry.files)
+
+
+def _input(file: Path) -> Input:
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    return Input(file.name, file.stat().st_size, digest)
 
 
 def _open(con: duckdb.DuckDBPyConnection, stage: Stage) -> None:

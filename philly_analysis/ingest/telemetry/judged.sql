@@ -5,6 +5,7 @@
 --   reason  why it cannot be taken; null: it can
 with placed as (
   select
+    r.number,
     r.file,
     r.line,
     r.at_us,
@@ -26,6 +27,7 @@ with placed as (
 )
 
 select
+  number,
   file,
   line,
   at_us,

@@ -70,7 +70,7 @@ def _read_series(
 def scaled(metric: str, values: Any, factor: float) -> Any:
     """Return values in the measure's unit; DCGM's blank numbers are none."""
     if metric.startswith("DCGM_"):
-        values = np.where(values >= BLANK, np.nan, values)
+        values = np.where(np.isfinite(values) & (values >= BLANK), np.nan, values)
     return values * factor
 
 

@@ -28,6 +28,7 @@ NOTHING = frozenset(("", "n/a", "[n/a]", "err!", "-"))
 _PART_ROWS = 500_000
 _READINGS = pa.schema(
     [
+        ("number", pa.int64()),
         ("file", pa.int32()),
         ("line", pa.int64()),
         ("series", pa.int32()),
@@ -130,9 +131,9 @@ class Stage:
     def add(self, line: int, series: Series, at_us: int, told: dict[str, float | None]) -> None:
         """Add one reading of a device, of several measures."""
         says = sum(1 << MEASURES.index(name) for name in told)
-        number = self._number(series, says)
+        n = self._number(series, says)
         values = (None if v is None or math.isnan(v) else v for v in map(told.get, MEASURES))
-        self._rows.append((len(self.files) - 1, line, number, at_us, says, *values))
+        self._rows.append((self.read, len(self.files) - 1, line, n, at_us, says, *values))
         self._count(1)
 
     def add_block(
@@ -153,7 +154,9 @@ class Stage:
         }
         columns = []
         for name, kind in zip(_READINGS.names, _READINGS.types, strict=True):
-            if name == "at_us":
+            if name == "number":
+                columns.append(pa.array(range(self.read, self.read + n), kind))
+            elif name == "at_us":
                 columns.append(pa.array(at_us, kind))
             elif name == measure:
                 columns.append(pa.array(values, kind, from_pandas=True))

@@ -5,8 +5,8 @@
 --   before   what the readings before it told of the same device and sample (see tells)
 --   whole    true where the sample has the utilisation of the device
 --
--- Readings of a machine are one sample until half a step passes without one, or a whole step since
--- the first.
+-- Utilisation of a machine's GPUs is one sample until half a step passes without any, or a whole step
+-- since the first. Other measures go with the utilisation before them, up to a step.
 with sound as (
   select *
   from judged
@@ -36,7 +36,8 @@ steps as (
   select
     machine_id,
     day,
-    median(gap_us) as step_us
+    -- a gap that there was, not one between two
+    quantile_disc(gap_us, 0.5) as step_us
   from gaps
   where gap_us > 0
   group by grouping sets ((machine_id, day), (machine_id), ())
@@ -56,13 +57,22 @@ stepped as (
     on of_all.machine_id is null
 ),
 
-begun as (
+read_at as (
   select
     *,
-    coalesce(
-      at_us - lag(at_us) over (partition by machine_id order by at_us) > coalesce(step_us / 2, 500000), true
-    ) as begins
+    case when tells & 1 > 0 then at_us end as util_us
   from stepped
+),
+
+begun as (
+  select
+    * exclude (util_us),
+    coalesce(
+      util_us - lag(util_us ignore nulls) over (partition by machine_id order by at_us)
+      > coalesce(step_us / 2, 500000),
+      util_us is not null
+    ) as begins
+  from read_at
 ),
 
 islands as (
@@ -95,7 +105,7 @@ select
   *,
   coalesce(
     bit_or(tells) over (
-      partition by machine_id, row_us, gpu order by at_us, file, line
+      partition by machine_id, row_us, gpu order by at_us, number
       rows between unbounded preceding and 1 preceding
     ),
     0

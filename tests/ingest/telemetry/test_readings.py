@@ -1,0 +1,292 @@
+"""What stands in telemetry and is no reading, or is one of an odd kind, is counted and told."""
+
+import gzip
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from philly_analysis.errors import InputError
+from tests.ingest.telemetry.history import MIB, epoch
+from tests.ingest.telemetry.made import Made, at, made
+
+HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+NOON = at("01-31 12:00:00")
+T = epoch(NOON)
+
+
+def answer(*result: dict[str, Any], **more: Any) -> str:
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def series(metric: str, *values: tuple[float, str], **labels: str) -> dict[str, Any]:
+    labels = {"gpu": "0", "Hostname": "m1"} | labels
+    return {"metric": {"__name__": metric, **labels}, "values": values}
+
+
+def smi(*lines: str) -> str:
+    return HEADER + "".join(f"{line}\n" for line in lines)
+
+
+def counts(found: Made) -> tuple[int, int, dict[str, int]]:
+    account = found.account
+    return account.read, account.kept, account.rejected
+
+
+def test_lines_of_nvidia_smi_that_are_none_are_rejected_by_line(tmp_path: Path) -> None:
+    text = smi(
+        "2026/01/31 12:00:00.001, 0, GPU-a, 45 %, 100 MiB, 71.20 W",
+        "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.",
+        "2026/01/31 12:01:00.001, 0, GPU-a, [Not Supported], [N/A], ERR!",
+        HEADER.strip(),
+        "2026/01/31 12:02:00.001, 0, GPU-a, many %, 100 MiB, 71.20 W",
+        "2026/13/31 12:02:00.001, 0, GPU-a, 1 %, 100 MiB, 71.20 W",
+        "2026/01/31 12:02:00.001, 0, GPU-a, 101.5 %, 100 MiB, 71.20 W",
+        "2026/01/31 12:03:00.001, 0, GPU-a, 1 %, -5 MiB, 71.20 W",
+        "2026/01/31 12:04:00.001, , GPU-a, 1 %, 5 MiB, 71.20 W",
+        "2026/01/31 12:04:00.001, 999999999, GPU-a, 1 %, 5 MiB, 71.20 W",
+        "2026/01/31 12:04:00.001, 0, GPU-a, 100 %, 5 MiB, 0 W",
+        "2026/01/31 12:05:00.001, 0, GPU",
+    )
+    found = made(tmp_path, {"m1.csv": text})
+    assert [(line, why) for _, line, why in found.rejects()] == [
+        (3, "wrong number of fields"),
+        (6, "a value is not a number"),
+        (7, "the timestamp is not a time of that clock"),
+        (8, "its utilisation is not between 0 and 100 %"),
+        (9, "its memory in use is negative, or beyond any GPU"),
+        (10, "nothing says of which GPU"),
+        (11, "nothing says of which GPU"),
+        (13, "wrong number of fields"),
+    ]
+    assert counts(found)[:2] == (11, 3)
+    late = timedelta(milliseconds=1)
+    assert found.samples("mem_used_gb", "power_w") == {
+        (NOON + late, "m1"): ([45.0], 60.0, [100 * MIB], [71.2]),
+        # it was asked and did not answer
+        (at("01-31 12:01:00.001"), "m1"): ([None], 60.0, None, None),
+        (at("01-31 12:04:00.001"), "m1"): ([100.0], 60.0, [5 * MIB], [0.0]),
+    }
+
+
+def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None:
+    text = answer(
+        series(
+            "DCGM_FI_DEV_GPU_UTIL",
+            (T + 30, "20"),
+            (T, "10"),  # out of order
+            (T + 60, "NaN"),
+            (T + 90, "+Inf"),
+            (T + 120, "-1"),
+            (T + 150, "12x"),
+            (T + 30, "21"),
+            (1e300, "5"),
+            (-5, "5"),
+        ),
+        series("DCGM_FI_DEV_GPU_UTIL", (T, "77"), UUID="x" * 100_000),
+        series("DCGM_FI_DEV_GPU_UTIL", (T, "5"), gpu=""),
+        series("DCGM_FI_DEV_GPU_UTIL", (T, "5"), Hostname=""),
+        series("DCGM_FI_DEV_SM_CLOCK", (T, "5"), (T, "5")),
+        {"metric": 5, "values": []},
+        series("DCGM_FI_DEV_FB_USED", (T, str(2**63))),
+        series("DCGM_FI_DEV_POWER_USAGE", (T, "250.5"), (T + 180, "250")),
+    )
+    found = made(tmp_path, {"prometheus.json": text})
+    assert counts(found) == (
+        16,
+        5,
+        {
+            "another reading of this GPU at that moment": 2,
+            "its utilisation is not between 0 and 100 %": 2,
+            "it is no series": 1,
+            "it is no time and value": 1,
+            "its time is not one of 2000 to 2100": 2,
+            "no utilisation of the GPU was read then": 1,
+            "nothing says of which GPU": 1,
+            "nothing says of which machine": 1,
+        },
+    )
+    assert found.samples("mem_used_gb", "power_w") == {
+        (NOON, "m1"): ([10.0], 30.0, None, [250.5]),
+        (NOON + timedelta(seconds=30), "m1"): ([20.0], 30.0, None, None),
+        (NOON + timedelta(seconds=60), "m1"): ([None], 30.0, None, None),
+    }
+    assert "DCGM_FI_DEV_SM_CLOCK (2)" in found.note("no table takes")
+
+
+def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path: Path) -> None:
+    label = 'pod="a\\"b},{c=\\\\",'
+    files = {
+        f"2026-01-31T12-0{m}-00Z.prom": (
+            "# HELP x\n"
+            f'DCGM_FI_DEV_GPU_UTIL{{gpu="1",{label}Hostname="m1"}} {m}\n'
+            'DCGM_FI_PROF_SM_ACTIVE{gpu="1",Hostname="m1"} 0.25\n'
+            "DCGM_FI_DEV_GPU_UTIL 5\n"
+            "DCGM_FI_DEV_GPU_UTIL{gpu= 5\n"
+            "node_load1 0.5\n"
+        )
+        for m in (1, 2, 4)
+    }
+    files["now.prom"] = 'DCGM_FI_DEV_GPU_UTIL{gpu="1",Hostname="m1"} 5\n'
+    found = made(tmp_path, files)
+    assert found.samples("sm_active_pct") == {
+        (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], stands, [None, 25.0])
+        for m, stands in ((1, 60.0), (2, 60.0), (4, 60.0))
+    }
+    assert counts(found)[2] == {
+        "neither the line nor the file's name says when": 1,
+        "nothing says of which machine": 3,
+        "the line is no reading": 3,
+    }
+
+
+def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> None:
+    good = smi("2026/01/31 12:00:00.001, 0, GPU-a, 45 %, 100 MiB, 71.20 W")
+    whole = answer(*(series("DCGM_FI_DEV_GPU_UTIL", (T + 60, "20"), Hostname=h) for h in "abc"))
+    packed = gzip.compress(good.encode() * 9_999)
+    files: dict[str, str | bytes] = {
+        "m1.csv": good,
+        "cut.json": whole[:-60],
+        "cut.csv.gz": packed[: len(packed) // 2],
+        "error.json": '{"status":"error","errorType":"bad_data","error":"no"}',
+        "rows.txt": "#Entity   GPUTL\nID\nGPU 0     5\n",
+        "notes.txt": "hello\n",
+        "empty.csv": "",
+        "noindex.csv": "timestamp, utilization.gpu [%]\n2026/01/31 12:00:00.001, 4 %\n",
+        "binary": bytes(range(256)) * 9,
+    }
+    found = made(tmp_path, files)
+    refused = sorted(name for name, line, _ in found.rejects() if line is None)
+    assert refused == sorted(files.keys() - {"m1.csv"})
+    assert "ts '%Y" in found.note("rows.txt")
+    assert "with an error" in found.note("error.json")
+    assert "lacks index" in found.note("noindex.csv")
+    # of what was cut off, what came before is kept
+    machines = {machine for _, machine in found.samples()}
+    assert machines == {"m1", "a", "b", "cut"}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"notes.txt": "hello"}, "is no telemetry"),
+        ({"a.json": answer()}, "tells how busy"),
+        ({"a.json": answer(series("DCGM_FI_DEV_FB_USED", (T, "5")))}, "no utilisation of the GPU"),
+        ({"a.json": '{"status":"success"}'}, "no list named result"),
+        ({".hidden": "x"}, "no telemetry at"),
+    ],
+)
+def test_nothing_that_tells_utilisation_is_an_error(
+    files: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        made(tmp_path, files)
+
+
+def test_there_is_no_such_clock(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no time zone is named 'Mars'"):
+        made(tmp_path, {"m1.csv": HEADER}, "Mars")
+
+
+def test_the_hour_that_autumn_brings_twice_is_told_by_its_order(tmp_path: Path) -> None:
+    clocks = ["01:30", "02:00", "02:30", "02:00", "02:30", "03:00"]
+    text = smi(
+        *(f"2026/10/25 {c}:00.000, 0, GPU-a, {i} %, 1 MiB, 1 W" for i, c in enumerate(clocks))
+    )
+    spring = smi("2026/03/29 02:30:00.000, 0, GPU-a, 1 %, 1 MiB, 1 W")
+    found = made(tmp_path, {"m1.csv": text, "m2.csv": spring}, "Europe/Berlin")
+    first = at("10-24 23:30:00")
+    assert found.samples() == {
+        (first + i * timedelta(minutes=30), "m1"): ([float(i)], 1800.0) for i in range(6)
+    }
+    assert counts(found)[2] == {"the timestamp is not a time of that clock": 1}
+
+
+def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
+    text = (
+        "#Entity   GPUTL   FBUSD   GRACT  POWER\nID                 W\n"
+        "GPU 0     5       100     0.5    61.5\nGPU 1     6       N/A     0.5    62\n"
+        "GPU-I 0   N/A     100     0.5    N/A\n"
+        "GPU 0     7       100     0.5    61.5\n"
+        "#Entity   GPUTL   FBUSD   GRACT  POWER\nID                 W\n"
+        "GPU 1     8       100     0.5    62\n"
+        "Error: something\nGPU 0     9\n"
+    )
+    found = made(tmp_path, {"m1_2026-01-31T13-00-00_10s.txt": text}, "Europe/Berlin")
+    assert found.samples("power_w") == {
+        (NOON, "m1"): ([5.0, 6.0], 10.0, [61.5, 62.0]),
+        (NOON + timedelta(seconds=10), "m1"): ([7.0, 8.0], 10.0, [61.5, 62.0]),
+    }
+    assert [(line, why) for _, line, why in found.rejects()] == [
+        (5, "a MIG instance: the table does not tell of which GPU"),
+        (10, "the line is no row of the table"),
+        (11, "wrong number of columns"),
+    ]
+
+
+def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
+    told = {
+        "nvidia_gpu_duty_cycle": "50",
+        "nvidia_gpu_memory_used_bytes": "2e9",
+        "nvidia_gpu_memory_total_bytes": "40e9",
+        "nvidia_gpu_power_usage_milliwatts": "61500",
+        "DCGM_FI_PROF_SM_UTIL_RATIO": "1.004",
+    }
+    labels = {"gpu": "", "Hostname": "", "minor_number": "0", "instance": "m1:9445"}
+    text = answer(*(series(name, (T, value), **labels) for name, value in told.items()))
+    # an expression has lost the name of its metric
+    unnamed = answer(
+        {"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]},
+    )
+    files = {"all.json": text, "nvidia_smi_utilization_gpu_ratio.json": unnamed}
+    found = made(tmp_path, files)
+    assert found.samples("mem_used_gb", "power_w", "sm_active_pct") == {
+        (NOON, "m1"): ([50.0], None, [2.0], [61.5], [100.0]),
+        (NOON, "m2"): ([25.0], None, None, None, None),
+    }
+    assert found.rows("select machine_id, mem_gb from devices order by all") == [
+        ("m1", 40.0),
+        ("m2", None),
+    ]
+
+
+def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) -> None:
+    # a process for each GPU, none in step with another
+    values = {g: [(T + 15 * i + 4 * g, str(10 * g + i % 7)) for i in range(40)] for g in range(4)}
+    text = answer(*(series("DCGM_FI_DEV_GPU_UTIL", *v, gpu=str(g)) for g, v in values.items()))
+    found = made(tmp_path, {"a.json": text})
+    assert found.samples() == {
+        (NOON + timedelta(seconds=15 * i), "m1"): ([10.0 * g + i % 7 for g in range(4)], 15.0)
+        for i in range(40)
+    }
+
+
+def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
+    values = [(T + 15 * i, str(i)) for i in range(10)]
+    page = answer(series("DCGM_FI_DEV_GPU_UTIL", *values))
+    again = answer(series("DCGM_FI_DEV_GPU_UTIL", *values[5:], prometheus_replica="b"))
+    found = made(
+        tmp_path, {"a.json": page, "b.json": again, "c.json.gz": gzip.compress(page.encode())}
+    )
+    assert [(u, s) for u, s in found.samples().values()] == [([float(i)], 15.0) for i in range(10)]
+    assert counts(found) == (25, 10, {"another reading of this GPU at that moment": 15})
+
+
+def test_many_readings_are_put_together_some_machines_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from philly_analysis.ingest.telemetry import filling, readings
+
+    monkeypatch.setattr(filling, "_AT_ONCE", 20)
+    monkeypatch.setattr(readings, "_PART_ROWS", 7)
+    values = [(T + 15 * i, str(i)) for i in range(10)]
+    hosts = [f"m{n}" for n in range(9)]
+    text = answer(*(series("DCGM_FI_DEV_GPU_UTIL", *values, Hostname=h) for h in hosts))
+    found = made(tmp_path, {"a.json": text})
+    assert found.samples() == {
+        (NOON + timedelta(seconds=15 * i), h): ([float(i)], 15.0) for i in range(10) for h in hosts
+    }
+    assert counts(found) == (90, 90, {})
+    assert len(list((tmp_path / "trace" / "gpu_samples").iterdir())) > 1
