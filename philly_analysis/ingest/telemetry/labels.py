@@ -74,7 +74,7 @@ def series_of(labels: Mapping[str, str], hosts: tuple[str, ...]) -> Series:
     told = {k: v for k, v in labels.items() if v and len(v) <= _LABEL_CHARS}
     named = [without_port(told[name]) for name in _HOSTS if name in told]
     # an address names a machine only where nothing else does
-    ordered = sorted(dict.fromkeys((*named, *hosts)), key=_is_address)
+    ordered = sorted(dict.fromkeys(named or hosts), key=_is_address)
     gpu = next((told[name] for name in _GPUS if name in told), "")
     index = re.fullmatch(r"(?:/dev/)?(?:nvidia)?(\d{1,9})", gpu)
     return Series(

@@ -1,0 +1,297 @@
+"""Which machine, which GPU, which attempt: names, MIG instances and labels."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ingest.telemetry.history import epoch
+from tests.ingest.telemetry.made import Made, at, made
+from tests.ingest.telemetry.test_readings import answer, series
+
+NOON = at("01-31 12:00:00")
+T = epoch(NOON)
+UTIL = "DCGM_FI_DEV_GPU_UTIL"
+
+
+def steady(
+    seconds: int = 600, begin: int = 0, metric: str = UTIL, value: str = "50", **labels: str
+) -> dict[str, Any]:
+    """A series that says the same every half minute."""
+    moments = range(begin, begin + seconds, 30)
+    return series(metric, *((T + s, value) for s in moments), **labels)
+
+
+def minute(m: float) -> datetime:
+    return NOON + timedelta(minutes=m)
+
+
+def job(job_id: str, gpus: int | None, **fields: Any) -> dict[str, Any]:
+    return {"job_id": job_id, "gpus": gpus, "submitted_at": NOON} | fields
+
+
+def attempt(job_id: str, begin: float, end: float | None, number: int = 1) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "attempt": number,
+        "started_at": minute(begin),
+        "ended_at": None if end is None else minute(end),
+    }
+
+
+def place(job_id: str, machine: str, number: int = 1, **fields: Any) -> dict[str, Any]:
+    return {"job_id": job_id, "attempt": number, "machine_id": machine} | fields
+
+
+def machine(name: str, gpus: int = 4, **fields: Any) -> dict[str, Any]:
+    return {"machine_id": name, "gpus": gpus} | fields
+
+
+def placed(found: Made) -> list[tuple[Any, ...]]:
+    return found.rows(
+        "select job_id, attempt, machine_id, gpu, gpus from placements order by all nulls last"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "machines", "expected"),
+    [
+        ({"Hostname": "a01"}, ["a01"], "a01"),
+        ({"Hostname": "A01.x.org"}, ["a01"], "a01"),
+        ({"Hostname": "a01"}, ["a01.x.org"], "a01.x.org"),
+        ({"Hostname": "", "instance": "a01:9400"}, ["a01"], "a01"),
+        ({"Hostname": "", "instance": "a01.x.org:9400"}, ["a01"], "a01"),
+        # the exporter's pod, and the node that it runs on
+        ({"Hostname": "dcgm-exporter-x7", "node": "a01"}, ["a01"], "a01"),
+        ({"Hostname": "", "instance": "10.0.0.1:9400", "node": "a01"}, ["b"], "a01"),
+        ({"Hostname": "", "instance": "[fd00::1]:9400"}, ["b"], "fd00::1"),
+        ({"Hostname": "a01"}, ["alpha:a01", "b"], "alpha:a01"),
+        # two of that name: it is told by the label of its cluster, or not at all
+        ({"Hostname": "a01"}, ["alpha:a01", "beta:a01"], "a01"),
+        ({"Hostname": "a01", "cluster": "beta"}, ["alpha:a01", "beta:a01"], "beta:a01"),
+        # what is the same only up to the first dot on both sides is not the same
+        ({"Hostname": "a01.x.org"}, ["a01.y.org"], "a01.x.org"),
+    ],
+)
+def test_a_machine_goes_by_several_names(
+    labels: dict[str, str], machines: list[str], expected: str, tmp_path: Path
+) -> None:
+    known = [machine(m, cluster=m.partition(":")[0] if ":" in m else None) for m in machines]
+    found = made(tmp_path, {"a.json": answer(steady(**labels))}, machines=known)
+    assert found.rows("select distinct machine_id from gpu_samples") == [(expected,)]
+    assert {m for (m,) in found.rows("select machine_id from machines")} == {*machines, expected}
+    strange = [n for n in found.fill.notes if "not in the job log" in n]
+    assert bool(strange) == (expected not in machines)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a01.csv",
+        "a01_nvidia-smi.csv",
+        "nvidia-smi_a01_2026-01-31.csv",
+        "a01/nvidia-smi.csv",
+        "a01.x.org_gpu_util.csv",
+        "rack7_a01_1769860800.txt",
+        "gpus/a01/smi_2026-01-31T12:00:00.log",
+    ],
+)
+def test_a_files_name_tells_its_host(name: str, tmp_path: Path) -> None:
+    text = "timestamp, index, utilization.gpu [%]\n2026/01/31 12:00:00.000, 0, 5 %\n"
+    found = made(tmp_path, {name: text}, machines=[machine("a01"), machine("b")])
+    assert found.rows("select machine_id, gpus from machines order by all") == [
+        ("a01", 4),
+        ("b", 4),
+    ]
+    assert [m for _, m in found.samples()] == ["a01"]
+
+
+def test_machines_show_as_many_gpus_as_were_read(tmp_path: Path) -> None:
+    text = answer(steady(gpu="5", modelName="A100"), steady(Hostname="new", modelName="V100"))
+    found = made(tmp_path, {"a.json": text}, machines=[machine("m1", 4, gpus_listed=4)])
+    assert found.rows(
+        "select machine_id, gpus, gpus_listed, gpu_model from machines order by all"
+    ) == [
+        ("m1", 6, 4, "A100"),
+        ("new", 1, 1, "V100"),
+    ]
+    assert found.rows("select machine_id, gpu, model from devices order by all") == [
+        ("m1", 5, "A100"),
+        ("new", 0, "V100"),
+    ]
+
+
+def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
+    """They have no utilisation; how long their engine was active is what comes nearest to it."""
+    engine, sm = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE"
+    cut = {"gpu": "1", "GPU_I_PROFILE": "3g.20gb", "UUID": "GPU-1"}
+    text = answer(
+        steady(value="40"),
+        steady(metric=engine, value="0.9"),
+        steady(gpu="1", value="0"),
+        # by number, not by letter
+        steady(metric=engine, value="0.25", GPU_I_ID="11", **cut),
+        steady(metric=engine, value="0.75", GPU_I_ID="2", **cut),
+        steady(metric=sm, value="0.5", GPU_I_ID="2", **cut),
+        steady(gpu="2", value="60"),
+    )
+    found = made(tmp_path, {"a.json": text})
+    [(util, sm_active)] = found.rows("select distinct util_pct, sm_active_pct from gpu_samples")
+    assert util == [40.0, 75.0, 25.0, 60.0]
+    assert sm_active == [None, 50.0, None, None]
+    assert found.rows(
+        "select gpu, of_gpu, mig_instance, mig_profile, util_metric from devices order by all"
+    ) == [
+        (0, None, None, None, "utilisation"),
+        (1, 1, "2", "3g.20gb", "engine activity"),
+        (2, 1, "11", "3g.20gb", "engine activity"),
+        (3, None, None, None, "utilisation"),
+    ]
+    # the engine of a GPU that has utilisation is no sample, and no reject either
+    assert found.account.read == 6 * 20
+    assert found.account.rejected == {
+        "of a GPU that is cut into MIG instances, which are read themselves": 20
+    }
+    assert "of 2 of 4 devices" in found.note("engine was active")
+    assert "On 1 machines" in found.note("MIG instances")
+
+
+def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_path: Path) -> None:
+    text = answer(
+        steady(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", value="0.5", Hostname="m2"),
+        steady(metric="DCGM_FI_PROF_SM_ACTIVE", value="0.1", Hostname="m3"),
+    )
+    found = made(tmp_path, {"a.json": text})
+    assert found.rows("select distinct machine_id, util_pct from gpu_samples") == [("m2", [50.0])]
+    assert found.account.rejected == {"no utilisation of the GPU was read then": 20}
+
+
+LABELS: dict[str, Any] = {
+    # two of four GPUs of m1, then the others; a whole server; one known to the log; one elsewhere
+    "jobs": [job("1", 2), job("2", 2), job("3", 4), job("4", 1), job("5", 1), job("6", 3)],
+    "machines": [machine("m1"), machine("m2"), machine("m3")],
+    "attempts": [
+        attempt("1", 0, 5),
+        attempt("2", 0, 4),
+        attempt("2", 6, 9, 2),
+        attempt("3", 0, 9),
+        attempt("4", 0, 5),
+        attempt("5", 5, None),
+        attempt("6", 0, 9),
+    ],
+    "placements": [
+        place("1", "m1", gpus=2),
+        place("2", "m1", gpus=2),
+        place("2", "m1", 2, gpus=2),
+        place("3", "m2", gpus=4),
+        place("4", "m3", gpu=0),
+        place("5", "m3", gpu=0),
+        place("6", "m3", gpus=3),
+    ],
+}
+
+
+def labelled(key: str, name: str = "{}") -> str:
+    def held(gpu: int, host: str, job_id: str, begin: float, end: float) -> dict[str, Any]:
+        label = {key: name.format(job_id)}
+        seconds = round(60 * (end - begin))
+        return steady(seconds, round(60 * begin), gpu=str(gpu), Hostname=host, **label)
+
+    return answer(
+        held(1, "m1", "1", 0, 5),
+        held(3, "m1", "1", 0, 5),
+        held(0, "m1", "2", 0, 4),
+        held(2, "m1", "2", 0, 4),
+        # the second time it held others
+        held(1, "m1", "2", 6, 9),
+        held(2, "m1", "2", 6, 9),
+        *(held(g, "m2", "3", 0, 9) for g in range(4)),
+        held(0, "m3", "4", 0, 5),
+        held(1, "m3", "5", 5, 9),
+        held(2, "m3", "6", 0, 9),
+        held(3, "m3", "6", 0, 9),
+        held(3, "m2", "1", 9, 10),
+        held(2, "m1", "77", 4.5, 5),
+    )
+
+
+@pytest.mark.parametrize("key", ["hpc_job", "jobid", "exported_pod"])
+def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> None:
+    found = made(tmp_path, {"a.json": labelled(key)}, **LABELS)
+    assert placed(found) == [
+        ("1", 1, "m1", 1, None),
+        ("1", 1, "m1", 3, None),
+        ("2", 1, "m1", 0, None),
+        ("2", 1, "m1", 2, None),
+        ("2", 2, "m1", 1, None),
+        ("2", 2, "m1", 2, None),
+        *(("3", 1, "m2", g, None) for g in range(4)),
+        ("4", 1, "m3", 0, None),
+        # the log says otherwise, and counts
+        ("5", 1, "m3", 0, None),
+        # the third was not labelled
+        ("6", 1, "m3", 2, None),
+        ("6", 1, "m3", 3, None),
+        ("6", 1, "m3", None, 1),
+    ]
+    assert "of 5 servers attempts held; on 1 more they agree with the job log, on 1 they" in (
+        found.note("Labels of the telemetry")
+    )
+    assert "1 of 7 name none" in found.note("could name jobs")
+
+
+def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
+    plain = json.loads(labelled("hpc_job"))["data"]["result"]
+    both = []
+    for s in plain:
+        number = s["metric"].pop("hpc_job")
+        jobs = {**s, "metric": {**s["metric"], "__name__": "nvidia_gpu_jobId"}}
+        jobs["values"] = [[moment, number] for moment, _ in s["values"]]
+        both += [s, jobs]
+    found = made(tmp_path, {"a.json": answer(*both)}, **LABELS)
+    (tmp_path / "labels").mkdir()
+    same = made(tmp_path / "labels", {"a.json": labelled("hpc_job")}, **LABELS)
+    assert placed(found) == placed(same)
+    assert found.account == same.account
+
+
+def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> None:
+    """As those of pods in a table of jobs; only if they account for all of its GPUs."""
+    jobs = [job("train-1", 2), job("train-2", 2), job("train-3", None)]
+    attempts = [attempt(j["job_id"], 0, 9) for j in jobs]
+    text = answer(
+        steady(pod="train-1", gpu="0"),
+        steady(pod="train-1", gpu="1", Hostname="m2"),
+        steady(pod="train-2", gpu="2"),
+        steady(pod="train-3", gpu="3"),
+        steady(pod="other", gpu="4"),
+    )
+    found = made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)
+    assert placed(found) == [
+        ("train-1", 1, "m1", 0, None),
+        ("train-1", 1, "m2", 1, None),
+        ("train-3", 1, "m1", 3, None),
+    ]
+    assert "on 1 they do not account" in found.note("Labels of the telemetry").replace(
+        "and on 1 they", "on 1 they"
+    )
+
+
+def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
+    jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
+    names = [j["job_id"] for j in jobs]
+    found = made(
+        tmp_path,
+        {"a.json": answer(steady(Hostname="b1", gpu="3", hpc_job="7_1"))},
+        jobs=jobs,
+        attempts=[attempt(name, 0, 9) for name in names],
+        machines=[machine("alpha:a1", cluster="alpha"), machine("beta:b1", cluster="beta")],
+        placements=[place(names[0], "alpha:a1", gpus=1), place(names[1], "beta:b1", gpus=1)],
+    )
+    assert placed(found) == [
+        (names[0], 1, "alpha:a1", None, 1),
+        (names[1], 1, "beta:b1", 3, None),
+    ]
+    assert "contradict" not in found.note("Labels").replace("on 0 they contradict", "")
