@@ -17,4 +17,5 @@ select
   unnest(percentiles(mean_pct)) as util_pct
 from summarised_attempts
 group by cube (gpus, status)
+having count(*) > 0
 order by all

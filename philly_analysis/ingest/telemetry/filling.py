@@ -22,7 +22,16 @@ from philly_analysis.manifest import Account, Input
 from philly_analysis.schema import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, Table
 
 _SQL = Path(__file__).parent
-_RELATIONS = ("machine_names", "told_of", "facts", "places", "devices", "holdings", "indices")
+_RELATIONS = (
+    "machine_names",
+    "told_of",
+    "facts",
+    "places",
+    "devices",
+    "job_names",
+    "holdings",
+    "indices",
+)
 """What samples, placements and machines are made of, in order of creation."""
 _AT_ONCE = 8_000_000
 """Readings that are put together at once, those of some machines: what memory holds with ease."""

@@ -6,23 +6,7 @@
 --   gpu         place in its lists
 --   placed      true where the job log has the attempt on that server, false where on others only;
 --               null: it does not place it
-with names as (
-  select distinct
-    unnest([
-      job_id,
-      scheduler_id,
-      -- the number alone: without its cluster, and without the submission that tells two lives
-      regexp_replace(
-        case when starts_with(job_id, cluster || ':') then job_id[len(cluster) + 2:] else job_id end,
-        '@.*$', ''
-      )
-    ]) as name,
-    job_id,
-    cluster
-  from jobs
-),
-
-labels as (
+with labels as (
   select
     series,
     cluster,
@@ -62,7 +46,7 @@ known as (
     said.*,
     names.job_id
   from said
-  inner join names
+  inner join job_names as names
     on said.name = names.name and coalesce(said.cluster = names.cluster, true)
   qualify said.place = min(said.place) over (partition by said.series)
 ),

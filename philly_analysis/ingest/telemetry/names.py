@@ -1,7 +1,8 @@
 """What the name of a telemetry file says: of which host, from which moment, how often.
 
 ``HOST[_WORDS][_MOMENT][_STEP].ENDING``, as in ``gpu01_2026-01-31T12-00-00_10s.txt`` or
-``gpu01.cluster.example_nvidia-smi.csv.gz``; a folder may be named after the host as well.
+``gpu01.cluster.example_nvidia-smi.csv.gz``; a folder may be named after the host as well, or after
+the cluster that has it.
 """
 
 import re
@@ -61,8 +62,10 @@ def named(file: Path, top: Path, clock: Clock) -> Named:
         name = name.replace(found[0], "_")
     folders = [p.name for p in file.parents if p != top and top in p.parents]
     parts = [part for text in (name, *folders) for part in text.split("_")]
-    hosts = (_WORDS.sub("", part).strip("._- ") for part in parts)
-    return Named(tuple(dict.fromkeys(host for host in hosts if host)), at_us, step_us)
+    hosts = [host for part in parts if (host := _WORDS.sub("", part).strip("._- "))]
+    # where clusters have servers of one name, a folder may be named after the cluster
+    hosts += [f"{folder}:{host}" for folder in folders for host in hosts]
+    return Named(tuple(dict.fromkeys(hosts)), at_us, step_us)
 
 
 def _moment(text: str, clock: Clock, *, utc: bool) -> int | None:

@@ -32,26 +32,23 @@ from devices
 where mig_instance is not null
 having count(*) > 0
 union all
-select format(
-  'Labels of the telemetry tell which GPUs of {:,} servers attempts held; on {:,} more they agree '
-  || 'with the job log, on {:,} they contradict it, which counts, and on {:,} they do not account '
-  || 'for all GPUs and are not used.',
-  count(*) filter (outcome in ('told', 'placed')), count(*) filter (outcome = 'known'),
-  count(*) filter (outcome = 'other'), count(*) filter (outcome = 'unclear')
-) as note
+select
+  'Labels of the telemetry tell which GPUs attempts held, by attempt and server: '
+  || array_to_string(list_filter([
+    format('{:,} are known by labels alone', count(*) filter (outcome in ('told', 'placed'))),
+    format('{:,} as the job log says', count(*) filter (outcome = 'known')),
+    format('{:,} against the job log, which counts', count(*) filter (outcome = 'other')),
+    format('{:,} not all GPUs, and not used', count(*) filter (outcome = 'unclear'))
+  ], lambda part: not starts_with(part, '0 ')), '; ')
+  || '.' as note
 from indices
 having count(*) > 0
 union all
 select format(
   'Of the labels of the telemetry that could name jobs, {:,} of {:,} name none of the job log.',
-  count(*) filter (job_id is null), count(*)
+  count(*) filter (named.name is null), count(*)
 ) as note
-from (
-  select distinct
-    label,
-    coalesce(jobs.job_id, shown.job_id) as job_id
-  from (select distinct unnest(jobs) as label from series) as labels
-  left join jobs on label = jobs.job_id
-  left join jobs as shown on label = shown.scheduler_id
-) as labelled
-having count(*) filter (job_id is null) > 0
+from (select distinct unnest(jobs) as label from series) as labels
+left join (select distinct name from job_names) as named
+  on labels.label = named.name
+having count(*) filter (named.name is null) > 0
