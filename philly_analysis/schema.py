@@ -412,7 +412,7 @@ MACHINES = Table(
         Column(
             "gpus_listed",
             "integer",
-            "GPUs that the machine list claims",
+            "GPUs that the machine list claims, or telemetry where there is none",
             unit="GPUs",
             nullable=True,
             check="gpus_listed >= 0",

@@ -64,6 +64,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("csv", "toml"):
         [example] = blocks(name)
         (tmp_path / f"queue.{name}").write_text(example)
+    (tmp_path / "telemetry").mkdir()
+    (tmp_path / "telemetry" / "g1.csv").write_text(
+        "timestamp, index, utilization.gpu [%]\n2026/01/01 01:10:00.123, 0, 45 %\n"
+    )
     (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
     throughput_json(tmp_path / "simulation_throughputs.json")
     return tmp_path

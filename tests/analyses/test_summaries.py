@@ -17,7 +17,7 @@ def tables() -> dict[str, pl.DataFrame]:
     """The random cluster, four attempts of five summed up by GPU, some without a time."""
     rng = np.random.default_rng(3)
     tables = random_tables(3)
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for job, attempt, machine, gpu in tables["placements"].unique().sort(pl.all()).iter_rows():
         if rng.random() < 0.8:
             seconds = None if attempt == 2 else float(100 * attempt)
@@ -54,7 +54,8 @@ def test_means_of_attempts_by_gang_are_those_of_a_walk(
     path = write_tables(tmp_path / "t", tables)
     result = analyze(path, ["gpu_util_summaries"])["gpu_util_summaries"]
     seen = set()
-    for (gpus, status), found in result.table.groupby(["gpus", "status"], dropna=False):
+    for _, found in result.table.groupby(["gpus", "status"], dropna=False):
+        gpus, status = (found[c].iloc[0] for c in ("gpus", "status"))
         key = (None if pd.isna(gpus) else int(gpus), None if pd.isna(status) else status)
         walked = groups[key]
         seen.add(key)

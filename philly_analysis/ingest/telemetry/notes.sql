@@ -1,12 +1,28 @@
 -- What a reader of telemetry should know.
 -- One row per note.
+with strange as (
+  select distinct machine_id
+  from told_of
+  where not known and machine_id is not null
+),
+
+labels as (
+  select distinct unnest(jobs) as label
+  from series
+),
+
+named as (
+  select distinct name
+  from job_names
+)
+
 select format(
   '{:,} machines of the telemetry are not in the job log, under no name that leads to one of them '
   || 'and no other: {}{}.',
   count(*), array_to_string(list(machine_id order by machine_id)[:5], ', '),
   case when count(*) > 5 then ', …' else '' end
 ) as note
-from (select distinct machine_id from told_of where not known and machine_id is not null) as strange
+from strange
 having count(*) > 0
 union all
 select
@@ -48,7 +64,7 @@ select format(
   'Of the labels of the telemetry that could name jobs, {:,} of {:,} name none of the job log.',
   count(*) filter (named.name is null), count(*)
 ) as note
-from (select distinct unnest(jobs) as label from series) as labels
-left join (select distinct name from job_names) as named
+from labels
+left join named
   on labels.label = named.name
 having count(*) filter (named.name is null) > 0

@@ -5,8 +5,8 @@
 --   before   what the readings before it told of the same device and sample (see tells)
 --   whole    true where the sample has the utilisation of the device
 --
--- Utilisation of a machine's GPUs is one sample until half a step passes without any, or a whole step
--- since the first. Other measures go with the utilisation before them, up to a step.
+-- Utilisation of a machine's GPUs is one sample until half a step passes without any, or a whole
+-- step since the first. Other measures go with the utilisation before them, up to a step.
 with sound as (
   select *
   from judged
@@ -27,7 +27,9 @@ gaps as (
   select
     machine_id,
     at_us // 86400000000 as day,
-    coalesce(step_us, at_us - lag(at_us) over (partition by machine_id, gpu order by at_us)) as gap_us
+    coalesce(
+      step_us, at_us - lag(at_us) over (partition by machine_id, gpu order by at_us)
+    ) as gap_us
   from moments
 ),
 

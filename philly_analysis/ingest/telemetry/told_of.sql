@@ -60,7 +60,7 @@ leads as (
 first_leads as (
   select
     series,
-    first(machine_id order by place, whole desc) as machine_id
+    first(machine_id order by place asc, whole desc) as machine_id
   from leads
   where machine_id is not null
   group by series

@@ -46,7 +46,9 @@ def history(seconds: float, seed: int = 1) -> list[Reading]:
     return found
 
 
-def expected(readings: list[Reading], seconds: float) -> dict[tuple[datetime, str], tuple]:
+def expected(
+    readings: list[Reading], seconds: float
+) -> dict[tuple[datetime, str], tuple[list[float | None], float]]:
     """Samples by time and machine: utilisation, seconds."""
     rows: dict[tuple[datetime, str], list[float | None]] = {}
     for r in readings:
@@ -82,12 +84,12 @@ def range_json(readings: list[Reading]) -> dict[str, bytes]:
     }
     files = {}
     for name, value in metrics.items():
-        series = defaultdict(list)
+        series: dict[tuple[str, int], list[object]] = defaultdict(list)
         for r in readings:
             if value(r) is not None:
                 series[r.machine, r.gpu].append([epoch(r.at), str(value(r))])
         result = [
-            {"metric": {"__name__": name, **_labels(machine, gpu)}, "values": values}
+            {"metric": {"__name__": name} | _labels(machine, gpu), "values": values}
             for (machine, gpu), values in series.items()
         ]
         answer = {"status": "success", "data": {"resultType": "matrix", "result": result}}
@@ -160,7 +162,7 @@ def nvidia_smi(
 
 def dmon(readings: list[Reading]) -> dict[str, str]:
     """A table per machine that goes on, the local time before each row, its header repeated."""
-    lines = defaultdict(list)
+    lines: dict[str, list[str]] = defaultdict(list)
     for i, r in enumerate(readings):
         shown = r.at.replace(tzinfo=UTC).astimezone(ZONE).isoformat()
         if not lines[r.machine] or i % 40 == 0:

@@ -17,7 +17,7 @@ UTIL = "DCGM_FI_DEV_GPU_UTIL"
 
 
 def steady(
-    seconds: int = 600, begin: int = 0, metric: str = UTIL, value: str = "50", **labels: str
+    seconds: Any = 600, begin: Any = 0, metric: str = UTIL, value: str = "50", **labels: str
 ) -> dict[str, Any]:
     """A series that says the same every half minute."""
     moments = range(begin, begin + seconds, 30)
