@@ -72,6 +72,8 @@ def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
                     value, at = decoder.raw_decode(text, at)
                 except json.JSONDecodeError:
                     break
+                except RecursionError:
+                    raise InputError("it is nested deeper than any such file.") from None
                 yield value
             else:
                 return

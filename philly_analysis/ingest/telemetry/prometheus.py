@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import objects
 from philly_analysis.ingest.telemetry.labels import BLANK, METRICS, metric_named, series_of
 from philly_analysis.ingest.telemetry.names import Named
-from philly_analysis.ingest.telemetry.readings import Stage, is_time
+from philly_analysis.ingest.telemetry.readings import (
+    FROM_US,
+    UNTIL_US,
+    Stage,
+    is_time,
+)
+
+Values = npt.NDArray[np.float64]
 
 
 def read_prometheus(path: Path, named: Named, stage: Stage) -> None:
@@ -47,6 +55,21 @@ def _read_series(
     named: Named,
     stage: Stage,
 ) -> None:
+    try:
+        read_at = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
+        read = np.array([value[1] for value in values]).astype(np.float64)
+        sound = bool(np.all((read_at >= FROM_US) & (read_at < UNTIL_US)))
+    except (TypeError, ValueError, IndexError, KeyError, OverflowError):
+        sound = False
+    if not sound:
+        read_at, read = _one_by_one(place, values, stage)
+    measure, factor = METRICS[metric]
+    series = series_of({k: str(v) for k, v in labels.items()}, named.hosts)
+    stage.add_block(place, series, read_at.astype(np.int64), measure, scaled(metric, read, factor))
+
+
+def _one_by_one(place: int, values: list[Any], stage: Stage) -> tuple[Values, Values]:
+    """Return the times and values of those that are, and reject the others."""
     moments, numbers = [], []
     for value in values:
         try:
@@ -56,18 +79,14 @@ def _read_series(
             stage.reject(place, "it is no time and value", json.dumps(value))
             continue
         if is_time(at_us):
-            moments.append(at_us)
+            moments.append(float(at_us))
             numbers.append(read)
         else:
             stage.reject(place, "its time is not one of 2000 to 2100", json.dumps(value))
-    measure, factor = METRICS[metric]
-    read_at = np.array(moments, np.int64)
-    found = scaled(metric, np.array(numbers, np.float64), factor)
-    series = series_of({k: str(v) for k, v in labels.items()}, named.hosts)
-    stage.add_block(place, series, read_at, measure, found)
+    return np.array(moments, np.float64), np.array(numbers, np.float64)
 
 
-def scaled(metric: str, values: Any, factor: float) -> Any:
+def scaled(metric: str, values: Values, factor: float) -> Values:
     """Return values in the measure's unit; DCGM's blank numbers are none."""
     if metric.startswith("DCGM_"):
         values = np.where(np.isfinite(values) & (values >= BLANK), np.nan, values)

@@ -47,7 +47,8 @@ _UNREADABLE = pa.schema(
 )
 _RAW_SHOWN = 1_000
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_FROM_US, _UNTIL_US = 946684800 * 10**6, 4102444800 * 10**6  # 2000 to 2100
+FROM_US, UNTIL_US = 946684800 * 10**6, 4102444800 * 10**6
+"""Moments between which there were such GPUs: of the years 2000 to 2100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Series:
 
 def is_time(at_us: float) -> bool:
     """Whether microseconds since 1970 are a moment at which there were such GPUs."""
-    return _FROM_US <= at_us < _UNTIL_US
+    return FROM_US <= at_us < UNTIL_US
 
 
 def number(text: str) -> float | None:

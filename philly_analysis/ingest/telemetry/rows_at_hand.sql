@@ -14,13 +14,14 @@ with sound as (
 ),
 
 moments as (
-  select distinct
+  select
     machine_id,
     gpu,
-    step_us,
-    at_us
+    at_us,
+    max(step_us) as step_us
   from sound
   where tells & 1 > 0
+  group by machine_id, gpu, at_us
 ),
 
 gaps as (
@@ -46,43 +47,41 @@ steps as (
   having count(*) >= case when day is not null then 20 when machine_id is not null then 5 else 1 end
 ),
 
-stepped as (
-  select
-    sound.* exclude (step_us),
-    coalesce(of_day.step_us, of_machine.step_us, of_all.step_us) as step_us
-  from sound
-  left join steps as of_day
-    on sound.machine_id = of_day.machine_id and sound.at_us // 86400000000 = of_day.day
-  left join steps as of_machine
-    on sound.machine_id = of_machine.machine_id and of_machine.day is null
-  left join steps as of_all
-    on of_all.machine_id is null
-),
-
 read_at as (
   select
-    *,
-    case when tells & 1 > 0 then at_us end as util_us
-  from stepped
+    machine_id,
+    at_us,
+    case when bool_or(tells & 1 > 0) then at_us end as util_us
+  from sound
+  group by machine_id, at_us
 ),
 
 begun as (
   select
-    * exclude (util_us),
+    read_at.machine_id,
+    read_at.at_us,
+    coalesce(of_day.step_us, of_machine.step_us, of_all.step_us) as usual_us,
     coalesce(
-      util_us - lag(util_us ignore nulls) over (partition by machine_id order by at_us)
-      > coalesce(step_us / 2, 500000),
+      util_us - lag(util_us ignore nulls) over (
+        partition by read_at.machine_id order by read_at.at_us
+      )
+      > coalesce(usual_us / 2, 500000),
       util_us is not null
     ) as begins
   from read_at
+  left join steps as of_day
+    on read_at.machine_id = of_day.machine_id and read_at.at_us // 86400000000 = of_day.day
+  left join steps as of_machine
+    on read_at.machine_id = of_machine.machine_id and of_machine.day is null
+  left join steps as of_all
+    on of_all.machine_id is null
 ),
 
 islands as (
   select
-    * exclude (begins),
+    *,
     sum(begins::integer) over (
-      partition by machine_id order by at_us
-      range between unbounded preceding and current row
+      partition by machine_id order by at_us rows unbounded preceding
     ) as island
   from begun
 ),
@@ -91,16 +90,28 @@ cells as (
   select
     *,
     coalesce(
-      floor((at_us - min(at_us) over (partition by machine_id, island)) / step_us), 0
+      floor((at_us - min(at_us) over (partition by machine_id, island)) / usual_us), 0
     )::bigint as cell
   from islands
 ),
 
-rows_told as (
+samples as (
   select
-    * exclude (island, cell),
+    machine_id,
+    at_us,
+    usual_us,
     min(at_us) over (partition by machine_id, island, cell) as row_us
   from cells
+),
+
+rows_told as (
+  select
+    sound.* exclude (step_us),
+    samples.usual_us as step_us,
+    samples.row_us
+  from sound
+  inner join samples
+    on sound.machine_id = samples.machine_id and sound.at_us = samples.at_us
 )
 
 select

@@ -224,7 +224,10 @@ def labelled(key: str, name: str = "{}") -> str:
     )
 
 
-@pytest.mark.parametrize("key", ["hpc_job", "jobid", "exported_pod"])
+@pytest.mark.parametrize(
+    "key",
+    ["hpc_job", *(pytest.param(k, marks=pytest.mark.slow) for k in ("jobid", "exported_pod"))],
+)
 def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> None:
     found = made(tmp_path, {"a.json": labelled(key)}, **LABELS)
     assert placed(found) == [

@@ -154,6 +154,7 @@ def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> Non
         "rows.txt": "#Entity   GPUTL\nID\nGPU 0     5\n",
         "notes.txt": "hello\n",
         "empty.csv": "",
+        "deep.json": '{"result":[' + "[" * 99_999,
         "noindex.csv": "timestamp, utilization.gpu [%]\n2026/01/31 12:00:00.001, 4 %\n",
         "binary": bytes(range(256)) * 9,
     }
