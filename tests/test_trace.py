@@ -188,6 +188,8 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         failures=pl.DataFrame(failures),
         gpu_samples=pl.DataFrame(minutes | {"util_pct": [[50.0]]}),
         host_samples=pl.DataFrame(minutes),
+        devices=pl.DataFrame({"machine_id": ["m1"], "gpu": [0], "util_metric": ["utilisation"]}),
+        summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
     )
 
 

@@ -1,6 +1,7 @@
 """A Slurm accounting log becomes a trace."""
 
 import gzip
+import re
 from datetime import datetime
 from itertools import permutations
 from pathlib import Path
@@ -273,3 +274,41 @@ def test_the_command_asks_for_what_is_read_back(tmp_path: Path) -> None:
 )
 def test_node_lists(text: str, named: list[str]) -> None:
     assert hosts(text) == named
+
+
+def test_gpus_of_running_jobs_are_those_that_scontrol_showed(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "sacct.txt.gz").write_bytes((PRINTED / "wide_D_us.txt.gz").read_bytes())
+    expected = set()
+    for file in sorted(PRINTED.glob("running/*_scontrol_show_job_d*")):
+        (raw / file.name).write_bytes(file.read_bytes())
+        text = gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
+        cluster = "alpha" if "alpha" in file.name else "beta"
+        for job in re.split(r"(?:^|\n)(?=JobId=\d)", text)[1:]:
+            number = job.split()[0].removeprefix("JobId=")
+            for nodes, gpus in re.findall(
+                r"\sNodes=(\S+) CPU_IDs=.*?GRES=gpu:\w+:\d\(IDX:(\S+)\)", job
+            ):
+                first, _, last = gpus.partition("-")
+                for node in hosts(nodes):
+                    for gpu in range(int(first), int(last or first) + 1):
+                        expected.add((f"{cluster}:{number}", f"{cluster}:{node}", gpu))
+    assert len(expected) >= 20
+    manifest = ingest("slurm", raw, tmp_path / "t")
+    with Trace(tmp_path / "t") as trace:
+        known = trace.sql(
+            "select job_id, machine_id, gpu from placements where gpu is not null"
+        ).fetchall()
+        held = trace.sql(
+            "select job_id, attempt, machine_id, sum(coalesce(gpus, 1)) from placements "
+            "group by all"
+        ).fetchall()
+    assert set(known) == expected
+    assert len(known) == len(expected)
+    assert manifest.rows["attempts"] == 665
+    ingest("slurm", raw / "sacct.txt.gz", tmp_path / "unshown")
+    with Trace(tmp_path / "unshown") as trace:
+        plain = trace.sql("select job_id, attempt, machine_id, gpus from placements").fetchall()
+    # as many on each server as sacct says, where it says
+    assert {r for r in plain if r[3] is not None} <= set(held)

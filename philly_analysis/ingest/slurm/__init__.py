@@ -2,7 +2,8 @@
 
 Ask for it with the command that ``philly slurm-command`` prints; other lists of fields, windows
 that overlap, pages printed again later, and several of these forms in one folder do as well. Add
-``scontrol show node -o`` for the servers.
+``scontrol show node -o`` for the servers, and ``scontrol show job -d``, printed while jobs run, for
+the GPUs that they hold.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from philly_analysis.ingest.slurm.printed import (
     insert,
     read_printed,
 )
+from philly_analysis.ingest.slurm.running import read_running
 from philly_analysis.ingest.source import Raw, Source
 
 __all__ = ["SLURM", "slurm_command"]
@@ -61,6 +63,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         "cluster varchar, node varchar, gpus integer, shards integer, models varchar[], "
         "cpus double, mem_mb double, partitions varchar[])"
     )
+    con.execute("create table running (id varchar, start varchar, node varchar, gpu integer)")
     refused: dict[Path, str] = {}
     # a file without a header waits: one beside it may name its fields
     known = (header_of((*first_lines(file, 1), "")[0]) for file in files if file not in fresh)
@@ -140,6 +143,8 @@ def _reader(file: Path, headers: list[Header]) -> Reader | None:
     if header := header_of(first):
         headers.append(header)
         return partial(read_printed, path=file, header=header)
+    if first.startswith("JobId="):
+        return partial(read_running, path=file)
     if first.startswith("NodeName="):
         return partial(_add_nodes, file=file, nodes=inventory.read_scontrol(file))
     if columns := inventory.sinfo_columns(first):
@@ -213,7 +218,7 @@ SLURM = Source(
     name="slurm",
     what="A Slurm accounting log: sacct as text or JSON, with lists of its servers.",
     files=f"Files of any name, or a folder of them, told by what is in them: {slurm_command()}",
-    lacks="Which GPU of a server a job held, and utilisation, unless jobstats summed it up.",
+    lacks="Which GPU of a server a job held, unless scontrol or jobstats told, and utilisation.",
     folder=Path(__file__).parent,
     prepare=prepare,
 )
