@@ -13,5 +13,5 @@ select
   min(at_us) as first_us,
   max(at_us) as last_us,
   max(mem_gb) as mem_gb
-from readings
+from telemetry_readings
 group by all

@@ -83,7 +83,7 @@ def fill_telemetry(fill: Fill, telemetry: Telemetry) -> tuple[Input, ...]:
         _write_table(fill, table, _text(table.name))
     for name in _RELATIONS:
         con.execute(f"drop table {name}")
-    con.execute("drop view readings; drop table series; drop table files")
+    con.execute("drop view telemetry_readings; drop table series; drop table files")
     return tuple(_input(file) for file in telemetry.files)
 
 
@@ -102,7 +102,7 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage) -> None:
     con.executemany("insert into files values (?, ?)", [*enumerate(stage.files)])
     if not stage.parts("readings"):
         raise InputError("nothing in the telemetry tells how busy a GPU is.")
-    con.sql(f"from {parquet(stage.parts('readings'))}").create_view("readings")
+    con.sql(f"from {parquet(stage.parts('readings'))}").create_view("telemetry_readings")
 
 
 def _relate(con: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -150,10 +150,10 @@ def _write_samples(fill: Fill, stage: Stage) -> None:
 def _parts(con: duckdb.DuckDBPyConnection, stage: Stage) -> list[str]:
     """Return what to read for the readings of some machines at a time, all of each together."""
     if stage.read <= _AT_ONCE:
-        return ["readings"]
+        return ["telemetry_readings"]
     folder = stage.folder / "by-machine"
     con.execute(
-        "copy (select r.*, hash(p.machine_id) % $parts as part from readings as r "
+        "copy (select r.*, hash(p.machine_id) % $parts as part from telemetry_readings as r "
         f"inner join places as p using (series)) to {path_text(folder)} "
         "(format parquet, partition_by (part))",
         {"parts": stage.read // _AT_ONCE + 1},
