@@ -29,7 +29,7 @@ from philly_analysis.ingest.slurm.printed import (
     insert,
     read_printed,
 )
-from philly_analysis.ingest.slurm.running import read_running
+from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
 
 __all__ = ["SLURM", "slurm_command"]
@@ -63,7 +63,8 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         "cluster varchar, node varchar, gpus integer, shards integer, models varchar[], "
         "cpus double, mem_mb double, partitions varchar[])"
     )
-    con.execute("create table running (id varchar, start varchar, node varchar, gpu integer)")
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    con.execute(f"create table running (source_file varchar, source_line bigint, {columns})")
     refused: dict[Path, str] = {}
     # a file without a header waits: one beside it may name its fields
     known = (header_of((*first_lines(file, 1), "")[0]) for file in files if file not in fresh)
@@ -80,7 +81,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
                     add(con)
             except InputError as error:
                 refused[file] = str(error)
-                for table in ("sacct", "inventory"):
+                for table in ("sacct", "inventory", "running"):
                     con.execute(f"delete from {table} where source_file = $f", {"f": file.name})
         waiting = unknown
     [(records, kinds)] = con.sql(
@@ -104,6 +105,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     earlier = kept.keep(con, "sacct", (apart, *(f'"{name}"' for name in READ)))
     listed = ("cluster", "node", "gpus", "shards", "models", "cpus", "mem_mb", "partitions")
     kept.keep(con, "inventory", ("source_file", *listed))
+    kept.keep(con, "running", tuple(COLUMNS))
     _expand_node_lists(con)
     read_summaries(con)
     [(unlined,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()

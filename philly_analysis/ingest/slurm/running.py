@@ -15,42 +15,45 @@ _JOB = re.compile(r"JobId=(\d+)\s")
 _START = re.compile(r"\sStartTime=(\S+)")
 _HELD = re.compile(r"\sNodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*\(IDX:\S*)")
 _GPUS = re.compile(r"gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)")
-_COLUMNS = pa.schema(
-    [("id", pa.string()), ("start", pa.string()), ("node", pa.string()), ("gpu", pa.int32())]
-)
+COLUMNS = {"id": "varchar", "start": "varchar", "node": "varchar", "gpu": "integer"}
+"""What the table ``running`` says: job, start, node, GPU."""
 
-Held = tuple[str, str, str, int]
+_TYPES = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.string(), pa.int32())
+
+Held = tuple[int, str, str, str, int]
 
 
 def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Add what a file says to the table ``running``: job, start, node, GPU."""
-    columns = zip(*_held(path), strict=True)
-    arrays = [pa.array(c, t) for c, t in zip(columns, _COLUMNS.types, strict=True)]
-    if arrays:
-        con.register("running_read", pa.table(arrays, _COLUMNS))
-        con.execute("insert into running from running_read")
+    """Add what a file says to the table ``running``."""
+    held = [(path.name, *row) for row in _held(path)]
+    if held:
+        columns = zip(*held, strict=True)
+        names = ("source_file", "source_line", *COLUMNS)
+        arrays = [pa.array(c, t) for c, t in zip(columns, _TYPES, strict=True)]
+        con.register("running_read", pa.table(arrays, names))
+        con.execute("insert into running by name from running_read")
         con.unregister("running_read")
 
 
 def _held(path: Path) -> Iterator[Held]:
     with whole(path), open_bytes(path) as file:
-        text = ""
-        for line in file:
+        begins, text = 1, ""
+        for place, line in enumerate(file, 1):
             shown = line_text(line)
             if _JOB.match(shown):
-                yield from _of_job(text)
-                text = ""
+                yield from _of_job(begins, text)
+                begins, text = place, ""
             text += f" {shown}"
-        yield from _of_job(text)
+        yield from _of_job(begins, text)
 
 
-def _of_job(text: str) -> Iterator[Held]:
+def _of_job(line: int, text: str) -> Iterator[Held]:
     job, start = _JOB.match(text.lstrip()), _START.search(text)
     for nodes, gres in _HELD.findall(text) if job and start else ():
         for node in hosts(nodes):
             for indices in _GPUS.findall(gres):
                 for gpu in _indices(indices):
-                    yield job[1], start[1], node, gpu
+                    yield line, job[1], start[1], node, gpu
 
 
 def _indices(text: str) -> Iterator[int]:

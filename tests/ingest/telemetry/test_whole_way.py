@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from philly_analysis.cli import app
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
@@ -120,3 +120,14 @@ def test_two_kinds_of_samples_do_not_mix(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="hold samples of GPUs themselves"):
         ingest("philly", raw, tmp_path / "t", telemetry=files)
     assert not (tmp_path / "t").exists()
+
+
+def test_a_trace_with_telemetry_does_not_grow(tmp_path: Path) -> None:
+    raw = write_jobs(tmp_path / "raw", 300)
+    files = write_files(tmp_path / "telemetry", FORMATS["scrapes"](history(300)))
+    ingest("slurm", raw, tmp_path / "t", telemetry=files)
+    (raw / "more.txt").write_text((raw / "sacct.txt").read_text().replace("|a0", "|b0"))
+    with pytest.raises(TraceError, match="holds telemetry"):
+        ingest("slurm", raw, tmp_path / "t", append=True)
+    with pytest.raises(TraceError, match="telemetry cannot be appended"):
+        ingest("slurm", raw, tmp_path / "t", append=True, telemetry=files)
