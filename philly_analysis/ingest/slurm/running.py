@@ -49,7 +49,9 @@ def _held(path: Path) -> Iterator[Held]:
 
 def _of_job(line: int, text: str) -> Iterator[Held]:
     job, start = _JOB.match(text.lstrip()), _START.search(text)
-    for nodes, gres in _HELD.findall(text) if job and start else ():
+    if job is None or start is None:
+        return
+    for nodes, gres in _HELD.findall(text):
         for node in hosts(nodes):
             for indices in _GPUS.findall(gres):
                 for gpu in _indices(indices):
