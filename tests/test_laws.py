@@ -40,7 +40,6 @@ def answers(given_tables: Tables, folder: str) -> dict[str, Result]:
 @settings(one_in(12), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(any_tables=tables(), seed=st.integers(0, 99))
 @example(any_tables=EMPTY, seed=0)
-@example(any_tables={name: EMPTY[name] for name in ("jobs", "attempts")}, seed=0)
 def test_every_finding_answers_draws_and_ignores_the_order_of_rows(
     any_tables: Tables, seed: int
 ) -> None:

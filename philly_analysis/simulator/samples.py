@@ -150,11 +150,9 @@ def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datet
     values = busy[:, present].round(2).astype(np.float64).ravel()
     ends = np.concatenate([[0], np.cumsum(np.tile(sizes, minutes))]).astype(np.int32)
     times = np.datetime64(at, "us") + np.arange(minutes) * np.timedelta64(60_000_000, "us")
-    return pa.table(
-        {
-            "sampled_at": pa.array(np.repeat(times, len(machines))),
-            "machine_id": pa.array([m.machine_id for m in machines] * minutes),
-            "util_pct": pa.ListArray.from_arrays(pa.array(ends), pa.array(values)),
-            "seconds": pa.nulls(minutes * len(machines)),
-        }
-    ).cast(GPU_SAMPLES.arrow)
+    columns = {
+        "sampled_at": pa.array(np.repeat(times, len(machines))),
+        "machine_id": pa.array([m.machine_id for m in machines] * minutes),
+        "util_pct": pa.ListArray.from_arrays(pa.array(ends), pa.array(values)),
+    }
+    return pa.table(columns).cast(pa.schema([GPU_SAMPLES.arrow.field(name) for name in columns]))

@@ -59,7 +59,16 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, T
 
 
 @pytest.mark.parametrize(
-    "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "hostile names", "random"]
+    "odd",
+    [
+        "empty",
+        "hostile names",
+        "random",
+        *(
+            pytest.param(odd, marks=pytest.mark.slow)
+            for odd in ("one job", "never ran", "no VCs, all overlapping")
+        ),
+    ],
 )
 @pytest.mark.parametrize("name", _NAMES)
 def test_every_analysis_answers_and_draws(

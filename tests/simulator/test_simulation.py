@@ -92,7 +92,10 @@ def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path: Path)
             assert (off_us < 10_000).all()  # times are written to the microsecond
 
 
-@pytest.mark.parametrize("policy", ["philly", "fifo", "srtf", "las"])
+@pytest.mark.parametrize(
+    "policy",
+    ["philly", "las", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fifo", "srtf"))],
+)
 def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> None:
     """The causes that the log shows are the engine's on at least 95 % of waits."""
     quotas = pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})

@@ -10,7 +10,13 @@ from philly_analysis.trace import Trace
 from tests.truth import walk
 
 
-@pytest.mark.parametrize("name", ["sample", pytest.param("multigpu", marks=pytest.mark.real_data)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("sample", marks=pytest.mark.slow),
+        pytest.param("multigpu", marks=pytest.mark.real_data),
+    ],
+)
 def test_utilisation_of_every_held_gpu_and_of_every_attempt(
     name: str, request: pytest.FixtureRequest
 ) -> None:

@@ -71,7 +71,13 @@ def test_placement_entries_count_as_servers(case: Case, jobs: list[walk.Job]) ->
     assert {job_id: tuple(counts) for job_id, *counts in rows} == expected
 
 
-@pytest.mark.parametrize("name", ["sample", pytest.param("multigpu", marks=pytest.mark.real_data)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("sample", marks=pytest.mark.slow),
+        pytest.param("multigpu", marks=pytest.mark.real_data),
+    ],
+)
 def test_utilisation_of_minutes_matched_as_strings(
     name: str, request: pytest.FixtureRequest
 ) -> None:
