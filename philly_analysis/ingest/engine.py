@@ -69,11 +69,6 @@ def run(
         raise InputError(f"source {source} takes no map: only {TABLE.name} does.")
     if append and force:
         raise TraceError("either append to what stands there, or replace it: not both.")
-    if append and telemetry:
-        raise TraceError(
-            "telemetry cannot be appended: what it tells of placements rests on all of it. "
-            "Ingest all raw files and all telemetry once more, with --force."
-        )
     if append and names_key is not None:
         raise TraceError(
             "a trace without names keeps no raw records, so it cannot grow. Let one with names "
@@ -92,7 +87,7 @@ def run(
         return manifest
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
-        made = _made(reader, raw, Kept(folder, out, before), failures, None, out)
+        made = _made(reader, raw, Kept(folder, out, before), failures, telemetry, out)
         if made.generation == before.generation:
             return made
         if (synthetic or made.synthetic) != before.synthetic:
@@ -116,8 +111,8 @@ def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
     again = "Ingest all its raw files once more, with --force"
     if before.source != reader.name:
         raise TraceError(f"{out} is a trace of {before.source}, and {reader.name} does not fit it.")
-    if DEVICES.name in before.files:
-        raise TraceError(f"{out} holds telemetry, which a trace does not grow with. {again}.")
+    if DEVICES.name in before.files and f"{RAW}/series" not in before.files:
+        raise TraceError(f"{out} was made when traces kept nothing of telemetry. {again}.")
     if before.schema != VERSION:
         raise TraceError(f"{out} has schema {before.schema}; now is {VERSION}. {again}.")
     if not any(name.startswith(f"{RAW}/") for name in before.files):
@@ -134,6 +129,9 @@ def _made(
 ) -> Manifest:
     """Write the files of a trace, and return its manifest; that of before, if nothing is new."""
     before = kept.before
+    if telemetry:
+        telemetry = replace(telemetry, files=tuple(kept.fresh(telemetry.files)))
+    told = telemetry.files if telemetry else ()
     with (
         tempfile.TemporaryDirectory(prefix="ingest-", dir=kept.folder) as scratch,
         duckdb.connect() as con,
@@ -143,7 +141,7 @@ def _made(
             with step("opening the raw files"):
                 _configure(con, fill.scratch)
                 opened = reader.prepare(con, raw, fill.scratch, kept)
-            if before and not opened.files and not failures:
+            if before and not (opened.files or failures or told):
                 note = f"Nothing new: {raw.name} was read before."
                 return replace(before, notes=(*before.notes, note))
             with ThreadPoolExecutor(1) as pool:
@@ -154,9 +152,10 @@ def _made(
                     with step("reading failed output"):
                         fill_failures(fill, kept, failures)
                 inputs = tuple(fill.readings[path].result().input for path in opened.files)
-                if telemetry:
+                if telemetry or kept.files(f"{RAW}/series"):
                     with step("reading telemetry"):
-                        inputs += fill_telemetry(fill, telemetry)
+                        inputs += fill_telemetry(fill, kept, telemetry)
+                _check_machines(fill, kept, out)
                 _write_rejects(fill)
         except duckdb.IOException as error:
             for reading in fill.readings.values():
@@ -262,6 +261,29 @@ def _check_kept(fill: Fill, raw: Path) -> None:
     if reasons and not any(account.kept for account in made):
         listed = "; ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(5))
         raise InputError(f"nothing in {raw} can be kept: {listed}.")
+
+
+def _check_machines(fill: Fill, kept: Kept, out: Path) -> None:
+    """Refuse to let samples of before stand for machines that now have other names.
+
+    Raises
+    ------
+    TraceError
+        They would: a second cluster put names before all, or a job log named what only telemetry
+        knew.
+    """
+    for table in (t for t in TABLES.values() if t.streamed):
+        if files := kept.files(table.name):
+            lost = fill.con.sql(
+                f"select distinct machine_id from {parquet(files)} "
+                "anti join machines using (machine_id) order by all limit 3"
+            ).fetchall()
+            if lost:
+                raise TraceError(
+                    f"machines that {out} has samples of would be called otherwise now: "
+                    f"{', '.join(name for (name,) in lost)}. Ingest all raw files once more, with "
+                    "lists of the servers."
+                )
 
 
 def _table(stem: str) -> str:

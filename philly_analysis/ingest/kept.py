@@ -88,9 +88,10 @@ class Kept:
                     f"from {parquet(old)} as old where {_equal(by)}), 0) as source_line) "
                     f"from ({select}) as new"
                 )
+            place = [f"{c} desc" for c in ("source_file", "source_line") if c in columns]
             latest = (
                 f"qualify row_number() over (partition by {', '.join(same)} "
-                "order by source_file desc, source_line desc) = 1"
+                f"order by {', '.join(place or same)}) = 1"
                 if same
                 else ""
             )

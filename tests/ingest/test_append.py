@@ -351,6 +351,46 @@ def assert_same_relations(grown: Path, whole: Path, names: Iterable[str]) -> Non
                 assert a == pytest.approx(b, rel=1e-12), (name, column)
 
 
+def smi(file: Path, first: int, last: int) -> Path:
+    """What nvidia-smi prints of two GPUs of server n1, minute by minute of 2026-01-01."""
+    lines = ["timestamp, index, uuid, utilization.gpu [%]"]
+    for minute in range(first, last):
+        at = datetime(2026, 1, 1) + timedelta(minutes=minute)
+        lines += [f"{at:%Y/%m/%d %H:%M:%S}.000, {g}, GPU-{g}, {minute % 100} %" for g in range(2)]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("\n".join([*lines, ""]), "utf-8")
+    return file
+
+
+def test_telemetry_grows_beside_its_jobs(tmp_path: Path) -> None:
+    """The third append brings an hour that is there already, and the job that ended in it."""
+    pages = [
+        [line(1, 0), line(4, 0, "RUNNING")],
+        [line(4, 0, "RUNNING", hours=5)],
+        [line(4, 0, hours=3), line(7, 0, hours=4)],
+    ]
+    spans = [(0, 60), (60, 120), (90, 240)]
+    for i, (rows, span) in enumerate(zip(pages, spans, strict=True)):
+        sacct = page(tmp_path / f"{i}.txt", rows)
+        told = smi(tmp_path / f"smi-{i}" / "n1.csv", *span).parent
+        grown = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True)
+    again = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True)
+    assert (grown.generation, again.generation) == (3, 3)
+    every = smi(tmp_path / "all" / "n1.csv", 0, 240)
+    raw = printed(tmp_path / "raw", [tmp_path / f"{i}.txt" for i in range(3)])
+    ingest("slurm", raw, tmp_path / "w", telemetry=every)
+    one, other = tables(tmp_path / "t"), tables(tmp_path / "w")
+    assert same(one, other)
+    [account] = [a for a in grown.accounts if a.table == "gpu_samples"]
+    assert (account.read, account.kept) == (540, 480)
+    assert account.rejected == {"the machine has a sample of that time already": 60}
+    # without telemetry, what it told of stays
+    ingest("slurm", page(tmp_path / "3.txt", [line(10, 1)]), tmp_path / "t", append=True)
+    now = tables(tmp_path / "t")
+    assert now["gpu_samples"].equals(one["gpu_samples"])
+    assert now["devices"].equals(one["devices"])
+
+
 class Killed(BaseException):
     """What stands for a kill: nobody catches it."""
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
@@ -16,9 +17,10 @@ from philly_analysis.ingest.filling import (
     path_text,
     save_rejects,
 )
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
-from philly_analysis.ingest.telemetry.readings import Stage
-from philly_analysis.manifest import Account, Input
+from philly_analysis.ingest.telemetry.readings import READINGS, Stage
+from philly_analysis.manifest import RAW, Account, Input
 from philly_analysis.schema import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, Table
 
 _SQL = Path(__file__).parent
@@ -37,16 +39,21 @@ _AT_ONCE = 8_000_000
 """Readings that are put together at once, those of some machines: what memory holds with ease."""
 
 
-def fill_telemetry(fill: Fill, telemetry: Telemetry) -> tuple[Input, ...]:
+def fill_telemetry(fill: Fill, kept: Kept, telemetry: Telemetry | None) -> tuple[Input, ...]:
     """Write samples and devices, and what they add to placements and machines.
+
+    Where a trace grows, its samples stay as they are; what its series and hours tell is kept, and
+    judged again beside the new ones and the jobs there are now.
 
     Parameters
     ----------
     fill
         A trace in the making, its jobs and attempts filled, its placements and machines if there
         are any.
+    kept
+        The trace that grows.
     telemetry
-        The files.
+        The files; None: none but those of before.
 
     Returns
     -------
@@ -57,23 +64,29 @@ def fill_telemetry(fill: Fill, telemetry: Telemetry) -> tuple[Input, ...]:
     ------
     InputError
         No file is telemetry, or none tells how busy a GPU is; or the job log has samples itself.
+    TraceError
+        Places in the lists of samples of before would be those of other MIG instances.
     """
     if GPU_SAMPLES.name in fill.rows:
         raise InputError("the raw logs hold samples of GPUs themselves: leave out the telemetry.")
     con = fill.con
     stage = Stage(fill.scratch / "telemetry")
     stage.folder.mkdir()
-    stage_files(telemetry, stage)
+    if telemetry and telemetry.files:
+        stage_files(telemetry, stage)
     stage.write()
     created = con.sql("select view_name from duckdb_views()").fetchall()
     for table in (MACHINES, PLACEMENTS):
         # a source that cannot fill it may not even have tried
         if (table.name,) not in created:
             empty_view(con, table)
-    _open(con, stage)
+    _open(con, stage, kept)
     for name in _RELATIONS:
         _relate(con, name)
-    _write_samples(fill, stage)
+        if name == "facts":
+            kept.keep(con, name)
+    _check_places(con, kept)
+    _write_samples(fill, stage, kept)
     fill.notes += [*stage.notes, *(note for (note,) in con.sql(_text("notes")).fetchall())]
     if stage.passed_over:
         listed = ", ".join(f"{name} ({n:,})" for name, n in stage.passed_over.most_common(5))
@@ -82,9 +95,11 @@ def fill_telemetry(fill: Fill, telemetry: Telemetry) -> tuple[Input, ...]:
     for table in (PLACEMENTS, MACHINES, DEVICES):
         _write_table(fill, table, _text(table.name))
     for name in _RELATIONS:
-        con.execute(f"drop table {name}")
-    con.execute("drop view telemetry_readings; drop table series; drop table files")
-    return tuple(_input(file) for file in telemetry.files)
+        con.execute(f"drop {'view' if name == 'facts' else 'table'} {name}")
+    con.execute(
+        "drop view telemetry_readings; drop view series; drop table files; drop view samples_before"
+    )
+    return tuple(_input(file) for file in (telemetry.files if telemetry else ()))
 
 
 def _input(file: Path) -> Input:
@@ -93,16 +108,59 @@ def _input(file: Path) -> Input:
     return Input(file.name, file.stat().st_size, digest)
 
 
-def _open(con: duckdb.DuckDBPyConnection, stage: Stage) -> None:
-    """Create the relations of what is staged: readings, series and files."""
+def _open(con: duckdb.DuckDBPyConnection, stage: Stage, kept: Kept) -> None:
+    """Create the relations of what is staged: readings, series and files; series of before too."""
+    before = kept.files(f"{RAW}/series")
+    first = 0
+    if before:
+        [(first,)] = con.sql(f"select max(series) + 1 from {parquet(before)}").fetchall()
     con.register("series_read", stage.series_table())
-    con.execute("create temp table series as from series_read")
+    con.execute(
+        f"create temp table series as select * replace ((series + {first})::integer as series) "
+        "from series_read"
+    )
     con.unregister("series_read")
+    kept.keep(con, "series")
     con.execute("create temp table files (file integer, name varchar)")
-    con.executemany("insert into files values (?, ?)", [*enumerate(stage.files)])
+    if stage.files:
+        con.executemany("insert into files values (?, ?)", [*enumerate(stage.files)])
     if not stage.parts("readings"):
-        raise InputError("nothing in the telemetry tells how busy a GPU is.")
-    con.sql(f"from {parquet(stage.parts('readings'))}").create_view("telemetry_readings")
+        if not before:
+            raise InputError("nothing in the telemetry tells how busy a GPU is.")
+        pq.write_table(READINGS.empty_table(), stage.folder / "readings-none.parquet")
+    con.sql(
+        f"select * replace ((series + {first})::integer as series) "
+        f"from {parquet(stage.parts('readings'))}"
+    ).create_view("telemetry_readings")
+    samples = kept.files(GPU_SAMPLES.name)
+    source = parquet(samples, "union_by_name = true") if samples else GPU_SAMPLES.name
+    if not samples:
+        empty_view(con, GPU_SAMPLES)
+    [(begins, ends)] = con.sql(
+        "select coalesce(min(at_us), 0), coalesce(max(at_us), 0) from telemetry_readings"
+    ).fetchall()
+    con.execute(
+        "create view samples_before as select machine_id, epoch_us(sampled_at) as from_us, "
+        f"from_us + (coalesce(seconds, 60) * 1e6)::bigint as until_us from {source} "
+        f"where sampled_at between make_timestamp({begins}) - interval 1 hour "
+        f"and make_timestamp({ends})"
+    )
+
+
+def _check_places(con: duckdb.DuckDBPyConnection, kept: Kept) -> None:
+    """Refuse to number the devices of a machine otherwise than its samples of before do."""
+    if files := kept.files(DEVICES.name):
+        moved = con.sql(
+            f"select distinct machine_id from {parquet(files)} as old "
+            "inner join devices as new using (machine_id, gpu) "
+            "where (old.of_gpu, old.mig_instance) is distinct from (new.of_gpu, new.mig_instance) "
+            "order by all limit 3"
+        ).fetchall()
+        if moved:
+            raise TraceError(
+                f"GPUs of {', '.join(name for (name,) in moved)} are cut into other MIG instances "
+                "than before. Ingest all raw files once more, or into a trace of its own."
+            )
 
 
 def _relate(con: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -113,12 +171,14 @@ def _text(name: str) -> str:
     return (_SQL / f"{name}.sql").read_text("utf-8")
 
 
-def _write_samples(fill: Fill, stage: Stage) -> None:
+def _write_samples(fill: Fill, stage: Stage, kept: Kept) -> None:
     """Put readings together to samples, some machines at a time."""
     con, target = fill.con, fill.folder / GPU_SAMPLES.name
-    target.mkdir()
-    kept = beside = 0
-    for part, source in enumerate(_parts(con, stage)):
+    before = kept.account(GPU_SAMPLES.name)
+    sound = beside = 0
+    if stage.series:
+        target.mkdir()
+    for part, source in enumerate(_parts(con, stage) if stage.series else ()):
         con.sql(f"from {source}").create_view("readings_at_hand", replace=True)
         _relate(con, "judged")
         _relate(con, "rows_at_hand")
@@ -132,14 +192,27 @@ def _write_samples(fill: Fill, stage: Stage) -> None:
             "select (select count(*) from rows_at_hand where tells & ~before > 0 and whole), "
             "(select count(*) from judged where tells = 0)"
         ).fetchall()
-        kept, beside = kept + taken, beside + other
-    con.execute("drop table judged; drop table rows_at_hand; drop view readings_at_hand")
+        sound, beside = sound + taken, beside + other
+    for kind, name in (
+        ("table", "judged"),
+        ("table", "rows_at_hand"),
+        ("view", "readings_at_hand"),
+    ):
+        con.execute(f"drop {kind} if exists {name}")
     if unreadable := stage.parts("unreadable"):
         save_rejects(fill, GPU_SAMPLES, "telemetry-unreadable", f"from {parquet(unreadable)}")
     fill.accounts.append(
-        Account(GPU_SAMPLES.name, stage.read - beside, kept, count_rejects(fill, GPU_SAMPLES))
+        Account(
+            GPU_SAMPLES.name,
+            before.read + stage.read - beside,
+            before.kept + sound,
+            count_rejects(fill, GPU_SAMPLES),
+        )
     )
-    con.sql(f"from {parquet(target.iterdir())}").create_view(GPU_SAMPLES.name)
+    files = [*kept.files(GPU_SAMPLES.name), *target.glob("*.parquet")]
+    con.sql(f"from {parquet(files, 'union_by_name = true')}").create_view(
+        GPU_SAMPLES.name, replace=True
+    )
     [(rows,)] = con.sql(f"select count(*) from {GPU_SAMPLES.name}").fetchall()
     if not rows:
         reasons = "; ".join(f"{n:,} {why}" for why, n in fill.accounts[-1].rejected.items())

@@ -26,7 +26,7 @@ NOTHING = frozenset(("", "n/a", "[n/a]", "err!", "-"))
 """Words that stand for no value; so does anything else in brackets, as [Not Supported]."""
 
 _PART_ROWS = 500_000
-_READINGS = pa.schema(
+READINGS = pa.schema(
     [
         ("number", pa.int64()),
         ("file", pa.int32()),
@@ -154,7 +154,7 @@ class Stage:
             "says": says,
         }
         columns = []
-        for name, kind in zip(_READINGS.names, _READINGS.types, strict=True):
+        for name, kind in zip(READINGS.names, READINGS.types, strict=True):
             if name == "number":
                 columns.append(pa.array(range(self.read, self.read + n), kind))
             elif name == "at_us":
@@ -163,7 +163,7 @@ class Stage:
                 columns.append(pa.array(values, kind, from_pandas=True))
             else:
                 columns.append(pa.repeat(pa.scalar(constant.get(name), kind), n))
-        self._blocks.append(pa.table(columns, _READINGS))
+        self._blocks.append(pa.table(columns, READINGS))
         self._count(n)
 
     def reject(self, line: int | None, reason: str, raw: str) -> None:
@@ -175,8 +175,8 @@ class Stage:
         """Write what is held to disk."""
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(c, t) for c, t in zip(columns, _READINGS.types, strict=True)]
-            self._blocks.append(pa.table(arrays, _READINGS))
+            arrays = [pa.array(c, t) for c, t in zip(columns, READINGS.types, strict=True)]
+            self._blocks.append(pa.table(arrays, READINGS))
         if self._blocks:
             pq.write_table(
                 pa.concat_tables(self._blocks), self.folder / f"readings-{self._parts:05}.parquet"

@@ -26,6 +26,7 @@ with refused as (
     mem_used_gb,
     power_w,
     case
+      when again then 'the machine has a sample of that time already'
       when tells & ~before = 0 then 'another reading of this GPU at that moment'
       else 'no utilisation of the GPU was read then'
     end as reason

@@ -4,6 +4,7 @@
 --   step_us  time from one sample to the next, as a rule
 --   before   what the readings before it told of the same device and sample (see tells)
 --   whole    true where the sample has the utilisation of the device
+--   again    true where the machine has a sample of that time already
 --
 -- Utilisation of a machine's GPUs is one sample until half a step passes without any, or a whole
 -- step since the first. Other measures go with the utilisation before them, up to a step.
@@ -112,10 +113,22 @@ rows_told as (
   from sound
   inner join samples
     on sound.machine_id = samples.machine_id and sound.at_us = samples.at_us
+),
+
+known as (
+  select distinct
+    samples.machine_id,
+    samples.row_us
+  from samples
+  inner join samples_before as b
+    on
+      samples.machine_id = b.machine_id
+      and samples.row_us >= b.from_us
+      and samples.row_us < b.until_us
 )
 
 select
-  *,
+  rows_told.*,
   coalesce(
     bit_or(tells) over (
       partition by machine_id, row_us, gpu order by at_us, number
@@ -123,5 +136,7 @@ select
     ),
     0
   ) as before,
-  bool_or(tells & 1 > 0) over (partition by machine_id, row_us, gpu) as whole
+  known.row_us is not null as again,
+  not again and bool_or(tells & 1 > 0) over (partition by machine_id, row_us, gpu) as whole
 from rows_told
+left join known using (machine_id, row_us)

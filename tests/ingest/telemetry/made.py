@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 
 from philly_analysis.ingest.filling import Fill
+from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.telemetry import telemetry_at
 from philly_analysis.ingest.telemetry.filling import fill_telemetry
 from philly_analysis.manifest import Account
@@ -84,7 +85,7 @@ def made(
         fill.accounts.append(Account(name, len(full), len(full)))
     given = telemetry_at(top, clock)
     assert given is not None
-    fill_telemetry(fill, given)
+    fill_telemetry(fill, Kept(fill.folder), given)
     for name in ("machines", "placements", "devices", "gpu_samples"):
         if name in fill.rows:
             # violations looks for tables, not views

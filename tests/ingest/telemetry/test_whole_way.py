@@ -1,15 +1,17 @@
 """From what an operator has to how busy the GPUs of each attempt were: as a walk finds it."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from philly_analysis.cli import app
-from philly_analysis.errors import InputError, TraceError
+from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
@@ -122,12 +124,22 @@ def test_two_kinds_of_samples_do_not_mix(tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
 
 
-def test_a_trace_with_telemetry_does_not_grow(tmp_path: Path) -> None:
+def test_telemetry_appended_in_halves_is_that_of_one_ingest(tmp_path: Path) -> None:
+    """The later half comes first, with a file that both have, and then a page of jobs alone."""
     raw = write_jobs(tmp_path / "raw", 300)
-    files = write_files(tmp_path / "telemetry", FORMATS["scrapes"](history(300)))
-    ingest("slurm", raw, tmp_path / "t", telemetry=files)
-    (raw / "more.txt").write_text((raw / "sacct.txt").read_text().replace("|a0", "|b0"))
-    with pytest.raises(TraceError, match="holds telemetry"):
-        ingest("slurm", raw, tmp_path / "t", append=True)
-    with pytest.raises(TraceError, match="telemetry cannot be appended"):
-        ingest("slurm", raw, tmp_path / "t", append=True, telemetry=files)
+    files = FORMATS["scrapes"](history(300))
+    names = sorted(files)
+    middle = len(names) // 2
+    for i, part in enumerate((names[middle:], names[: middle + 1])):
+        told = write_files(tmp_path / str(i), {name: files[name] for name in part})
+        ingest("slurm", raw, tmp_path / "t", telemetry=told, append=True)
+    more = (raw / "sacct.txt").read_text().replace("|a0", "|b0")
+    (raw / "more.txt").write_text(re.sub("(?m)^(?=[0-9])", "9", more))
+    ingest("slurm", raw, tmp_path / "t", append=True)
+    every = write_files(tmp_path / "all", files)
+    ingest("slurm", raw, tmp_path / "w", telemetry=every)
+    with Trace(tmp_path / "t") as grown, Trace(tmp_path / "w") as whole:
+        assert grown.tables == whole.tables
+        for table in sorted(grown.tables):
+            one, other = (t.answer(table).pl().sort(pl.all()) for t in (grown, whole))
+            assert one.equals(other), table
