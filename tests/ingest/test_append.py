@@ -163,6 +163,16 @@ def test_servers_alone_and_a_quiet_night_can_be_appended(tmp_path: Path) -> None
         ingest("slurm", other, tmp_path / "t", append=True)
 
 
+def test_a_page_without_a_header_is_laid_out_as_one_read_before(tmp_path: Path) -> None:
+    ingest("slurm", page(tmp_path / "1.txt", [line(1, 0), line(2, 0)]), tmp_path / "t")
+    bare = tmp_path / "2.txt"
+    bare.write_text("\n".join([line(3, 1), line(4, 1), ""]), "utf-8")
+    with pytest.raises(InputError, match="fit no list of fields"):
+        ingest("slurm", bare, tmp_path / "alone")
+    manifest = ingest("slurm", bare, tmp_path / "t", append=True)
+    assert manifest.rows["jobs"] == 4
+
+
 def test_failed_output_follows_its_attempt(tmp_path: Path) -> None:
     """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
     failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.filling import parquet
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.raw_file import first_lines, objects
 from philly_analysis.ingest.slurm import accounting_json, inventory
@@ -31,6 +32,7 @@ from philly_analysis.ingest.slurm.printed import (
 )
 from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.manifest import RAW
 
 __all__ = ["SLURM", "slurm_command"]
 
@@ -67,8 +69,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     con.execute(f"create table running (source_file varchar, source_line bigint, {columns})")
     refused: dict[Path, str] = {}
     # a file without a header waits: one beside it may name its fields
-    known = (header_of((*first_lines(file, 1), "")[0]) for file in files if file not in fresh)
-    headers = [header for header in known if header]
+    headers = _headers_before(con, kept)
     waiting = fresh
     for reader_of in (_reader, _headerless):
         unknown = []
@@ -106,6 +107,11 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     listed = ("cluster", "node", "gpus", "shards", "models", "cpus", "mem_mb", "partitions")
     kept.keep(con, "inventory", ("source_file", *listed))
     kept.keep(con, "running", tuple(COLUMNS))
+    con.execute("create table headers (names varchar[], delimiter varchar, ends boolean)")
+    if headers:
+        rows = {(header.names, header.delimiter, header.ends) for header in headers}
+        con.executemany("insert into headers values (?, ?, ?)", [*map(list, rows)])
+    kept.keep(con, "headers", ("names", "delimiter", "ends"))
     _expand_node_lists(con)
     read_summaries(con)
     [(unlined,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()
@@ -117,6 +123,14 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         records={"attempts": before + records + len(refused) - unlined},
         again={"attempts": {"the same record, printed again": again}} if again else {},
     )
+
+
+def _headers_before(con: duckdb.DuckDBPyConnection, kept: Kept) -> list[Header]:
+    """Return the headers of files that were read before: one without may be laid out as they."""
+    if not (files := kept.files(f"{RAW}/headers")):
+        return []
+    rows = con.sql(f"select names, delimiter, ends from {parquet(files)}").fetchall()
+    return [Header(tuple(names), delimiter, ends) for names, delimiter, ends in rows]
 
 
 def _files(raw: Path) -> tuple[Path, ...]:
