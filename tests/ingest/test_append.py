@@ -270,6 +270,7 @@ def philly_day(
     )
 
 
+@pytest.mark.slow
 def test_an_archive_cut_by_days_is_one_archive(tmp_path: Path) -> None:
     order = [9, 0]
     grow("philly", [philly_day(tmp_path / f"d{d}", [d]) for d in order], tmp_path / "t")
@@ -372,6 +373,7 @@ def smi(file: Path, first: int, last: int) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_telemetry_grows_beside_its_jobs(tmp_path: Path) -> None:
     """The third append brings an hour that is there already, and the job that ended in it."""
     pages = [
