@@ -44,7 +44,7 @@ TOLD: dict[str, Any] = {
 
 
 def js1(told: object) -> str:
-    return "JS1:" + base64.b64encode(gzip.compress(json.dumps(told).encode())).decode()
+    return "JS1:" + base64.b64encode(gzip.compress(json.dumps(told).encode(), mtime=0)).decode()
 
 
 def test_jobstats_sums_up_servers_and_gpus_and_tells_which(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_jobstats_sums_up_servers_and_gpus_and_tells_which(tmp_path: Path) -> No
         js1({"nodes": {"a": {"gpu_utilization": {"x": 1}}}}),
         js1({"nodes": {"a": {"cpus": "many"}}}),
         js1("x" * (9 << 20)),
-        "JS1:" + base64.b64encode(gzip.compress(b"{")).decode(),
+        "JS1:" + base64.b64encode(gzip.compress(b"{", mtime=0)).decode(),
     ],
 )
 def test_a_comment_that_cannot_be_read_is_one_fault(comment: str) -> None:
