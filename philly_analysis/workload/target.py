@@ -1,5 +1,6 @@
 """The cluster that jobs are meant for: as given, their own, or one that is assumed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -30,12 +31,12 @@ class Cluster:
     @property
     def server(self) -> Machine:
         """Its most frequent server with GPUs, CPU and memory filled in from SERVER, per GPU."""
-        shapes = [
+        shapes = Counter(
             replace(m, machine_id="", rack=None, cluster=None, pool=None)
             for m in self.machines
             if m.gpus
-        ]
-        common = max(shapes, key=lambda s: (shapes.count(s), s.gpus), default=SERVER)
+        )
+        common = max(shapes, key=lambda s: (shapes[s], s.gpus), default=SERVER)
         share = common.gpus / SERVER.gpus
         return replace(
             common,
