@@ -87,17 +87,24 @@ FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
     ("source", "select", "where"),
     [
         ("philly", "jobs", "source_line > 1"),
-        ("philly", "attempts", "source_line > 1"),
-        ("philly", "placements", "source_line > 1"),
-        ("philly", "machines", DERIVED_OR_FIRST),
         ("philly", "gpu_samples", FIRST_MINUTE),
-        ("philly", "host_samples.cpu", FIRST_MINUTE),
-        ("philly", "log_attempts", "attempt > 1"),
         ("philly-multigpu", "jobs", "source_line > 1"),
-        ("slurm", "attempts", DERIVED_OR_FIRST),
         ("slurm", "records", DERIVED_OR_FIRST),
-        *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines", "records")),
-        *(("pai", s, "source_line > 1") for s in ("jobs", "attempts", "machines")),
+        ("table", "records", DERIVED_OR_FIRST),
+        ("pai", "jobs", "source_line > 1"),
+        *(
+            pytest.param(*selected, marks=pytest.mark.slow)
+            for selected in (
+                ("philly", "attempts", "source_line > 1"),
+                ("philly", "placements", "source_line > 1"),
+                ("philly", "machines", DERIVED_OR_FIRST),
+                ("philly", "host_samples.cpu", FIRST_MINUTE),
+                ("philly", "log_attempts", "attempt > 1"),
+                ("slurm", "attempts", DERIVED_OR_FIRST),
+                *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines")),
+                *(("pai", s, "source_line > 1") for s in ("attempts", "machines")),
+            )
+        ),
     ],
 )
 def test_a_select_that_drops_a_row_is_found_out(
