@@ -1,18 +1,12 @@
-"""The tables of a trace: columns, types, units, meaning, keys, references and checks.
+"""The tables of a trace, as `philly tables` shows them.
 
-From these declarations come the Parquet types, the validator (:func:`Table.faults`), the data
-dictionary (``philly tables``) and the strategies of the tests. Times are UTC throughout, stored
-as timestamps without a zone; a table or column that a source cannot fill is absent or null.
+Times are UTC throughout, stored as timestamps without a zone; a table or column that a source
+cannot fill is absent or null.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
-import pyarrow as pa
-
-from philly_analysis.errors import TraceError
+from philly_analysis.contract import Column, Reference, Table
 from philly_analysis.study import END_REASONS, STATUSES
 
 VERSION = 2
@@ -27,139 +21,6 @@ which place of their lists, and what a monitor summed up of whole attempts, are 
 
 LONGEST_READING = timedelta(hours=1)
 """What a sample may stand for at most."""
-
-Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
-
-Tells = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
-
-_ARROW: dict[Type, pa.DataType] = {
-    "varchar": pa.string(),
-    "integer": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "double[]": pa.list_(pa.float64()),
-    "timestamp": pa.timestamp("us"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table.
-
-    Attributes
-    ----------
-    check
-        SQL predicate that a value which is not null must satisfy, or empty. It may read the
-        row's other columns; a null outcome passes.
-    tells
-        What a text tells of people and of their cluster, for whoever takes names out: ``nothing``;
-        a ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a
-        ``sentence`` of ours, which may quote names; any ``text``. Empty for what is no text.
-    """
-
-    name: str
-    type: Type
-    meaning: str
-    unit: str = ""
-    nullable: bool = False
-    check: str = ""
-    tells: Tells = ""
-
-    @property
-    def arrow(self) -> pa.Field:
-        """The column as an Arrow field."""
-        return pa.field(self.name, _ARROW[self.type], nullable=self.nullable)
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Columns of one table whose values must be the key columns of the same name in another."""
-
-    table: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One way in which a row can be wrong: a reason, and the SQL predicate that finds it."""
-
-    reason: str
-    predicate: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table of a trace: what a row is, its columns, its key and what it refers to.
-
-    Attributes
-    ----------
-    streamed
-        True for tables of samples, which may be larger than memory: they are
-        written and read in a stream, as a folder of Parquet files, and their keys are
-        checked slice by slice.
-    """
-
-    name: str
-    row: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    references: tuple[Reference, ...] = ()
-    streamed: bool = False
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """Names of the columns, in order."""
-        return tuple(c.name for c in self.columns)
-
-    @property
-    def arrow(self) -> pa.Schema:
-        """The table as an Arrow schema."""
-        return pa.schema([c.arrow for c in self.columns])
-
-    @property
-    def typed_columns(self) -> str:
-        """The select list that casts each column to its declared type."""
-        return ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in self.columns)
-
-    def faults(self) -> tuple[Fault, ...]:
-        """Ways in which a single row can be wrong, in the order in which they are reported."""
-        missing = (
-            Fault(f"{c.name} is missing", f'"{c.name}" is null')
-            for c in self.columns
-            if not c.nullable
-        )
-        failed = (
-            Fault(f"{c.name} fails: {c.check}", f"not coalesce({c.check}, true)")
-            for c in self.columns
-            if c.check
-        )
-        return (*missing, *failed)
-
-    def completed(self, present: Collection[str]) -> str:
-        """Return the select list of a file that has the columns `present`: absent ones are null.
-
-        Raises
-        ------
-        TraceError
-            A column is absent that the table cannot do without.
-        """
-        if absent := [c.name for c in self.columns if not c.nullable and c.name not in present]:
-            raise TraceError(f"the table {self.name} lacks the column {', '.join(absent)}")
-        return ", ".join(
-            f'"{c.name}"' if c.name in present else f'null::{c.type} as "{c.name}"'
-            for c in self.columns
-        )
-
-    @property
-    def fault_sql(self) -> str:
-        """SQL expression: the reason why a row is wrong, or null."""
-        faults = self.faults()
-        if not faults:
-            return "null::varchar"
-        whens = " ".join(
-            f"when {f.predicate} then '{f.reason.replace(chr(39), chr(39) * 2)}'" for f in faults
-        )
-        return f"case {whens} end"
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> str:

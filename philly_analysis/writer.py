@@ -14,9 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis.contract import Table
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import MANIFEST, Manifest, laid_out
-from philly_analysis.schema import TABLES, Table
+from philly_analysis.schema import TABLES
 
 PARTS = "parts"
 """Folder in a trace of what it grew by, a folder per generation."""

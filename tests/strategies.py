@@ -15,7 +15,8 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from philly_analysis.schema import TABLES, Column, Table
+from philly_analysis.contract import Column, Table
+from philly_analysis.schema import TABLES
 
 Row = dict[str, Any]
 

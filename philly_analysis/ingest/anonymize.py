@@ -16,9 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis.contract import Table, Tells
 from philly_analysis.errors import InputError
 from philly_analysis.manifest import RAW, Account, Input, Manifest
-from philly_analysis.schema import REJECTS, TABLES, Table, Tells
+from philly_analysis.schema import REJECTS, TABLES
 
 _KEY_BYTES = 32
 _HASH_BYTES = 10

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from philly_analysis.contract import Table
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.ingest.anonymize import anonymize, key_in
 from philly_analysis.ingest.failures import FailureOutput, fill_failures
@@ -37,7 +38,7 @@ from philly_analysis.ingest.telemetry.filling import fill_telemetry
 from philly_analysis.manifest import RAW, Account, Manifest, laid_out
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
-from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION, Table
+from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import growing, new_folder, seal, swap
 

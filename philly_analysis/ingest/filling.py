@@ -10,9 +10,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from philly_analysis.contract import Table
 from philly_analysis.ingest.csv_file import glob_safe, whole
 from philly_analysis.manifest import Account, Input
-from philly_analysis.schema import Table
 
 _BLOCK_BYTES = 1 << 18
 RAW_SHOWN = 500

@@ -7,6 +7,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from philly_analysis.contract import Table
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.filling import (
     Fill,
@@ -19,7 +20,6 @@ from philly_analysis.ingest.filling import (
 )
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.manifest import Account
-from philly_analysis.schema import Table
 
 _FORMAT = "format parquet, compression snappy, dictionary_size_limit 4000"
 """Readings hardly compress: half the time of zstd for a fifth more space; times and machines

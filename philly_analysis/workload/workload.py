@@ -8,9 +8,10 @@ from typing import Self
 
 import polars as pl
 
+from philly_analysis.contract import Table
 from philly_analysis.errors import WorkloadError
 from philly_analysis.manifest import Manifest
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS, Table
+from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, ask
 from philly_analysis.workload.job import AttemptSpec, JobSpec

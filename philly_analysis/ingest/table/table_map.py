@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from philly_analysis.contract import Column
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.manifest import CHOSEN_BY, Sample
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, Column
+from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES
 from philly_analysis.study import END_REASONS, STATUSES
 
 SHIPPED = Path(__file__).parent / "maps"

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from philly_analysis.contract import Table
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.filling import (
     Fill,
@@ -21,7 +22,7 @@ from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
 from philly_analysis.ingest.telemetry.readings import READINGS, Stage
 from philly_analysis.manifest import RAW, Account, Input
-from philly_analysis.schema import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, Table
+from philly_analysis.schema import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS
 
 _SQL = Path(__file__).parent
 _RELATIONS = (
