@@ -28,6 +28,10 @@ class Input:
     sha256: str
 
 
+AGAIN = ("the same record, printed again", "an earlier reading of a record")
+"""Reasons for which a raw row is not kept though nothing is wrong with it: another says as much."""
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """What became of the raw rows meant for one table: read = kept + rejected."""
@@ -44,6 +48,11 @@ class Account:
                 f"{self.table}: {self.read:,} rows read, {self.kept:,} kept, "
                 f"{sum(self.rejected.values()):,} rejected: {lost:,} unaccounted for"
             )
+
+    @property
+    def again(self) -> int:
+        """How many of the rejected rows only say again what others say."""
+        return sum(self.rejected.get(reason, 0) for reason in AGAIN)
 
 
 CHOSEN_BY = {

@@ -210,5 +210,6 @@ def plot(result: Result) -> Figure:
         figures.bars(ax, names, parts, colors=_COLORS, stacked=True, label="{:.0f}")
         figures.percent_axis(ax, label)
         ax.set_xlabel("GPUs")
-    figures.legend(axes[0], ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside upper left", ncols=4, fontsize=8, frameon=False)
     return fig

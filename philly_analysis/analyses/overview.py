@@ -46,7 +46,8 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
     if "machines" in trace.tables:
         [(machines, _, gpus)] = trace.answer("cluster_size").fetchall()
     read = sum(a.read for a in trace.manifest.accounts)
-    rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts)
+    again = sum(a.again for a in trace.manifest.accounts)
+    rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts) - again
     return (
         Fact("jobs", log.jobs, "jobs submitted"),
         Fact("cpu_only_jobs", log.cpu_only_jobs, "other jobs, which asked for no GPU"),
@@ -61,6 +62,7 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
         Fact("gpu_h", log.gpu_h, "GPU hours held"),
         Fact("rows_read", read, "raw rows read"),
         Fact("rows_rejected", rejected, "raw rows that no table took"),
+        *([Fact("rows_again", again, "raw rows that say what others say")] if again else []),
         Fact("gpu_sample_days", _days_with(table["gpu_samples"]), "days with GPU samples"),
         Fact("host_sample_days", _days_with(table["host_samples"]), "days with host samples"),
     )
@@ -103,7 +105,11 @@ def _sentences(trace: Trace, fact: dict[str, float | int | str | None]) -> tuple
         said.append(f"There are {' and '.join(sampled)} of the {count(days, 'day')}.")
     read, rejected = int(fact["rows_read"] or 0), int(fact["rows_rejected"] or 0)
     if read:
-        said.append(f"Of {read:,} raw rows, {rejected:,} ({share(rejected / read)}) were rejected.")
+        again = int(fact.get("rows_again") or 0)
+        beside = f", and {again:,} said again what others say" if again else ""
+        said.append(
+            f"Of {read:,} raw rows, {rejected:,} ({share(rejected / read)}) were rejected{beside}."
+        )
     return tuple(said)
 
 

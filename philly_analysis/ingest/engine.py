@@ -35,7 +35,7 @@ from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table import TABLE, by_map
 from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.filling import fill_telemetry
-from philly_analysis.manifest import RAW, Account, Manifest, laid_out
+from philly_analysis.manifest import MANIFEST, RAW, Account, Manifest, laid_out
 from philly_analysis.progress import silence, step
 from philly_analysis.relations import MACROS, tables_read
 from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION
@@ -77,6 +77,11 @@ def run(
         )
     reader = SOURCES[source] if map is None else by_map(map)
     key = None if names_key is None else key_in(names_key, out)
+    if (out / MANIFEST).is_file() and not append and not force:
+        raise TraceError(
+            f"{out} exists. Let it grow with --append, replace it with --force, or give another "
+            "folder."
+        )
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
             made = _made(reader, raw, Kept(folder), failures, telemetry, out)

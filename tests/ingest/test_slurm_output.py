@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import Manifest
@@ -370,6 +371,10 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
     for table in ("jobs", "attempts", "placements", "machines"):
         with Trace(tmp_path / "t1") as one, Trace(tmp_path / "t2") as two:
             assert one.sql(f"from {table}").pl().equals(two.sql(f"from {table}").pl())
+    with Trace(tmp_path / "t2") as trace:
+        said = overview.compute(trace)
+    # two comments of jobstats in the run are broken
+    assert (said.fact("rows_again"), said.fact("rows_rejected")) == (len(records()), 2)
 
 
 @pytest.mark.parametrize(

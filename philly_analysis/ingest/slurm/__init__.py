@@ -32,7 +32,7 @@ from philly_analysis.ingest.slurm.printed import (
 )
 from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.manifest import RAW
+from philly_analysis.manifest import AGAIN, RAW
 
 __all__ = ["SLURM", "slurm_command"]
 
@@ -121,7 +121,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         files=tuple(file for file in fresh if file not in refused),
         # a file that is none has no line, and counts as a record that others tell of
         records={"attempts": before + records + len(refused) - unlined},
-        again={"attempts": {"the same record, printed again": again}} if again else {},
+        again={"attempts": {AGAIN[0]: again}} if again else {},
     )
 
 
