@@ -82,6 +82,11 @@ def _trace(out: Path) -> Path:
     tables["failures"] = frame(
         "failures", ("job_id", "attempt", "reason"), [(job, 1, "CUDA failure") for job in failed]
     )
+    tables["summaries"] = frame(
+        "summaries",
+        ("job_id", "attempt", "gpus", "util_pct"),
+        [(job, 1, gpus, 50.0) for job, gpus in tables["jobs"].select("job_id", "gpus").iter_rows()],
+    )
     return write(out, tables, Manifest(name="t", source="philly", synthetic=False))
 
 
