@@ -24,6 +24,8 @@ from philly_analysis.manifest import Account
 _FORMAT = "format parquet, compression snappy, dictionary_size_limit 4000"
 """Readings hardly compress: half the time of zstd for a fifth more space; times and machines
 repeat, and are worth a dictionary."""
+_JOINED_ROWS = 1_000_000
+"""Rows of each part that are joined at once."""
 _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
 _SCATTERED = 4
@@ -118,7 +120,6 @@ class Part:
         before
             Files of the table that are there already: a row whose key they have repeats it.
         """
-        lines = self.fill.lines(self.file.path) - 1
         with ThreadPoolExecutor(1) as beside:
             looked = beside.submit(self.file.find_misshapen) if self.file.commas else None
             parsed = self._copy()
@@ -131,6 +132,7 @@ class Part:
             f"from ({self.file.unparsed()})",
         )
         unparsed = _numbers(self.con, f"select source_line from ({self.file.unparsed()})")
+        lines = self.fill.lines(self.file.path) - 1
         blank = np.zeros(0, np.int64)
         if parsed + len(unparsed) < lines:
             blank = self.file.find_blank()
@@ -157,20 +159,22 @@ class Part:
         else:
             self.path.rename(target)
 
-    def gather_days(self) -> None:
-        """Sort the rows by day, unless they come so that a day's rows stand in few places."""
-        [(groups, days, touched)] = self.con.sql(
-            f"select max(file_row_number) // {_GROUP_ROWS} + 1, count(distinct sampled_at::date), "
-            f"count(distinct (file_row_number // {_GROUP_ROWS}, sampled_at::date)) "
-            f"from {parquet([self.path], _NUMBERED)}"
+    def days(self) -> list[tuple[str, int]]:
+        """Count the rows of each day, and sort them by day where one is read in too many places."""
+        counted = self.con.sql(
+            "select sampled_at::date::varchar as day, count(*), "
+            f"count(distinct file_row_number // {_GROUP_ROWS}) "
+            f"from {parquet([self.path], _NUMBERED)} where sampled_at is not null group by day"
         ).fetchall()
-        if touched > _SCATTERED * (groups + days):
+        groups = sum(rows for _, rows, _ in counted) // _GROUP_ROWS + len(counted)
+        if sum(places for _, _, places in counted) > _SCATTERED * groups:
             by_day = self.path.with_suffix(".days")
             self.con.execute(
                 f"copy ({self.kept} order by sampled_at::date) to {path_text(by_day)} ({_FORMAT})"
             )
             by_day.rename(self.path)
             self.con.execute(f"truncate {self._dropped}")
+        return [(day, rows) for day, rows, _ in counted]
 
     def _copy(self) -> int:
         """Write every row that parses, in order, and return how many; without a time if faulty."""
@@ -266,29 +270,40 @@ class Lines:
 
 
 def _join(fill: Fill, table: Table, parts: list[Part], target: Path) -> None:
-    """Join parts on the key, day by day."""
+    """Join parts on the key, as many whole days at once as memory likes."""
     con, key = fill.con, names(table.key)
     held = {c for p in parts for c in p.columns}
     columns = ", ".join(
         f'"{c.name}"' if c.name in held else f'null::{c.type} as "{c.name}"' for c in table.columns
     )
+    counted: dict[str, int] = {}
     for part in parts:
-        part.gather_days()
-    days = con.sql(
-        "select distinct sampled_at::date::varchar as day from ("
-        + " union all ".join(f"select sampled_at from {parquet([p.path])}" for p in parts)
-        + ") where sampled_at is not null order by day"
-    ).fetchall()
-    for (day,) in days:
-        of_day = f"sampled_at >= date '{day}' and sampled_at < date '{day}' + interval 1 day"
+        for day, rows in part.days():
+            counted[day] = max(rows, counted.get(day, 0))
+    for first, last in _runs(counted):
+        of_days = f"sampled_at >= date '{first}' and sampled_at < date '{last}' + interval 1 day"
         joined = " full join ".join(
-            f"({p.kept} and {of_day}) as p{i}" + (f" using ({key})" if i else "")
+            f"({p.kept} and {of_days}) as p{i}" + (f" using ({key})" if i else "")
             for i, p in enumerate(parts)
         )
         con.execute(
             f"copy (select {columns} from {joined}) "
-            f"to {path_text(target / f'{day}.parquet')} ({_FORMAT})"
+            f"to {path_text(target / f'{first}.parquet')} ({_FORMAT})"
         )
+
+
+def _runs(counted: dict[str, int]) -> list[tuple[str, str]]:
+    """Put days together, first and last, that have few enough rows to be joined at once."""
+    runs: list[tuple[str, str]] = []
+    held = 0
+    for day, rows in sorted(counted.items()):
+        held += rows
+        if runs and held <= _JOINED_ROWS:
+            runs[-1] = (runs[-1][0], day)
+        else:
+            runs.append((day, day))
+            held = rows
+    return runs
 
 
 def _numbers(con: duckdb.DuckDBPyConnection, sql: str) -> _Numbers:
