@@ -1,5 +1,6 @@
 """The page's chapters: every analysis by name, and the function that asks them."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Protocol
 import duckdb
 from matplotlib.figure import Figure
 
+from philly_analysis import figures, kept
 from philly_analysis.analyses import (
     arrivals,
     clock_offset,
@@ -230,14 +232,41 @@ def _write_tables(results: Mapping[str, Result], out: Path) -> None:
 def answer(trace: Trace, name: str) -> Result:
     """Return what one analysis says of a trace, and note with it what was asked of the trace.
 
-    It counts as synthetic when it rests on such a trace.
+    It counts as synthetic when it rests on such a trace. The trace keeps the answer, and is asked
+    once.
     """
     analysis = ANALYSES[name]
     with trace.asked() as reads:
-        result = analysis.compute(trace)
-    return replace(
-        result,
-        question=analysis.QUESTION,
-        reads=tuple(reads),
-        synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+        known = kept.recall(trace, name) if _ours(analysis) else None
+        result = known or replace(
+            analysis.compute(trace),
+            question=analysis.QUESTION,
+            synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+        )
+        reads |= dict.fromkeys(result.reads)
+    if known:
+        return known
+    result = replace(result, reads=tuple(reads))
+    if _ours(analysis):
+        kept.keep(trace, result)
+    return result
+
+
+def figure(trace: Trace, result: Result) -> str:
+    """Return the figure of an answer as SVG text; the trace keeps it, and it is drawn once."""
+    analysis = ANALYSES[result.name]
+    if _ours(analysis) and (known := kept.recall_figure(trace, result.name)):
+        return known
+    svg = figures.svg(figures.stamp(analysis.plot(result), synthetic=result.synthetic))
+    if _ours(analysis):
+        kept.keep_figure(trace, result.name, svg)
+    return svg
+
+
+def _ours(analysis: Analysis) -> bool:
+    """Tell whether an analysis is the package's own: an answer of another is not kept."""
+    return all(
+        f.__module__.startswith(f"{__package__}.")
+        and getattr(sys.modules[f.__module__], f.__name__, None) is f
+        for f in (analysis.compute, analysis.plot)
     )

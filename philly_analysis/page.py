@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.chapters import CHAPTERS, about, answer, lacking
+from philly_analysis.chapters import CHAPTERS, about, answer, figure, lacking
 from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
 from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, short
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
@@ -190,13 +190,13 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
     return Path(out) / ATLAS
 
 
-def section(name: str, question: str, result: Result, figure: Figure) -> Section:
+def section(name: str, question: str, result: Result, drawn: Figure) -> Section:
     """Make a section of a page from a result and its figure."""
     return Section(
         name=name,
         question=question,
         result=result,
-        svg=figures.svg(figures.stamp(figure, synthetic=result.synthetic)),
+        svg=figures.svg(figures.stamp(drawn, synthetic=result.synthetic)),
     )
 
 
@@ -225,8 +225,8 @@ def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
                 continue
             with step(analysis.QUESTION):
                 result = answer(trace, name)
-                figure = analysis.plot(result)
-                sections.append(section(name, analysis.QUESTION, result, figure))
+                svg = figure(trace, result)
+                sections.append(Section(name, analysis.QUESTION, result, svg))
         if sections:
             chapters.append(Chapter(title, tuple(sections)))
     return chapters, gaps

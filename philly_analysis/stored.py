@@ -54,6 +54,16 @@ class Storage:
             found = self.con.sql(relation.sql)
         found.create_view(relation.name, replace=True)
 
+    def folders(self, kind: str, *texts: str) -> list[Path]:
+        """Return the folders for what is made of the trace as it stands, and of `texts`.
+
+        The trace's own, and this session's, for what the former cannot take; neither may be there.
+        """
+        files = [self.trace / file for files in self.manifest.files.values() for file in files]
+        sizes = " ".join(str(file.stat().st_size) for file in files)
+        name = f"{kind}-{_digest(self.manifest.to_json(), sizes, *texts)}"
+        return [self.trace / DERIVED / name, self.scratch / name]
+
     def _files(self, table: str) -> list[str]:
         return [glob_safe(file) for file in self.manifest.paths(self.trace, table)]
 

@@ -150,6 +150,10 @@ class Trace:
             outer |= self._asked
             self._asked = outer
 
+    def folders(self, kind: str, *texts: str) -> list[Path]:
+        """Return where to keep what was made of this trace; see :meth:`Storage.folders`."""
+        return self._storage.folders(kind, *texts)
+
     def create(self, names: Iterable[str]) -> None:
         """Create the views that `names` need, and write the stored ones where they are due."""
         names = sorted(names)

@@ -37,8 +37,12 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("report")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
     hostile = "<script>alert(1)</script>"
     jobs = JOBS.with_columns(vc=pl.lit(hostile), user=pl.lit('"><img src=x onerror=alert(1)>'))
     path = paper_trace(folder / "paper", jobs=jobs)
@@ -69,6 +73,12 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
         assert name not in relations() or shown[0] == name
         assert set(shown) == {r.name for r in needed(result.reads)[0]}
         assert all(escape(relations()[read].sql) in text for read in shown)
+
+
+def test_all_that_the_page_shows_is_kept_in_the_trace(page: str, folder: Path) -> None:
+    [answers] = (folder / "paper" / "derived").glob("answers-span-*")
+    for suffix in (".parquet", ".svg"):
+        assert {f.name.partition("-")[0] for f in answers.glob(f"*{suffix}")} == set(Page(page).ids)
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:

@@ -23,7 +23,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("overview").df()
     caveats: list[str] = []
     for name, relation in _SAMPLED.items():
-        table[name] = pd.NA
+        table[name] = pd.Series(pd.NA, table.index, "Int64")
         if name in trace.tables:
             hours = trace.answer(relation).df().sort_values("hour")
             per_day = hours.groupby(hours["hour"].dt.normalize())["samples"].sum()
