@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
@@ -314,8 +315,14 @@ def stamp(fig: Figure, *, synthetic: bool) -> Figure:
 def svg(fig: Figure) -> str:
     """Return a figure as SVG text, without XML preamble, the same for the same figure."""
     out = io.StringIO()
+    canvas, engine = FigureCanvasSVG(fig), fig.get_layout_engine()
     with mpl.rc_context(STYLE):
-        fig.savefig(out, format="svg", metadata={"Date": None})
+        # laid out here and drawn once: savefig draws twice, the first time for the layout alone
+        if engine is not None:
+            engine.execute(fig)
+            fig.set_layout_engine("none")
+        canvas.print_svg(out, metadata={"Date": None})
+    fig.set_layout_engine(engine or "none")
     text = out.getvalue()
     return text[text.index("<svg") :]
 

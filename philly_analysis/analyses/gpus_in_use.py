@@ -69,20 +69,14 @@ def plot(result: Result) -> Figure:
     )
     wide.index = pd.to_datetime(wide.index)
     wide = wide.asfreq("D", fill_value=0.0)
+    edges = wide.index.append(wide.index[-1:] + pd.Timedelta(days=1))
     bottom = pd.Series(0.0, index=wide.index)
     names = [n for n in (*shown, "others") if n in wide]
     for i, name in enumerate(names):
         color = figures.MUTED if name == "others" else figures.CYCLE[i % len(figures.CYCLE)]
-        ax.bar(
-            wide.index,
-            wide[name],
-            bottom=bottom,
-            width=1,
-            align="edge",
-            color=color,
-            label=figures.plain(name),
-        )
-        bottom = bottom + wide[name]
+        top = bottom + wide[name]
+        ax.stairs(top, edges, baseline=bottom, fill=True, color=color, label=figures.plain(name))
+        bottom = top
     capacity = result.fact("capacity_gpus")
     if isinstance(capacity, int) and capacity:
         ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
