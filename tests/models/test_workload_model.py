@@ -10,6 +10,7 @@ import pytest
 
 from philly_analysis import Trace, fit
 from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.judging import calibration
 from philly_analysis.judging.calibration import FLOOR, OURS, calibrate, held_out, plot
 from philly_analysis.judging.distances import Jobs, cdf_gap, distances
 from philly_analysis.judging.philly_like import compare
@@ -226,6 +227,21 @@ def test_the_calibration_result_and_its_figure() -> None:
     assert set(result.table["split"]) == set(SPLITS)
     assert 0 < number(result, "distances_within_limit") <= number(result, "distances_limited")
     assert len(plot(result).axes) == len(SPLITS)
+
+
+def test_the_page_measures_on_the_latest_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = load_model("philly").sample(jobs=500, seed=1).to_trace(tmp_path / "t", source="sample")
+    monkeypatch.setattr(calibration, "MOST_JOBS", 300)
+    with Trace(path) as trace:
+        result, data = calibration.compute(trace), Observations.of_trace(trace)
+    cut = data.jobs["submitted_s"].sort_values().iloc[-300]
+    latest = data.where(data.jobs["submitted_s"] >= cut)
+    assert len(latest.jobs) == 300
+    expected = calibrate(latest, family="empirical", splits=("halves", "jobs"))
+    pd.testing.assert_frame_equal(result.table, expected.table)
+    assert result.caveats == ("Measured on the last 300 jobs of 500.", *expected.caveats)
 
 
 @pytest.mark.parametrize(
