@@ -321,7 +321,7 @@ def svg(fig: Figure) -> str:
         if engine is not None:
             engine.execute(fig)
             fig.set_layout_engine("none")
-        canvas.print_svg(out, metadata={"Date": None})
+        canvas.print_svg(out, metadata={"Date": None})  # type: ignore[no-untyped-call]
     fig.set_layout_engine(engine or "none")
     text = out.getvalue()
     return text[text.index("<svg") :]

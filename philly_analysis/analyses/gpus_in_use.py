@@ -69,7 +69,7 @@ def plot(result: Result) -> Figure:
     )
     wide.index = pd.to_datetime(wide.index)
     wide = wide.asfreq("D", fill_value=0.0)
-    edges = wide.index.append(wide.index[-1:] + pd.Timedelta(days=1))
+    edges = pd.date_range(wide.index[0], periods=len(wide) + 1)
     bottom = pd.Series(0.0, index=wide.index)
     names = [n for n in (*shown, "others") if n in wide]
     for i, name in enumerate(names):
