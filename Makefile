@@ -106,8 +106,9 @@ format: $(VENV)/.dev ## put the code in shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan
-	$(BIN)/python -m tests.bench.bench --scale $(SCALE)
+bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan; reports/bench.svg
+	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
+	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
 
 clean: ## remove what was made: environment, traces, reports

@@ -1,0 +1,95 @@
+"""How the costs went from commit to commit: kept in ``history.csv``, drawn to reports/bench.svg."""
+
+import argparse
+import csv
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.ticker import FuncFormatter
+
+from philly_analysis import figures
+from tests.bench.costs import AIMS, Cost, totals
+
+HISTORY = Path(__file__).with_name("history.csv")
+COLUMNS = (
+    "date",
+    "commit",
+    "cores",
+    "scale",
+    "archive",
+    "step",
+    "wall_s",
+    "cpu_s",
+    "peak_mb",
+    "times_scan",
+)
+DRAWN = (*AIMS, "later report")
+
+
+def append(scale: float, archive: str, costs: list[Cost], path: Path = HISTORY) -> None:
+    """Append a line for each step and each sum that is not a step itself."""
+    steps = {c.step for c in costs}
+    kept = [*costs, *(t for t in totals(costs) if t.step not in steps)]
+    run = (f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}", _commit(), os.cpu_count(), scale, archive)
+    new = not path.exists()
+    with path.open("a", newline="") as out:
+        lines = csv.writer(out, lineterminator="\n")
+        if new:
+            lines.writerow(COLUMNS)
+        for c in kept:
+            ratio = c.wall_s / costs[0].wall_s
+            costed = (f"{c.wall_s:.3f}", f"{c.cpu_s:.3f}", f"{c.peak_mb:.0f}", f"{ratio:.3f}")
+            lines.writerow((*run, c.step, *costed))
+
+
+def draw(history: pd.DataFrame) -> str:
+    """Draw the sums of the runs that had the last one's scale and cores, as SVG."""
+    last = history.iloc[-1]
+    like = history[(history["scale"] == last["scale"]) & (history["cores"] == last["cores"])]
+    fig, axes = figures.canvas(like["archive"].nunique(), width=9.5, sharey=True)
+    for ax, (archive, runs) in zip(axes, like.groupby("archive", sort=False), strict=True):
+        times = runs.pivot_table(
+            index=["date", "commit"], columns="step", values="times_scan", sort=False
+        )
+        for name, color in zip(DRAWN, figures.CYCLE, strict=False):
+            if name not in times:
+                continue
+            ax.plot(range(len(times)), times[name], "o-", color=color, label=name)
+            if name in AIMS:
+                ax.axhline(AIMS[name][1], color=color, linewidth=0.8, linestyle=":")
+        commits = [str(commit) for _, commit in times.index]
+        ax.set_xticks(range(len(times)), commits, rotation=90)
+        ax.set(title=f"{archive} archive", xlabel="commit", yscale="log")
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes[0].set_ylabel("times a bare typed scan")
+    axes[-1].legend(title="dotted: aims", loc="center left", bbox_to_anchor=(1, 0.5))
+    return figures.svg(fig)
+
+
+def _commit() -> str:
+    """Return the commit, with a + where files differ from it."""
+
+    def git(*command: str) -> str:
+        return subprocess.run(
+            ["git", *command], cwd=HISTORY.parent, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", ":/", f":!{HISTORY}")
+    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def main() -> None:
+    """Parse the command line and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--history", type=Path, default=HISTORY)
+    parser.add_argument("--out", type=Path, default=Path("reports/bench.svg"))
+    given = parser.parse_args()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(draw(pd.read_csv(given.history, dtype={"commit": str})), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

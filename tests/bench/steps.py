@@ -1,0 +1,184 @@
+"""The steps, and what each takes in a process of its own.
+
+``python -m tests.bench.steps STEP RAW TRACE NAME…`` is how :func:`measure` starts one.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from operator import itemgetter
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from types import FrameType
+from typing import Any
+
+import duckdb
+
+import philly_analysis
+from tests.bench.costs import Cost
+
+
+def scan(raw: Path, _trace: Path, _name: str) -> None:
+    """Parse every field of the raw files with its type, and keep nothing."""
+    gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(16))
+    columns = {
+        "cluster_gpu_util": f"{gpus}, 'rest': 'varchar'",
+        "cluster_cpu_util": "'cpu_util': 'double'",
+        "cluster_mem_util": "'mem_total': 'double', 'mem_free': 'double'",
+    }
+    with duckdb.connect() as con:
+        con.execute("set preserve_insertion_order = false")
+        for name, fields in columns.items():
+            relation = (
+                f"read_csv('{raw / name}', columns = {{'time': 'varchar', 'machine': 'varchar', "
+                f"{fields}}}, header = true, delim = ',', quote = '', escape = '', "
+                "auto_detect = false, nullstr = ['NA', ''], null_padding = true, "
+                "ignore_errors = true)"
+            )
+            counts = ", ".join(f"count({c})" for c in con.sql(f"from {relation} limit 0").columns)
+            con.sql(f"select {counts} from {relation}").fetchall()
+        log = f"read_json('{raw}/cluster_job_log')"
+        con.sql(f"select count(attempts), count(jobid) from {log}").fetchall()
+
+
+def ingest(raw: Path, trace: Path, _name: str) -> None:
+    """Make the trace."""
+    from philly_analysis.ingest import ingest as run
+
+    run("philly", raw, trace, force=True)
+
+
+def relation(_raw: Path, trace: Path, name: str) -> None:
+    """Write one stored relation."""
+    from philly_analysis.trace import Trace
+
+    with Trace(trace) as opened:
+        opened.create([name])
+
+
+def analysis(_raw: Path, trace: Path, name: str) -> None:
+    """Compute one analysis, whether or not it was kept."""
+    from philly_analysis.chapters import ANALYSES
+    from philly_analysis.trace import Trace
+
+    with Trace(trace) as opened:
+        ANALYSES[name].compute(opened)
+
+
+def report(_raw: Path, trace: Path, _name: str) -> None:
+    """Compute what is not kept, and write the page."""
+    from philly_analysis.page import report as run
+
+    run(trace, trace.parent / "reports")
+
+
+STEPS: dict[str, Callable[[Path, Path, str], None]] = {
+    step.__name__: step for step in (scan, ingest, relation, analysis, report)
+}
+
+
+def measure(step: str, raw: Path, trace: Path, names: Iterable[str] = ("",)) -> list[Cost]:
+    """Run a step for each name, all in one new process whose start is not counted."""
+    return [Cost(**cost) for cost in _beside(step, raw, trace, names)]
+
+
+def profiled(step: str, raw: Path, trace: Path) -> list[tuple[str, float]]:
+    """Run a step, and return where its CPU seconds go, as :func:`_spent` does."""
+    return [(name, cpu_s) for name, cpu_s in _beside("profile", raw, trace, [step])]
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process so far, with those of ended processes that it started."""
+    used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def _beside(step: str, raw: Path, trace: Path, names: Iterable[str]) -> list[Any]:
+    command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith(("{", "["))]
+
+
+def _forget_peak() -> None:
+    """Let :func:`_peak_mb` count from here, where the system can."""
+    refs = Path("/proc/self/clear_refs")
+    if refs.exists():
+        refs.write_text("5")
+
+
+def _peak_mb() -> float:
+    """Peak memory of this process, or of the largest ended one that it started."""
+    largest_kb = getrusage(RUSAGE_CHILDREN).ru_maxrss
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return max(largest_kb, getrusage(RUSAGE_SELF).ru_maxrss) / 1024
+    [own] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+    return max(largest_kb, int(own.split()[1])) / 1024
+
+
+def _run(step: str, raw: Path, trace: Path, name: str) -> Cost:
+    _forget_peak()
+    wall, cpu = time.perf_counter(), cpu_s()
+    STEPS[step](raw, trace, name)
+    wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
+    return Cost(f"{step} {name}".strip(), wall, cpu, _peak_mb())
+
+
+def _spent(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
+    """Run a step, and return the functions of the package that took most CPU seconds.
+
+    What libraries take, on all their threads, counts for the function that called them, and what
+    importing a module takes, for its ``<module>``.
+    """
+    here = str(Path(philly_analysis.__file__).parent)
+    spent: defaultdict[str, float] = defaultdict(float)
+    counted = time.process_time()
+
+    def count(_signal: int, frame: FrameType | None) -> None:
+        nonlocal counted
+        while frame is not None and not frame.f_code.co_filename.startswith(here):
+            frame = frame.f_back
+        now = time.process_time()
+        if frame is not None:
+            code = frame.f_code
+            spent[f"{Path(code.co_filename).relative_to(here)}:{code.co_name}"] += now - counted
+        counted = now
+
+    # during a long call of a library this waits for its end, and then counts all of it
+    signal.signal(signal.SIGPROF, count)
+    signal.siginterrupt(signal.SIGPROF, False)
+    signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
+    try:
+        run()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return sorted(spent.items(), key=itemgetter(1), reverse=True)[:most]
+
+
+def main(step: str, raw: str, trace: str, *names: str) -> None:
+    """Run a step in this process, and print a line of JSON for each name.
+
+    Relations and analyses are measured warm: the rooms open and the SQL read. The report, which
+    pays for that once whatever it computes, is measured cold.
+    """
+    if step == "profile":
+        [profiled_step] = names
+        said: list[Any] = _spent(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
+    else:
+        if step in ("relation", "analysis"):
+            from philly_analysis.chapters import ANALYSES
+            from philly_analysis.relations import relations
+
+            relations()
+            assert ANALYSES
+        said = [asdict(_run(step, Path(raw), Path(trace), name)) for name in names]
+    sys.stdout.write("\n" + "".join(json.dumps(line) + "\n" for line in said))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
