@@ -23,7 +23,7 @@ from rich.table import Table
 from philly_analysis.manifest import Manifest
 from tests.bench.archive import write
 from tests.bench.costs import AIMS, Cost, totals
-from tests.bench.history import append
+from tests.bench.history import append, commit
 from tests.bench.steps import measure, profiled
 
 OUT = Console(width=100)
@@ -65,9 +65,9 @@ def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
         f"{os.cpu_count()} cores",
         box=box.SIMPLE_HEAD,
     )
-    headings = ("step", "wall s", "CPU s", "peak MB", "× scan", "× its CPU", "may", "rows/s")
+    headings = ("step", "wall s", "CPU s", "peak MB", "× scan", "× its CPU", "may", "M rows/s")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == "step" else "right")
+        table.add_column(heading, justify="left" if heading == "step" else "right", no_wrap=True)
 
     def row(cost: Cost, may: str = "") -> None:
         table.add_row(
@@ -78,7 +78,7 @@ def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
             f"{cost.wall_s / base.wall_s:.2f}",
             f"{cost.cpu_s / base.cpu_s:.2f}",
             may,
-            "" if cost.step.startswith("analysis") else f"{rows / cost.wall_s:,.0f}",
+            "" if cost.step.startswith("analysis") else f"{rows / cost.wall_s / 1e6:.1f}",
         )
 
     for cost in costs:
@@ -128,13 +128,14 @@ def main() -> None:
     parser.add_argument("--archive", choices=ARCHIVES, action="append", help="default: each")
     parser.add_argument("--keep-history", action="store_true", help="append to history.csv")
     given = parser.parse_args()
+    measured = commit()
     for kind in given.archive or ARCHIVES:
         OUT.print(f"measuring a {kind} archive, {given.scale:g} times the public trace")
         with generated(given.scale, hard=kind == "hard", within=given.folder) as (raw, trace):
             costs = bench(raw, trace, only=given.only)
             show(kind, costs, raw, trace)
         if given.keep_history:
-            append(given.scale, kind, costs)
+            append(measured, given.scale, kind, costs)
     small = min(given.scale, PROFILE_SCALE)
     with generated(small, hard=True, within=given.folder) as (raw, trace):
         for step in [given.only] if given.only else ["ingest", "report"]:

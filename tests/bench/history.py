@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from philly_analysis import figures
 from tests.bench.costs import AIMS, Cost, totals
@@ -29,11 +29,13 @@ COLUMNS = (
 DRAWN = (*AIMS, "later report")
 
 
-def append(scale: float, archive: str, costs: list[Cost], path: Path = HISTORY) -> None:
+def append(
+    commit: str, scale: float, archive: str, costs: list[Cost], path: Path = HISTORY
+) -> None:
     """Append a line for each step and each sum that is not a step itself."""
     steps = {c.step for c in costs}
     kept = [*costs, *(t for t in totals(costs) if t.step not in steps)]
-    run = (f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}", _commit(), os.cpu_count(), scale, archive)
+    run = (f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}", commit, os.cpu_count(), scale, archive)
     new = not path.exists()
     with path.open("a", newline="") as out:
         lines = csv.writer(out, lineterminator="\n")
@@ -57,28 +59,32 @@ def draw(history: pd.DataFrame) -> str:
         for name, color in zip(DRAWN, figures.CYCLE, strict=False):
             if name not in times:
                 continue
-            ax.plot(range(len(times)), times[name], "o-", color=color, label=name)
+            label = name
             if name in AIMS:
-                ax.axhline(AIMS[name][1], color=color, linewidth=0.8, linestyle=":")
-        commits = [str(commit) for _, commit in times.index]
-        ax.set_xticks(range(len(times)), commits, rotation=90)
+                aim = AIMS[name][1]
+                ax.axhline(aim, color=color, linewidth=0.8, linestyle=":")
+                label = f"{name}, to take {aim:g} at most"
+            ax.plot(range(len(times)), times[name], "o-", color=color, label=label)
+        ax.set_xticks(range(len(times)), [str(at) for _, at in times.index], rotation=90)
         ax.set(title=f"{archive} archive", xlabel="commit", yscale="log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
     axes[0].set_ylabel("times a bare typed scan")
-    axes[-1].legend(title="dotted: aims", loc="center left", bbox_to_anchor=(1, 0.5))
+    figures.legend(axes[-1], loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return figures.svg(fig)
 
 
-def _commit() -> str:
-    """Return the commit, with a + where files differ from it."""
+def commit() -> str:
+    """Return the commit, with a + where files differ from it; unknown outside of git."""
 
     def git(*command: str) -> str:
         return subprocess.run(
-            ["git", *command], cwd=HISTORY.parent, capture_output=True, text=True, check=True
+            ["git", *command], cwd=HISTORY.parent, capture_output=True, text=True, check=False
         ).stdout.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no", ":/", f":!{HISTORY}")
-    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")
 
 
 def main() -> None:

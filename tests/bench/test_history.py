@@ -1,0 +1,49 @@
+"""Costs add up to what the aims are about, and are kept and drawn."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.bench.costs import Cost, totals
+from tests.bench.history import append, draw
+
+COSTS = [
+    Cost("scan", 2, 3, 10),
+    Cost("ingest", 10, 17, 70),
+    Cost("relation gpu_use_bins", 4, 6, 80),
+    Cost("relation room", 1, 1, 20),
+    Cost("report", 5, 5, 50),
+    Cost("later report", 3, 3, 50),
+    Cost("analysis usage", 1, 1, 30),
+]
+
+
+def test_sums_take_each_step_to_the_page_once() -> None:
+    sums = {t.step: (t.wall_s, t.cpu_s, t.peak_mb) for t in totals(COSTS)}
+    assert sums == {
+        "ingest": (10, 17, 70),
+        "joins": (5, 7, 80),
+        "report": (5, 5, 50),
+        "raw files to page": (20, 29, 80),
+    }
+    assert [t.step for t in totals(COSTS[:2])] == ["ingest"]
+
+
+def test_history_grows_and_is_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    for commit in ("aaaaaaa", "bbbbbbb+"):
+        for archive in ("plain", "hard"):
+            append(commit, 0.1, archive, COSTS, path)
+    history = pd.read_csv(path)
+    assert len(history) == 4 * (len(COSTS) + 2)  # two sums are no steps
+    last = history.iloc[-1]
+    assert (last["commit"], last["archive"], last["step"]) == (
+        "bbbbbbb+",
+        "hard",
+        "raw files to page",
+    )
+    assert last["times_scan"] == pytest.approx(20 / 2)
+    drawn = draw(history)
+    for text in ("plain archive", "hard archive", "aaaaaaa", "bbbbbbb+", "later report"):
+        assert f">{text}<" in drawn
