@@ -9,7 +9,7 @@ from typing import Protocol
 import duckdb
 from matplotlib.figure import Figure
 
-from philly_analysis import figures, kept
+from philly_analysis import answers, figures
 from philly_analysis.analyses import (
     arrivals,
     clock_offset,
@@ -237,7 +237,7 @@ def answer(trace: Trace, name: str) -> Result:
     """
     analysis = ANALYSES[name]
     with trace.asked() as reads:
-        known = kept.recall(trace, name) if _ours(analysis) else None
+        known = answers.recall(trace, name) if _ours(analysis) else None
         result = known or replace(
             analysis.compute(trace),
             question=analysis.QUESTION,
@@ -248,18 +248,18 @@ def answer(trace: Trace, name: str) -> Result:
         return known
     result = replace(result, reads=tuple(reads))
     if _ours(analysis):
-        kept.keep(trace, result)
+        answers.keep(trace, result)
     return result
 
 
 def figure(trace: Trace, result: Result) -> str:
     """Return the figure of an answer as SVG text; the trace keeps it, and it is drawn once."""
     analysis = ANALYSES[result.name]
-    if _ours(analysis) and (known := kept.recall_figure(trace, result.name)):
+    if _ours(analysis) and (known := answers.recall_figure(trace, result.name)):
         return known
     svg = figures.svg(figures.stamp(analysis.plot(result), synthetic=result.synthetic))
     if _ours(analysis):
-        kept.keep_figure(trace, result.name, svg)
+        answers.keep_figure(trace, result.name, svg)
     return svg
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from philly_analysis import figures, kept, page
+from philly_analysis import answers, figures, page
 from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.page import report
@@ -103,7 +103,7 @@ def _other_rows(path: Path, _: pytest.MonkeyPatch) -> None:
 
 
 def _other_code(_: Path, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(kept, "_code", lambda: "select 2")
+    patch.setattr(answers, "_code", lambda: "select 2")
 
 
 @pytest.mark.parametrize("change", [_other_notes, _other_rows, _other_code])
@@ -132,7 +132,7 @@ def test_code_that_changed_since_it_was_loaded_keeps_nothing(
     path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyze(path, [NAME])
-    monkeypatch.setattr(kept, "_stamp", lambda: [("a file", 1, 1)])
+    monkeypatch.setattr(answers, "_stamp", lambda: [("a file", 1, 1)])
     analyze(path, [NAME])
     assert computed == [NAME] * 2
 
@@ -197,7 +197,7 @@ def test_what_is_damaged_is_computed_anew(
     ],
 )
 def test_a_figure_that_somebody_planted_is_not_shown(planted: str) -> None:
-    assert not kept.inert(planted)
+    assert not answers.inert(planted)
 
 
 def test_the_page_draws_where_the_kept_figure_does_more_than_draw(
@@ -245,8 +245,8 @@ def test_a_result_comes_back_as_it_was(path: Path, table: pd.DataFrame) -> None:
         reads=("jobs",),
     )
     with Trace(path) as trace:
-        kept.keep(trace, result)
-        found = kept.recall(trace, "mine")
+        answers.keep(trace, result)
+        found = answers.recall(trace, "mine")
     assert found is not None
     pd.testing.assert_frame_equal(found.table, table, check_exact=True)
     assert found.table.to_html() == table.to_html()
@@ -267,5 +267,5 @@ def test_a_result_that_would_come_back_otherwise_is_not_kept(
     path: Path, table: pd.DataFrame
 ) -> None:
     with Trace(path) as trace:
-        kept.keep(trace, Result("mine", table))
-        assert kept.recall(trace, "mine") is None
+        answers.keep(trace, Result("mine", table))
+        assert answers.recall(trace, "mine") is None
