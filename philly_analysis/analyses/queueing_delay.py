@@ -90,7 +90,16 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt has a trusted wait")
     sizes = table.drop_duplicates(["vc", "gang"])
-    largest = sizes.groupby("vc")["waits"].sum().nlargest(PANELS).index.to_list()
+    drawn = sizes[sizes["waits"] >= _FEW]
+    if drawn.empty:
+        return figures.empty(figures.canvas()[0], f"fewer than {_FEW} waits of any size")
+    largest = (
+        sizes[sizes["vc"].isin(drawn["vc"].dropna())]
+        .groupby("vc")["waits"]
+        .sum()
+        .nlargest(PANELS)
+        .index.to_list()
+    )
     panels: list[str | None] = [None, *largest] if len(largest) > 1 else [None]
     columns = min(len(panels), 3)
     rows = int(np.ceil(len(panels) / columns))
