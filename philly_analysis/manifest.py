@@ -5,7 +5,7 @@ import platform
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 import duckdb
@@ -139,6 +139,9 @@ class Manifest:
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
+        for file in (file for files in raw["files"].values() for file in files):
+            if ".." in (path := PurePosixPath(file)).parts or path.is_absolute():
+                raise ValueError(f"{file} is not in the trace")
         if chosen := raw.get("sample"):
             raw["sample"] = Sample(chosen["how"], tuple(chosen["by"]))
         return cls(**raw)

@@ -222,6 +222,17 @@ def test_its_workload_still_reads(
     assert len(specs) == (0 if lost else 3)
 
 
+@pytest.mark.parametrize("file", ["../other/jobs.parquet", "/other/jobs.parquet"])
+def test_a_manifest_that_names_files_elsewhere_is_refused(file: str, tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    shutil.copytree(path, tmp_path / "other")
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"]["jobs"] = [file]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(TraceError, match="is not in the trace"):
+        Trace(path)
+
+
 def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     pl.read_parquet(path / "jobs.parquet").drop("job_id").write_parquet(path / "jobs.parquet")
