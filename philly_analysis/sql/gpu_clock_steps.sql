@@ -18,16 +18,21 @@ with readings as (
   inner join clock_windows as w
     on s.machine_id = w.machine_id and date_trunc('day', s.sampled_at) = w.day
   where s.sampled_at >= w.from_at and s.sampled_at < w.until_at
+),
+
+events as (
+  select
+    number,
+    week,
+    event
+  from clock_events
 )
 
 select
-  e.week,
-  e.event,
-  steps.offset_min,
-  count(*) as events,
-  avg(steps.step_pct) as step_pct,
-  stddev_samp(steps.step_pct) as sd_pct
-from clock_steps(readings) as steps
-inner join clock_events as e
-  on steps.number = e.number
-group by all
+  week,
+  event,
+  offset_min,
+  events,
+  step_pct,
+  sd_pct
+from clock_steps(readings, events)

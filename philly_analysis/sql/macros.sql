@@ -74,9 +74,9 @@ asof inner join cumulated as c
 -- Change of utilisation around events, by the minutes at which the samples are taken to lag.
 -- `readings` has the columns number (of the event), lag_min (from the event to the minute of the
 -- sample), seconds and util_pct. A reading that stands for longer than a minute is that of each
--- minute up to its end; a minute with several has their mean. One row per (number, offset_min)
--- with ten whole minutes on either side.
-create or replace macro clock_steps(readings) as table
+-- minute up to its end; a minute with several has their mean. `events` has number, week and event.
+-- One row per (week, event, offset_min) that any event has ten whole minutes for on either side.
+create or replace macro clock_steps(readings, events) as table
 with spread as (
   select
     number,
@@ -128,8 +128,14 @@ steps as (
 )
 
 select
-  number,
-  offset_min,
-  step_pct
+  e.week,
+  e.event,
+  steps.offset_min,
+  count(*) as events,
+  avg(steps.step_pct) as step_pct,
+  stddev_samp(steps.step_pct) as sd_pct
 from steps
-where whole and abs(offset_min) <= 720;
+inner join query_table(events) as e
+  on steps.number = e.number
+where steps.whole and abs(steps.offset_min) <= 720
+group by all;
