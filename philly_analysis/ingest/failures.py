@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import duckdb
 import polars as pl
@@ -31,6 +30,7 @@ from philly_analysis.ingest.filling import (
 )
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.kernel_log import Event, events
+from philly_analysis.ingest.zones import zone_named
 from philly_analysis.manifest import Account
 from philly_analysis.schema import ATTEMPTS, FAILURES, JOBS, REJECTS
 
@@ -114,13 +114,7 @@ def failure_output(
     """
     if path is None:
         return None
-    try:
-        zone = UTC if clock == "UTC" else ZoneInfo(clock)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise InputError(
-            f"no time zone is named {clock!r}. Give one by place, e.g. America/Los_Angeles."
-        ) from None
-    return FailureOutput(Path(path), tuple(patterns) or PATTERNS, zone, masked)
+    return FailureOutput(Path(path), tuple(patterns) or PATTERNS, zone_named(clock), masked)
 
 
 def fill_failures(fill: Fill, kept: Kept, output: FailureOutput | None) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from philly_analysis.contract import Column
 from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.ingest.zones import zone_named
 from philly_analysis.manifest import CHOSEN_BY, Sample
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES
 from philly_analysis.study import END_REASONS, STATUSES
@@ -286,10 +286,12 @@ class _Said:
         return UNITS_S[self.raw[key]]
 
     def zone(self, key: str) -> str:
+        name = self.text(key)
         try:
-            return ZoneInfo(self.text(key)).key
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+            zone_named(name)
+        except InputError:
             raise self.wrong("should be a time zone, like Europe/Berlin", key) from None
+        return name
 
     def moment(self, key: str) -> datetime:
         value = self.raw[key]

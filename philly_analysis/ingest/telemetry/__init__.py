@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import first_lines
@@ -17,6 +16,7 @@ from philly_analysis.ingest.telemetry import dmon, nvidia_smi, prometheus, scrap
 from philly_analysis.ingest.telemetry.clock import Clock
 from philly_analysis.ingest.telemetry.names import Named, named
 from philly_analysis.ingest.telemetry.readings import Stage
+from philly_analysis.ingest.zones import zone_named
 
 Read = Callable[[Path, Named, Stage], None]
 
@@ -50,12 +50,7 @@ def telemetry_at(path: str | Path | None, clock: str) -> Telemetry | None:
     """
     if path is None:
         return None
-    try:
-        zone = UTC if clock == "UTC" else ZoneInfo(clock)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise InputError(
-            f"no time zone is named {clock!r}. Give one by place, e.g. America/Los_Angeles."
-        ) from None
+    zone = zone_named(clock)
     given = Path(path)
     found = sorted(p for p in given.rglob("*") if p.is_file()) if given.is_dir() else [given]
     files = tuple(p for p in found if p.is_file() and not p.name.startswith("."))

@@ -186,9 +186,10 @@ def test_nothing_that_tells_utilisation_is_an_error(
         made(tmp_path, files)
 
 
-def test_there_is_no_such_clock(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no time zone is named 'Mars'"):
-        made(tmp_path, {"m1.csv": HEADER}, "Mars")
+@pytest.mark.parametrize("clock", ["Mars", "Europe"])  # the second is a folder of zones
+def test_there_is_no_such_clock(clock: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"no time zone is named '{clock}'"):
+        made(tmp_path, {"m1.csv": HEADER}, clock)
 
 
 def test_the_hour_that_autumn_brings_twice_is_told_by_its_order(tmp_path: Path) -> None:
