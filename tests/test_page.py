@@ -1,7 +1,6 @@
 """The page: one file, whole, escaped, honest about gaps."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -14,26 +13,8 @@ from philly_analysis.page import report
 from philly_analysis.prose import number
 from philly_analysis.relations import needed, relations
 from philly_analysis.trace import Trace
+from tests.markup import Page
 from tests.paper import JOBS, paper_trace
-
-
-class Page(HTMLParser):
-    """Collects the tags and attributes that a browser would act on."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.addresses: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name in {"href", "src", "xlink:href"} and value:
-                self.addresses.append(value)
-            if name == "id" and value and tag == "section":
-                self.ids.append(value)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +34,7 @@ def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path
     with Trace(paper_trace(tmp_path / "t")) as trace:
         gaps = [n for n in about(trace) if lacking(trace, n)]
         askable = [n for n in ANALYSES if n in about(trace) and n not in gaps]
-    assert Page(page).ids == askable
+    assert Page(page).sections == askable
     assert {"time_asked", "host_util"} <= set(gaps), "a column, a table"
     assert not {*gaps, *askable} & PHILLYS_OWN, "another cluster's page"
     assert "What this trace cannot answer" in page
@@ -78,7 +59,8 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
 def test_all_that_the_page_shows_is_kept_in_the_trace(page: str, folder: Path) -> None:
     [answers] = (folder / "paper" / "derived").glob("answers-span-*")
     for suffix in (".parquet", ".svg"):
-        assert {f.name.partition("-")[0] for f in answers.glob(f"*{suffix}")} == set(Page(page).ids)
+        names = {f.name.partition("-")[0] for f in answers.glob(f"*{suffix}")}
+        assert names == set(Page(page).sections)
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:

@@ -40,9 +40,10 @@ class Kept:
 
     def fresh(self, files: Iterable[Path]) -> list[Path]:
         """Return the files that were not read before, and pass over the others."""
-        given = list(files)
-        self.passed.extend(known := [file for file in given if self.knows(file)])
-        return [file for file in given if file not in known]
+        new: list[Path] = []
+        for file in files:
+            (self.passed if self.knows(file) else new).append(file)
+        return new
 
     def files(self, name: str) -> list[Path]:
         """Return the files that the trace has of a table so far, or of ``raw/<relation>``."""

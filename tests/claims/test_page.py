@@ -1,7 +1,6 @@
 """The page of the atlas: one file, whole, escaped, with a cell per claim and cluster."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -20,27 +19,9 @@ from philly_analysis.manifest import Manifest, Sample
 from philly_analysis.result import Result
 from philly_analysis.writer import write
 from tests.analyses.clusters import random_tables, trace_of
+from tests.markup import Page
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
-
-
-class Page(HTMLParser):
-    """Collects tags, addresses and ids, and the cells of the table by its row."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.addresses: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name in {"href", "src", "xlink:href"} and value:
-                self.addresses.append(value)
-            if name == "id" and value:
-                self.ids.append(value)
 
 
 @pytest.fixture(scope="module")

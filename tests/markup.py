@@ -1,0 +1,25 @@
+"""Pages as a browser would take them."""
+
+from html.parser import HTMLParser
+
+
+class Page(HTMLParser):
+    """Collects the tags and attributes that a browser would act on; ids, and those of sections."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.sections: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in {"href", "src", "xlink:href"} and value:
+                self.addresses.append(value)
+            if name == "id" and value:
+                self.ids.append(value)
+                if tag == "section":
+                    self.sections.append(value)
