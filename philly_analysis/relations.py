@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).parent
 MACROS = study.MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
 """Functions that every relation may call: the study's vocabulary, and the one file that is not a
 SELECT."""
-_STORED = re.compile(r"-- stored(?: by week of (\w+))?\n")
+_STORED = re.compile(r"-- (?:stored|binned by week of (\w+))\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,24 @@ class Relation:
     Attributes
     ----------
     reads
-        Names of tables and relations in its ``from`` clauses, its own CTEs left out.
+        Names of tables and relations in its ``from`` clauses, its own CTEs left out, and its
+        readings.
     stored
-        True when the first comment line says ``stored``: written to Parquet once per trace
-        instead of computed at each use.
-    sliced
-        The table of samples that it is computed from week by week, so that memory holds one
-        week: the line says ``stored by week of`` it, and ``week`` is in the relation's key. Of
-        other relations with ``from_at`` and ``until_at`` it is shown the rows that meet the week
-        or the longest reading after it.
+        True when the first comment line says ``stored`` or ``binned``: written to Parquet once
+        per trace instead of computed at each use.
+    binned
+        The relation of readings over which it counts, week by week; None: its rows are those of
+        its SELECT. The line says ``binned by week of`` it; the SELECT gives stretches of time
+        (see :data:`philly_analysis.bins.STRETCH`), and the relation has for each of its other
+        columns, ``week`` and ``bin`` how many ``minutes`` the readings stood there, and their
+        ``sum_pct``.
     """
 
     name: str
     sql: str
     reads: frozenset[str]
     stored: bool
-    sliced: str | None = None
+    binned: str | None = None
 
 
 @cache
@@ -106,9 +108,9 @@ def relations() -> dict[str, Relation]:
             found[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
-                reads=tables_read(sql),
+                reads=tables_read(sql) | ({stored[1]} if stored and stored[1] else set()),
                 stored=stored is not None,
-                sliced=stored[1] if stored else None,
+                binned=stored[1] if stored else None,
             )
     return found
 

@@ -1,18 +1,26 @@
-"""Relations that a trace computes once: in Parquet, and week by week where they are of samples."""
+"""Relations that a trace computes once: in Parquet, and week by week where they count samples."""
 
 import hashlib
+import inspect
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from math import ceil
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
+from philly_analysis import bins
 from philly_analysis.manifest import Manifest
+from philly_analysis.parallel import spread
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations
 from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
@@ -21,6 +29,57 @@ DERIVED = "derived"
 """Folder in a trace of what was computed from it; it can be removed at any time."""
 
 _GENERATION = re.compile(r"-\d{6}-")
+_SLICE = 2_000_000
+"""About how many samples are counted at once: this bounds memory, whatever the trace's size."""
+_AHEAD = 64
+"""Slices that an executor may have at once: more than machines have cores, mostly."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where a stored relation is to be written.
+
+    Attributes
+    ----------
+    code
+        All that it is computed by.
+    partial
+        The folder to fill; it gets its name when it is whole.
+    before
+        Folders of the last generation, whose weeks may be taken over.
+    """
+
+    relation: Relation
+    code: str
+    partial: Path
+    before: list[Path]
+
+
+@dataclass(frozen=True, slots=True)
+class _Week:
+    """A week of samples: its Monday, the files that have any of it, and how many they have."""
+
+    begins: datetime
+    files: tuple[Path, ...]
+    samples: int
+
+    @property
+    def ends(self) -> datetime:
+        return self.begins + timedelta(weeks=1)
+
+    def slices(self) -> Iterator[tuple[datetime, datetime]]:
+        """Cut it into equal times of about :data:`_SLICE` samples."""
+        parts = max(1, ceil(self.samples / _SLICE))
+        yield from pairwise(self.begins + timedelta(weeks=1) * i / parts for i in range(parts + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A slice of a week, and the file that each relation's week is to become."""
+
+    week: _Week
+    files: dict[str, Path]
+    counts: bins.Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +90,38 @@ class Storage:
     ----------
     scratch
         A folder of this session, for what the trace's own cannot take.
+    executor
+        Where samples are counted; None: in this process.
     """
 
     con: duckdb.DuckDBPyConnection
     trace: Path
     scratch: Path
     manifest: Manifest
+    executor: Executor | None = None
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table; columns that it was written without, being older than they, are null."""
-        stored = self.con.read_parquet(self._files(name), union_by_name=True)
-        table = TABLES.get(name, REJECTS)
-        if stored.columns == list(table.column_names):
-            return stored
-        return stored.select(table.completed(stored.columns))
+        files = [glob_safe(file) for file in self.manifest.paths(self.trace, name)]
+        return self.con.read_parquet(files, union_by_name=True).select(self._columns(name))
 
-    def create(self, relation: Relation) -> None:
-        """Create the view of a relation, and write it where it is to be stored and is not yet."""
-        if relation.stored:
-            found = self.con.read_parquet([glob_safe(file) for file in self._stored(relation)])
-        else:
-            found = self.con.sql(relation.sql)
-        found.create_view(relation.name, replace=True)
+    def create(self, found: Sequence[Relation]) -> None:
+        """Create the views of relations, and write those that are to be stored and are not yet.
+
+        Those that are binned by the same readings are counted in one pass over them.
+        """
+        for relation in found:
+            if not relation.stored:
+                self.con.sql(relation.sql).create_view(relation.name, replace=True)
+            elif not relation.binned:
+                with self._rooms([relation]) as rooms:
+                    for room in rooms:
+                        _write(self.con.sql(relation.sql), room.partial / "all.parquet")
+        binned = sorted((r for r in found if r.binned), key=attrgetter("binned"))
+        for readings, same in groupby(binned, attrgetter("binned")):
+            with self._rooms(list(same)) as rooms:
+                if rooms:
+                    self._count(relations()[readings], rooms)
 
     def folders(self, kind: str, *texts: str) -> list[Path]:
         """Return the folders for what is made of the trace as it stands, and of `texts`.
@@ -64,19 +133,38 @@ class Storage:
         name = f"{kind}-{_digest(self.manifest.to_json(), sizes, *texts)}"
         return [self.trace / DERIVED / name, self.scratch / name]
 
-    def _files(self, table: str) -> list[str]:
-        return [glob_safe(file) for file in self.manifest.paths(self.trace, table)]
+    def _columns(self, table: str) -> str:
+        """Return what to SELECT from the files of a table, so that it has all of its columns."""
+        files = [glob_safe(file) for file in self.manifest.paths(self.trace, table)]
+        stored = self.con.read_parquet(files, union_by_name=True).columns
+        declared = TABLES.get(table, REJECTS)
+        return "*" if stored == list(declared.column_names) else declared.completed(stored)
 
-    def _stored(self, relation: Relation) -> list[Path]:
-        """Return the files of a stored relation, computed now if they are not there yet."""
+    @contextmanager
+    def _rooms(self, found: Sequence[Relation]) -> Iterator[list[_Room]]:
+        """Give room to those that are to be written; create the views of all at the end."""
+        with ExitStack() as stack:
+            rooms = [stack.enter_context(self._room(relation)) for relation in found]
+            due = [room for _, room in rooms if room]
+            names = ", ".join(room.relation.name for room in due)
+            with step(f"computing {names}", self.con) if due else nullcontext():
+                yield due
+        for relation, (folder, _) in zip(found, rooms, strict=True):
+            files = [glob_safe(file) for file in sorted(folder.iterdir())]
+            self.con.read_parquet(files).create_view(relation.name, replace=True)
+
+    @contextmanager
+    def _room(self, relation: Relation) -> Iterator[tuple[Path, _Room | None]]:
+        """Give the folder of a stored relation, and room to write it unless it is there."""
         order, _ = needed([relation.name])
         # sorted: relations of equal rank come in an order that differs from process to process
-        code = "\n".join([MACROS, *sorted(r.sql for r in order)])
+        code = "\n".join([MACROS, *sorted(r.sql for r in order), inspect.getsource(bins)])
         stem = f"{relation.name}-{self.manifest.generation:06}-"
         key = _digest(self.manifest.to_json(), code)
         folder = self.trace / DERIVED / f"{stem}{key}.parquet"
         if folder.is_dir():
-            return sorted(folder.iterdir())
+            yield folder, None
+            return
         others = sorted(folder.parent.glob(f"{relation.name}-*.parquet/"))
         # the last generation's may still be read: weeks are taken over from it, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
@@ -90,101 +178,121 @@ class Storage:
             partial = folder.with_suffix(".partial")
             partial.mkdir()
         try:
-            with step(f"computing {relation.name}", self.con):
-                if relation.sliced is None:
-                    self._write(relation, partial / "all.parquet")
-                else:
-                    self._write_weeks(relation, relation.sliced, code, partial, before)
+            yield folder, _Room(relation, code, partial, before)
             if not folder.is_dir():  # somebody else was quicker
                 partial.rename(folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-        return sorted(folder.iterdir())
 
-    def _write(self, relation: Relation, file: Path) -> None:
-        self.con.sql(relation.sql).write_parquet(str(file), compression="zstd")
+    def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
+        """Count the readings of each week for each relation, or take over the count of before."""
+        # in this process one thread reads while the other counts; more would wait for each other
+        executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
+        ahead = _AHEAD if self.executor else 2
+        with executor as workers:
+            counted = spread(workers, _counted, self._parts(readings, rooms), ahead=ahead)
+            for _, week in groupby(counted, lambda found: found[0].week.begins):
+                self._write_week(list(week))
 
-    def _write_weeks(
-        self, relation: Relation, table: str, code: str, folder: Path, before: list[Path]
-    ) -> None:
-        """Write a file per week of a table of samples, or take over the one of before.
+    def _parts(self, readings: Relation, rooms: Sequence[_Room]) -> Iterator[_Part]:
+        """Yield what is to be counted, in order of time.
 
-        A week's groups are finished before the next week's begin, so that memory holds a week;
-        over all samples at once the engine would spill most of what it reads. The SELECT is shown
-        what concerns the week and nothing else, and the file's name is a digest of just that: a
-        file of this name holds what would be computed now.
+        A file's name is a digest of just what the week's count rests on: a file of this name
+        holds what would be counted now.
         """
-        sampled_at, from_at, until_at = map(
-            duckdb.ColumnExpression, ("sampled_at", "from_at", "until_at")
-        )
-        with self._inputs(relation, table) as inputs:
-            timed = {n: r for n, r in inputs.items() if {"from_at", "until_at"} <= set(r.columns)}
-            always = [self._digest_of(name) for name in inputs.keys() - timed.keys()]
-            for week, files in self._weeks(table).items():
-                begins, ends, late = map(
-                    duckdb.ConstantExpression,
-                    (week, week + timedelta(weeks=1), week + timedelta(weeks=1) + LONGEST_READING),
+        [table] = readings.reads
+        columns = self._columns(table)
+        stretches = {room.relation.name: self._stretches(room.relation) for room in rooms}
+        for week in self._weeks(table):
+            sizes = [
+                f"{file.relative_to(self.trace).as_posix()} {file.stat().st_size}"
+                for file in week.files
+            ]
+            files: dict[str, Path] = {}
+            for room in rooms:
+                name = room.relation.name
+                met = _within(stretches[name], week.begins, week.ends)
+                digest = _digest(room.code, *sizes, _rows_digest(met))
+                file = room.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
+                if not any(_taken_over(other / file.name, file) for other in room.before):
+                    files[name] = file
+            for begins, ends in week.slices() if files else ():
+                counts = bins.Slice(
+                    table=table,
+                    columns=columns,
+                    files=tuple(glob_safe(file) for file in week.files),
+                    readings=readings.name,
+                    begins=begins,
+                    ends=ends,
+                    stretches={
+                        name: _within(stretches[name], begins, ends).to_arrow_table()
+                        for name in files
+                    },
                 )
-                for name, whole in timed.items():
-                    shown = whole.filter((from_at < late) & (until_at > begins))
-                    shown.create_view(name, replace=True)
-                digests = sorted([*always, *map(self._digest_of, timed)])
-                file = folder / f"{week:%Y-%m-%d}-{_digest(code, *files, *digests)}.parquet"
-                if not any(_taken_over(other / file.name, file) for other in before):
-                    samples = self.table(table).filter((sampled_at >= begins) & (sampled_at < ends))
-                    samples.create_view(table, replace=True)
-                    self._write(relation, file)
+                yield _Part(week, files, counts)
 
-    @contextmanager
-    def _inputs(
-        self, relation: Relation, table: str
-    ) -> Iterator[dict[str, duckdb.DuckDBPyRelation]]:
-        """Give all that a relation reads but the samples and what is made of these, computed.
+    def _write_week(self, found: Sequence[tuple[_Part, dict[str, pa.Table]]]) -> None:
+        part, _ = found[0]
+        for name, file in part.files.items():
+            rows = pa.concat_tables([counted[name] for _, counted in found])
+            keys = ", ".join(f'"{key}"' for key in rows.column_names if key not in bins.COUNTS)
+            week = f"timestamp '{part.week.begins}' as week"
+            sums = "sum(minutes) as minutes, sum(sum_pct) as sum_pct"
+            counts = self.con.from_arrow(rows)
+            _write(counts.aggregate(f"{keys}, {week}, bin, {sums}", f"{keys}, bin"), file)
 
-        The views of relations among them may be replaced while the block runs.
-        """
-        known = relations()
-        found: dict[str, duckdb.DuckDBPyRelation] = {}
-        reads = sorted(relation.reads - {table})
-        for name in reads:  # grows while it is walked
-            if name not in known:
-                found[name] = self.con.table(name)
-            elif table in needed([name])[1]:
-                reads += sorted(known[name].reads - {table, *reads})
-            else:
-                file = self.scratch / f"{name}.input.parquet"
-                self.con.table(name).write_parquet(str(file), compression="zstd")
-                found[name] = self.con.read_parquet(glob_safe(file))
-        computed = found.keys() & known.keys()
-        try:
-            for name in computed:
-                found[name].create_view(name, replace=True)
-            yield found
-        finally:
-            for name in computed:
-                self.create(known[name])
-            self.table(table).create_view(table, replace=True)
+    def _stretches(self, relation: Relation) -> duckdb.DuckDBPyRelation:
+        """Compute the stretches of time that a relation counts readings over."""
+        file = self.scratch / f"{relation.name}.stretches.parquet"
+        _write(self.con.sql(relation.sql), file)
+        return self.con.read_parquet(glob_safe(file))
 
-    def _weeks(self, table: str) -> dict[datetime, list[str]]:
-        """Return the weeks that a table of samples has rows in, and the files of these rows."""
+    def _weeks(self, table: str) -> list[_Week]:
+        """Return the weeks that a table of samples has rows in; one without rows if it has none."""
         paths = {str(path): path for path in self.manifest.paths(self.trace, table)}
-        rows = self.con.read_parquet(self._files(table), filename=True)
-        found: dict[datetime, list[str]] = {}
-        weeks = rows.select(
-            "date_trunc('week', sampled_at)::timestamp as week, filename"
-        ).distinct()
-        for week, name in weeks.order("all").fetchall():
-            file = paths[name]
-            size = file.stat().st_size
-            found.setdefault(week, []).append(f"{file.relative_to(self.trace).as_posix()} {size}")
-        return found or {datetime(1970, 1, 5): []}
+        rows = self.con.read_parquet([glob_safe(path) for path in paths.values()], filename=True)
+        found = (
+            rows.aggregate(
+                "date_trunc('week', sampled_at)::timestamp as week, filename, count(*) as samples"
+            )
+            .order("all")
+            .fetchall()
+        )
+        weeks = []
+        for begins, same in groupby(found, itemgetter(0)):
+            _, names, samples = zip(*same, strict=True)
+            weeks.append(_Week(begins, tuple(paths[name] for name in names), sum(samples)))
+        return weeks or [_Week(datetime(1970, 1, 5), tuple(paths.values()), 0)]
 
-    def _digest_of(self, name: str) -> str:
-        """Return a digest of the rows of a relation, in whatever order they are."""
-        [(rows, total)] = self.con.sql(
-            f"select count(*), sum(hash(whole_row)::hugeint) from {name} as whole_row"
-        ).fetchall()
-        return f"{name} {rows} {total}"
+
+def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
+    return part, part.counts.counted()
+
+
+def _within(
+    stretches: duckdb.DuckDBPyRelation, begins: datetime, ends: datetime
+) -> duckdb.DuckDBPyRelation:
+    """Return the stretches that readings may have a part in which begin in some time, cut to it."""
+    from_at, until_at = map(duckdb.ColumnExpression, ("from_at", "until_at"))
+    since, late = map(duckdb.ConstantExpression, (begins, ends + LONGEST_READING))
+    cut = {
+        "from_at": duckdb.FunctionExpression("greatest", from_at, since),
+        "until_at": duckdb.FunctionExpression("least", until_at, late),
+    }
+    return stretches.filter((from_at < late) & (until_at > since)).select(
+        *(cut[c].alias(c) if c in cut else duckdb.ColumnExpression(c) for c in stretches.columns)
+    )
+
+
+def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
+    """Return a digest of rows, in whatever order they are."""
+    columns = ", ".join(f'"{column}"' for column in rows.columns)
+    found = rows.aggregate(f"count(*), sum(hash(row({columns}))::hugeint)").fetchall()
+    return repr(found)
+
+
+def _write(rows: duckdb.DuckDBPyRelation, file: Path) -> None:
+    rows.write_parquet(str(file), compression="zstd")
 
 
 def glob_safe(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +41,9 @@ class Trace:
         Folder that `ingest`, `sample` or `simulate` wrote.
     run_policy
         How attempts become a job's run time, in every analysis of this trace.
+    executor
+        Where samples are counted, slice by slice: processes of this machine or workers of a
+        cluster that see the folder under the same path; None: threads of this process.
 
     Raises
     ------
@@ -47,7 +51,13 @@ class Trace:
         The folder is missing or holds no manifest.
     """
 
-    def __init__(self, path: str | Path, *, run_policy: RunPolicy | str = RunPolicy.SPAN) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        run_policy: RunPolicy | str = RunPolicy.SPAN,
+        executor: Executor | None = None,
+    ) -> None:
         self.path = Path(path).resolve()
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
@@ -60,7 +70,9 @@ class Trace:
         self.run_policy = RunPolicy(run_policy)
         self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
         self._con = _connect(self.path, Path(self._scratch.name))
-        self._storage = Storage(self._con, self.path, Path(self._scratch.name), self.manifest)
+        self._storage = Storage(
+            self._con, self.path, Path(self._scratch.name), self.manifest, executor
+        )
         self._created = _settings(self._con, self.run_policy)
         self._asked: dict[str, None] = {}
         self.tables = frozenset(TABLES.keys() & self.manifest.files.keys())
@@ -167,16 +179,23 @@ class Trace:
                     f"It has: {', '.join(sorted(self.tables)) or 'no tables'}."
                 )
             raise UnknownNameError("table or relation", name, [*TABLES, *relations()])
-        for relation in order:
-            if relation.name not in self._created:
-                self._create(relation)
-                self._created.add(relation.name)
+        binned = [r for r in order if r.binned and r.name not in self._created]
+        # what these read first, so that one pass over the samples serves them all
+        before, _ = needed(name for relation in binned for name in relation.reads)
+        for one in before:
+            self._create(one)
+        self._create(*binned)
+        for one in order:
+            self._create(one)
 
-    def _create(self, relation: Relation) -> None:
+    def _create(self, *found: Relation) -> None:
+        due = [relation for relation in found if relation.name not in self._created]
         try:
-            self._storage.create(relation)
+            self._storage.create(due)
         except duckdb.Error as error:
-            raise QueryError(f"{relation.name}: {_first_line(error)}") from None
+            names = ", ".join(relation.name for relation in due)
+            raise QueryError(f"{names}: {_first_line(error)}") from None
+        self._created.update(relation.name for relation in due)
 
 
 @contextmanager

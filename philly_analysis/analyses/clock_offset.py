@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from philly_analysis import figures
+from philly_analysis.analyses.clock_steps import WINDOW_MIN, clock_steps
 from philly_analysis.prose import count, duration
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
@@ -26,8 +27,6 @@ SPLIT_GAIN = 30.0
 AGREE_MIN = 2
 """Offsets up to this many minutes are within what a log's rounding and a job's tear-down blur."""
 
-_LONGEST = {"clock_offset": "longest_gpu_reading", "host_clock_offset": "longest_host_reading"}
-_WINDOW_MIN = 10
 _FEWEST_EVENTS = 10
 Floats = NDArray[np.float64]
 
@@ -73,26 +72,24 @@ class Period:
 
 def compute(trace: Trace) -> Result:
     """Find, by period, the offset at which GPUs fall idle where attempts end."""
-    return answer(trace, "clock_offset", "GPU")
+    return answer(trace, "gpu", "GPU")
 
 
-def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], what: str) -> Result:
-    """Find the offset of one kind of samples from the weekly steps in the relation `name`.
+def answer(trace: Trace, samples: Literal["gpu", "host"], what: str) -> Result:
+    """Find the offset of one kind of samples.
 
     Parameters
     ----------
-    name
-        A relation with ``week``, ``event``, ``offset_min``, ``events``, ``step_pct``, ``sd_pct``.
     what
         Whose utilisation it watches, as a word: ``GPU`` or ``CPU``.
     """
-    steps = trace.answer(name).df()
+    steps = clock_steps(trace, f"{samples}_clock_readings")
     found = periods(steps)
     decided = [p for p in found if p.offset_min is not None]
     wrong = [p for p in decided if not p.agrees]
     table = pd.concat([_pooled(steps, p) for p in found]) if found else _pooled(steps, None)
     manager, manager_said = _manager(trace)
-    [(longest,)] = trace.answer(_LONGEST[name]).fetchall()
+    [(longest,)] = trace.answer(f"longest_{samples}_reading").fetchall()
     said = [
         (
             f"From {p.dates} the {what} samples' clock "
@@ -106,7 +103,7 @@ def answer(trace: Trace, name: Literal["clock_offset", "host_clock_offset"], wha
     ]
     unsure = len(found) - len(decided)
     return Result(
-        name=name,
+        name="clock_offset" if samples == "gpu" else "host_clock_offset",
         table=table.reset_index(drop=True),
         facts=(
             Fact("clocks_agree", _verdict(found), f"whether {what} samples and jobs keep one time"),
@@ -266,7 +263,7 @@ def _period(
     at = peak
     if sure:
         # z peaks where the window slides into the step; the step itself is deepest in place
-        here = (near <= _WINDOW_MIN) & (n >= n[peak] / 2)
+        here = (near <= WINDOW_MIN) & (n >= n[peak] / 2)
         deepest = float(np.min(mean[here]))
         error = abs(mean[peak] / z[peak])
         # of the offsets that fit as well, within one standard error, the roundest

@@ -28,6 +28,8 @@ SIZES = 4
 
 def compute(trace: Trace) -> Result:
     """Give utilisation by exact gang size and status, and test how it differs."""
+    # at once, so that the samples are read once
+    trace.create(["gpu_util", *(["notebook_gpu_util"] if is_philly(trace) else [])])
     table = trace.answer("gpu_util").df()
     attempts = trace.answer("sampled_attempts").select("gpus", "status", "user", "mean_pct").df()
     size = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])

@@ -12,4 +12,4 @@ NEEDS = ("jobs", "attempts", "placements", "host_samples")
 
 def compute(trace: Trace) -> Result:
     """Find, by period, the offset at which servers' CPUs fall idle where attempts end."""
-    return answer(trace, "host_clock_offset", "CPU")
+    return answer(trace, "host", "CPU")

@@ -6,33 +6,15 @@
 --   mean_pct    their mean
 --   percentile  0 to 100
 --   util_pct    use that this share of server-minutes does not exceed, to within a point
-with readings as (
+with bins as (
   select
-    'cpu' as resource,
-    attempts > 0 as busy,
-    cpu_bin as bin,
-    minutes,
-    sum_cpu_pct as sum_pct
-  from host_util_bins
-  union all by name
-  select
-    'mem' as resource,
-    attempts > 0 as busy,
-    mem_bin as bin,
-    minutes,
-    sum_mem_pct as sum_pct
-  from host_util_bins
-),
-
-bins as (
-  select
-    { 'resource': resource, 'busy': busy } as key,
+    { 'resource': resource, 'busy': attempts > 0 } as key,
     bin,
     sum(minutes) as minutes,
     sum(sum_pct) as sum_pct
-  from readings
+  from host_util_bins
   where bin is not null
-  group by grouping sets ((resource, busy, bin), (resource, bin))
+  group by grouping sets ((resource, attempts > 0, bin), (resource, bin))
 ),
 
 groups as (

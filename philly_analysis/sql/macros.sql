@@ -34,8 +34,8 @@ create or replace macro shared_min(from_us, until_us, other_from_us, other_until
 create or replace macro reading(before_us, runs, switched, moment) as
 coalesce(before_us + case when runs then moment // 2 - switched // 2 else 0 end, 0);
 
--- The next two give a table. They read a table expression of the caller's, by its name, so that
--- every table behind an answer stands in its own file, where the graph of relations sees it.
+-- The next gives a table. It reads a table expression of the caller's, by its name, so that every
+-- table behind an answer stands in its own file, where the graph of relations sees it.
 
 -- Utilisation that each whole percentage of minutes does not exceed, to within a point. `bins` has
 -- the columns key, bin and minutes: bin k holds what is above k - 1 and up to k, bin 0 what is 0.
@@ -70,72 +70,3 @@ select
 from grid
 asof inner join cumulated as c
   on grid.key = c.key and grid.percentile * grid.minutes <= 100 * c.upto;
-
--- Change of utilisation around events, by the minutes at which the samples are taken to lag.
--- `readings` has the columns number (of the event), lag_min (from the event to the minute of the
--- sample), seconds and util_pct. A reading that stands for longer than a minute is that of each
--- minute up to its end; a minute with several has their mean. `events` has number, week and event.
--- One row per (week, event, offset_min) that any event has ten whole minutes for on either side.
-create or replace macro clock_steps(readings, events) as table
-with spread as (
-  select
-    number,
-    lag_min,
-    util_pct
-  from query_table(readings)
-  where util_pct is not null and coalesce(seconds, 60) <= 60
-  union all by name
-  select
-    number,
-    lag_min + unnest(range(ceil(seconds / 60)::bigint)) as lag_min,
-    util_pct
-  from query_table(readings)
-  where util_pct is not null and seconds > 60
-),
-
-minutely as (
-  select
-    number,
-    lag_min::smallint as lag_min,
-    avg(util_pct) as util_pct
-  from spread
-  group by all
-),
-
-sums as (
-  select
-    number,
-    lag_min,
-    sum(util_pct) over (
-      partition by number order by lag_min rows between unbounded preceding and current row
-    ) as sum_pct
-  from minutely
-),
-
-steps as (
-  select
-    number,
-    lag_min::integer as offset_min,
-    (
-      (lead(sum_pct, 10) over minutes - sum_pct)
-      - (lag(sum_pct, 1) over minutes - lag(sum_pct, 11) over minutes)
-    ) / 10 as step_pct,
-    -- a gap within the twenty minutes makes no step
-    lead(lag_min, 10) over minutes - lag_min = 10 and lag_min - lag(lag_min, 11) over minutes = 11
-      as whole
-  from sums
-  window minutes as (partition by number order by lag_min)
-)
-
-select
-  e.week,
-  e.event,
-  steps.offset_min,
-  count(*) as events,
-  avg(steps.step_pct) as step_pct,
-  stddev_samp(steps.step_pct) as sd_pct
-from steps
-inner join query_table(events) as e
-  on steps.number = e.number
-where steps.whole and abs(steps.offset_min) <= 720
-group by all;

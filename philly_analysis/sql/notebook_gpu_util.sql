@@ -14,6 +14,7 @@ with bins as (
     minutes,
     sum_pct
   from notebook_gpu_util_bins
+  where bin is not null
   union all
   select
     { 'figure': 6, 'gpus': gpus, 'status': null } as key,
@@ -21,7 +22,7 @@ with bins as (
     minutes,
     sum_pct
   from notebook_gpu_util_bins
-  where dedicated and gpus >= 8
+  where dedicated and gpus >= 8 and bin is not null
 ),
 
 groups as (

@@ -1,17 +1,19 @@
--- stored by week of gpu_samples
+-- binned by week of gpu_readings
 -- How busy are GPUs in the way in which the Philly archive's notebook counts it?
--- One row per (week, gpus, status, dedicated, bin).
---   week       Monday of the week in which the readings began, UTC
+-- One row per (gpus, status, dedicated, week, bin).
 --   gpus       GPUs of the job's first attempt: 1, 4, 8 or 16, others left out
 --   status     how the job ended
 --   dedicated  true when the attempt has no more placement entries than GPUs over eight
---   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k
+--   week       Monday of the week in which the readings began, UTC
+--   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k;
+--              null: offline, which the notebook leaves out
 --   minutes    GPU-minutes that the readings stand for; a GPU held twice counts twice
---   sum_pct    sum of the readings, in % times minutes
+--   sum_pct    sum of the readings, in % times minutes; null: offline
 --
 -- The notebook takes job times (UTC) and sample times (US Pacific) for one clock and matches
--- minutes as equal strings; here the samples' UTC is put back to Pacific wall time to do the same.
--- When the hour of 2017-11-05 repeats, its second pass overwrites the first.
+-- minutes as equal strings: an attempt is given the readings of seven hours later, from the end
+-- of summer time on of eight. When the hour of 2017-11-05 repeats, its second pass overwrites the
+-- first: of that one, readings count that the second does not have.
 with firsts as (
   select
     job_id,
@@ -39,18 +41,15 @@ entries as (
   group by job_id, attempt
 ),
 
-days as (
+held as (
   select
     f.gpus,
     jobs.status,
     entries.entries <= f.gpus / 8 as dedicated,
     p.machine_id,
     p.gpu + 1 as place,
-    epoch_us(date_trunc('minute', a.started_at)) as from_us,
-    epoch_us(minute_end(a.ended_at)) as until_us,
-    unnest(
-      range(date_trunc('day', a.started_at - longest), minute_end(a.ended_at), interval 1 day)
-    ) as day
+    date_trunc('minute', a.started_at) as from_at,
+    minute_end(a.ended_at) as until_at
   from attempts as a
   inner join jobs
     on a.job_id = jobs.job_id
@@ -60,69 +59,58 @@ days as (
     on a.job_id = entries.job_id and a.attempt = entries.attempt
   inner join placements as p
     on a.job_id = p.job_id and a.attempt = p.attempt
-  cross join longest_gpu_reading
-  where f.gpus in (1, 4, 8, 16) and a.started_at is not null and a.ended_at is not null
-),
-
-overwriting as (
-  select
-    s.machine_id,
-    s.sampled_at - interval 1 hour as overwritten_at
-  from gpu_samples as s
   where
-    s.sampled_at >= timestamp '2017-11-05 09:00:00'
-    and s.sampled_at < timestamp '2017-11-05 10:00:00'
+    f.gpus in (1, 4, 8, 16)
+    and p.gpu is not null
+    and a.started_at is not null
+    and a.ended_at is not null
 ),
 
-strings as (
+repeated as (
   select
-    date_trunc('week', s.sampled_at)::timestamp as week,
-    s.machine_id,
-    s.util_pct,
-    s.seconds,
-    case
-      when s.sampled_at < timestamp '2017-11-05 09:00:00' then s.sampled_at - interval 7 hour
-      else s.sampled_at - interval 8 hour
-    end as pacific_at
-  from gpu_samples as s
-  left join overwriting as o
-    on s.machine_id = o.machine_id and s.sampled_at = o.overwritten_at
-  where o.machine_id is null
-),
-
-readings as (
-  select
-    week,
     machine_id,
-    util_pct,
-    date_trunc('day', pacific_at) as day,
-    epoch_us(pacific_at) as from_us,
-    reading_until(pacific_at, seconds) as until_us
-  from strings
+    sampled_at,
+    seconds
+  from gpu_samples
+  where
+    sampled_at >= timestamp '2017-11-05 08:00:00' and sampled_at < timestamp '2017-11-05 10:00:00'
 ),
 
-held as (
+clocks as (
   select
-    r.week,
-    days.gpus,
-    days.status,
-    days.dedicated,
-    r.util_pct[days.place] as util_pct,
-    shared_min(r.from_us, r.until_us, days.from_us, days.until_us) as minutes
-  from readings as r
-  inner join days
-    on r.machine_id = days.machine_id and r.day = days.day
-  where r.until_us > days.from_us and r.from_us < days.until_us
+    machine_id,
+    unnest([7, 8]) as behind_h,
+    unnest([timestamp '1970-01-01', timestamp '2017-11-05 09:00:00']) as from_at,
+    unnest([timestamp '2017-11-05 08:00:00', timestamp '2200-01-01']) as until_at
+  from (select distinct machine_id from placements) as one
+  union all by name
+  select
+    first.machine_id,
+    7 as behind_h,
+    first.sampled_at as from_at,
+    least(
+      first.sampled_at + coalesce(first.seconds, 60) * interval 1 second,
+      timestamp '2017-11-05 09:00:00'
+    ) as until_at
+  from repeated as first
+  anti join repeated as second
+    on
+      first.machine_id = second.machine_id
+      and second.sampled_at = first.sampled_at + interval 1 hour
+  where first.sampled_at < timestamp '2017-11-05 09:00:00'
 )
 
 select
-  week,
-  gpus,
-  status,
-  dedicated,
-  ceil(util_pct)::tinyint as bin,
-  sum(minutes) as minutes,
-  sum(util_pct * minutes) as sum_pct
+  held.gpus,
+  held.status,
+  held.dedicated,
+  held.machine_id,
+  held.place,
+  greatest(held.from_at + to_hours(clocks.behind_h), clocks.from_at) as from_at,
+  least(held.until_at + to_hours(clocks.behind_h), clocks.until_at) as until_at
 from held
-where util_pct is not null
-group by all
+inner join clocks
+  on
+    held.machine_id = clocks.machine_id
+    and held.from_at + to_hours(clocks.behind_h) < clocks.until_at
+    and held.until_at + to_hours(clocks.behind_h) > clocks.from_at

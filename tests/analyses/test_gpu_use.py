@@ -1,18 +1,21 @@
 """Samples joined to attempts: against a walk in plain Python, minute by minute, GPU by GPU."""
 
 import json
+import multiprocessing
 import re
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from math import ceil, fsum
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 import pytest
 
+from philly_analysis import bins, stored
 from philly_analysis.relations import MACROS, relations
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
@@ -149,20 +152,61 @@ def test_gaps_are_counted(trace: Trace, cluster: Tables) -> None:
     assert gaps["attempt", "its start or end is not known"] == len(untimed) > 0
 
 
-@pytest.mark.parametrize("name", [r.name for r in relations().values() if r.sliced is not None])
-def test_week_by_week_gives_what_one_select_gives(name: str, trace: Trace) -> None:
-    stored = trace.answer(name).pl()
-    weeks = stored["week"].n_unique()
-    whole = trace.sql(relations()[name].sql).pl()
-    keys = [c for c, t in stored.schema.items() if t != pl.Float64]
-    one, other = (f.sort(keys, nulls_last=True) for f in (stored, whole))
-    assert weeks >= 1 and one.height == other.height > 0
+JOINED = """
+select
+  s.* exclude (machine_id, place, from_at, until_at),
+  date_trunc('week', make_timestamp(r.from_us))::timestamp as week,
+  ceil(r.values[s.place])::tinyint as bin,
+  sum(shared_min(r.from_us, r.until_us, epoch_us(s.from_at), epoch_us(s.until_at))) as minutes,
+  sum(
+    shared_min(r.from_us, r.until_us, epoch_us(s.from_at), epoch_us(s.until_at))
+    * r.values[s.place]
+  ) as sum_pct
+from ({stretches}) as s
+inner join {readings} as r
+  on
+    s.machine_id = r.machine_id
+    and s.place <= len(r.values)
+    and r.from_us < epoch_us(s.until_at)
+    and r.until_us > epoch_us(s.from_at)
+    and s.from_at < s.until_at
+group by all
+"""
+
+
+@pytest.mark.parametrize("slice_", [stored._SLICE, 97])
+@pytest.mark.parametrize("name", [r.name for r in relations().values() if r.binned])
+def test_counts_are_those_of_a_join(
+    name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_SLICE", slice_)
+    monkeypatch.setattr(bins, "_CHUNK", slice_)
+    relation = relations()[name]
+    write_tables(tmp_path / "t", cluster)
+    with Trace(tmp_path / "t") as trace:
+        counted = trace.answer(name).pl()
+        joined = trace.sql(JOINED.format(stretches=relation.sql, readings=relation.binned)).pl()
+    keys = [c for c in joined.columns if c not in ("minutes", "sum_pct")]
+    one, other = (f.select(joined.columns).sort(keys, nulls_last=True) for f in (counted, joined))
+    assert one["week"].n_unique() >= 1 and one.height == other.height > 0
     for column in one.columns:
         if column in keys:
             assert one[column].equals(other[column], null_equal=True)
         else:
             a, b = (f[column].fill_null(-1).to_numpy() for f in (one, other))
             assert np.allclose(a, b, rtol=1e-12)
+
+
+def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path) -> None:
+    write_tables(tmp_path / "t", cluster)
+    shutil.copytree(tmp_path / "t", tmp_path / "u")
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes,
+        Trace(tmp_path / "t") as here,
+        Trace(tmp_path / "u", executor=processes) as there,
+    ):
+        query = "from gpu_use_bins order by all"
+        assert here.sql(query).fetchall() == there.sql(query).fetchall() != []
 
 
 def test_slices_cut_at_weeks(tmp_path: Path) -> None:
@@ -270,6 +314,7 @@ PORTABLE = {
     "*",
     "/",
     "||",
+    "to_seconds",  # that is, times an interval
 }
 
 
@@ -278,7 +323,7 @@ PORTABLE = {
     [
         r.name
         for r in relations().values()
-        if r.stored and r.reads & {"gpu_samples", "host_samples"} and r.name != "gpu_use_gaps"
+        if r.reads & {"gpu_samples", "host_samples"} and r.name != "gpu_use_gaps"
     ],
 )
 def test_relations_over_samples_keep_to_what_other_engines_have(name: str) -> None:
@@ -330,9 +375,11 @@ def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluste
                 )
     rows = trace.sql(
         """
-        select job_id, attempt, machine_id, sum(minutes),
-          coalesce(sum(minutes) filter (where cpu_bin is not null), 0),
-          coalesce(sum(sum_cpu_pct), 0), sum(sum_mem_pct)
+        select job_id, attempt, machine_id,
+          sum(minutes) filter (where resource = 'cpu'),
+          coalesce(sum(minutes) filter (where resource = 'cpu' and bin is not null), 0),
+          coalesce(sum(sum_pct) filter (where resource = 'cpu'), 0),
+          sum(sum_pct) filter (where resource = 'mem')
         from host_use_bins inner join placed_servers using (holding)
         group by all
         """

@@ -239,7 +239,7 @@ def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace
     for a in by_attempt(tables).values():
         for machine in {m for m, _ in a["held"]}:
             holders[machine].add((*whole_minutes(a), a["job_id"], a["attempt"]))
-    expected: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    expected: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for machine, seen in readings(tables["host_samples"]).items():
         for since, until, row in seen:
             near = [h for h in holders[machine] if h[0] < until and h[1] > since]
@@ -248,19 +248,19 @@ def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace
             for left, right in itertools.pairwise(cuts):
                 jobs = min(2, sum(h[0] <= left and h[1] >= right for h in near))
                 part = (right - left) / MINUTE
-                key = (jobs, None if cpu is None else ceil(cpu), ceil(mem))
-                expected[key][0] += part
-                expected[key][1] += part * (cpu or 0)
-                expected[key][2] += part * mem
+                for resource, pct in (("cpu", cpu), ("mem", mem)):
+                    key = (jobs, resource, None if pct is None else ceil(pct))
+                    expected[key][0] += part
+                    expected[key][1] += part * (pct or 0)
     rows = trace.sql(
-        "select attempts, cpu_bin, mem_bin, sum(minutes), coalesce(sum(sum_cpu_pct), 0), "
-        "sum(sum_mem_pct) from host_util_bins group by all"
+        "select attempts, resource, bin, sum(minutes), coalesce(sum(sum_pct), 0) "
+        "from host_util_bins group by all"
     ).fetchall()
     assert {r[:3] for r in rows} == set(expected)
     assert {r[0] for r in rows} == {0, 1, 2}
     for r in rows:
         assert r[3:] == pytest.approx(expected[r[:3]], rel=1e-9, abs=1e-9)
-    told = trace.sql("select sum(minutes) from host_util_bins").fetchall()[0][0]
+    told = trace.sql("select sum(minutes) / 2 from host_util_bins").fetchall()[0][0]
     assert told == pytest.approx(tables["host_samples"]["seconds"].sum() / 60, rel=1e-9)
 
 

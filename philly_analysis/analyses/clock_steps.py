@@ -1,0 +1,89 @@
+"""By how much utilisation changes around events, by the minutes that samples are taken to lag."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from philly_analysis.trace import Trace
+
+WINDOW_MIN = 10
+"""Minutes on either side of an event whose means are compared."""
+WIDEST_MIN = 720
+"""Minutes by which the samples' clock is tried to be ahead or behind."""
+
+_SIDE = WIDEST_MIN + 2 * WINDOW_MIN
+_MINUTES = 2 * _SIDE + 1
+_OFFSETS = 2 * WIDEST_MIN + 1
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+
+def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
+    """Compare ten minutes after with ten minutes before, at every offset, week by week.
+
+    A sample that stands for longer than a minute is that of each minute up to its end; a minute
+    with several has their mean. The minute of the event belongs to neither side, and an event
+    counts at an offset for which all twenty minutes are there.
+
+    Parameters
+    ----------
+    name
+        The relation that has the samples: ``gpu_clock_readings`` or ``host_clock_readings``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per ``week`` (Monday of the week of the event), ``event`` (start or end) and
+        ``offset_min`` that any event counts at: ``events``, their mean ``step_pct``, in points of
+        utilisation, and ``sd_pct``, its standard deviation from event to event (NaN: one event).
+    """
+    samples = trace.answer(name).to_arrow_table()
+    number, lag, lasts, util = (
+        samples[column].to_numpy() for column in ("event_no", "lag_min", "minutes", "util_pct")
+    )
+    minute = lag.astype(np.int64) + _SIDE
+    if lasts.max(initial=1) > 1:
+        nth = np.arange(lasts.sum()) - np.repeat(np.cumsum(lasts) - lasts, lasts)
+        number, minute, util = (np.repeat(values, lasts) for values in (number, minute, util))
+        minute += nth
+        inside = (minute >= 0) & (minute < _MINUTES)
+        number, minute, util = number[inside], minute[inside], util[inside]
+    events = trace.answer("clock_events").select("number", "week", "event").order("all").df()
+    group, names = pd.factorize(pd.MultiIndex.from_frame(events[["week", "event"]]))
+    # by numbers as short as can be, which are sorted by their digits
+    of_row = group[number - 1].astype(np.min_scalar_type(len(names)))
+    rows = np.split(
+        np.argsort(of_row, kind="stable"),
+        np.cumsum(np.bincount(of_row, minlength=len(names)))[:-1],
+    )
+    found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
+    for (week, event), own in zip(names, rows, strict=True):
+        places, nth = np.unique_inverse(number[own])
+        steps = _steps(nth * _MINUTES + minute[own], util[own], len(places))
+        found.append(_summary(steps).assign(week=week, event=event))
+    return pd.concat(found, ignore_index=True)
+
+
+def _steps(cell: Whole, util: Real, events: int) -> Real:
+    """Return the step of each event at each offset; NaN where one of the minutes is missing."""
+    readings = np.bincount(cell, minlength=events * _MINUTES)
+    total = np.bincount(cell, util, minlength=events * _MINUTES)
+    with np.errstate(invalid="ignore"):
+        minutes = (total / readings).reshape(events, _MINUTES)
+    tens = np.lib.stride_tricks.sliding_window_view(minutes, WINDOW_MIN, axis=1).sum(axis=2)
+    before = tens[:, WINDOW_MIN : WINDOW_MIN + _OFFSETS]
+    after = tens[:, 2 * WINDOW_MIN + 1 : 2 * WINDOW_MIN + 1 + _OFFSETS]
+    steps: Real = (after - before) / WINDOW_MIN
+    return steps
+
+
+def _summary(steps: Real) -> pd.DataFrame:
+    """Return number, mean and standard deviation of the steps at each offset that has any."""
+    table = pd.DataFrame({"offset_min": np.arange(-WIDEST_MIN, WIDEST_MIN + 1)})
+    by_offset = pd.DataFrame(steps)
+    table["events"], table["step_pct"], table["sd_pct"] = (
+        by_offset.count(),
+        by_offset.mean(),
+        by_offset.std(),
+    )
+    return table[table["events"] > 0]
