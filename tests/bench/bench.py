@@ -2,9 +2,8 @@
 
 Two archives in turn, generated outside of the tree: a plain one, and one as hard to read as the
 public trace. Each step runs in a process of its own: DuckDB's scan of the raw files, ingest, the
-stored relations one by one (the joins of samples with attempts), the report, the report once more,
-each analysis. Then where the CPU seconds of ingest and report go, on a small archive. Everything
-generated is removed at the end.
+joins of samples with attempts, the report, the report once more, each analysis. Then where the CPU
+seconds of ingest and report go, on a small archive. Everything generated is removed at the end.
 """
 
 import argparse
@@ -35,7 +34,7 @@ PROFILE_SCALE = 0.01
 def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     """Run the steps in order."""
     from philly_analysis.chapters import ANALYSES
-    from philly_analysis.relations import needed, relations
+    from philly_analysis.relations import relations
     from philly_analysis.trace import Trace
 
     def run(step: str, *names: str) -> list[Cost]:
@@ -47,10 +46,8 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     if only == "ingest":
         return costs
     with Trace(trace) as opened:
-        order, _ = needed(n for n in relations() if opened.has(n))
-        stored = [r.name for r in order if r.stored]
         answerable = [n for n, a in ANALYSES.items() if opened.tables.issuperset(a.NEEDS)]
-    costs += run("relation", *stored)
+    costs += run("join", *sorted({r.binned for r in relations().values() if r.binned}))
     costs += run("report")
     [later] = run("report")
     costs.append(replace(later, step="later report"))

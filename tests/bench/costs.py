@@ -15,15 +15,15 @@ class Cost:
 
 AIMS: dict[str, tuple[frozenset[str], float]] = {
     "ingest": (frozenset({"ingest"}), 3),
-    "joins": (frozenset({"relation"}), 1),
+    "joins": (frozenset({"join"}), 1),
     "report": (frozenset({"report"}), 1),
-    "raw files to page": (frozenset({"ingest", "relation", "report"}), 5),
+    "raw files to page": (frozenset({"ingest", "join", "report"}), 5),
 }
 """By name of a sum: the first words of the steps it adds up, and how many times the scan they may
 take together.
 
-Relations are made one by one before the report, which therefore finds them; so the last sum is
-what one ``philly ingest`` and one ``philly report`` take.
+Samples are joined with attempts before the report, which therefore finds that done; so the last
+sum is what one ``philly ingest`` and one ``philly report`` take.
 """
 
 

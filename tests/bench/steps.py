@@ -53,12 +53,15 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
     run("philly", raw, trace, force=True)
 
 
-def relation(_raw: Path, trace: Path, name: str) -> None:
-    """Write one stored relation."""
+def join(_raw: Path, trace: Path, readings: str) -> None:
+    """Count samples for all the relations that a page rests on: those that others read."""
+    from philly_analysis.relations import relations
     from philly_analysis.trace import Trace
 
+    known = relations()
+    read = frozenset().union(*(r.reads for r in known.values()))
     with Trace(trace) as opened:
-        opened.create([name])
+        opened.create(n for n in read & known.keys() if known[n].binned == readings)
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
@@ -78,7 +81,7 @@ def report(_raw: Path, trace: Path, _name: str) -> None:
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
-    step.__name__: step for step in (scan, ingest, relation, analysis, report)
+    step.__name__: step for step in (scan, ingest, join, analysis, report)
 }
 
 
@@ -170,7 +173,7 @@ def main(step: str, raw: str, trace: str, *names: str) -> None:
         [profiled_step] = names
         said: list[Any] = _spent(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
     else:
-        if step in ("relation", "analysis"):
+        if step in ("join", "analysis"):
             from philly_analysis.chapters import ANALYSES
             from philly_analysis.relations import relations
 
