@@ -14,7 +14,16 @@ MINUTES = 106_900
 _START = "timestamp '2017-10-03 07:00:00'"
 
 
-def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> None:
+def write(
+    out: Path,
+    fraction: float,
+    seed: int = 1,
+    *,
+    hard: bool = False,
+    jobs: int | None = None,
+    machines: int | None = None,
+    every: int = 1,
+) -> None:
     """Write the five files.
 
     Parameters
@@ -26,11 +35,15 @@ def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> N
         hold as many GPU hours as its jobs do, on GPUs that others hold too, and retry more; one
         row in 16 is missing, in each file another; some values are NA, some rows have 16, some
         repeat, and some are wrong.
+    jobs, machines
+        How many, if not what the fraction gives.
+    every
+        Keep one of so many sample rows, any of them: for questions that only jobs make dear.
     """
     out.mkdir(parents=True)
-    jobs = round(JOBS * fraction)
+    jobs = jobs or round(JOBS * fraction)
     minutes = MINUTES if hard else round(MINUTES * fraction)
-    machines = max(2, round(MACHINES * fraction)) if hard else MACHINES
+    machines = machines or (max(2, round(MACHINES * fraction)) if hard else MACHINES)
     with duckdb.connect() as con:
         con.execute("set memory_limit = '2GB'")
         con.execute("set preserve_insertion_order = false")
@@ -45,7 +58,7 @@ def write(out: Path, fraction: float, seed: int = 1, *, hard: bool = False) -> N
             "copy (select machine_id, gpus, case gpus when 8 then ' 24GB' else ' 12GB' end "
             f"from machines) to '{out}/list' (header false)"
         )
-        _samples(con, out, minutes, machines, hard=hard)
+        _samples(con, out, minutes, machines, hard=hard, every=every)
     (out / "cluster_machine_list").write_text(
         "machineId, number of GPUs, single GPU mem\n" + (out / "list").read_text()
     )
@@ -95,16 +108,25 @@ def _job_log(
 
 
 def _samples(
-    con: duckdb.DuckDBPyConnection, out: Path, minutes: int, machines: int, *, hard: bool
+    con: duckdb.DuckDBPyConnection,
+    out: Path,
+    minutes: int,
+    machines: int,
+    *,
+    hard: bool,
+    every: int,
 ) -> None:
     """One row per machine and minute in each file, ordered by time as a collector writes them."""
+    rows = f"range({minutes} * {machines} // {every}) r(i)"
+    if every > 1:
+        rows = f"(select i * {every} + floor(random() * {every})::bigint as i from {rows})"
     randoms = ", ".join(f"random() as r{i}" for i in range(8))
     con.execute(
         f"create view readings as select *, {randoms}, strftime(t - case when pdt "
         "then interval 7 hour else interval 8 hour end, '%Y-%m-%d %H:%M:%S') "
         "|| case when pdt then ' PDT' else ' PST' end as time "
         f"from (select i % {machines} as m, {_START} + to_minutes(i // {machines}) as t, "
-        f"t < timestamp '2017-11-05 09:00:00' as pdt from range({minutes} * {machines}) r(i))"
+        f"t < timestamp '2017-11-05 09:00:00' as pdt from {rows})"
     )
     # nearly a third of the readings are zero; of the others, some have nine decimals
     value = (
@@ -155,5 +177,15 @@ if __name__ == "__main__":
     parser.add_argument("out", type=Path)
     parser.add_argument("--fraction", type=float, default=1.0)
     parser.add_argument("--hard", action="store_true")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--machines", type=int)
+    parser.add_argument("--every", type=int, default=1, help="keep one of so many sample rows")
     given = parser.parse_args()
-    write(given.out, given.fraction, hard=given.hard)
+    write(
+        given.out,
+        given.fraction,
+        hard=given.hard,
+        jobs=given.jobs,
+        machines=given.machines,
+        every=given.every,
+    )
