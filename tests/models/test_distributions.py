@@ -219,6 +219,23 @@ def test_empirical_tail_outlives_the_largest_value_seen() -> None:
     assert fitted.parameter("tail_shape").value == pytest.approx(1 / 1.5, abs=0.5)
 
 
+@pytest.mark.parametrize("shape", [-0.1, 0.1, 0.4])
+@pytest.mark.parametrize("running", [0.0, 0.2])
+def test_shape_of_the_empirical_tail_is_scipys(shape: float, running: float) -> None:
+    rng = np.random.default_rng(5)
+    values = 1_000 + sp.genpareto.rvs(shape, scale=300, size=2_000, random_state=rng)
+    censored = rng.random(values.size) < running
+    law = fit_distribution(values, censored, family=EMPIRICAL)
+    # a hundred values lie above the quantile that the tail begins at
+    [threshold] = Lifetimes.of(values, censored, "values").quantiles([0.95])[0]
+    over = values > threshold
+    excess, late = values[over] - threshold, censored[over]
+    expected, _, _ = sp.genpareto.fit(
+        sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
+    )
+    assert law.parameters[1].value == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("values", "censored", "words"),
     [
