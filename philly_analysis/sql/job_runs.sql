@@ -17,64 +17,26 @@
 --   gpu_h             GPU hours held over all attempts with known times; a part of a GPU counts
 --                     in part
 --   flag              why its times are not trusted; null: nothing known
-with in_order as (
-  select
-    *,
-    attempt = max(attempt) over (partition by job_id) as is_last
-  from attempt_runs
-),
-
-runs as (
-  select
-    job_id,
-    min(started_at) as first_started_at,
-    max(until_at) as until_at,
-    bool_or(running) as censored,
-    bool_or(is_last and run_s is null) as end_unknown,
-    count(*) as runs,
-    sum(run_s) as sum_s,
-    max(run_s) filter (where is_last) as last_s,
-    sum(run_s * gpus) / 3600 as gpu_h
-  from in_order
-  group by job_id
-),
-
-made as (
-  select
-    job_id,
-    count(*) as attempts,
-    min(flag) as flag
-  from attempts
-  group by job_id
-)
-
 select
-  jobs.job_id,
-  jobs.vc,
-  jobs.user,
-  jobs.gpus,
-  jobs.status,
-  jobs.submitted_at,
-  runs.first_started_at,
-  case when not runs.censored and not runs.end_unknown then runs.until_at end as last_ended_at,
-  coalesce(made.attempts, 0) as attempts,
-  case
-    when runs.end_unknown then null
-    when runs.first_started_at is not null
-      then seconds_between(runs.first_started_at, runs.until_at)
-    when runs.runs = 1 then runs.sum_s
-  end as span_s,
-  case when not runs.end_unknown then runs.sum_s end as sum_s,
-  runs.last_s,
+  t.job_id,
+  t.vc,
+  t.user,
+  t.gpus,
+  t.status,
+  t.submitted_at,
+  t.first_started_at,
+  t.last_ended_at,
+  t.attempts,
+  t.span_s,
+  t.sum_s,
+  t.last_s,
   case settings.run_policy
-    when 'span' then span_s
-    when 'sum' then sum_s
-    when 'last' then runs.last_s
+    when 'span' then t.span_s
+    when 'sum' then t.sum_s
+    when 'last' then t.last_s
   end as run_s,
-  coalesce(runs.censored, false) as censored,
-  runs.gpu_h * jobs.gpu_frac as gpu_h,
-  coalesce(jobs.flag, made.flag, case when runs.end_unknown then 'end_unknown' end) as flag
-from gpu_jobs as jobs
-left join runs using (job_id)
-left join made using (job_id)
+  t.censored,
+  t.gpu_h,
+  t.flag
+from job_times as t
 cross join settings

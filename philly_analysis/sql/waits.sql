@@ -1,3 +1,4 @@
+-- stored
 -- How long did each attempt wait for its GPUs?
 -- One row per attempt of the jobs in gpu_jobs that started, after a known moment from which it
 -- waited.
