@@ -184,8 +184,8 @@ class QuantileGrid:
         return np.linspace(0, self.body, self.knots.size)
 
     @property
-    def _tail(self) -> Law:
-        return sp.genpareto(self.tail_shape, scale=self.tail_scale)
+    def _tail(self) -> tuple[float, float, float]:
+        return self.tail_shape, 0.0, self.tail_scale
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return the probability of at most `x`."""
@@ -197,7 +197,7 @@ class QuantileGrid:
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = np.interp(np.log(v), np.log(self.knots), self._levels, left=0.0)
         inside = np.where(v <= 0, 0.0, inside)
-        tail = (1 - self.body) * self._tail.sf(v - self.knots[-1])
+        tail = (1 - self.body) * sp.genpareto.sf(v - self.knots[-1], *self._tail)
         return np.asarray(np.where(v > self.knots[-1], tail, 1 - inside))
 
     def logsf(self, x: ArrayLike) -> Floats:
@@ -213,7 +213,7 @@ class QuantileGrid:
         inside = (v >= self.knots[0]) & (v <= self.knots[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             body = np.where(inside, slopes[cell] / v, 0.0)
-        tail = (1 - self.body) * self._tail.pdf(v - self.knots[-1])
+        tail = (1 - self.body) * sp.genpareto.pdf(v - self.knots[-1], *self._tail)
         return np.asarray(np.where(v > self.knots[-1], tail, body))
 
     def logpdf(self, x: ArrayLike) -> Floats:
@@ -226,7 +226,9 @@ class QuantileGrid:
         p = np.asarray(q, dtype=float)
         inside = np.exp(np.interp(p, self._levels, np.log(self.knots)))
         with np.errstate(invalid="ignore"):
-            excess = self._tail.ppf(np.clip((p - self.body) / max(1 - self.body, HAIR), 0, 1))
+            excess = sp.genpareto.ppf(
+                np.clip((p - self.body) / max(1 - self.body, HAIR), 0, 1), *self._tail
+            )
         x = np.where(p > self.body, self.knots[-1] + excess, inside)
         return np.asarray(np.where((p < 0) | (p > 1), np.nan, x))
 
@@ -234,4 +236,6 @@ class QuantileGrid:
         """Return the mean; infinite when the tail's shape is 1 or more."""
         low, high = self.knots[:-1], self.knots[1:]
         inside = (high - low) / np.log(high / low) * np.diff(self._levels)
-        return float(inside.sum() + (1 - self.body) * (self.knots[-1] + self._tail.mean()))
+        return float(
+            inside.sum() + (1 - self.body) * (self.knots[-1] + sp.genpareto.mean(*self._tail))
+        )

@@ -1,5 +1,6 @@
 -- What does a workload model learn from each job?
 -- One row per job.
+--   job_id       job
 --   submitted_s  submission, Unix seconds
 --   vc           virtual cluster; empty: not known
 --   user         who submitted it
@@ -11,6 +12,7 @@
 --   last_share   share of its run time that its last attempt took
 --   flag         why the job itself is not trusted; null: nothing known
 select
+  jobs.job_id,
   epoch_us(jobs.submitted_at) / 1e6 as submitted_s,
   coalesce(jobs.vc, '') as vc,
   jobs.user,

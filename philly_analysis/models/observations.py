@@ -25,6 +25,9 @@ _JOB_COLUMNS = (
     "last_share",
 )
 
+_READ = (*_JOB_COLUMNS, "flag")
+_USABLE = "flag is null and gpus >= 1"
+
 
 def _none(*columns: str) -> pd.DataFrame:
     return pd.DataFrame({c: pd.Series(dtype=float) for c in columns})
@@ -111,17 +114,15 @@ class Observations:
         MissingTableError
             The trace has no jobs or attempts.
         """
-        frames = {"jobs": trace.answer("model_jobs").df()}
+        frames = {"jobs": trace.answer("model_jobs").select(*_READ).df()}
         for name in ("failures", "spreads", "use", "machines"):
             if trace.has(f"model_{name}"):
                 frames[name] = trace.answer(f"model_{name}").df()
-        jobs = frames.pop("jobs")
-        jobs["censored"] = jobs["censored"].astype(bool)
         told = trace.answer("workload_jobs").pl()
         mine = told.filter(pl.col("left_out").is_null())
         return cls._checked(
             trace.manifest.name,
-            jobs,
+            frames.pop("jobs"),
             account=account(
                 mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), not_taken(told)
             ),
@@ -131,6 +132,32 @@ class Observations:
         )
 
     @classmethod
+    def latest_of_trace(cls, trace: Trace, most: int) -> tuple[Self, int]:
+        """Gather the last jobs of a trace that a part can use, and no more about them.
+
+        Returns
+        -------
+        tuple
+            The observations, and how many jobs the trace has that a part can use.
+
+        Raises
+        ------
+        MissingTableError
+            The trace has no jobs or attempts.
+        """
+        [(every,)] = trace.answer("jobs").filter(_USABLE).count("*").fetchall()
+        # the last first, so that of jobs of the same moment the same ones are taken each time
+        last = trace.answer("model_jobs").filter(_USABLE).order("submitted_s desc, job_id desc")
+        jobs = last.limit(most).select(*_READ).df()[::-1]
+        told = cls._checked(
+            trace.manifest.name,
+            jobs,
+            run_policy=str(trace.run_policy),
+            synthetic=trace.manifest.synthetic,
+        )
+        return told, every
+
+    @classmethod
     def _checked(
         cls, name: str, jobs: pd.DataFrame, *, account: tuple[str, ...] = (), **rest: object
     ) -> Self:
@@ -138,6 +165,7 @@ class Observations:
         reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")
         kept = jobs[reason.isna()].sort_values("submitted_s", kind="stable").reset_index(drop=True)
         kept["gpus"] = kept["gpus"].astype(int)
+        kept["censored"] = kept["censored"].astype(bool)
         said = list(account)
         if not said and len(kept) < len(jobs):
             said += [
