@@ -151,6 +151,8 @@ def _read(trace: Trace, stem: str, suffix: str) -> Iterator[bytes]:
 
 def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
     """Write a file whole or not at all; the first of a folder removes those of other contents."""
+    if _stamp() != _LOADED:  # the code that computes is not the code that is there
+        return
     for folder in _folders(trace):
         partial = folder / f".{stem}.partial-{os.getpid()}"
         try:
@@ -169,10 +171,8 @@ def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
 
 def _folders(trace: Trace) -> list[Path]:
     """Return the folders of answers: the trace's own, and this session's; none: keep nothing."""
-    if not _LOADED or _stamp() != _LOADED:
-        return []  # the code that computes is not the code that is there
     try:
-        return trace.folders(_kind(trace), _code())
+        return trace.folders(_kind(trace), code) if (code := _code()) else []
     except OSError:
         return []
 
@@ -184,13 +184,16 @@ def _kind(trace: Trace) -> str:
 def _stamp() -> list[tuple[str, int, int]]:
     """Return the package's files, when each was changed, and its size."""
     found = []
-    for folder, folders, files in os.walk(_PACKAGE):
-        folders[:] = sorted(f for f in folders if f != "__pycache__")
-        for name in sorted(files):
-            with suppress(OSError):
-                stat = (file := Path(folder, name)).stat()
-                found.append((str(file), stat.st_mtime_ns, stat.st_size))
-    return found
+    folders = [os.fspath(_PACKAGE)]
+    for folder in folders:  # grows while it is walked
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    stat = entry.stat()
+                    found.append((entry.path, stat.st_mtime_ns, stat.st_size))
+                elif entry.name != "__pycache__":
+                    folders.append(entry.path)
+    return sorted(found)
 
 
 _LOADED = _stamp()
@@ -198,19 +201,25 @@ _LOADED = _stamp()
 
 @cache
 def _code() -> str:
-    """Return a digest of the package's files, and of the versions of what it computes with."""
+    """Return a digest of the package's files, and of the versions of what it computes with.
+
+    Empty where there are none to read, or they were changed since they were loaded.
+    """
     versions = [platform.python_version(), *(version(name) for name in _ENGINES)]
-    files = (
-        f"{Path(path).relative_to(_PACKAGE).as_posix()} {_digest(Path(path).read_bytes())}"
-        for path, _, _ in _LOADED
-    )
-    return "\n".join([*versions, *files])
+    try:
+        files = [
+            f"{Path(path).relative_to(_PACKAGE).as_posix()} {_digest(Path(path).read_bytes())}"
+            for path, _, _ in _LOADED
+        ]
+    except OSError:
+        return ""
+    return "\n".join([*versions, *files]) if files and _stamp() == _LOADED else ""
 
 
 def _look() -> str:
     """Return a digest of the user's own settings of figures, where ours leave them."""
-    chosen = {k: mpl.rcParams[k] for k in mpl.rcParams if not k.startswith("backend")}
-    return _digest(repr(chosen).encode())
+    chosen = [(k, v) for k, v in dict.items(mpl.rcParams) if not k.startswith("backend")]
+    return _digest(repr(sorted(chosen)).encode())
 
 
 def _digest(data: bytes) -> str:
