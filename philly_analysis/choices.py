@@ -57,6 +57,13 @@ def policies() -> Choices:
     return _pairs(library.policies(), "policy", "what")
 
 
+def speeds() -> Choices:
+    """List laws of how fast jobs run, and what each takes into account."""
+    from philly_analysis.simulator.speed import SPEEDS
+
+    return [(name, speed().says) for name, speed in SPEEDS.items()]
+
+
 def experiments() -> Choices:
     """List experiments, and what each asks."""
     from philly_analysis.experiments import EXPERIMENTS

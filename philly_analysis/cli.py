@@ -326,6 +326,23 @@ def simulate(
         ),
     ] = None,
     machines: Machines = None,
+    speed: Annotated[
+        str | None,
+        typer.Option(
+            help="How fast jobs run; as the policy's publication has it unless said.",
+            metavar="SPEED",
+            autocompletion=choices.speeds,
+        ),
+    ] = None,
+    checkpoint_s: Annotated[
+        float,
+        typer.Option(
+            help="Work between checkpoints, which preempted jobs fall back to; inf: none."
+        ),
+    ] = 0.0,
+    restart_s: Annotated[
+        float, typer.Option(help="What an interrupted job needs before it gets on again.")
+    ] = 0.0,
     seed: Seed = 0,
     samples: Annotated[
         bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
@@ -340,6 +357,9 @@ def simulate(
         out,
         knobs={knob: value or "true" for knob, _, value in pairs},
         machines=machines,
+        speed=speed,
+        checkpoint_s=checkpoint_s,
+        restart_s=restart_s,
         seed=seed,
         samples=samples,
         force=force,

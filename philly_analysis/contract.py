@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from philly_analysis.errors import TraceError
 
-Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp"]
+Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp", "boolean"]
 
 Tells = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
 
@@ -23,6 +23,7 @@ _ARROW: dict[Type, pa.DataType] = {
     "double": pa.float64(),
     "double[]": pa.list_(pa.float64()),
     "timestamp": pa.timestamp("us"),
+    "boolean": pa.bool_(),
 }
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from philly_analysis.contract import Column, Reference, Table
 from philly_analysis.study import END_REASONS, STATUSES
 
-VERSION = 2
+VERSION = 3
 """Version of this schema, as a trace's manifest records it; traces without one have 1.
 
 2: attempts may say how long they ran where their start is not known, when they could start, what
@@ -207,6 +207,28 @@ ATTEMPTS = Table(
             "what the scheduler said that it waited for",
             nullable=True,
             tells="phrase",
+        ),
+        Column(
+            "guest",
+            "boolean",
+            "whether it ran on GPUs that stayed free for others to hold; null: no",
+            nullable=True,
+        ),
+        Column(
+            "work_s",
+            "double",
+            "what it got done and kept of the run asked of it; null: as long as it ran",
+            unit="s",
+            nullable=True,
+            check="work_s >= 0",
+        ),
+        Column(
+            "lost_s",
+            "double",
+            "what it got done of that run and lost; null: nothing",
+            unit="s",
+            nullable=True,
+            check="lost_s >= 0",
         ),
         Column(
             "flag",
@@ -525,6 +547,62 @@ VIRTUAL_CLUSTERS = Table(
     key=("vc",),
 )
 
+SPEEDS = Table(
+    name="speeds",
+    row="a stretch of an attempt at one speed, on the same CPUs and memory",
+    columns=(
+        _JOB_ID,
+        _ATTEMPT,
+        Column("started_at", "timestamp", "when it began", unit="UTC"),
+        Column(
+            "ended_at", "timestamp", "when it ended", unit="UTC", check="ended_at >= started_at"
+        ),
+        Column(
+            "speed",
+            "double",
+            "seconds of the run asked of it that a second got done; 0: it restarted",
+            check="speed >= 0",
+        ),
+        Column(
+            "cpus", "double", "CPU cores held; null: not counted", nullable=True, check="cpus >= 0"
+        ),
+        Column(
+            "mem_gb",
+            "double",
+            "host memory held; null: not counted",
+            unit="GB",
+            nullable=True,
+            check="mem_gb >= 0",
+        ),
+    ),
+    key=("job_id", "attempt", "started_at"),
+    references=(Reference("attempts", ("job_id", "attempt")),),
+)
+
+HOLDS = Table(
+    name="holds",
+    row="a GPU held idle by a gang that was not whole yet",
+    columns=(
+        _JOB_ID,
+        Column("attempt", "integer", "attempt that it led to, from 1", check="attempt >= 1"),
+        _MACHINE_ID,
+        Column("gpu", "integer", "index of the GPU in its server, from 0", check="gpu >= 0"),
+        Column("started_at", "timestamp", "from when on", unit="UTC"),
+        Column(
+            "ended_at",
+            "timestamp",
+            "until it was given back, or the gang was whole",
+            unit="UTC",
+            check="ended_at >= started_at",
+        ),
+    ),
+    key=("job_id", "attempt", "machine_id", "gpu", "started_at"),
+    references=(
+        Reference("attempts", ("job_id", "attempt")),
+        Reference("machines", ("machine_id",)),
+    ),
+)
+
 REJECTS = Table(
     name="rejects",
     row="one raw row that no table took",
@@ -551,6 +629,8 @@ TABLES: dict[str, Table] = {
         SUMMARIES,
         FAILURES,
         VIRTUAL_CLUSTERS,
+        SPEEDS,
+        HOLDS,
     )
 }
 """The tables of a trace; a table stands after those it refers to."""

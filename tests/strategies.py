@@ -34,6 +34,8 @@ _SIZES = {
     "summaries": 12,
     "failures": 4,
     "virtual_clusters": 3,
+    "speeds": 8,
+    "holds": 8,
 }
 
 
@@ -56,6 +58,8 @@ def _values(column: Column) -> st.SearchStrategy[Any]:
             some = st.integers(0, 240).map(lambda m: _FROM + timedelta(minutes=m))
     elif column.type == "double[]":
         some = st.lists(st.none() | st.sampled_from((0.0, 12.5, 100.0)), max_size=8)
+    elif column.type == "boolean":
+        some = st.booleans()
     elif column.type == "double":
         some = st.sampled_from((0.0, 0.5, 25.0, 100.0))
     else:

@@ -33,7 +33,7 @@ PRINTED = {"csv", "as_json"}
 ONE_BY_ONE = {"report": {"traces": "trace"}}
 """Words of which the command line takes many: the function takes them one at a time."""
 
-PYTHON_ONLY = {"simulate": {"speed"}}
+PYTHON_ONLY: dict[str, set[str]] = {}
 """What only a program can give."""
 
 GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}}
@@ -96,7 +96,7 @@ CHOICES: dict[str, tuple[Callable[[], choices.Choices], ...]] = {
     "fit": (choices.families,),
     "sample": (choices.models,),
     "export": (choices.formats, choices.dialects),
-    "simulate": (choices.policies,),
+    "simulate": (choices.policies, choices.speeds),
     "policies": (choices.policies,),
     "experiment": (choices.experiments, choices.models),
 }

@@ -82,15 +82,14 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
     for seed in sweep.seeds:
         drawn = law(sweep.jobs, 64, seed)
         for name in sweep.utilisations:
-            speed = Sharing(util_quantiles=UTILISATIONS[name]).drawn(
-                drawn, np.random.default_rng(seed)
-            )
+            speed = Sharing(util_quantiles=UTILISATIONS[name])
+            using = speed.completed(drawn, np.random.default_rng(seed))
             for load in sweep.loads:
-                specs = at_load(drawn, load, 64)
+                specs = at_load(using, load, 64)
                 for sharing in (False, True):
                     policy = AntMan() if sharing else AntMan(convert_after_s=float("inf"))
                     schedule = run(specs, fleet("8x8"), policy, speed=speed)
-                    rows.append((name, load, seed, sharing, *_outcome(schedule, specs, speed)))
+                    rows.append((name, load, seed, sharing, *_outcome(schedule, specs)))
     columns = [
         "utilisation",
         "load",
@@ -106,11 +105,13 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
 
 
 def _outcome(
-    schedule: Schedule, specs: Sequence[JobSpec], speed: Sharing
+    schedule: Schedule, specs: Sequence[JobSpec]
 ) -> tuple[float, float, float, float, float]:
     begin_s, end_s = specs[len(specs) // 5].submit_s, specs[-1].submit_s
     traits = pl.DataFrame(
-        [(s.job_id, *speed.traits(s)) for s in specs], schema=["job_id", "u", "m"], orient="row"
+        [(s.job_id, s.util_frac, s.gpu_mem_frac) for s in specs],
+        schema=["job_id", "u", "m"],
+        orient="row",
     )
     guests = schedule.attempts.select("job_id", "attempt", "guest")
     runs = schedule.speeds.join(traits, on="job_id").join(guests, on=["job_id", "attempt"])

@@ -66,6 +66,8 @@ class Cluster:
         Per machine, a bit per GPU that nobody holds.
     by_free
         Per number of free GPUs, a bit per machine.
+    at
+        Index of each machine by its identifier.
     free, capacity
         Free GPUs, and all GPUs, of the cluster.
     free_cpus, free_mem_gb
@@ -76,6 +78,7 @@ class Cluster:
 
     __slots__ = (
         "_largest",
+        "at",
         "biggest",
         "by_free",
         "capacity",
@@ -89,6 +92,7 @@ class Cluster:
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self.machines = tuple(machines)
+        self.at = {m.machine_id: i for i, m in enumerate(self.machines)}
         self.free_gpus = [(1 << m.gpus) - 1 for m in self.machines]
         self.biggest = max((m.gpus for m in self.machines), default=0)
         self._largest = tuple(accumulate(sorted((m.gpus for m in self.machines), reverse=True)))
@@ -111,6 +115,7 @@ class Cluster:
         """Return a cluster in the same state, to try things on."""
         twin = object.__new__(type(self))
         twin.machines, twin.racks, twin._largest = self.machines, self.racks, self._largest
+        twin.at = self.at
         twin.biggest, twin.capacity, twin.free = self.biggest, self.capacity, self.free
         twin.free_gpus, twin.by_free = self.free_gpus.copy(), self.by_free.copy()
         twin.free_cpus, twin.free_mem_gb = self.free_cpus.copy(), self.free_mem_gb.copy()

@@ -10,6 +10,7 @@ from philly_analysis.simulator.causes import Causes
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.restarts import NO_COST, Restarts
 from philly_analysis.simulator.schedule import Record, Schedule
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
@@ -23,6 +24,7 @@ def run(
     *,
     speed: Speed = AS_RECORDED,
     quotas: Mapping[str, int] | None = None,
+    restarts: Restarts = NO_COST,
     until_done: Collection[str] = (),
 ) -> Schedule:
     """Simulate jobs on machines.
@@ -39,6 +41,8 @@ def run(
         How fast they run.
     quotas
         GPUs that each virtual cluster is entitled to, for policies that look at it.
+    restarts
+        What interruptions cost.
     until_done
         Stop when these jobs have ended; empty: when all have. Attempts that still run then are
         not in the schedule.
@@ -58,7 +62,7 @@ def run(
         Job(spec, i) for i, spec in enumerate(sorted(specs, key=lambda s: (s.submit_s, s.job_id)))
     ]
     _check(jobs, machines)
-    return _Engine(jobs, machines, policy, speed, quotas or {}).run(frozenset(until_done))
+    return _Engine(jobs, machines, policy, speed, quotas or {}, restarts).run(frozenset(until_done))
 
 
 def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
@@ -97,14 +101,13 @@ class _Engine:
         policy: Policy,
         speed: Speed,
         quotas: Mapping[str, int],
+        restarts: Restarts,
     ) -> None:
-        self._jobs, self._policy, self._speed = jobs, policy, speed
+        self._jobs, self._policy, self._speed, self._restarts = jobs, policy, speed, restarts
         self._cluster = Cluster(machines)
         self._view = View(self._cluster, policy.key, quotas)
         self._causes = Causes(quotas, self._cluster)
-        self._record = Record(neighbourly=speed.neighbourly)
-        for job in jobs:
-            job.util_frac, job.gpu_mem_frac = speed.traits(job.spec)
+        self._record = Record()
         self._agenda = Agenda()
         self._events = 0
         self._round_at_s = FOREVER
@@ -183,9 +186,11 @@ class _Engine:
 
     def _end(self, job: Job, now_s: float) -> bool:
         """End a job's present run; True when it was the last."""
-        grant = self._stop(job, now_s, job.runs[job.run].end_reason or "completed")
+        cut = job.over_limit(now_s)
+        reason = "time_limit" if cut else job.runs[job.run].end_reason or "completed"
+        grant = self._stop(job, now_s, reason)
         self._agenda.forget_review(job)
-        more = job.finish_run()
+        more = job.finish_run(give_up=cut)
         if more:
             self._wait(job, now_s)
         self._tell_neighbours([grant], now_s)
@@ -193,10 +198,11 @@ class _Engine:
 
     def _stop(self, job: Job, now_s: float, reason: str) -> Grant:
         """Take a job off its GPUs."""
-        self._record.attempt(job, now_s, reason)
+        lost_s = self._restarts.lost_s(job, now_s) if reason == "preempted" else 0.0
+        self._record.attempt(job, now_s, reason, lost_s)
         self._view.running.discard(job)
         grant = self._take_back(job, now_s)
-        job.halt(now_s)
+        job.halt(now_s, lost_s)
         return grant
 
     def _take_back(self, job: Job, now_s: float) -> Grant:
@@ -231,6 +237,7 @@ class _Engine:
                 self._cluster.take(grant)
                 if grant.partial:
                     job.grant = grant
+                    job.segment_s = now_s
                     self._view.holding[job] = None
                 else:
                     self._start(job, grant, now_s)
@@ -244,12 +251,14 @@ class _Engine:
         """Take from a job what it holds, before the wish is granted."""
         if not job.running:
             if job.grant is not None:
+                self._record.hold(job, now_s)
                 self._cluster.give(job.grant)
                 job.grant = None
                 del self._view.holding[job]
             return None
         old = job.held
         if grant is not None and grant.shares == old.shares:  # same GPUs, other CPUs
+            self._record.segment(job, now_s)
             return self._take_back(job, now_s)
         reason = "preempted"
         if grant is not None:
@@ -277,7 +286,8 @@ class _Engine:
             return
         self._causes.close(job, now_s)
         self._view.queue.remove(job)
-        job.begin(grant, now_s, self._policy.stall_s(job, grant))
+        stall_s = self._restarts.restart_s if job.interrupted else 0.0
+        job.begin(grant, now_s, stall_s + self._policy.stall_s(job, grant))
         self._sort(job, now_s)
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
@@ -290,8 +300,7 @@ class _Engine:
             neighbours.pop(job, None)
         speed = self._speed.of(job, grant, tuple(neighbours))
         if anew or speed != job.speed:
-            if self._speed.neighbourly and not anew:
-                self._record.segment(job, now_s)
+            self._record.segment(job, now_s)
             job.change_speed(now_s, speed)
             self._agenda.end(job, job.end_s())
 

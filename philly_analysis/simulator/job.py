@@ -10,7 +10,10 @@ from philly_analysis.workload import AttemptSpec, JobSpec
 FOREVER = float("inf")
 """A moment that never comes."""
 
-_OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
+_NOTHING_S = 1e-6
+"""Work so small that it is a rounding error."""
+
+OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
 """Ends that a scheduler caused: such an attempt and the next are one run of the job."""
 
 
@@ -19,7 +22,7 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:
-        if attempt.end_reason in _OF_THE_SCHEDULER and attempt is not spec.attempts[-1]:
+        if attempt.end_reason in OF_THE_SCHEDULER and attempt is not spec.attempts[-1]:
             carried_s += attempt.run_s
             continue
         runs.append(replace(attempt, run_s=attempt.run_s + carried_s))
@@ -53,17 +56,24 @@ class Job:
     segment_s
         Since when it runs at its present speed.
     util_frac, gpu_mem_frac
-        Share of a GPU's compute and memory that it uses, for policies that let jobs share.
+        Share of a GPU's compute and memory that it uses, all where it is not known; for policies
+        that let jobs share.
     speed
         Seconds of its recorded run that one second of holding the grant accomplishes.
     interrupted
         Whether the scheduler, not the job itself, ended its last attempt.
+    limit_s
+        Seconds after which an attempt is stopped: as recorded, but no run that is known to have
+        been let go on for longer is cut.
+    setbacks
+        Times that it has been preempted in a row without getting any further.
     version
         Raised by one whenever an end that was foreseen for it no longer holds.
     """
 
     __slots__ = (
         "_attained_gpu_s",
+        "_began_left_s",
         "_counts_from_s",
         "_later_s",
         "_left_s",
@@ -72,11 +82,13 @@ class Job:
         "grant",
         "index",
         "interrupted",
+        "limit_s",
         "queued_s",
         "run",
         "running",
         "runs",
         "segment_s",
+        "setbacks",
         "spec",
         "speed",
         "started",
@@ -94,19 +106,33 @@ class Job:
         self.queued_s = self.started_s = self.segment_s = spec.submit_s
         self.grant: Grant | None = None
         self.running = self.interrupted = False
-        self.speed = self.util_frac = self.gpu_mem_frac = 1.0
+        self.limit_s = max(spec.time_limit_s or FOREVER, *(r.run_s for r in self.runs), 0.0)
+        self.setbacks = 0
+        self.speed = 1.0
+        self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
+        self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
         self._left_s = self.runs[0].run_s
         self._later_s = sum(r.run_s for r in self.runs[1:])
         self._counts_from_s = self._attained_gpu_s = 0.0
+        self._began_left_s = self._left_s
 
     def __repr__(self) -> str:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
+
+    @property
+    def gets_on_s(self) -> float:
+        """When its present speed counts from: after it has restarted."""
+        return self._counts_from_s
 
     def left_s(self, now_s: float) -> float:
         """Return the seconds that its present run still needs at speed 1."""
         if not self.running or now_s <= self._counts_from_s:
             return self._left_s
         return max(0.0, self._left_s - (now_s - self._counts_from_s) * self.speed)
+
+    def work_s(self, now_s: float) -> float:
+        """Return the seconds at speed 1 that it has got done in its present attempt."""
+        return self._began_left_s - self.left_s(now_s)
 
     def remaining_s(self, now_s: float) -> float:
         """Return the seconds that it still needs at speed 1, retries included."""
@@ -129,6 +155,7 @@ class Job:
         """Let it run on a grant; it gets nothing done in the first `stall_s` seconds."""
         self.grant, self.running, self.interrupted = grant, True, False
         self.started_s = self.segment_s = now_s
+        self._began_left_s = self._left_s
         self._counts_from_s = now_s + stall_s
         self.started += 1
 
@@ -140,19 +167,24 @@ class Job:
         self.version += 1
 
     def end_s(self) -> float:
-        """Return when its present run ends if nothing changes; infinite at speed 0."""
-        return self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER
+        """Return when its present run ends if nothing changes, be it by its time limit."""
+        done_s = self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER
+        return min(done_s, self.started_s + self.limit_s)
 
-    def halt(self, now_s: float) -> None:
-        """Take it off its GPUs, keeping what it has done."""
+    def over_limit(self, now_s: float) -> bool:
+        """Whether its time limit, and not its own end, stops it now."""
+        return now_s >= self.started_s + self.limit_s and self.left_s(now_s) > _NOTHING_S
+
+    def halt(self, now_s: float, lost_s: float = 0.0) -> None:
+        """Take it off its GPUs, keeping what it has done but for what is lost."""
         self._attained_gpu_s = self.attained_gpu_s(now_s)
-        self._left_s = self.left_s(now_s)
+        self._left_s = self.left_s(now_s) + lost_s
         self.running, self.grant = False, None
         self.version += 1
 
-    def finish_run(self) -> bool:
-        """Go to its next run; False when that was the last."""
-        self.run += 1
+    def finish_run(self, *, give_up: bool = False) -> bool:
+        """Go to its next run; False when that was the last, or it is not tried again."""
+        self.run = len(self.runs) if give_up else self.run + 1
         if self.run == len(self.runs):
             self._left_s = 0.0
             return False

@@ -118,6 +118,7 @@ def joined(schedules: Sequence[Schedule]) -> Schedule:
         attempts=of_all((s.attempts for s in schedules), "attempt"),
         placements=of_all((s.placements for s in schedules), "attempt"),
         speeds=of_all((s.speeds for s in schedules), "start_s"),
+        holds=of_all((s.holds for s in schedules), "start_s"),
         waits=of_all((s.waits for s in schedules), "since_s"),
         events=sum(s.events for s in schedules),
     )

@@ -82,35 +82,23 @@ def write_gpu_samples(
 ) -> int:
     """Write the table ``gpu_samples``, day by day, from the first start to the last end.
 
-    A GPU that nobody holds is at 0; a minute held in part counts in part; sharers add up, to
-    100 at most.
+    A job keeps the GPUs that it asked for as busy as it says, or as is drawn, times the speed at
+    which it runs; on more GPUs or fewer, each does its part of that work. A GPU that nobody holds
+    is at 0; a minute held in part counts in part; sharers add up, to 100 at most.
 
     Returns
     -------
     int
         Rows written: one per machine and minute.
     """
-    by_id = {spec.job_id: spec for spec in specs}
-    held = (
-        schedule.placements.join(schedule.attempts, on=["job_id", "attempt"])
-        .with_columns(
-            machine=pl.col("machine_id").replace_strict(
-                {m.machine_id: i for i, m in enumerate(machines)}, return_dtype=pl.Int32
-            )
-        )
-        .group_by("job_id", "attempt", "start_s", "end_s", "machine", maintain_order=True)
-        .agg("gpu")
-        .with_columns(servers=pl.len().over("job_id", "attempt"))
-    )
-    levels: dict[tuple[str, int], float] = {}
-    for job_id, attempt, servers in held.select("job_id", "attempt", "servers").iter_rows():
-        if (job_id, attempt) not in levels:
-            levels[job_id, attempt] = law.level(by_id[job_id], servers, rng)
+    held = _held(schedule, machines)
+    levels = _levels(schedule, held, specs, law, rng)
+    held = _stretches(schedule, held)
+    if not held.height:
+        return 0
     midnight = origin_at.replace(hour=0, minute=0, second=0, microsecond=0)
     offset_s = (origin_at - midnight).total_seconds()
     start_s, end_s = held["start_s"].to_numpy() + offset_s, held["end_s"].to_numpy() + offset_s
-    if not held.height:
-        return 0
     target = folder / GPU_SAMPLES.name
     target.mkdir()
     rows = 0
@@ -120,8 +108,8 @@ def write_gpu_samples(
         minutes = int(np.ceil((hi_s - lo_s) / _MINUTE_S))
         busy = np.zeros((minutes, len(machines), max(m.gpus for m in machines)), np.float32)
         now = held.filter(pl.Series((start_s < hi_s) & (end_s > lo_s)))
-        for job_id, attempt, begin_s, stop_s, machine, gpus in now.select(
-            "job_id", "attempt", "start_s", "end_s", "machine", "gpu"
+        for job_id, attempt, begin_s, stop_s, effort, machine, gpus in now.select(
+            "job_id", "attempt", "start_s", "end_s", "effort", "machine", "gpu"
         ).iter_rows():
             a = max((begin_s + offset_s - lo_s) / _MINUTE_S, 0.0)
             b = min((stop_s + offset_s - lo_s) / _MINUTE_S, float(minutes))
@@ -130,7 +118,8 @@ def write_gpu_samples(
                 part = np.ones(j - i)
                 part[0] -= a - i
                 part[-1] -= j - b
-                drawn = law.minutes(levels[job_id, attempt], j - i, len(gpus), rng)
+                level = min(levels[job_id, attempt] * effort, 100.0)
+                drawn = law.minutes(level, j - i, len(gpus), rng) if level else 0.0
                 busy[i:j, machine, gpus] += drawn * part[:, None]
         at = midnight + timedelta(seconds=lo_s)
         pq.write_table(
@@ -140,6 +129,60 @@ def write_gpu_samples(
         )
         rows += minutes * len(machines)
     return rows
+
+
+def _held(schedule: Schedule, machines: Sequence[Machine]) -> pl.DataFrame:
+    """Return a row per attempt and machine, with the GPUs held there."""
+    return (
+        schedule.placements.join(schedule.attempts, on=["job_id", "attempt"])
+        .with_columns(
+            machine=pl.col("machine_id").replace_strict(
+                {m.machine_id: i for i, m in enumerate(machines)}, return_dtype=pl.Int32
+            )
+        )
+        .group_by("job_id", "attempt", "machine", maintain_order=True)
+        .agg("gpu")
+        .with_columns(servers=pl.len().over("job_id", "attempt"))
+    )
+
+
+def _stretches(schedule: Schedule, held: pl.DataFrame) -> pl.DataFrame:
+    """Divide attempts into stretches at one speed.
+
+    Their ``effort`` is how much each GPU does, relative to the recorded run.
+    """
+    efforts = schedule.speeds.join(
+        schedule.jobs.select("job_id", asked="gpus"), on="job_id", maintain_order="left"
+    ).select(
+        *("job_id", "attempt", "start_s", "end_s"),
+        effort=pl.col("speed") * pl.col("asked") / pl.col("gpus"),
+    )
+    return held.join(efforts, on=["job_id", "attempt"], maintain_order="left_right")
+
+
+def _levels(
+    schedule: Schedule,
+    held: pl.DataFrame,
+    specs: Sequence[JobSpec],
+    law: Utilisation,
+    rng: np.random.Generator,
+) -> dict[tuple[str, int], float]:
+    """Return how busy each attempt keeps its GPUs at full speed, in percent.
+
+    Where the speed already says what a spread costs, the law is not asked for it.
+    """
+    by_id = {spec.job_id: spec for spec in specs}
+    apart = schedule.as_recorded
+    levels: dict[tuple[str, int], float] = {}
+    for job_id, attempt, servers in held.select("job_id", "attempt", "servers").iter_rows():
+        if (job_id, attempt) not in levels:
+            spec = by_id[job_id]
+            levels[job_id, attempt] = (
+                law.level(spec, servers if apart else 1, rng)
+                if spec.util_frac is None
+                else 100 * spec.util_frac
+            )
+    return levels
 
 
 def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datetime) -> pa.Table:

@@ -23,12 +23,16 @@ class Schedule:
         end_s (null: it had not ended when the simulation stopped).
     attempts
         One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason,
-        guest (whether on GPUs that others may hold).
+        guest (whether on GPUs that others may hold), work_s (what it got done and kept, in
+        seconds at full speed), lost_s (what it got done and lost, likewise).
     placements
         One row per GPU of an attempt: job_id, attempt, machine_id, gpu, container.
     speeds
         One row per stretch of an attempt at one speed: job_id, attempt, start_s, end_s, gpus,
-        speed; only where neighbours make a difference.
+        speed (0 while it restarts), cpus, mem_gb (held in all; 0 where nobody counts them).
+    holds
+        One row per GPU held idle by a gang that was not whole yet: job_id, attempt (that it led
+        to), machine_id, gpu, start_s, end_s.
     waits
         One row per wait: see :meth:`philly_analysis.simulator.causes.Causes.frame`.
     events
@@ -39,8 +43,14 @@ class Schedule:
     attempts: pl.DataFrame
     placements: pl.DataFrame
     speeds: pl.DataFrame
+    holds: pl.DataFrame
     waits: pl.DataFrame
     events: int
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether all jobs ran at full speed, and nobody counted CPUs."""
+        return bool(((self.speeds["speed"] == 1) & (self.speeds["cpus"] == 0)).all())
 
     @property
     def jct_s(self) -> np.ndarray:
@@ -52,27 +62,42 @@ class Schedule:
 class Record:
     """Takes down attempts as they end."""
 
-    def __init__(self, *, neighbourly: bool) -> None:
-        self._neighbourly = neighbourly
+    def __init__(self) -> None:
         self._jobs: list[Job] = []
-        self._rows: list[tuple[int, float, float, str]] = []
+        self._rows: list[tuple[int, float, float, str, float, float]] = []
         self._grants: list[Grant] = []
-        self._segments: list[tuple[str, int, float, float, int, float]] = []
+        self._segments: list[tuple[str, int, float, float, int, float, float, float]] = []
+        self._holds: list[tuple[Job, int, float, float, Grant]] = []
 
-    def attempt(self, job: Job, now_s: float, reason: str) -> None:
-        """Take down that the present attempt of a job ends now."""
+    def attempt(self, job: Job, now_s: float, reason: str, lost_s: float) -> None:
+        """Take down that the present attempt of a job ends now, and what it loses of its work."""
         self.segment(job, now_s)
         self._jobs.append(job)
-        self._rows.append((job.started, job.started_s, now_s, reason))
+        kept_s = max(job.work_s(now_s) - lost_s, 0.0)
+        self._rows.append((job.started, job.started_s, now_s, reason, kept_s, lost_s))
         self._grants.append(job.held)
 
     def segment(self, job: Job, now_s: float) -> None:
         """Take down that a stretch at one speed ends now."""
-        if self._neighbourly and now_s > job.segment_s:
-            self._segments.append(
-                (job.spec.job_id, job.started, job.segment_s, now_s, job.held.gpus, job.speed)
-            )
+        gets_on_s = min(max(job.gets_on_s, job.segment_s), now_s)
+        self._stretch(job, job.segment_s, gets_on_s, 0.0)
+        self._stretch(job, gets_on_s, now_s, job.speed)
         job.segment_s = now_s
+
+    def _stretch(self, job: Job, start_s: float, end_s: float, speed: float) -> None:
+        if end_s > start_s:
+            held = job.held
+            self._segments.append(
+                (
+                    *(job.spec.job_id, job.started, start_s, end_s, held.gpus, speed),
+                    *(held.cpus * held.gpus, held.mem_gb * held.gpus),
+                )
+            )
+
+    def hold(self, job: Job, now_s: float) -> None:
+        """Take down that a job gives up, or makes whole, the part of a gang that it holds."""
+        if now_s > job.segment_s:
+            self._holds.append((job, job.started + 1, job.segment_s, now_s, job.held))
 
     def schedule(
         self, jobs: Sequence[Job], machines: Sequence[Machine], causes: Causes, events: int
@@ -82,8 +107,8 @@ class Record:
             range(len(self._rows)), key=lambda i: (self._jobs[i].index, self._rows[i][0])
         )
         ids = [self._jobs[i].spec.job_id for i in order]
-        attempt, start_s, end_s, reason = (
-            zip(*(self._rows[i] for i in order), strict=True) if order else ((), (), (), ())
+        attempt, start_s, end_s, reason, work_s, lost_s = (
+            zip(*(self._rows[i] for i in order), strict=True) if order else ((),) * 6
         )
         attempts = pl.DataFrame(
             {
@@ -94,12 +119,16 @@ class Record:
                 "gpus": pl.Series([self._grants[i].gpus for i in order], dtype=pl.Int32),
                 "end_reason": pl.Series(reason, dtype=pl.String),
                 "guest": pl.Series([self._grants[i].guest for i in order], dtype=pl.Boolean),
+                "work_s": pl.Series(work_s, dtype=pl.Float64),
+                "lost_s": pl.Series(lost_s, dtype=pl.Float64),
             }
         )
         return Schedule(
             jobs=self._ends(jobs, attempts),
             attempts=attempts,
-            placements=_placements(attempts, [self._grants[i] for i in order], machines),
+            placements=_placements(
+                attempts.select("job_id", "attempt"), [self._grants[i] for i in order], machines
+            ),
             speeds=pl.DataFrame(
                 self._segments,
                 schema={
@@ -109,12 +138,29 @@ class Record:
                     "end_s": pl.Float64,
                     "gpus": pl.Int32,
                     "speed": pl.Float64,
+                    "cpus": pl.Float64,
+                    "mem_gb": pl.Float64,
                 },
                 orient="row",
             ),
+            holds=self._idle(machines),
             waits=causes.frame(),
             events=events,
         )
+
+    def _idle(self, machines: Sequence[Machine]) -> pl.DataFrame:
+        rows = sorted(self._holds, key=lambda hold: (hold[0].index, *hold[1:3]))
+        frame = pl.DataFrame(
+            [(job.spec.job_id, *times) for job, *times, _ in rows],
+            schema={
+                "job_id": pl.String,
+                "attempt": pl.Int32,
+                "start_s": pl.Float64,
+                "end_s": pl.Float64,
+            },
+            orient="row",
+        )
+        return _placements(frame, [grant for *_, grant in rows], machines)
 
     def _ends(self, jobs: Sequence[Job], attempts: pl.DataFrame) -> pl.DataFrame:
         ended = attempts.group_by("job_id").agg(pl.col("end_s").max())
@@ -143,7 +189,7 @@ class Record:
 def _placements(
     attempts: pl.DataFrame, grants: Sequence[Grant], machines: Sequence[Machine]
 ) -> pl.DataFrame:
-    """Return one row per GPU; each machine of an attempt is one container."""
+    """Return one row per GPU of each row; each machine of it is one container."""
     row: list[int] = []
     machine: list[int] = []
     gpu: list[int] = []
@@ -156,12 +202,8 @@ def _placements(
             container += [c] * len(indices)
             gpu += indices
     names = pl.Series([m.machine_id for m in machines], dtype=pl.String)
-    return (
-        attempts[row]
-        .select("job_id", "attempt")
-        .with_columns(
-            machine_id=names.gather(machine),
-            gpu=pl.Series(gpu, dtype=pl.Int32),
-            container=pl.Series(container, dtype=pl.Int32),
-        )
+    return attempts[row].with_columns(
+        machine_id=names.gather(machine),
+        gpu=pl.Series(gpu, dtype=pl.Int32),
+        container=pl.Series(container, dtype=pl.Int32),
     )

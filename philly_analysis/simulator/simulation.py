@@ -11,18 +11,22 @@ import polars as pl
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
+from philly_analysis.simulator import assumed
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
+from philly_analysis.simulator.recorded import at_full_speed, beside_holders
+from philly_analysis.simulator.restarts import Restarts
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.simulator.speed import Speed
+from philly_analysis.simulator.speed import Speed, speed_named
 from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand
 from philly_analysis.workload.machines import fleet, frame_of
 from philly_analysis.workload.quotas import quotas_of
+from philly_analysis.workload.use import with_use
 from philly_analysis.writer import fill, new_folder, seal
 
 WAIT_CAUSES = "wait_causes.parquet"
@@ -36,7 +40,9 @@ def simulate(
     *,
     knobs: Mapping[str, Any] | None = None,
     machines: str | Sequence[Machine] | None = None,
-    speed: Speed | None = None,
+    speed: Speed | str | None = None,
+    checkpoint_s: float = 0.0,
+    restart_s: float = 0.0,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
@@ -61,11 +67,16 @@ def simulate(
         own when None. Jobs run where cluster, pool and GPU model are as they ask; each pool of
         machines is simulated by itself (see :mod:`philly_analysis.simulator.pools`).
     speed
-        How fast jobs run; as the policy's own publication has it when None.
+        How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.SPEEDS`, or a law with
+        its parameters set; as the policy's own publication has it when None.
+    checkpoint_s, restart_s
+        What the policy's interruptions cost jobs (see
+        :class:`~philly_analysis.simulator.restarts.Restarts`).
     seed
-        Of everything drawn: the samples, and traits that a speed assumes.
+        Of everything drawn: the samples, and what a speed must know that jobs do not say.
     samples
-        Whether to write per-minute GPU samples; or the law that they follow.
+        Whether to write per-minute GPU samples; or the law that they follow where the trace does
+        not say how busy a job kept its GPUs.
     force
         Replace a trace that is there already.
 
@@ -94,8 +105,17 @@ def simulate(
         machines = fleet(machines)
     servers = [m for m in (workload.servers() if machines is None else machines) if m.gpus]
     rng = np.random.default_rng(seed)
-    speed = speed or policy.speed()
-    specs = speed.completed(list(workload.specs()), rng)
+    speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
+    recorded = list(workload.specs(stays=speed.by_place or policy.replays))
+    if speed.by_use or samples:
+        recorded = with_use(workload, recorded)
+    as_placed: tuple[str, ...] = ()
+    if policy.replays:
+        recorded = beside_holders(recorded)
+    if speed.by_place:
+        recorded, as_placed = at_full_speed(workload, recorded, speed)
+    specs = speed.completed(recorded, rng)
+    costs = Restarts(checkpoint_s=checkpoint_s, restart_s=restart_s)
     capacity = sum(m.gpus for m in servers)
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
@@ -107,10 +127,9 @@ def simulate(
             f"{left_out[0].job_id} for {left_out[0].gpus:,} GPUs. Give machines of the cluster, "
             "pool or GPU model that the jobs name, or machines that name none."
         )
-    drawn = speed.drawn(specs, rng)
     schedule = joined(
         [
-            run(pool.jobs, pool.machines, policy, speed=drawn, quotas=own)
+            run(pool.jobs, pool.machines, policy, speed=speed, quotas=own, restarts=costs)
             for pool, own in zip(pools, divided(quotas, pools), strict=True)
         ]
     )
@@ -120,6 +139,9 @@ def simulate(
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
         f"GPUs. Speed of jobs: {speed.says}",
+        *as_placed,
+        *costs.says,
+        *assumed.says(recorded, specs),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
         *demand(workload).account(),
@@ -154,6 +176,10 @@ def _timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataF
     ).rename(columns)
 
 
+def _between(frame: pl.DataFrame, origin_at: datetime) -> pl.DataFrame:
+    return _timed(frame, origin_at, start_s="started_at", end_s="ended_at")
+
+
 def _us(column: str) -> pl.Expr:
     return (pl.col(column) * 1e6).round().cast(pl.Int64)
 
@@ -169,40 +195,59 @@ def _tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
     asked = pl.DataFrame(
-        [(s.job_id, s.job_type, s.cpus, s.mem_gb, s.censored) for s in specs],
+        [
+            (s.job_id, s.job_type, s.cpus, s.mem_gb, s.censored, s.attempts[-1].end_reason)
+            for s in specs
+        ],
         schema={
             "job_id": pl.String,
             "job_type": pl.String,
             "cpus": pl.Float64,
             "mem_gb": pl.Float64,
             "censored": pl.Boolean,
+            "recorded_end": pl.String,
         },
         orient="row",
     )
+    limited = pl.col("end_reason") == "time_limit"
     # how a job ends that was last seen running is not known, only when it has run that long
-    unknown = pl.col("censored") & (pl.col("attempt") == pl.col("attempt").max().over("job_id"))
+    last_one = pl.col("attempt") == pl.col("attempt").max().over("job_id")
+    unknown = pl.col("censored") & last_one & ~limited
+    censored = asked.select("job_id", "censored")
     attempts = (
-        schedule.attempts.drop("guest")
-        .join(asked.select("job_id", "censored"), on="job_id", maintain_order="left")
+        schedule.attempts.join(censored, on="job_id", maintain_order="left")
         .with_columns(end_reason=pl.when(~unknown).then("end_reason"))
         .drop("censored")
     )
     last = attempts.group_by("job_id").agg(pl.col("end_reason").last())
     status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
     known = pl.when(pl.col("end_reason").is_not_null()).then(status)
+    cut = limited & pl.col("recorded_end").ne_missing("time_limit")
     jobs = (
         workload.jobs.drop("job_type", "cpus", "mem_gb", strict=False)
         .join(asked, on="job_id", maintain_order="left")
         .join(last, on="job_id", maintain_order="left")
-        .with_columns(status=pl.coalesce("status", known), flag=pl.lit(None, pl.String))
-        .drop("end_reason", "censored")
+        .with_columns(
+            status=pl.when(cut).then(known).otherwise(pl.coalesce("status", known)),
+            flag=pl.lit(None, pl.String),
+        )
+        .drop("end_reason", "recorded_end", "censored")
     )
     tables = {
         "jobs": jobs,
-        "attempts": _timed(attempts, origin_at, start_s="started_at", end_s="ended_at"),
+        "attempts": _between(attempts, origin_at),
         "placements": schedule.placements,
         "machines": _machines(workload, servers),
     }
+    counted = [pl.when(pl.col(c) > 0).then(c).alias(c) for c in ("cpus", "mem_gb")]
+    speeds = schedule.speeds.clear() if schedule.as_recorded else schedule.speeds
+    for name, rows in (
+        ("speeds", speeds.drop("gpus").with_columns(counted)),
+        ("holds", schedule.holds),
+    ):
+        lasting = _between(rows, origin_at).filter(pl.col("started_at") < pl.col("ended_at"))
+        if lasting.height:
+            tables[name] = lasting
     if policy.quotas:
         vcs = pl.DataFrame(
             {"vc": list(quotas), "gpus": list(quotas.values())},

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.published import curve
 from philly_analysis.published.utilisation import SPREADS, table_4, table_5
 from philly_analysis.simulator.cluster import Grant
@@ -24,22 +25,23 @@ class Speed:
     neighbourly: ClassVar[bool] = False
     """Whether jobs on the same machines matter."""
 
+    by_place: ClassVar[bool] = False
+    """Whether what it takes into account slowed the recorded run, too, by where that ran."""
+
+    by_use: ClassVar[bool] = False
+    """Whether it looks at how much of their GPUs jobs use."""
+
     @property
     def says(self) -> str:
         """What it takes into account, in a sentence."""
         return (type(self).__doc__ or "").partition("\n")[0]
 
-    def drawn(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Self:
-        """Return the same speed, with what it has to assume about each job drawn."""
-        return self
-
     def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
-        """Return the jobs with what it must know of them and they do not say, drawn."""
-        return specs
+        """Return the jobs with what it must know of them and they do not say, drawn.
 
-    def traits(self, spec: JobSpec) -> tuple[float, float]:
-        """Return the shares of a GPU's compute and memory that a job uses."""
-        return 1.0, 1.0
+        What a job says stays as it is.
+        """
+        return specs
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the seconds of its recorded run that a job gets done in one second.
@@ -63,8 +65,10 @@ _IMAGES_PER_S = table_4()
 class Locality(Speed):
     """Slower when spread over servers, and beside other gangs: the study's Tables 4 and 5.
 
-    The recorded run is taken to be that on the fewest servers, alone. Single GPUs are never
-    slowed: the tables say nothing about them.
+    Full speed is that on the fewest servers, alone. A gang beside another is as slow as Table 4
+    has it, or as its spread makes it, whichever is slower: so spread is never better than packed,
+    nor in company better than alone. Single GPUs are never slowed, and slow nobody: the tables say
+    nothing about them.
 
     Attributes
     ----------
@@ -74,15 +78,17 @@ class Locality(Speed):
     spread_large
         (servers relative to the fewest, speed) of a larger gang: Table 5, mean utilisation of
         16 GPUs on 4 and 8 servers against 2.
-    contended
-        Speed of a gang beside another on the same server: Table 4, IntraServer against
-        SameServer. Applied on top of the spread only for gangs on one server, since Table 5's
-        spread gangs already had neighbours.
+    beside
+        Speed of a gang beside another, on the fewest servers and on more: Table 4, IntraServer and
+        InterServer against SameServer.
+    interference
+        Whether gangs beside each other slow each other.
     biggest_server
         GPUs of the servers on which the tables were measured.
     """
 
     neighbourly: ClassVar[bool] = True
+    by_place: ClassVar[bool] = True
 
     spread: tuple[tuple[int, float], ...] = (
         (1, 1.0),
@@ -91,20 +97,26 @@ class Locality(Speed):
     spread_large: tuple[tuple[float, float], ...] = tuple(
         (servers / SPREADS[0], speed) for servers, speed in table_5()
     )
-    contended: float = _IMAGES_PER_S["IntraServer"] / _IMAGES_PER_S["SameServer"]
+    beside: tuple[float, float] = (
+        _IMAGES_PER_S["IntraServer"] / _IMAGES_PER_S["SameServer"],
+        _IMAGES_PER_S["InterServer"] / _IMAGES_PER_S["SameServer"],
+    )
+    interference: bool = True
     biggest_server: int = 8
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the speed by the number of servers, and by whether gangs share a server."""
-        servers = len(grant.shares)
         if grant.gpus == 1:
             return 1.0
-        if grant.gpus > self.biggest_server:
-            fewest = -(-grant.gpus // self.biggest_server)
-            return [speed for ratio, speed in self.spread_large if ratio <= servers / fewest][-1]
-        if servers == 1 and any(other.gpus > 1 for other in neighbours):
-            return self.contended
-        return [speed for n, speed in self.spread if n <= servers][-1]
+        servers = len(grant.shares)
+        fewest = -(-grant.gpus // self.biggest_server)
+        if fewest == 1:
+            alone = [speed for n, speed in self.spread if n <= servers][-1]
+        else:
+            alone = [speed for n, speed in self.spread_large if n <= max(servers / fewest, 1)][-1]
+        if self.interference and any(other.held.gpus > 1 for other in neighbours):
+            return min(alone, self.beside[servers > fewest])
+        return alone
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,8 @@ class HostResources(Speed):
         Profile by job type; other types run as recorded.
     split
         (task, share) of the jobs that do not say their type: each gets a model of the task,
-        drawn evenly, and wants its CPUs and memory. Synergy's default; an assumption.
+        drawn evenly. Synergy's default; an assumption. Jobs that do not say what CPUs and memory
+        they ask for want those of their model.
     """
 
     profiles: dict[str, Profile] = field(default_factory=lambda: PROFILES)
@@ -134,19 +147,17 @@ class HostResources(Speed):
         done = []
         for spec, task, pick in zip(specs, tasks.tolist(), picks.tolist(), strict=True):
             among = models[self.split[task][0]]
-            profile = among[int(pick * len(among))]
-            if spec.job_type:
-                known = self.profiles.get(spec.job_type)
-                if known is None or spec.cpus is not None:
-                    done.append(spec)
-                    continue
-                profile = known
+            model = spec.job_type or among[int(pick * len(among))].job_type
+            wants = self.profiles.get(model)
+            if wants is None:
+                done.append(spec)
+                continue
             done.append(
                 replace(
                     spec,
-                    job_type=profile.job_type,
-                    cpus=profile.cpus * spec.gpus,
-                    mem_gb=profile.mem_gb * spec.gpus,
+                    job_type=model,
+                    cpus=wants.cpus * spec.gpus if spec.cpus is None else spec.cpus,
+                    mem_gb=wants.mem_gb * spec.gpus if spec.mem_gb is None else spec.mem_gb,
                 )
             )
         return done
@@ -198,32 +209,34 @@ class Sharing(Speed):
     Attributes
     ----------
     util_quantiles
-        Mean utilisation of jobs at evenly spaced quantiles from 0 to 1.
+        Mean utilisation, at evenly spaced quantiles from 0 to 1, of jobs without readings.
     gpu_mem
-        Parameters of the Beta law of the share of GPU memory that a job uses. Assumed: no
-        trace at hand has it.
+        Parameters of the Beta law of the share of GPU memory that a job uses, where it is not
+        known. Assumed.
     interference
         Share of its speed that a holder loses to a guest. AntMan reports none.
     """
 
     neighbourly: ClassVar[bool] = True
+    by_use: ClassVar[bool] = True
 
     util_quantiles: tuple[float, ...] = PHILLY_MINUTES
     gpu_mem: tuple[float, float] = (2.0, 2.5)
     interference: float = 0.0
-    drawn_traits: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
-    def drawn(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Self:
-        """Return the same speed, with each job's utilisation and memory drawn."""
+    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with utilisation and GPU memory drawn where they are not known."""
         grid = np.linspace(0, 1, len(self.util_quantiles))
         util = np.interp(rng.random(len(specs)), grid, self.util_quantiles).clip(0.01, 1.0)
         mem = rng.beta(*self.gpu_mem, len(specs))
-        pairs = zip(util.tolist(), mem.tolist(), strict=True)
-        return replace(self, drawn_traits={s.job_id: t for s, t in zip(specs, pairs, strict=True)})
-
-    def traits(self, spec: JobSpec) -> tuple[float, float]:
-        """Return the shares of a GPU's compute and memory that a job uses."""
-        return self.drawn_traits.get(spec.job_id, (1.0, 1.0))
+        return [
+            replace(
+                spec,
+                util_frac=u if spec.util_frac is None else spec.util_frac,
+                gpu_mem_frac=m if spec.gpu_mem_frac is None else spec.gpu_mem_frac,
+            )
+            for spec, u, m in zip(specs, util.tolist(), mem.tolist(), strict=True)
+        ]
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves it."""
@@ -234,10 +247,34 @@ class Sharing(Speed):
         for holder in beside:
             if job.gpu_mem_frac + holder.gpu_mem_frac > 1:
                 return 0.0
-            speed = min(speed, max(0.0, 1 - holder.util_frac) / job.util_frac)
+            left = max(0.0, 1 - holder.util_frac)
+            speed = min(speed, left / job.util_frac if job.util_frac > left else 1.0)
         return speed
 
 
 def _overlap(one: Grant, other: Grant) -> bool:
     theirs = dict(other.shares)
     return any(gpus & theirs.get(machine, 0) for machine, gpus in one.shares)
+
+
+SPEEDS: dict[str, type[Speed]] = {
+    "recorded": Speed,
+    "locality": Locality,
+    "resources": HostResources,
+    "parallelism": Parallelism,
+    "sharing": Sharing,
+}
+"""Every law of speed by the name that the user types."""
+
+
+def speed_named(name: str) -> Speed:
+    """Return a law of speed as its source has it.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such law.
+    """
+    if name not in SPEEDS:
+        raise UnknownNameError("speed", name, SPEEDS)
+    return SPEEDS[name]()

@@ -12,6 +12,7 @@
 --   until_at    its end, or the end of the log for one that still ran; null: unknown
 --   run_s       seconds that it ran: as recorded, else from start to until_at; a lower bound
 --               where it still ran
+--   guest       true when it ran on GPUs that stayed free for others to hold
 --   flag        why its times are not trusted: flag of the attempt or job; null: nothing known
 with attempts_in_order as (
   select
@@ -37,6 +38,7 @@ select
     else coalesce(a.ended_at, a.started_at + to_microseconds((1e6 * a.run_s)::bigint))
   end as until_at,
   coalesce(a.run_s, seconds_between(a.started_at, until_at)) as run_s,
+  coalesce(a.guest, false) as guest,
   coalesce(a.flag, gpu_jobs.flag) as flag
 from attempts_in_order as a
 inner join gpu_jobs using (job_id)

@@ -1,5 +1,5 @@
 -- How many GPUs did each virtual cluster use, from moment to moment?
--- One row per virtual cluster and moment at which the number changed.
+-- One row per virtual cluster and moment at which the number changed; guests use no quota.
 --   vc           virtual cluster
 --   moment       as in machine_use
 --   gpus_before  GPUs in use before
@@ -10,14 +10,14 @@ with changes as (
     2 * epoch_us(started_at) + 1 as moment,
     gpus as change
   from attempt_runs
-  where vc is not null and gpus > 0 and until_at > started_at
+  where vc is not null and gpus > 0 and not guest and until_at > started_at
   union all by name
   select
     vc,
     2 * epoch_us(until_at) as moment,
     -gpus as change
   from attempt_runs
-  where vc is not null and gpus > 0 and until_at > started_at
+  where vc is not null and gpus > 0 and not guest and until_at > started_at
 ),
 
 moments as (

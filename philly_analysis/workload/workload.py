@@ -14,7 +14,7 @@ from philly_analysis.manifest import Manifest
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, ask
-from philly_analysis.workload.job import AttemptSpec, JobSpec
+from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.machines import Machine
 from philly_analysis.writer import write
 
@@ -126,15 +126,22 @@ class Workload:
         first = self.jobs["submitted_at"].min()
         return first if isinstance(first, datetime) else None
 
-    def specs(self) -> Iterator[JobSpec]:
-        """Yield the jobs that make up the workload (see ``workload_jobs``), by submission."""
+    def specs(self, *, stays: bool = False) -> Iterator[JobSpec]:
+        """Yield the jobs that make up the workload (see ``workload_jobs``), by submission.
+
+        Parameters
+        ----------
+        stays
+            Whether attempts say where and when they ran.
+        """
         mine = self.answer("workload_jobs").filter(pl.col("left_out").is_null())
         runs = (
             self.answer("workload_attempts")
             .sort("job_id", "attempt")
             .group_by("job_id", maintain_order=True)
-            .agg("run_s", "end_reason")
+            .agg("attempt", "run_s", "end_reason")
         )
+        stay_of = self._stays() if stays else {}
         since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
         jobs = (
             self.jobs.with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
@@ -149,7 +156,12 @@ class Workload:
                 user=row["user"] or "",
                 gpus=row["gpus"],
                 submit_s=row["submit_s"],
-                attempts=tuple(map(AttemptSpec, row["run_s"], row["end_reason"])),
+                attempts=tuple(
+                    AttemptSpec(run_s, end_reason, stay_of.get((row["job_id"], attempt)))
+                    for attempt, run_s, end_reason in zip(
+                        row["attempt"], row["run_s"], row["end_reason"], strict=True
+                    )
+                ),
                 status=row["status"],
                 cpus=row["cpus"],
                 mem_gb=row["mem_gb"],
@@ -158,6 +170,41 @@ class Workload:
                 censored=row["censored"],
                 gpu_frac=row["gpu_frac"] or 1.0,
             )
+
+    def _stays(self) -> dict[tuple[str, int], Stay]:
+        """Return where and when each attempt ran whose start and end are known."""
+        key = ["job_id", "attempt"]
+        origin = pl.lit(self.origin_at, pl.Datetime("us"))
+        ran = self.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))
+        # a share whose size is not known leaves the place unknown
+        shares = (
+            self.placements.with_columns(
+                pl.when(pl.col("gpu").is_not_null()).then(1).otherwise("gpus").alias("gpus")
+            )
+            .sort("container", "machine_id", "gpu", nulls_last=True)
+            .group_by(*key, "machine_id", maintain_order=True)
+            .agg(
+                gpus=pl.when(pl.col("gpus").is_not_null().all()).then(pl.col("gpus").sum()),
+                known=pl.when(pl.col("gpu").is_not_null().all()).then(pl.col("gpu").implode()),
+            )
+            .group_by(key, maintain_order=True)
+            .agg("machine_id", "gpus", "known")
+        )
+        rows = (
+            ran.join(shares, on=key, how="left")
+            .with_columns(
+                ((pl.col(at) - origin).dt.total_microseconds() / 1e6).alias(at)
+                for at in ("started_at", "until_at")
+            )
+            .select(*key, "started_at", "until_at", "guest", "machine_id", "gpus_right", "known")
+        )
+        found = {}
+        for job_id, attempt, start_s, end_s, guest, servers, counts, known in rows.iter_rows():
+            placed = zip(servers or (), counts or (), known or (), strict=True)
+            places = tuple((m, n, tuple(gpus or ())) for m, n, gpus in placed)
+            sure = all(n is not None for _, n, _ in places)
+            found[job_id, attempt] = Stay(start_s, end_s, places if sure else (), guest)
+        return found
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""

@@ -121,31 +121,36 @@ def test_amoeba_shrinks_jobs_outside_the_first_queue_for_those_that_wait() -> No
     assert dict(second.select("job_id", "gpus").iter_rows()) == {"a": 2, "b": 2}
 
 
-def sharing(**traits: tuple[float, float]) -> Sharing:
-    return Sharing(util_quantiles=(0.5, 0.5), drawn_traits=traits)
+def using(spec: JobSpec, util_frac: float, gpu_mem_frac: float) -> JobSpec:
+    return replace(spec, util_frac=util_frac, gpu_mem_frac=gpu_mem_frac)
 
 
 def test_antman_lets_a_patient_job_be_a_guest() -> None:
     # a uses 0.4 of the GPU, so b, which wants 0.8, runs at 0.6 / 0.8; only one guest at a time
-    jobs = [job("a", 0, 1, 10_000), job("b", 1, 1, 300), job("c", 5, 1, 60)]
-    speed = sharing(a=(0.4, 0.3), b=(0.8, 0.5), c=(0.2, 0.2))
-    schedule = run(jobs, machines(1), AntMan(), speed=speed)
+    jobs = [
+        using(job("a", 0, 1, 10_000), 0.4, 0.3),
+        using(job("b", 1, 1, 300), 0.8, 0.5),
+        using(job("c", 5, 1, 60), 0.2, 0.2),
+    ]
+    schedule = run(jobs, machines(1), AntMan(), speed=Sharing())
     assert gantt(schedule) == {"a": done(0, 10_000), "b": done(601, 1001), "c": done(1001, 1061)}
 
 
 @pytest.mark.parametrize("holder", [(0.9, 0.1), (0.1, 0.9)], ids=["busy", "memory full"])
 def test_antman_keeps_guests_away_where_there_is_no_room(holder: tuple[float, float]) -> None:
-    jobs = [job("a", 0, 1, 2_000), job("b", 1, 1, 300)]
-    speed = sharing(a=holder, b=(0.5, 0.5))
-    assert gantt(run(jobs, machines(1), AntMan(), speed=speed))["b"] == done(2_000, 2_300)
+    jobs = [using(job("a", 0, 1, 2_000), *holder), using(job("b", 1, 1, 300), 0.5, 0.5)]
+    assert gantt(run(jobs, machines(1), AntMan(), speed=Sharing()))["b"] == done(2_000, 2_300)
 
 
 def test_a_holder_pushes_its_guest_aside_but_not_out() -> None:
     # g waits behind the gang w, becomes a guest on the idle GPU at 601 and runs at full speed;
     # when w takes both GPUs at 1000, g goes on with what w leaves: 0.5 of 1.0
-    jobs = [job("a", 0, 1, 1000), job("w", 0.5, 2, 500), job("g", 1, 1, 600)]
-    speed = sharing(a=(1.0, 0.1), w=(0.5, 0.1), g=(1.0, 0.1))
-    schedule = run(jobs, machines(2), AntMan(), speed=speed)
+    jobs = [
+        using(job("a", 0, 1, 1000), 1.0, 0.1),
+        using(job("w", 0.5, 2, 500), 0.5, 0.1),
+        using(job("g", 1, 1, 600), 1.0, 0.1),
+    ]
+    schedule = run(jobs, machines(2), AntMan(), speed=Sharing())
     bars = gantt(schedule)
     assert bars["w"] == done(1000, 1500)
     left = 600 - (1000 - 601)

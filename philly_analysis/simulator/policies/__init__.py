@@ -13,13 +13,14 @@ from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.themis import Themis
 
 __all__ = ["POLICIES", "Policy", "policies", "policy_named"]
 
 POLICIES: dict[str, type[Policy]] = {
-    p.name: p for p in (Fifo, Srtf, Las, Philly, Synergy, Amoeba, AntMan, Themis)
+    p.name: p for p in (Fifo, Srtf, Las, Philly, Synergy, Amoeba, AntMan, Themis, Recorded)
 }
 """Every policy by the name that the user types."""
 

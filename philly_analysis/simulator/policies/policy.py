@@ -38,6 +38,9 @@ class Policy:
     shares: ClassVar[bool] = False
     """Whether jobs may be guests on GPUs that others hold."""
 
+    replays: ClassVar[bool] = False
+    """Whether it looks at where and when attempts were recorded."""
+
     round_s: float = knob(0.0, "decide only at multiples of so many seconds; 0: at once")
     restart_s: float = knob(0.0, "seconds a stopped job needs before it gets on again")
 

@@ -1,0 +1,223 @@
+"""What the trace says of its jobs is used as it stands; what is drawn is drawn only where it lacks,
+and counted."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator import fleet, run, simulate
+from philly_analysis.simulator.policies.ranked import Fifo, Srtf
+from philly_analysis.simulator.restarts import Restarts
+from philly_analysis.simulator.speed import HostResources, Locality, Sharing
+from philly_analysis.trace import Trace
+from philly_analysis.workload import JobSpec, Workload
+from philly_analysis.workload.use import with_use
+
+from .drawn import done, gantt, job, machines
+from .test_simulation import MACHINES, workload
+
+SHARES = st.none() | st.floats(0, 1)
+
+
+@given(
+    st.lists(
+        st.builds(
+            replace,
+            st.just(job("j", 0, 2, 10)),
+            job_type=st.sampled_from([None, "res18", "a model of ours"]),
+            cpus=st.none() | st.floats(0, 96),
+            mem_gb=st.none() | st.floats(0, 900),
+            util_frac=SHARES,
+            gpu_mem_frac=SHARES,
+        ),
+        max_size=6,
+    )
+)
+def test_what_a_job_says_stays_as_it_is(specs: list[JobSpec]) -> None:
+    for speed, drawn in (
+        (HostResources(), ("job_type",)),
+        (Sharing(), ("util_frac", "gpu_mem_frac")),
+    ):
+        completed = speed.completed(specs, np.random.default_rng(1))
+        for before, after in zip(specs, completed, strict=True):
+            assert all(getattr(after, name) is not None for name in drawn)
+            changed = {
+                name: value
+                for name in JobSpec.__dataclass_fields__
+                if (value := getattr(before, name)) != getattr(after, name)
+            }
+            assert not any(value is not None for value in changed.values())
+
+
+def test_recorded_cpus_and_memory_are_kept_without_a_job_type(tmp_path: Path) -> None:
+    load = workload(60)
+    some = pl.int_range(pl.len()) % 3 > 0
+    asked = load.jobs.with_columns(
+        cpus=pl.when(some).then(2.0 * pl.col("gpus")), mem_gb=pl.when(some).then(30.0)
+    )
+    out = simulate(replace(load, jobs=asked), "synergy", tmp_path / "out", machines=MACHINES)
+    with Trace(out) as trace:
+        said = trace.answer("jobs").pl().join(asked, on="job_id", suffix="_asked")
+        notes = trace.manifest.notes
+    known = said.filter(pl.col("cpus_asked").is_not_null())
+    assert known.height == 40
+    assert known["cpus"].equals(known["cpus_asked"].alias("cpus"))
+    assert known["mem_gb"].equals(known["mem_gb_asked"].alias("mem_gb"))
+    assert "Model: as recorded for 0 of 60 jobs, drawn for 60." in notes
+    assert "CPUs: as recorded for 40 of 60 jobs, drawn for 20." in notes
+
+
+class Steady:
+    """Jobs as busy as they say, every minute."""
+
+    def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
+        return float(rng.uniform(10, 90))
+
+    def minutes(
+        self, level: float, minutes: int, gpus: int, rng: np.random.Generator
+    ) -> npt.NDArray[np.float64]:
+        return np.full((minutes, gpus), level)
+
+
+def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
+    """A what-if of a sampled trace knows its jobs' utilisation, as a plain walk finds it."""
+    out = simulate(workload(50), "fifo", tmp_path / "log", machines=MACHINES, samples=Steady())
+    with Trace(out) as trace:
+        held = trace.sql(
+            "select job_id, machine_id, gpu, started_at, ended_at from placements "
+            "join attempts using (job_id, attempt)"
+        ).fetchall()
+        samples = trace.sql("select machine_id, sampled_at, util_pct from gpu_samples").fetchall()
+    at = {(machine, moment): util for machine, moment, util in samples}
+    busy: dict[tuple[str, int], list[tuple[object, object, str]]] = {}
+    for job_id, machine, gpu, start, end in held:
+        busy.setdefault((machine, gpu), []).append((start, end, job_id))
+    # readings of whole minutes that one job alone held, away from its ends
+    means: dict[str, list[float]] = {}
+    for (machine, moment), util in at.items():
+        for gpu, value in enumerate(util):
+            for start, end, job_id in busy.get((machine, gpu), []):
+                if start <= moment and (end - moment).total_seconds() >= 60:
+                    means.setdefault(job_id, []).append(value)
+    load = Workload.from_trace(out)
+    known = {s.job_id: s.util_frac for s in with_use(load, load.specs())}
+    assert all(known[j] is not None for j in means) and len(means) > 40
+    long = {j: v for j, v in means.items() if len(v) > 120}
+    for job_id, values in long.items():  # the first and last minute weigh little
+        assert 100 * (known[job_id] or 0) == pytest.approx(np.mean(values), rel=0.03)
+    again = simulate(load, "antman", tmp_path / "again", machines=MACHINES)
+    with Trace(again) as trace:
+        [said] = [n for n in trace.manifest.notes if n.startswith("GPU utilisation")] or [""]
+    drawn = 50 - sum(u is not None for u in known.values())
+    assert said == (
+        f"GPU utilisation: as recorded for {50 - drawn} of 50 jobs, drawn for {drawn}."
+        * bool(drawn)
+    )
+
+
+@pytest.mark.parametrize("policy", ["antman", "amoeba", "synergy"])
+def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Path) -> None:
+    """The utilisation in all samples is that of the jobs, times the work that they got done."""
+    load = workload(120)
+    busy = {f"j{i}": (i % 9 + 1) / 30 for i in range(120)}
+    out = simulate(
+        replace(load, jobs=load.jobs.with_columns(job_type=pl.lit("m5"))),
+        policy,
+        tmp_path / "out",
+        machines=fleet("3x8:24:500"),
+        samples=_Known(busy),
+        speed=Sharing(util_quantiles=(0.3, 0.3)) if policy == "antman" else None,
+    )
+    with Trace(out) as trace:
+        [(seen,)] = trace.sql("select sum(list_sum(util_pct)) / 100 from gpu_samples").fetchall()
+        done_s = trace.sql(
+            "select job_id, sum(work_s) * any_value(jobs.gpus) from attempts "
+            "join jobs using (job_id) group by job_id"
+        ).fetchall()
+    if policy == "antman":
+        busy = dict.fromkeys(busy, 0.3)
+    assert seen == pytest.approx(sum(busy[j] * s for j, s in done_s) / 60, rel=2e-3)
+
+
+class _Known(Steady):
+    def __init__(self, busy: dict[str, float]) -> None:
+        self.busy = busy
+
+    def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
+        return 100 * self.busy[spec.job_id]
+
+
+def test_a_time_limit_ends_a_job_that_is_slowed_beyond_it() -> None:
+    # on two servers a second does 98.0 / 114.8 of a recorded one: 100 s would take 117.1 s
+    slow = replace(job("a", 0, 2, 100), time_limit_s=110.0)
+    long = replace(job("b", 0, 2, 100), time_limit_s=50.0)  # let go on when it was recorded
+    for spec, end_s, reason in ((slow, 110, "time_limit"), (long, 100, "time_limit")):
+        schedule = run([spec], machines(1, 1), Fifo(), speed=Locality())
+        assert gantt(schedule)[spec.job_id] == [(0, end_s, reason)]
+        assert schedule.jobs["end_s"].to_list() == [end_s]
+    assert gantt(run([slow], machines(2), Fifo(), speed=Locality()))["a"] == done(0, 100)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint_s", "restart_s", "a"),
+    [
+        (0.0, 0.0, [(0, 50, "preempted"), (60, 110, "completed")]),
+        (30.0, 0.0, [(0, 50, "preempted"), (60, 130, "completed")]),  # 20 s since the last one
+        (float("inf"), 0.0, [(0, 50, "preempted"), (60, 160, "completed")]),
+        (30.0, 7.0, [(0, 50, "preempted"), (60, 137, "completed")]),
+    ],
+)
+def test_an_interruption_costs_what_came_since_the_checkpoint(
+    checkpoint_s: float, restart_s: float, a: list[tuple[float, float, str]]
+) -> None:
+    jobs = [job("a", 0, 1, 100), job("b", 50, 1, 10)]
+    costs = Restarts(checkpoint_s=checkpoint_s, restart_s=restart_s)
+    schedule = run(jobs, machines(1), Srtf(), restarts=costs)
+    assert gantt(schedule) == {"a": a, "b": done(50, 60)}
+    kept = schedule.attempts.filter(job_id="a").select("work_s", "lost_s").sum().row(0)
+    assert kept == (100, a[1][1] - 110 - restart_s)
+
+
+def test_costs_that_make_no_sense_are_refused() -> None:
+    for wrong in (
+        {"checkpoint_s": -1.0}, {"checkpoint_s": float("nan")}, {"restart_s": float("inf")},
+    ):  # fmt: skip
+        with pytest.raises(SimulationError, match="give 0"):
+            Restarts(**wrong)
+
+
+def test_gpus_held_by_a_gang_that_is_not_whole_are_taken_down() -> None:
+    from philly_analysis.simulator.policies.philly import Philly
+
+    # w finds one GPU of two at 10 and holds it for so long; then it backs off
+    jobs = [job("a", 0, 1, 1000), job("w", 10, 2, 50)]
+    schedule = run(jobs, machines(2), Philly(), quotas={"a": 8})
+    assert schedule.holds.height
+    held = schedule.holds.select("job_id", "machine_id", "gpu").unique().rows()
+    assert held == [("w", "m0", 1)]
+    first = schedule.holds.row(0, named=True)
+    assert (first["start_s"], first["end_s"]) == (10, 10 + Philly().hold_s)
+    assert (schedule.holds["end_s"] <= 1000).all()
+
+
+@pytest.mark.parametrize("policy", ["srtf", "las", "antman", "amoeba"])
+def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
+    policy: str, tmp_path: Path
+) -> None:
+    load = workload(120)
+    out = simulate(
+        load, policy, tmp_path / "out", machines=MACHINES, checkpoint_s=300, restart_s=20
+    )
+    asked = {s.job_id: s.run_s for s in load.specs()}
+    again = {s.job_id: s.run_s for s in Workload.from_trace(out).specs()}
+    assert again == pytest.approx(asked, abs=1e-3)
+    attempts = pl.read_parquet(out / "attempts.parquet")
+    assert (attempts["lost_s"].sum() > 0) == (policy != "antman")
+    assert ((attempts["lost_s"] > 0) <= (attempts["end_reason"] == "preempted")).all()
