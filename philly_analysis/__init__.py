@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from philly_analysis.simulator.policies import policies
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import Trace
-    from philly_analysis.verbs import atlas, compare, experiment, fit, sample
+    from philly_analysis.verbs import atlas, compare, experiment, fit, sample, sweep
     from philly_analysis.workload import Workload
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "simulate",
     "slurm_command",
     "sources",
+    "sweep",
     "tables",
 ]
 
@@ -85,6 +86,7 @@ _HOMES = {
     "simulate": "simulator.simulation",
     "slurm_command": "ingest.slurm.fields",
     "sources": "ingest",
+    "sweep": "verbs",
     "tables": "questions",
 }
 

@@ -325,6 +325,10 @@ def simulate(
             metavar="KNOB=VALUE",
         ),
     ] = None,
+    load: Annotated[
+        float | None, typer.Option(help="Offered load wanted: submissions are stretched to it.")
+    ] = None,
+    gpus: Gpus = None,
     machines: Machines = None,
     speed: Annotated[
         str | None,
@@ -356,6 +360,8 @@ def simulate(
         policy,
         out,
         knobs={knob: value or "true" for knob, _, value in pairs},
+        load=load,
+        gpus=gpus,
         machines=machines,
         speed=speed,
         checkpoint_s=checkpoint_s,
@@ -382,6 +388,73 @@ def policies(
 ) -> None:
     """List the scheduling policies; or the knobs of one."""
     frame(library.policies(name), csv=csv, as_json=as_json)
+
+
+@verb
+@told
+def sweep(
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            help="Folders of traces; models' files, or names of models that ship.",
+            metavar="WORKLOAD",
+            autocompletion=choices.models,
+        ),
+    ],
+    policies: Annotated[
+        list[str],
+        typer.Option(
+            help="A policy; the first is what the others are held against.",
+            autocompletion=choices.policies,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of page, tables and runs.")] = Path(
+        "reports/sweep"
+    ),
+    loads: Annotated[
+        list[float] | None,
+        typer.Option(help="An offered load.", show_default="submissions stay as they are"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Workloads drawn of each model.")] = 1,
+    knobs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A knob of the policies that have it; several values: several times.",
+            metavar="[POLICY.]KNOB=VALUE",
+        ),
+    ] = None,
+    draw: Annotated[int, typer.Option(help="Jobs drawn from a model.")] = 2_000,
+    gpus: Gpus = None,
+    machines: Machines = None,
+    speed: Annotated[
+        str | None,
+        typer.Option(help="How fast jobs run.", autocompletion=choices.speeds),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes to run on.")] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="Dask cluster to run on, by its scheduler's address.")
+    ] = None,
+) -> None:
+    """Run workloads under several policies, compared in pairs."""
+    pairs = (setting.partition("=") for setting in knobs or ())
+    result = library.sweep(
+        workloads,
+        policies,
+        out,
+        loads=loads or (),
+        seeds=seeds,
+        knobs=[(knob, value or "true") for knob, _, value in pairs],
+        draw=draw,
+        gpus=gpus,
+        machines=machines,
+        speed=speed,
+        jobs=jobs,
+        cluster=cluster,
+    )
+    for sentence in (*result.sentences, *result.caveats):
+        say(f"  {sentence}")
+    say(f"page written to {out / 'page'}")
 
 
 @verb

@@ -78,7 +78,7 @@ def answer(traces: Sequence[Trace]) -> Result:
     for name, trace, all_ended in zip(names, traces, everyone, strict=True):
         ended = all_ended.merge(common, on=_SAME) if len(common) else all_ended
         with trace.asked() as asked:
-            numbers = _numbers(trace, ended)
+            numbers = measures(trace, ended)
         reads |= asked
         rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
         for curve in _CURVES:
@@ -158,8 +158,16 @@ def _names(traces: Sequence[Trace]) -> list[str]:
     return told_apart([trace.manifest.name for trace in traces])
 
 
-def _numbers(trace: Trace, ended: pd.DataFrame) -> dict[str, float]:
-    """Return the measures with one number that a trace has the tables for."""
+def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float]:
+    """Return the measures with one number that a trace has the tables for, by name.
+
+    Parameters
+    ----------
+    ended
+        Rows of the relation ``completions`` to measure; None: all.
+    """
+    if ended is None:
+        ended = trace.answer("completions").df()
     numbers: dict[str, float] = {"jobs": len(ended)}
     if len(ended):
         for name in _CURVES:

@@ -254,3 +254,54 @@ def _codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
         return own
     codes, _ = pd.factorize(np.asarray(clusters, dtype=object))
     return np.where(codes < 0, n + own, codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """What a treatment changes, from pairs with and without it, with a 95 % interval.
+
+    Attributes
+    ----------
+    effect
+        Mean change; NaN without pairs.
+    low, high
+        Its interval; NaN where there are fewer than three pairs.
+    pairs
+        How many there are.
+    """
+
+    effect: float
+    low: float
+    high: float
+    pairs: int
+
+    def __str__(self) -> str:
+        """Return it as a sentence says it."""
+        if np.isnan(self.low):
+            return f"{self.effect:+.3g}"
+        return f"{self.effect:+.3g} (95 % interval {self.low:+.3g} to {self.high:+.3g})"
+
+
+def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Paired:
+    """Estimate a change from pairs of the same thing with and without a treatment.
+
+    The interval is Student's, of the differences; what the two of a pair have in common, such as
+    the jobs drawn from one seed, is in neither.
+
+    Parameters
+    ----------
+    after, before
+        With and without the treatment, shape (n,): the k-th of each are a pair.
+    relative
+        Whether the change is in percent of `before`: of the mean logarithm of the ratios, so that
+        halving and doubling are alike. All values must then be positive.
+    """
+    a, b = np.asarray(after, float), np.asarray(before, float)
+    change = np.log(a) - np.log(b) if relative else a - b
+    n = len(change)
+    mean = float(change.mean()) if n else np.nan
+    half = float(t.ppf(0.975, n - 1) * change.std(ddof=1) / np.sqrt(n)) if n >= _FEWEST else np.nan
+    found = (mean, mean - half, mean + half)
+    if relative:
+        found = tuple(100 * float(np.expm1(x)) for x in found)  # type: ignore[assignment]
+    return Paired(*found, pairs=n)

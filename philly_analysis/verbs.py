@@ -13,6 +13,7 @@ from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.workloads import law_of
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
@@ -20,6 +21,7 @@ from philly_analysis.models.library import load_model
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.page import Chapter, atlas_page, results_page, section
+from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.result import Result
 from philly_analysis.study import RunPolicy
@@ -275,3 +277,79 @@ def experiment(
         chapters,
         Path(out) / ("-".join(chosen) or SEEDS),
     )
+
+
+def sweep(
+    workloads: Sequence[str | Path],
+    policies: Sequence[str],
+    out: str | Path = "reports/sweep",
+    *,
+    loads: Sequence[float] = (),
+    seeds: int = 1,
+    knobs: Sequence[tuple[str, str]] = (),
+    draw: int = sweeps.DRAWN_JOBS,
+    gpus: int | None = None,
+    machines: str | None = None,
+    speed: str | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+) -> Result:
+    """Run workloads under several policies, compared in pairs.
+
+    Parameters
+    ----------
+    workloads
+        Folders of traces; models' files, or names of models that ship.
+    policies
+        The first is what the others are held against.
+    out
+        Folder of the page, of ``sweep.csv`` (a row per run) and ``changes.csv`` (a row per pair
+        of policies and measure), and of ``runs``, the outcome of each run: a sweep that was
+        broken off, or that is asked for more, goes on from these.
+    loads
+        Offered loads that submissions are stretched to; none: they stay as they are.
+    seeds
+        How many workloads are drawn of each model; from 3 on there are intervals.
+    knobs
+        (knob, value), a knob perhaps several times, for the policies that have it, or for one as
+        ``policy.knob``.
+    draw
+        Jobs drawn from a model.
+    gpus, machines, speed
+        As in :func:`philly_analysis.simulate`.
+    jobs, cluster
+        Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such model, policy or knob.
+    SimulationError
+        There is nothing to run, or seeds are asked of a recorded trace.
+    InputError
+        Nobody is there to do the work.
+    """
+    planned = sweeps.runs(
+        workloads,
+        policies,
+        loads=loads,
+        seeds=seeds,
+        knobs=knobs,
+        jobs=draw,
+        gpus=gpus,
+        machines=machines,
+        speed=speed,
+    )
+    folder = Path(out)
+    with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
+        result = sweeps.sweep(planned, folder / "runs", executor)
+    result.table.to_csv(folder / "sweep.csv", index=False)
+    sweeps.changes(result.table).to_csv(folder / "changes.csv", index=False)
+    found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result))
+    results_page(
+        "A sweep of what-ifs",
+        "Every policy meets the same jobs at each load and seed, so that differences are its own.",
+        [Chapter("Policies", (found,))],
+        folder / "page",
+    )
+    return result

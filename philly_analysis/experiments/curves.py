@@ -1,15 +1,58 @@
-"""How the experiments' curves are labelled."""
+"""How the experiments' figures are drawn: effects over load, and what moves them."""
 
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
-from philly_analysis.figures import legend
+from philly_analysis.experiments.effects import effects
+from philly_analysis.figures import CYCLE, INK, MUTED, legend
 
 
-def below(ax: Axes) -> None:
+def below(ax: Axes, columns: int = 1) -> None:
     """Put the legend under the panel, where it hides no curve."""
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, handlelength=1.4)
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, handlelength=1.4)
 
 
 def heading(ax: Axes, text: str) -> None:
     """Name a panel."""
     ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold")
+
+
+def over_load(
+    ax: Axes,
+    table: pd.DataFrame,
+    measure: str,
+    pairs: Sequence[tuple[str, str, str]],
+    setting: str,
+) -> None:
+    """Draw effects over load, one curve with its 95 % band per (arm, against, label)."""
+    for i, (arm, against, label) in enumerate(pairs):
+        curve = effects(table, measure, arm, against)
+        curve = curve[curve["setting"] == setting].sort_values("load")
+        color = CYCLE[i % len(CYCLE)]
+        ax.plot(curve["load"], curve["effect_pct"], color=color, marker="o", ms=3, label=label)
+        ax.fill_between(
+            curve["load"], curve["low_pct"], curve["high_pct"], color=color, alpha=0.15, lw=0
+        )
+    ax.axhline(0, color=MUTED, lw=0.8)
+    ax.set(xlabel="offered load")
+
+
+def moved(
+    ax: Axes, table: pd.DataFrame, measure: str, arm: str, against: str, load: float, base: str
+) -> None:
+    """Draw an effect at one load under every setting, the usual one first and as a line."""
+    rows = effects(table, measure, arm, against)
+    rows = rows[np.isclose(rows["load"], load)].reset_index(drop=True)
+    at = np.arange(len(rows))[::-1]
+    error = [rows["effect_pct"] - rows["low_pct"], rows["high_pct"] - rows["effect_pct"]]
+    colors = [CYCLE[0] if s == base else INK for s in rows["setting"]]
+    ax.errorbar(rows["effect_pct"], at, xerr=error, fmt="none", ecolor=MUTED, elinewidth=1.2)
+    ax.scatter(rows["effect_pct"], at, color=colors, s=16, zorder=3)
+    usual = rows.loc[rows["setting"] == base, "effect_pct"]
+    if len(usual):
+        ax.axvline(float(usual.iloc[0]), color=CYCLE[0], lw=0.8, ls="--")
+    ax.set_yticks(at, list(rows["setting"]), fontsize=8)
+    ax.set_ylim(-0.6, len(rows) - 0.4)

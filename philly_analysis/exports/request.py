@@ -12,7 +12,7 @@ from philly_analysis.exports.names import safe
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import Demand, demand, some
-from philly_analysis.workload.load import offered_load, stretched
+from philly_analysis.workload.load import factor_to, offered_load, stretched
 from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.workload.target import Cluster, cluster
 
@@ -93,10 +93,8 @@ def prepare(
 
     Raises
     ------
-    ExportError
-        A load was asked for and the jobs offer none.
     WorkloadError
-        No job can be run, or a cluster without GPUs was asked for.
+        No job can be run, a cluster without GPUs was asked for, or a load and the jobs offer none.
     """
     needs = demand(workload, run_policy)
     if gangs is not None:
@@ -104,7 +102,9 @@ def prepare(
     if timed:
         needs = some(needs)
     target = cluster(workload, needs, gpus=gpus, machines=machines)
-    factor = 1.0 if load is None else _factor(workload, needs, target, load)
+    factor = 1.0
+    if load is not None:
+        factor = factor_to(load, needs.gpu_s, needs.span_s, target.gpus)
     if factor != 1:
         workload, needs = stretched(workload, factor), needs.stretched(factor)
     server, asked = target.server, needs.jobs
@@ -125,15 +125,3 @@ def prepare(
         stretch=factor,
         throughputs=throughputs,
     )
-
-
-def _factor(workload: Workload, needs: Demand, target: Cluster, load: float) -> float:
-    if load <= 0:
-        raise ExportError(f"an offered load of {load} was asked for; give one above 0.")
-    now = offered_load(needs.gpu_s, needs.span_s, target.gpus)
-    if not now:
-        raise ExportError(
-            f"an offered load of {load} was asked for, but {workload.name} has none to rescale: "
-            "its jobs need run times and at least two different submission times."
-        )
-    return now / load

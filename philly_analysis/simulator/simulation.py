@@ -24,7 +24,9 @@ from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand
+from philly_analysis.workload.load import factor_to, stretched
 from philly_analysis.workload.machines import fleet, frame_of
+from philly_analysis.workload.machines import servers as servers_of
 from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.workload.use import with_use
 from philly_analysis.writer import fill, new_folder, seal
@@ -39,6 +41,8 @@ def simulate(
     out: str | Path,
     *,
     knobs: Mapping[str, Any] | None = None,
+    load: float | None = None,
+    gpus: int | None = None,
     machines: str | Sequence[Machine] | None = None,
     speed: Speed | str | None = None,
     checkpoint_s: float = 0.0,
@@ -61,6 +65,10 @@ def simulate(
         Folder to write.
     knobs
         Knobs of the policy by name (see :func:`~philly_analysis.simulator.policies.policies`).
+    load
+        Offered load wanted: submissions are stretched to it; None: they stay as they are.
+    gpus
+        Run it on so many GPUs, in servers of 8, unless `machines` says where.
     machines
         Where to run it: machine by machine, or a text that
         :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
@@ -92,6 +100,8 @@ def simulate(
         There is no such policy or knob.
     SimulationError
         There is nothing to run, or nothing to run it on, or a gang larger than the cluster.
+    WorkloadError
+        A load was asked for and the jobs offer none.
     TraceError
         The folder cannot be written.
     """
@@ -103,7 +113,13 @@ def simulate(
         workload = Workload.from_trace(workload)
     if isinstance(machines, str):
         machines = fleet(machines)
-    servers = [m for m in (workload.servers() if machines is None else machines) if m.gpus]
+    if machines is None:
+        machines = workload.servers() if gpus is None else servers_of(gpus)
+    servers = [m for m in machines if m.gpus]
+    capacity = sum(m.gpus for m in servers)
+    if load is not None:
+        needs = demand(workload)
+        workload = stretched(workload, factor_to(load, needs.gpu_s, needs.span_s, capacity))
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
     recorded = list(workload.specs(stays=speed.by_place or policy.replays))
@@ -116,7 +132,6 @@ def simulate(
         recorded, as_placed = at_full_speed(workload, recorded, speed)
     specs = speed.completed(recorded, rng)
     costs = Restarts(checkpoint_s=checkpoint_s, restart_s=restart_s)
-    capacity = sum(m.gpus for m in servers)
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
     quotas, quota_note = quotas_of(workload, capacity) if asked else ({}, "")

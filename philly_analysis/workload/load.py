@@ -30,6 +30,30 @@ def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
     return gpu_s / (gpus * span_s) if span_s > 0 and gpus > 0 else None
 
 
+def factor_to(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
+    """Return by what to stretch submissions, so that jobs offer a given load.
+
+    Parameters
+    ----------
+    gpu_s, span_s, gpus
+        As in :func:`offered_load`.
+
+    Raises
+    ------
+    WorkloadError
+        The load is not above 0, or the jobs offer none.
+    """
+    if load <= 0:
+        raise WorkloadError(f"an offered load of {load:g} was asked for; give one above 0.")
+    now = offered_load(gpu_s, span_s, gpus)
+    if not now:
+        raise WorkloadError(
+            f"an offered load of {load:g} was asked for, but there is none to rescale: jobs need "
+            "run times and at least two different submission times."
+        )
+    return now / load
+
+
 def load_of(specs: Sequence[JobSpec], gpus: int) -> float:
     """Return the load that jobs offer a cluster of so many GPUs.
 

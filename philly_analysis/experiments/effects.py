@@ -1,0 +1,55 @@
+"""What one arm of an experiment does against another: paired by seed, with an interval."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from philly_analysis.inference import Paired, paired
+
+ARM = ["setting", "load", "arm", "seed"]
+"""Key of a table of trials: what was set, offered load, what was done, which draw of jobs."""
+
+
+def trials(rows: Iterable[tuple[object, ...]], measures: list[str]) -> pd.DataFrame:
+    """Return a table of trials: its key, and what was measured."""
+    return pd.DataFrame(rows, columns=[*ARM, *measures])
+
+
+def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.DataFrame:
+    """Return by how many percent an arm changes a measure against another.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns setting, load, effect_pct, low_pct, high_pct (95 % interval over seeds), seeds.
+    """
+    wide = table[table["arm"].isin((arm, against))].pivot_table(
+        index=["setting", "load", "seed"], columns="arm", values=measure, sort=False
+    )
+    rows = []
+    if {arm, against} <= set(wide.columns):
+        for (setting, load), pair in wide.dropna().groupby(level=[0, 1], sort=False):
+            found = paired(pair[arm], pair[against], relative=True)
+            rows.append((setting, load, found.effect, found.low, found.high, found.pairs))
+    columns = ["setting", "load", "effect_pct", "low_pct", "high_pct", "seeds"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def effect(
+    table: pd.DataFrame, measure: str, arm: str, against: str, *, setting: str, load: float
+) -> Paired:
+    """Return one row of :func:`effects`; NaN where there is none."""
+    rows = effects(table, measure, arm, against)
+    rows = rows[(rows["setting"] == setting) & ((rows["load"] - load).abs() < 1e-9)]
+    if rows.empty:
+        nan = float("nan")
+        return Paired(nan, nan, nan, 0)
+    return Paired(*rows[["effect_pct", "low_pct", "high_pct", "seeds"]].iloc[0])
+
+
+def percent(found: Paired) -> str:
+    """Say a change in percent, with its interval."""
+    said = f"{found.effect:+.0f} %" if abs(found.effect) >= 10 else f"{found.effect:+.1f} %"
+    if found.low != found.low:
+        return said
+    return f"{said} ({found.low:+.1f} to {found.high:+.1f})"
