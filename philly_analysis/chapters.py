@@ -1,7 +1,9 @@
 """The page's chapters: every analysis by name, and the function that asks them."""
 
+import gc
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -252,15 +254,47 @@ def answer(trace: Trace, name: str) -> Result:
     return result
 
 
-def figure(trace: Trace, result: Result) -> str:
-    """Return the figure of an answer as SVG text; the trace keeps it, and it is drawn once."""
-    analysis = ANALYSES[result.name]
-    if _ours(analysis) and (known := answers.recall_figure(trace, result.name)):
-        return known
-    svg = figures.svg(figures.stamp(analysis.plot(result), synthetic=result.synthetic))
-    if _ours(analysis):
-        answers.keep_figure(trace, result.name, svg)
-    return svg
+def drawn(
+    trace: Trace, results: Iterable[Result], executor: Executor | None = None
+) -> dict[str, str]:
+    """Return the figures of answers as SVG text, by name; the trace keeps them.
+
+    Parameters
+    ----------
+    results
+        Answers, which may be computed as they are drawn from it: while an executor draws one, the
+        next is computed here.
+    executor
+        Processes that draw what the trace does not keep; None: it is drawn here.
+    """
+    found: dict[str, str] = {}
+
+    def undrawn() -> Iterator[Result]:
+        for result in results:
+            ours = _ours(ANALYSES[result.name])
+            if ours and (known := answers.recall_figure(trace, result.name)):
+                found[result.name] = known
+            else:
+                yield result
+
+    draw = executor.map if executor else map
+    for name, svg in draw(figure, undrawn()):
+        found[name] = svg
+        if _ours(ANALYSES[name]):
+            answers.keep_figure(trace, name, svg)
+    return found
+
+
+def figure(result: Result) -> tuple[str, str]:
+    """Draw an answer; return its name, and the figure as SVG text."""
+    collects = gc.isenabled()
+    gc.disable()  # a figure is made of so many parts that the collector would take a fifth
+    try:
+        fig = figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
+        return result.name, figures.svg(fig)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _ours(analysis: Analysis) -> bool:

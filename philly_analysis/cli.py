@@ -205,8 +205,13 @@ def report(
     run_policy: SpanUnlessSaid = None,
 ) -> None:
     """Compute every finding on a trace, as a page."""
-    for trace in traces:
-        say(f"report written to {library.report(trace, out, run_policy=run_policy)}")
+    from philly_analysis.parallel import workers
+
+    # they draw while this process computes
+    with workers(2) as executor:
+        for trace in traces:
+            page = library.report(trace, out, run_policy=run_policy, executor=executor)
+            say(f"report written to {page}")
 
 
 @verb

@@ -165,6 +165,17 @@ def cdf(
     percent_axis(ax, "share of observations")
 
 
+def columns(ax: Axes, begins: Iterable[Any], heights: Iterable[float], *, color: str) -> None:
+    """Draw a column per day, each from its midnight to the next, from the axis up.
+
+    One shape: drawn as a bar each, the days of a few years take seconds.
+    """
+    days = pd.Series([*heights], pd.DatetimeIndex([*begins]), float).asfreq("D", fill_value=0.0)
+    edges = pd.date_range(days.index[0], periods=len(days) + 1)
+    ax.stairs(days.fillna(0.0), edges, fill=True, color=color)
+    ax.set_ylim(bottom=0)
+
+
 def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
     """Give an axis the range 0 to 100 %."""
     ax.set(**{f"{axis}lim": (0, 100), f"{axis}label": label})

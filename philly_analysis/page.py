@@ -4,17 +4,18 @@ import base64
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import jinja2
-import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.chapters import CHAPTERS, about, answer, figure, lacking
+from philly_analysis.chapters import CHAPTERS, about, answer, drawn, lacking
 from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
 from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, short
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
@@ -34,7 +35,7 @@ _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """One finding as the page shows it."""
 
@@ -48,10 +49,15 @@ class Section:
         """Rows of the finding's table."""
         return len(self.result.table)
 
+    @cached_property
+    def text(self) -> str:
+        """The table as CSV."""
+        return self.result.table.to_csv(index=False)
+
     @property
     def csv(self) -> str:
         """The table as a data URI, so that the page stays one file."""
-        return _data_uri(self.result.table)
+        return _data_uri(self.text)
 
     @property
     def preview(self) -> str:
@@ -91,6 +97,7 @@ def report(
     out: str | Path = "reports",
     *,
     run_policy: RunPolicy | str | None = None,
+    executor: Executor | None = None,
 ) -> Path:
     """Compute every finding on a trace, as a page.
 
@@ -105,6 +112,8 @@ def report(
         report that stands there is replaced whole.
     run_policy
         How attempts become a job's run time; None: as the trace was opened, ``span`` for a folder.
+    executor
+        Processes that draw figures while findings are computed here; None: one after the other.
 
     Returns
     -------
@@ -118,7 +127,7 @@ def report(
         written.
     """
     with opened(trace, run_policy) as held:
-        chapters, gaps = _answer(held)
+        chapters, gaps = _answer(held, executor)
         return _write(Path(out) / held.path.name, chapters, _report(held, chapters, gaps))
 
 
@@ -179,7 +188,7 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
         relations=behind(atlas.result().reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
-        csv=_data_uri(atlas.table),
+        csv=_data_uri(atlas.table.to_csv(index=False)),
         macros=MACROS,
         made_at=_now(),
     )
@@ -206,29 +215,35 @@ def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
         (folder / "tables").mkdir()
         for part in (s for c in chapters for s in c.sections):
             (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
-            part.result.table.to_csv(folder / "tables" / f"{part.name}.csv", index=False)
+            (folder / "tables" / f"{part.name}.csv").write_text(part.text, "utf-8", newline="")
         (folder / PAGE).write_text(text, "utf-8")
     return out / PAGE
 
 
-def _answer(trace: Trace) -> tuple[list[Chapter], list[Gap]]:
-    chapters: list[Chapter] = []
-    gaps: list[Gap] = []
+def _answer(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:
     concerned = about(trace)
+    wanted = {n: a for part in CHAPTERS.values() for n, a in part.items() if n in concerned}
+    lacks = {name: lacking(trace, name) for name in wanted}
+    results: dict[str, Result] = {}
+
+    def answered() -> Iterator[Result]:
+        for name, missing in lacks.items():
+            if not missing:
+                with step(wanted[name].QUESTION):
+                    results[name] = answer(trace, name)
+                yield results[name]
+
+    svgs = drawn(trace, answered(), executor)
+    chapters = []
     for title, analyses in CHAPTERS.items():
-        sections = []
-        for name, analysis in analyses.items():
-            if name not in concerned:
-                continue
-            if missing := lacking(trace, name):
-                gaps.append(Gap(analysis.QUESTION, missing))
-                continue
-            with step(analysis.QUESTION):
-                result = answer(trace, name)
-                svg = figure(trace, result)
-                sections.append(Section(name, analysis.QUESTION, result, svg))
+        sections = tuple(
+            Section(name, analysis.QUESTION, results[name], svgs[name])
+            for name, analysis in analyses.items()
+            if name in results
+        )
         if sections:
-            chapters.append(Chapter(title, tuple(sections)))
+            chapters.append(Chapter(title, sections))
+    gaps = [Gap(wanted[name].QUESTION, missing) for name, missing in lacks.items() if missing]
     return chapters, gaps
 
 
@@ -244,8 +259,7 @@ def _template(name: str) -> jinja2.Template:
     return env.get_template(name)
 
 
-def _data_uri(table: pd.DataFrame) -> str:
-    text = table.to_csv(index=False)
+def _data_uri(text: str) -> str:
     return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
 
 

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,15 @@ def test_a_second_report_is_the_first_and_computes_nothing(
     for name in results:
         table = (first.parent / "tables" / f"{name}.csv").read_bytes()
         assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
+
+
+def test_who_draws_makes_no_difference(path: Path, tmp_path: Path, computed: list[str]) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        first = report(path, tmp_path / "first", executor=executor)
+    assert computed.count("svg") == len(ASKED)
+    shutil.rmtree(path / "derived")
+    second = report(path, tmp_path / "second")
+    assert everything(first.parent) == everything(second.parent)
 
 
 def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str]) -> None:

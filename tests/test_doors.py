@@ -33,7 +33,7 @@ PRINTED = {"csv", "as_json"}
 ONE_BY_ONE = {"report": {"traces": "trace"}}
 """Words of which the command line takes many: the function takes them one at a time."""
 
-PYTHON_ONLY: dict[str, set[str]] = {}
+PYTHON_ONLY = {"report": {"executor"}}
 """What only a program can give."""
 
 GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}}

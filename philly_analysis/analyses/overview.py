@@ -143,15 +143,7 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no jobs")
     for ax, (column, label) in zip(axes, panels, strict=True):
-        ax.bar(
-            pd.to_datetime(table["day"]),
-            table[column].astype(float),
-            width=1,
-            align="edge",
-            color=figures.ACCENT,
-            linewidth=0,
-        )
-        ax.set_ylim(bottom=0)
+        figures.columns(ax, table["day"], table[column].astype(float), color=figures.ACCENT)
         figures.amount_axis(ax, label)
     figures.day_axis(axes[-1])
     return fig

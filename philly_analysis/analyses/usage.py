@@ -156,6 +156,9 @@ def _weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
         index="week", columns="name", values="gpu_h", aggfunc="sum", fill_value=0.0
     )
     total = table.groupby("week")["gpu_h"].sum()
+    total.index = pd.DatetimeIndex(total.index)
+    total = total.asfreq("7D", fill_value=0.0)
+    edges = pd.date_range(total.index[0], periods=len(total) + 1, freq="7D")
     bottom = np.zeros(len(total))
     others = f"{len(names) - len(shown):,} others"
     weekly = weekly.reindex(total.index, fill_value=0.0)
@@ -163,8 +166,8 @@ def _weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
     drawn = [*shown, *([others] if len(shown) < len(names) else [])]
     for i, name in enumerate(drawn):
         color = figures.MUTED if name in (others, NOBODY) else figures.CYCLE[i]
-        heights = weekly[name].to_numpy(float)
-        ax.bar(total.index, heights, 6, bottom, align="edge", color=color, linewidth=0)
+        top = bottom + weekly[name].to_numpy(float)
+        ax.stairs(top, edges, baseline=bottom, fill=True, color=color)
         # a key that reads as the bars are stacked, each name in its colour
         ax.annotate(
             figures.plain(name),
@@ -175,7 +178,7 @@ def _weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
             fontweight="bold",
             annotation_clip=False,
         )
-        bottom += heights
+        bottom = top
     figures.amount_axis(ax, "GPU hours")
     figures.day_axis(ax)
     ax.set_xlabel("week (UTC)")

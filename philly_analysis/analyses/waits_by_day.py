@@ -67,7 +67,7 @@ def plot(result: Result) -> Figure:
     top.set_yticks([1, 60, 3_600, 86_400, 2_592_000])
     top.set_ylabel("wait")
     figures.legend(top, loc="upper left", ncols=2)
-    bottom.bar(days, table["waits"], width=1, color=figures.MUTED)
+    figures.columns(bottom, days, table["waits"], color=figures.MUTED)
     bottom.set_ylabel("waits begun")
     bottom.yaxis.set_major_formatter("{x:,.0f}")
     figures.day_axis(bottom)

@@ -227,11 +227,9 @@ def plot(result: Result) -> Figure:
     order = list(dict.fromkeys(table["label"]))[::-1]
     for ax, split in zip(axes, splits, strict=True):
         part = table[table["split"] == split]
-        for row in part[part["limit"].notna()].drop_duplicates("label").itertuples():
-            at = order.index(str(row.label))
-            ax.plot(
-                [float(str(row.limit))] * 2, [at - 0.4, at + 0.4], color="#3a9a78", linewidth=2.5
-            )
+        limited = part[part["limit"].notna()].drop_duplicates("label")
+        at = np.array([order.index(v) for v in limited["label"]])
+        ax.vlines(limited["limit"], at - 0.4, at + 0.4, color="#3a9a78", linewidth=2.5)
         for name, color in MODEL_COLORS.items():
             mine = part[part["model"] == name]
             ax.plot(
