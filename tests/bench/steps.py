@@ -74,10 +74,10 @@ def analysis(_raw: Path, trace: Path, name: str) -> None:
 
 
 def report(_raw: Path, trace: Path, _name: str) -> None:
-    """Compute what is not kept, and write the page."""
-    from philly_analysis.page import report as run
+    """Compute what is not kept, and write the page, as the command line does."""
+    from philly_analysis.cli import app
 
-    run(trace, trace.parent / "reports")
+    app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
