@@ -1,53 +1,89 @@
-"""Raw CSV files: read whole, in parallel, noting each line that does not parse; or some lines."""
+"""Raw CSV files: read in blocks of whole lines, each parsed at once; lines that are wrong said."""
 
 import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import csv
 
 from philly_analysis.errors import InputError
 
-_BLOCK_BYTES = 1 << 18
-_NEWLINE = ord("\n")
+_BLOCK_BYTES = 1 << 22
+_FEW = 64
+"""Lines that are looked at one by one where some among them do not parse."""
 
 _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class CsvFile:
-    """A raw CSV file without quoting, and the relation of its rows.
+class Block:
+    """Some lines of a file: the number of the first, from 1, where it begins, and the bytes."""
+
+    first: int
+    offset: int
+    text: bytes
+
+    @property
+    def numbers(self) -> _Numbers:
+        """Numbers of the lines."""
+        newlines = int(np.count_nonzero(np.frombuffer(self.text, np.uint8) == ord("\n")))
+        return np.arange(self.first, self.first + newlines + (not self.text.endswith(b"\n")))
+
+    def texts(self, numbers: _Numbers) -> list[str]:
+        """Return the lines of these numbers."""
+        lines = self.text.split(b"\n")
+        return [_shown(lines[number - self.first]) for number in numbers]
+
+
+@dataclass(slots=True)
+class Lines:
+    """What became of the lines of a block, blank ones aside.
 
     Attributes
     ----------
-    relation
-        Name of the relation: its columns are `columns`, then ``source_line`` and ``raw``, which
-        only :meth:`read_lines` fills.
-    columns
-        Name and DuckDB type of each field that a row may have. Rows with more fields do not parse.
-    header
-        The names that the first line must have, spaces around them aside.
-    nulls
-        Texts that stand for no value.
-    commas
-        Where rows differ in their number of fields: how many commas a row may have, the last at
-        its end. Missing fields then read as null, so that misshapen rows are found by
-        :meth:`find_misshapen` only.
+    rows
+        A table for each shape, with the numbers of its lines. Texts are dictionaries.
+    wrong
+        Number, text and reason of each line that is no row.
+    blank
+        How many lines were blank.
     """
 
-    relation: str
+    rows: list[tuple[pa.Table, _Numbers]] = field(default_factory=list)
+    wrong: list[tuple[int, str, str]] = field(default_factory=list)
+    blank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A raw CSV file without quoting.
+
+    Attributes
+    ----------
+    header
+        The names that the first line must have, spaces around them aside.
+    shapes
+        The columns that a row may have, the usual ones first; another shape has another number
+        of them. Those named in `texts` are text, those without a name hold nothing, all others
+        are numbers.
+    texts
+        Columns of text that repeats from row to row.
+    nulls
+        What stands for no number.
+    """
+
     path: Path
-    columns: tuple[tuple[str, str], ...]
     header: tuple[str, ...]
+    shapes: tuple[tuple[str, ...], ...]
+    texts: tuple[str, ...]
     nulls: tuple[str, ...] = ("",)
-    commas: tuple[int, ...] = ()
 
     def check(self) -> None:
         """Look at the first and the last bytes.
@@ -80,133 +116,165 @@ class CsvFile:
             return gzip.open(self.path)  # type: ignore[return-value]
         return self.path.open("rb")
 
-    def read(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Create the relation, read in parallel; lines that do not parse go to a side table."""
-        con.execute(
-            f"create or replace view {self.relation} as "
-            "select *, null::bigint as source_line, null::varchar as raw "
-            f"from read_csv({_text(glob_safe(self.path))}, columns = {self._struct()}, "
-            "header = true, delim = ',', quote = '', escape = '', auto_detect = false, "
-            f"nullstr = [{', '.join(map(_text, self.nulls))}], null_padding = {bool(self.commas)}, "
-            f"store_rejects = true, rejects_table = '{self._rejects}', "
-            f"rejects_scan = '{self._rejects}_scan')"
-        )
+    def blocks(self) -> Iterator[Block]:
+        """Give the lines below the header.
 
-    @property
-    def misshapen(self) -> str:
-        """Predicate on ``raw``: the row has a number of fields that no row should have."""
-        # LIKE is four times as fast as counting
-        shapes = (
-            f"(raw like '{'%,' * n}' and raw not like '{'%,' * (n + 1)}%')" for n in self.commas
-        )
-        return f"not ({' or '.join(shapes)})" if self.commas else "false"
-
-    def read_lines(self, con: duckdb.DuckDBPyConnection, numbers: _Numbers) -> None:
-        """Create the relation anew, for one query: some lines, with number and text.
-
-        Parameters
-        ----------
-        numbers
-            Numbers of the lines, from 1, in order.
+        Raises
+        ------
+        InputError
+            The file is gzipped and was cut off.
         """
-        lines = pa.RecordBatchReader.from_batches(_LINES, self._lines(numbers))
-        con.register(f"{self.relation}_lines", lines)
-        con.execute(
-            f"create or replace view {self.relation} as "
-            f"select {self._fields()}, source_line, raw "
-            f"from (select *, string_split(raw, ',') as f from {self.relation}_lines)"
-        )
-
-    def unparsed(self) -> str:
-        """SELECT of the lines that did not parse: source_line, raw, reason; once it was read."""
-        return (
-            "select line as source_line, trim(first(csv_line), chr(10) || chr(13)) as raw, "
-            "case first(error_type)::varchar "
-            "when 'TOO MANY COLUMNS' then 'too many fields' "
-            "when 'MISSING COLUMNS' then 'too few fields' "
-            "when 'CAST' then first(column_name) || ' is not a number' "
-            "when 'INVALID ENCODING' then 'not UTF-8 text' "
-            "else lower(first(error_type)::varchar) end as reason "
-            f"from {self._rejects} group by line"
-        )
-
-    @property
-    def _rejects(self) -> str:
-        return f"{self.relation}_unparsed"
-
-    def _struct(self) -> str:
-        return "{" + ", ".join(f"'{name}': '{kind}'" for name, kind in self.columns) + "}"
-
-    def _fields(self) -> str:
-        nulls = ", ".join(map(_text, self.nulls))
-        return ", ".join(
-            f"try_cast(case when f[{i}] not in ({nulls}) then f[{i}] end as {kind}) as {name}"
-            for i, (name, kind) in enumerate(self.columns, 1)
-        )
-
-    def _blocks(self) -> Iterator[tuple[int, int, bytes]]:
-        """Give the file in blocks of whole lines: number of the first, how many, the bytes."""
         with whole(self.path), self.open() as file:
-            number, rest = 1, b""
-            while block := file.read(_BLOCK_BYTES):
-                end = block.rfind(b"\n") + 1
-                lines, rest = (rest + block[:end], block[end:]) if end else (b"", rest + block)
-                if lines:
-                    # three times as fast as to count in the bytes
-                    count = int(np.count_nonzero(np.frombuffer(lines, np.uint8) == _NEWLINE))
-                    yield number, count, lines
-                    number += count
-            if rest:
-                yield number, 1, rest
+            first, offset = 2, len(file.readline())
+            while text := file.read(_BLOCK_BYTES):
+                # the rest of its last line
+                text += b"" if text.endswith(b"\n") else file.readline()
+                block = Block(first, offset, text)
+                yield block
+                first, offset = first + len(block.numbers), offset + len(text)
 
-    def find_blank(self) -> _Numbers:
-        """Return the numbers of the lines that hold nothing."""
-        found = [np.zeros(0, np.int64)]
-        for first, _, block in self._blocks():
-            starts, ends = _edges(block)
-            last = np.frombuffer(block, np.uint8)[starts]
-            found.append(first + np.flatnonzero(ends - starts <= (last == ord("\r"))))
-        return np.concatenate(found)
+    def read(self, block: Block) -> Lines:
+        """Parse a block."""
+        lines = Lines()
+        self._read(lines, block.text, block.numbers, self.shapes[0])
+        return lines
 
-    def find_misshapen(self) -> _Numbers:
-        """Return the numbers of the lines whose number of commas no row should have."""
-        found = [np.zeros(0, np.int64)]
-        for first, _, block in self._blocks():
-            data = np.frombuffer(block, np.uint8)
-            marks = np.flatnonzero((data == ord(",")) | (data == _NEWLINE))
-            ends = np.flatnonzero(data[marks] == _NEWLINE)
-            if not block.endswith(b"\n"):
-                ends = np.append(ends, len(marks))
-            commas = np.diff(ends, prepend=-1) - 1
-            right = np.logical_or.reduce([commas == n for n in self.commas])
-            found.append(first + np.flatnonzero(~right))
-        numbers = np.concatenate(found)
-        return numbers[numbers > 1]  # the header has names of its own
+    def _read(self, lines: Lines, text: bytes, numbers: _Numbers, columns: tuple[str, ...]) -> None:
+        """Parse lines at once, and then those of another shape; or fewer, where that fails."""
+        odd: list[csv.InvalidRow] = []
+        try:
+            if not text.isascii():
+                text.decode()
+            table = self._parse(text, columns, odd)
+            if len(table) + len(odd) != len(numbers):
+                raise pa.ArrowInvalid("blank lines, or ends of lines within lines")
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            self._read_fewer(lines, text, numbers, columns)
+            return
+        place = np.array([row.number - 1 for row in odd], np.int64)
+        if len(table):
+            lines.rows.append((table, np.delete(numbers, place)))
+        width = np.array([row.actual_columns for row in odd])
+        for shape in self.shapes:
+            if (those := np.flatnonzero(width == len(shape))).size:
+                rows = "\n".join(odd[i].text for i in those).encode()
+                self._read(lines, rows, numbers[place[those]], shape)
+        others = np.flatnonzero(~np.isin(width, [len(shape) for shape in self.shapes]))
+        self._read_each(lines, [odd[i].text.encode() for i in others], numbers[place[others]])
 
-    def _lines(self, numbers: _Numbers) -> Iterator[pa.RecordBatch]:
-        """Give the lines of these numbers, with number and text."""
-        for first, count, block in self._blocks():
-            low, high = np.searchsorted(numbers, (first, first + count))
-            if low == high:
-                continue
-            here = numbers[low:high]
-            starts, ends = _edges(block)
-            texts = [
-                block[starts[i] : ends[i]].decode("utf-8", "replace").rstrip("\r")
-                for i in here - first
-            ]
-            yield pa.record_batch([pa.array(here), pa.array(texts)], _LINES)
+    def _read_fewer(
+        self, lines: Lines, text: bytes, numbers: _Numbers, columns: tuple[str, ...]
+    ) -> None:
+        """Parse lines without those that are blank, or in halves, or one by one."""
+        given = text.removesuffix(b"\n").split(b"\n")
+        held = [i for i, line in enumerate(given) if line.rstrip(b"\r")]
+        if len(held) < len(given):
+            lines.blank += len(given) - len(held)
+            parts: list[list[int] | slice] = [held] if held else []
+            texts = [[given[i] for i in held]]
+        elif len(given) > _FEW:
+            half = len(given) // 2
+            parts = [slice(half), slice(half, None)]
+            texts = [given[:half], given[half:]]
+        else:
+            self._read_each(lines, given, numbers)
+            return
+        for part, some in zip(parts, texts, strict=False):
+            self._read(lines, b"\n".join(some), numbers[part], columns)
+
+    def _read_each(self, lines: Lines, given: list[bytes], numbers: _Numbers) -> None:
+        """Look at lines one by one: say what is wrong with them, or parse them."""
+        good: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+        for line, number in zip(given, numbers.tolist(), strict=True):
+            fields = line.decode("utf-8", "replace").rstrip("\r").split(",")
+            columns = next((s for s in self.shapes if len(s) == len(fields)), self.shapes[-1])
+            if len(self.shapes) == 1:
+                # empty fields beyond the last one are none
+                while len(fields) > len(columns) and not fields[-1]:
+                    fields.pop()
+            if reason := self._fault(line, fields, columns):
+                lines.wrong.append((number, _shown(line), reason))
+            else:
+                good.setdefault(columns, []).append((number, ",".join(fields)))
+        for columns, rows in good.items():
+            text = "\n".join(row for _, row in rows).encode()
+            table = self._parse(text, columns, [])
+            lines.rows.append((table, np.array([number for number, _ in rows])))
+
+    def _fault(self, line: bytes, fields: list[str], columns: tuple[str, ...]) -> str | None:
+        """Say why a line is no row."""
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return "not UTF-8 text"
+        for name, value in zip(columns, fields, strict=False):
+            if name and name not in self.texts and value not in self.nulls and not _number(value):
+                return f"{name} is not a number"
+        if any(fields[len(columns) :]):
+            return "too many fields"
+        if len(fields) != len(columns) or (not columns[-1] and fields[-1]):
+            return "too few fields" if len(self.shapes) == 1 else "wrong number of fields"
+        return "an end of a line is in it" if b"\r" in line.rstrip(b"\r") else None
+
+    def _parse(self, text: bytes, columns: tuple[str, ...], odd: list[csv.InvalidRow]) -> pa.Table:
+        """Parse lines; put aside those with another number of columns.
+
+        Raises
+        ------
+        pa.ArrowInvalid
+            A field does not have its type.
+        """
+
+        def put_aside(row: csv.InvalidRow) -> str:
+            odd.append(row)
+            return "skip"
+
+        types = {name: pa.null() if name == "" else pa.float64() for name in columns}
+        return csv.read_csv(
+            pa.BufferReader(text),
+            csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=columns),
+            csv.ParseOptions(quote_char=False, invalid_row_handler=put_aside),
+            csv.ConvertOptions(
+                column_types=types | dict.fromkeys(self.texts, _DICTIONARY),
+                null_values=self.nulls,
+            ),
+        )
+
+    def lines(self, blocks: list[Block], numbers: _Numbers) -> Iterator[tuple[int, str]]:
+        """Look up lines by number, from 1, in order; `blocks` say where, without their text.
+
+        Yields
+        ------
+        number, text
+            Of each line.
+        """
+        firsts = [block.first for block in blocks]
+        with whole(self.path), self.open() as file:
+            for place in np.unique(np.searchsorted(firsts, numbers, side="right") - 1):
+                block, after = blocks[place], blocks[place + 1 : place + 2]
+                here = numbers[numbers >= block.first]
+                file.seek(block.offset)
+                if after:
+                    here = here[here < after[0].first]
+                    text = file.read(after[0].offset - block.offset)
+                else:
+                    text = file.read()
+                yield from zip(here.tolist(), Block(block.first, 0, text).texts(here), strict=True)
 
 
-def _edges(block: bytes) -> tuple[_Numbers, _Numbers]:
-    """Tell where each line of a block begins, and where it ends: at its newline or the block's."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
-    if not block.endswith(b"\n"):
-        ends = np.append(ends, len(block))
-    return np.append(0, ends[:-1] + 1), ends
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
-_LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])
+def _number(text: str) -> bool:
+    try:
+        pa.scalar(text.strip(" \t")).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r")
 
 
 @contextmanager
@@ -227,7 +295,3 @@ def whole(path: Path) -> Iterator[None]:
 def glob_safe(path: Path) -> str:
     """Return a path in which the engine finds no wildcard."""
     return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

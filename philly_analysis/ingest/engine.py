@@ -18,11 +18,11 @@ from philly_analysis.ingest.failures import FailureOutput, fill_failures
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
+    digest,
     empty_view,
     names,
     parquet,
     path_text,
-    read_bytes,
     save_rejects,
 )
 from philly_analysis.ingest.kept import Kept
@@ -151,22 +151,19 @@ def _made(
                 note = f"Nothing new: {raw.name} was read before."
                 return replace(before, notes=(*before.notes, note))
             with ThreadPoolExecutor(1) as pool:
-                fill.readings = {path: pool.submit(read_bytes, path) for path in _paths(opened)}
+                digests = [pool.submit(digest, path) for path in opened.files]
                 _fill(reader, opened, fill, kept)
                 _check_kept(fill, raw)
                 if failures or kept.files(FAILURES.name):
                     with step("reading failed output"):
                         fill_failures(fill, kept, failures)
-                inputs = tuple(fill.readings[path].result().input for path in opened.files)
+                inputs = tuple(hashed.result() for hashed in digests)
                 if telemetry or kept.files(f"{RAW}/series"):
                     with step("reading telemetry"):
                         inputs += fill_telemetry(fill, kept, telemetry)
                 _check_machines(fill, kept, out)
                 _write_rejects(fill)
         except duckdb.IOException as error:
-            for reading in fill.readings.values():
-                if isinstance(cause := reading.exception(), InputError):
-                    raise cause from None
             raise TraceError(f"{out} cannot be written: {_first_line(error)}") from None
         except duckdb.OutOfMemoryException as error:
             raise TraceError(
@@ -211,27 +208,26 @@ def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
 
 
 @cache
-def _plan(folder: Path) -> tuple[dict[str, str], list[str]]:
+def _plan(source: Source) -> tuple[dict[str, str], list[str]]:
     """Return a source's SQL by file stem, and its tables and relations in order of creation."""
-    sql = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.sql"))}
-    parts = {t: {stem for stem in sql if _table(stem) == t} for t in TABLES}
+    sql = {path.stem: path.read_text("utf-8") for path in sorted(source.folder.glob("*.sql"))}
     graph: dict[str, set[str]] = {}
+    for stream in source.streams:
+        graph.setdefault(stream.table, set()).update(stream.reads)
     for stem, text in sql.items():
         reads = set() if stem == "macros" else set(tables_read(text))
-        table = TABLES.get(_table(stem))
-        if table and not table.streamed:
+        if stem in TABLES:
             # a row is kept only if what it refers to was kept
-            reads |= {r.table for r in table.references}
-        graph[stem] = {s for r in reads for s in parts.get(r, {r} & sql.keys())} - {stem}
-    order = [_table(stem) for stem in TopologicalSorter(graph).static_order()]
-    # a table in parts is due when the last of them is
-    due = list(dict.fromkeys(reversed(order)))[::-1]
-    return sql, [name for name in due if name not in ("macros", "notes")]
+            reads |= {r.table for r in TABLES[stem].references}
+        graph[stem] = reads
+    known = sql.keys() | graph.keys()
+    order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
+    return sql, [name for name in order.static_order() if name not in ("macros", "notes")]
 
 
 def _fill(source: Source, raw: Raw, fill: Fill, kept: Kept) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads."""
-    sql, order = _plan(source.folder)
+    sql, order = _plan(source)
     fill.con.execute(sql.get("macros", ""))
     fill.rejects.mkdir()
     _keep_rejects(fill, kept)
@@ -240,10 +236,10 @@ def _fill(source: Source, raw: Raw, fill: Fill, kept: Kept) -> None:
         if table is None:
             _relate(fill, name, sql[name])
             continue
-        with step(f"reading {name}", fill.con):
+        with step(f"reading {name}", None if table.streamed else fill.con):
             if table.streamed:
-                parts = {s: (sql[s], raw.csv[s]) for s in raw.csv if _table(s) == name}
-                fill_streamed(fill, kept, table, parts)
+                streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
+                fill_streamed(fill, kept, table, {s: raw.csv[s.file] for s in streams})
             else:
                 again = raw.again.get(name, {})
                 _fill_table(fill, table, sql[name], raw.records.get(name), again)
@@ -290,11 +286,6 @@ def _check_machines(fill: Fill, kept: Kept, out: Path) -> None:
                     f"{', '.join(name for (name,) in lost)}. Ingest all raw files once more, with "
                     "lists of the servers."
                 )
-
-
-def _table(stem: str) -> str:
-    """Return what a SQL file fills, or the name of its relation."""
-    return stem.split(".")[0]
 
 
 def _relate(fill: Fill, name: str, sql: str) -> None:
@@ -389,11 +380,6 @@ def _write_rejects(fill: Fill) -> None:
         f"order by all) to {path_text(fill.folder / f'{REJECTS.name}.parquet')} "
         "(format parquet, compression zstd)"
     )
-
-
-def _paths(raw: Raw) -> list[Path]:
-    """Raw files in the order in which their readings are waited for."""
-    return list(dict.fromkeys([*(file.path for file in raw.csv.values()), *raw.files]))
 
 
 def _first_line(error: Exception) -> str:

@@ -1,54 +1,25 @@
 """A trace in the making: its files, what was counted so far, and the rows it rejects."""
 
-import gzip
 import hashlib
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
-import numpy as np
 
 from philly_analysis.contract import Table
-from philly_analysis.ingest.csv_file import glob_safe, whole
+from philly_analysis.ingest.csv_file import glob_safe
 from philly_analysis.manifest import Account, Input
 
-_BLOCK_BYTES = 1 << 18
 RAW_SHOWN = 500
 """Characters of a rejected row that are kept to show it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one pass over a raw file's bytes tells, made beside the parsing."""
-
-    input: Input
-    lines: int
-
-
-def read_bytes(path: Path) -> Reading:
-    """Hash a raw file and count its lines; those inside it where it is gzipped."""
-    digest = hashlib.sha256()
-    newlines, last = 0, b"\n"
+def digest(path: Path) -> Input:
+    """Hash a raw file."""
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-            newlines += _newlines(block)
-            last = block[-1:]
-    if path.suffix == ".gz":
-        newlines, last = 0, b"\n"
-        with whole(path), gzip.open(path) as file:
-            while block := file.read(_BLOCK_BYTES):
-                newlines += _newlines(block)
-                last = block[-1:]
-    return Reading(
-        Input(path.name, path.stat().st_size, digest.hexdigest()), newlines + (last != b"\n")
-    )
-
-
-def _newlines(block: bytes) -> int:
-    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+        hashed = hashlib.file_digest(file, "sha256").hexdigest()
+    return Input(path.name, path.stat().st_size, hashed)
 
 
 @dataclass(slots=True)
@@ -61,11 +32,6 @@ class Fill:
     accounts: list[Account] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    readings: dict[Path, Future[Reading]] = field(default_factory=dict)
-
-    def lines(self, path: Path) -> int:
-        """Return the number of lines of a raw file."""
-        return self.readings[path].result().lines
 
     @property
     def rejects(self) -> Path:

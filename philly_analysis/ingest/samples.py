@@ -1,319 +1,396 @@
-"""Fills streamed tables, so that memory stays flat however long the raw files are."""
+"""Fills streamed tables, so that memory stays flat however long the raw files are.
 
-from concurrent.futures import ThreadPoolExecutor
+Raw files are read once, in blocks of lines that several threads parse and judge at once; the rows
+that pass are staged on disk. Then, day after day, those that repeat are left out, the rows of
+several files are joined, and the table's files are written, each once.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis.contract import Table
-from philly_analysis.ingest.csv_file import CsvFile
+from philly_analysis.ingest.csv_file import Block, CsvFile
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
     empty_view,
-    names,
     parquet,
-    path_text,
     save_rejects,
 )
 from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
+from philly_analysis.ingest.staged import DAY_US, Names, Staged
 from philly_analysis.manifest import Account
 
-_FORMAT = "format parquet, compression snappy, dictionary_size_limit 4000"
-"""Readings hardly compress: half the time of zstd for a fifth more space; times and machines
-repeat, and are worth a dictionary."""
-_JOINED_ROWS = 1_000_000
-"""Rows of each part that are joined at once."""
+_THREADS = min(os.cpu_count() or 1, 8)
+_FILE_ROWS = 1_000_000
+"""Rows of a file of the table, unless a day has more."""
+_HELD_ROWS = 4_000_000
+"""Rows that are joined at once, on all threads together, unless a day has more."""
 _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
-_SCATTERED = 4
-"""How often a row group may be read when days are read one by one, before sorting pays."""
+_TOLD = 100_000
+"""Rejected lines that are held in memory."""
+_PIECES = 10_000
+"""Pieces of a table, beyond which it pays to copy its rows."""
 
 _Numbers = npt.NDArray[np.int64]
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 
-def fill_streamed(
-    fill: Fill, kept: Kept, table: Table, parts: dict[str, tuple[str, CsvFile]]
-) -> None:
+def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvFile]) -> None:
     """Fill a streamed table from one raw file, or from several joined on its key.
 
     Its files of before stay as they are; a new row whose key is in them repeats it.
-
-    Parameters
-    ----------
-    parts
-        By name of the part: the SELECT that reads the raw file, and the raw file.
     """
-    before, files = kept.account(table.name), kept.files(table.name)
-    read, sound = before.read, before.kept
-    staged: list[Part] = []
-    for name, (sql, file) in parts.items():
-        part = Part(fill, table, name, sql, file, whole=len(parts) == 1)
-        read += part.write(files)
-        sound += part.rows
-        if part.rows:
-            staged.append(part)
+    before, earlier = kept.account(table.name), kept.files(table.name)
+    machines = Names()
+    parts = [Part(fill, table, stream, file, machines) for stream, file in files.items()]
+    read = before.read + sum([part.stage() for part in parts])
+    target = fill.folder / table.name
+    join = _Join(fill.con, table, parts, machines, earlier, target)
+    join.write()
+    sound = before.kept + sum(part.kept for part in parts)
+    for part in parts:
+        part.reject_repeats()
     if parts or read:
         fill.accounts.append(Account(table.name, read, sound, count_rejects(fill, table)))
     if not sound:
         empty_view(fill.con, table)
         return
-    target = fill.folder / table.name
-    if staged:
-        target.mkdir()
-    if len(parts) == 1:
-        for part in staged:
-            part.move(target / "0000.parquet")
-    else:
-        _join(fill, table, staged, target)
-    files = [*files, *target.glob("*.parquet")]
-    fill.con.sql(f"from {parquet(files, 'union_by_name = true')}").create_view(table.name)
-    fill.rows[table.name] = _count(fill.con, table.name)
+    written = [*earlier, *target.glob("*.parquet")]
+    fill.con.sql(f"from {parquet(written, 'union_by_name = true')}").create_view(table.name)
+    [(rows,)] = fill.con.sql(f"select count(*) from {table.name}").fetchall()
+    fill.rows[table.name] = int(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What became of a block: its place, how many lines it has, rows that pass, and the others."""
+
+    block: Block
+    lines: int
+    rows: list[pa.RecordBatch]
+    wrong: list[tuple[int, str, str]]
 
 
 class Part:
-    """The rows of one raw file on their way into a streamed table.
-
-    They are written as they come, in the order of the raw file, faulty ones among them, without
-    a time: so the position of a row tells on what line it stood. Only where some are faulty or
-    repeat is the raw file looked at again, at these lines.
+    """One raw file on its way into a streamed table.
 
     Attributes
     ----------
-    path
-        Parquet file of the rows as written.
-    rows
-        How many are kept; known once they are written.
+    staged
+        Its rows that pass: columns of the table, ``machine`` by number, and ``line``.
+    kept
+        How many of them are kept.
+    repeats
+        Numbers of the lines of those that are not.
     """
 
     def __init__(
-        self, fill: Fill, table: Table, name: str, sql: str, file: CsvFile, *, whole: bool
+        self, fill: Fill, table: Table, stream: Stream, file: CsvFile, machines: Names
     ) -> None:
-        self.con = fill.con
         self.fill = fill
         self.table = table
-        self.name = name
-        self.sql = sql
+        self.stream = stream
         self.file = file
-        self.path = fill.scratch / f"{name}.parquet"
-        self.rows = 0
-        self._dropped = f"dropped_{file.relation}"
-        file.read(self.con)
-        given = self.con.sql(sql).columns
-        self.columns = tuple(c for c in table.column_names if c in given or whole)
-        """Columns of the table that this part fills."""
-        self._typed = ", ".join(
-            f'"{c.name}"::{c.type} as "{c.name}"'
-            if c.name in given
-            else f'null::{c.type} as "{c.name}"'
-            for c in table.columns
-        )
-        self._sound = "sound" if "sound" in given else "false as sound"
+        self.machines = machines
+        columns = [c.arrow for c in table.columns if c.name in stream.columns]
+        self.schema = pa.schema([*_KEY, *(c.with_nullable(True) for c in columns)])
+        self.staged = Staged(fill.scratch / f"{stream.file}.arrow", self.schema)
+        self.kept = 0
+        self.repeats: list[_Numbers] = []
+        self._blocks: list[Block] = []
+        self._rejected = 0
 
-    def write(self, before: list[Path]) -> int:
-        """Write the rows that can be kept, and reject the others; return how many were read.
+    def stage(self) -> int:
+        """Stage the rows that pass, and reject the others; return how many were read."""
+        read, wrong = 0, list[tuple[int, str, str]]()
+        judge = partial(self._judge, self.stream.open(self.fill.con))
+        for judged in _each(judge, self.file.blocks(), _THREADS):
+            self._blocks.append(judged.block)
+            read += judged.lines
+            wrong += judged.wrong
+            for rows in judged.rows:
+                machine = rows["machine"]
+                numbers = self.machines.number(machine.dictionary.to_pylist())
+                codes = pa.array(numbers[machine.indices.to_numpy()])
+                self.staged.add(rows.set_column(1, _MACHINE, codes).cast(self.schema))
+            if len(wrong) > _TOLD:
+                self._reject(wrong)
+                wrong = []
+        self._reject(wrong)
+        self.staged.close()
+        return read
 
-        Parameters
-        ----------
-        before
-            Files of the table that are there already: a row whose key they have repeats it.
-        """
-        with ThreadPoolExecutor(1) as beside:
-            looked = beside.submit(self.file.find_misshapen) if self.file.commas else None
-            parsed = self._copy()
-            misshapen = looked.result() if looked else np.zeros(0, np.int64)
+    def reject_repeats(self) -> None:
+        """Reject the lines whose key stands on an earlier one; what was staged is done with."""
+        numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *self.repeats]))
+        reason = f"the key ({', '.join(self.table.key)}) repeats"
+        lines = self.file.lines(self._blocks, numbers)
+        while some := [(n, text, reason) for n, text in islice(lines, _TOLD)]:
+            self._reject(some)
+        self.staged.remove()
+
+    def _judge(self, read: Read, block: Block) -> _Judged:
+        """Parse a block and judge its rows."""
+        lines = self.file.read(block)
+        rows, wrong = [], lines.wrong
+        for table, numbers in lines.rows:
+            readings = read(table)
+            reasons = self._reasons(table, readings)
+            columns = {
+                "sampled_at": pa.array(readings.sampled_at).view(_AT.type),
+                "machine": table["machine_id"].chunk(0),
+                "line": pa.array(numbers),
+                **{name: readings.columns[name] for name in self.stream.columns},
+            }
+            batch = pa.record_batch(columns)
+            if reasons:
+                at = numbers[list(reasons)]
+                wrong += zip(at.tolist(), block.texts(at), reasons.values(), strict=True)
+                passed = np.ones(len(numbers), bool)
+                passed[list(reasons)] = False
+                batch = batch.filter(pa.array(passed))
+            if len(batch):
+                rows.append(batch)
+        count = len(block.numbers) - lines.blank
+        return _Judged(replace(block, text=b""), count, rows, wrong)
+
+    def _reasons(self, lines: pa.Table, readings: Readings) -> dict[int, str]:
+        """Say why rows are wrong, by place: those that may be are put to the table's checks."""
+        machine = lines["machine_id"].chunk(0)
+        nameless = [name in self.file.nulls for name in machine.dictionary.to_pylist()]
+        missing = np.array(nameless)[machine.indices.to_numpy()]
+        untimely = readings.sampled_at == NEVER
+        [doubtful] = np.nonzero(~readings.sound | missing | untimely)
+        if not len(doubtful):
+            return {}
+        moments = pa.array(readings.sampled_at[doubtful], _AT.type, mask=untimely[doubtful])
+        names = pa.array(machine.take(pa.array(doubtful)).to_pylist(), mask=missing[doubtful])
+        columns = {name: column.take(doubtful) for name, column in readings.columns.items()}
+        cursor = self.fill.con.cursor()
+        given = {"sampled_at": moments, "machine_id": names, **columns}
+        cursor.register("doubtful", pa.table(given))
+        reasons = cursor.execute(
+            f"select case when sampled_at is null then $untimely else {self.table.fault_sql} end "
+            f"from (select {self.table.completed(given)} from doubtful)",
+            {"untimely": self.stream.untimely},
+        ).fetchall()
+        told = zip(doubtful.tolist(), reasons, strict=True)
+        return {place: reason for place, (reason,) in told if reason is not None}
+
+    def _reject(self, wrong: Sequence[tuple[int, str, str]]) -> None:
+        """Save rejected lines: number, text and reason of each."""
+        con, columns = self.fill.con, list(zip(*wrong, strict=True)) or [(), (), ()]
+        con.register("wrong", pa.table(dict(zip(_REJECT.names, columns, strict=True)), _REJECT))
         save_rejects(
             self.fill,
             self.table,
-            f"{self.name}-unparsed",
-            f"select '{self.file.relation}' as source_file, source_line, reason, raw "
-            f"from ({self.file.unparsed()})",
+            f"{self.stream.file}-{self._rejected:04}",
+            f"select '{self.stream.file}' as source_file, * from wrong",
         )
-        unparsed = _numbers(self.con, f"select source_line from ({self.file.unparsed()})")
-        lines = self.fill.lines(self.file.path) - 1
-        blank = np.zeros(0, np.int64)
-        if parsed + len(unparsed) < lines:
-            blank = self.file.find_blank()
-        misshapen = np.setdiff1d(misshapen, np.concatenate([unparsed, blank]))
-        stood = Lines(np.union1d(unparsed, blank))
-        self._drop(stood.rows(misshapen), before)
-        dropped = _numbers(self.con, f"from {self._dropped}")
-        self._reject(stood.of(dropped))
-        self.rows = parsed - len(dropped)
-        return lines - len(blank)
+        con.unregister("wrong")
+        self._rejected += 1
 
-    @property
-    def kept(self) -> str:
-        """SELECT of the rows that are kept."""
-        return (
-            f"select {names(self.columns)} from {parquet([self.path], _NUMBERED)} "
-            f"where file_row_number not in (from {self._dropped})"
-        )
 
-    def move(self, target: Path) -> None:
-        """Make a file of the rows that are kept."""
-        if _count(self.con, self._dropped):
-            self.con.execute(f"copy ({self.kept}) to {path_text(target)} ({_FORMAT})")
-        else:
-            self.path.rename(target)
+class _Join:
+    """Staged rows of one or several raw files, on their way into the files of a table."""
 
-    def days(self) -> list[tuple[str, int]]:
-        """Count the rows of each day, and sort them by day where one is read in too many places."""
-        counted = self.con.sql(
-            "select sampled_at::date::varchar as day, count(*), "
-            f"count(distinct file_row_number // {_GROUP_ROWS}) "
-            f"from {parquet([self.path], _NUMBERED)} where sampled_at is not null group by day"
-        ).fetchall()
-        groups = sum(rows for _, rows, _ in counted) // _GROUP_ROWS + len(counted)
-        if sum(places for _, _, places in counted) > _SCATTERED * groups:
-            by_day = self.path.with_suffix(".days")
-            self.con.execute(
-                f"copy ({self.kept} order by sampled_at::date) to {path_text(by_day)} ({_FORMAT})"
-            )
-            by_day.rename(self.path)
-            self.con.execute(f"truncate {self._dropped}")
-        return [(day, rows) for day, rows, _ in counted]
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        table: Table,
+        parts: list[Part],
+        machines: Names,
+        earlier: list[Path],
+        target: Path,
+    ) -> None:
+        self.con = con
+        self.table = table
+        self.parts = parts
+        self.machines = machines
+        self.earlier = earlier
+        self.target = target
+        self.names = machines.array()
 
-    def _copy(self) -> int:
-        """Write every row that parses, in order, and return how many; without a time if faulty."""
-        # the same as a reason that is null, at half the time
-        sound = " and ".join(f"not ({fault.predicate})" for fault in self.table.faults())
-        columns = names(self.columns).replace(
-            '"sampled_at"',
-            f"case when reject is null and (sound or ({sound})) then sampled_at end as sampled_at",
-            1,
-        )
-        [(written,)] = self.con.execute(
-            f"copy (select {columns} from ({self._typed_rows()})) to {path_text(self.path)} "
-            f"({_FORMAT})"
-        ).fetchall()
-        return int(written)
-
-    def _typed_rows(self) -> str:
-        return (
-            f"select {self._typed}, source_file, source_line, raw, reject, {self._sound} "
-            f"from ({self.sql})"
-        )
-
-    def _drop(self, misshapen: _Numbers, before: list[Path]) -> None:
-        """Note which rows are faulty or misshapen, and all but the first that share a key."""
-        con, key, written = self.con, names(self.table.key), parquet([self.path], _NUMBERED)
-        con.register("misshapen", {"row": misshapen})
-        con.execute(
-            f"create temp table {self._dropped} as "
-            f"select file_row_number as row from {written} where sampled_at is null "
-            "union select row from misshapen"
-        )
-        con.unregister("misshapen")
-        if before:
-            [span] = con.sql(f"select min(sampled_at), max(sampled_at) from {written}").fetchall()
-            # of files whose statistics lie outside of the span nothing is read
-            con.execute(
-                f"insert into {self._dropped} select file_row_number from {written} as written "
-                f"semi join (select {key} from {parquet(before)} "
-                f"where sampled_at between ? and ?) as earlier using ({key}) "
-                f"where file_row_number not in (from {self._dropped})",
-                span,
-            )
-        # cheap: in an hour of a machine, more rows than different minutes
-        con.execute(
-            "create temp table crowded as "
-            "select machine_id, epoch_us(sampled_at) // 3600000000 as hour "
-            f"from {written} group by all having count(*) > "
-            "bit_count(bit_or(1::ubigint << (epoch_us(sampled_at) // 60000000 % 60)))"
-        )
-        if _count(con, "crowded"):
-            con.execute(
-                f"insert into {self._dropped} select row from ("
-                f"select file_row_number as row, row_number() over (partition by {key} "
-                "order by file_row_number) > 1 as repeats "
-                f"from {written} as written semi join crowded "
-                "on written.machine_id = crowded.machine_id "
-                "and epoch_us(written.sampled_at) // 3600000000 = crowded.hour "
-                f"where file_row_number not in (from {self._dropped})) where repeats"
-            )
-        con.execute("drop table crowded")
-
-    def _reject(self, lines: _Numbers) -> None:
-        """Reject the rows on these lines, each for what is wrong with it, or because it repeats."""
-        if not len(lines):
+    def write(self) -> None:
+        """Write the rows, and note in each part which of them repeat."""
+        runs = self._runs()
+        if not runs:
             return
-        self.file.read_lines(self.con, lines)
-        save_rejects(
-            self.fill,
-            self.table,
-            self.name,
-            "select source_file, source_line, raw, case "
-            f"when {self.file.misshapen} then 'wrong number of fields' "
-            f"else coalesce(reject, {self.table.fault_sql}, "
-            f"'the key ({', '.join(self.table.key)}) repeats') end as reason "
-            f"from ({self._typed_rows()})",
-        )
+        self.target.mkdir()
+        most = max(sum(p.staged.rows[day] for day in run for p in self.parts) for run in runs)
+        threads = max(1, min(_THREADS, _HELD_ROWS // most))
+        for rows, repeats in _each(self._write, runs, threads):
+            for part, count, lines in zip(self.parts, rows, repeats, strict=True):
+                part.kept += count
+                part.repeats.append(lines)
 
+    def _runs(self) -> list[list[int]]:
+        """Put days together that have few enough rows for a file, and keys that fit a number."""
+        longest = max(1, 2**62 // (DAY_US * max(1, len(self.machines))))
+        runs: list[list[int]] = []
+        held = 0
+        for day in sorted(set(chain.from_iterable(part.staged.rows for part in self.parts))):
+            rows = max(part.staged.rows[day] for part in self.parts)
+            held += rows
+            if runs and held <= _FILE_ROWS and day - runs[-1][0] < longest:
+                runs[-1].append(day)
+            else:
+                runs.append([day])
+                held = rows
+        return runs
 
-class Lines:
-    """On what line of a raw file each row stands, given the lines that are none."""
-
-    def __init__(self, skipped: _Numbers) -> None:
-        self._skipped = skipped
-        self._before = skipped - 2 - np.arange(len(skipped))  # rows before each
-
-    def of(self, rows: _Numbers) -> _Numbers:
-        """Return the lines of rows, which count from 0."""
-        return rows + 2 + np.searchsorted(self._before, rows, side="right")
-
-    def rows(self, lines: _Numbers) -> _Numbers:
-        """Return the rows of lines, which count from 1 and begin with the header."""
-        return lines - 2 - np.searchsorted(self._skipped, lines)
-
-
-def _join(fill: Fill, table: Table, parts: list[Part], target: Path) -> None:
-    """Join parts on the key, as many whole days at once as memory likes."""
-    con, key = fill.con, names(table.key)
-    held = {c for p in parts for c in p.columns}
-    columns = ", ".join(
-        f'"{c.name}"' if c.name in held else f'null::{c.type} as "{c.name}"' for c in table.columns
-    )
-    counted: dict[str, int] = {}
-    for part in parts:
-        for day, rows in part.days():
-            counted[day] = max(rows, counted.get(day, 0))
-    for first, last in _runs(counted):
-        of_days = f"sampled_at >= date '{first}' and sampled_at < date '{last}' + interval 1 day"
-        joined = " full join ".join(
-            f"({p.kept} and {of_days}) as p{i}" + (f" using ({key})" if i else "")
-            for i, p in enumerate(parts)
-        )
-        con.execute(
-            f"copy (select {columns} from {joined}) "
-            f"to {path_text(target / f'{first}.parquet')} ({_FORMAT})"
-        )
-
-
-def _runs(counted: dict[str, int]) -> list[tuple[str, str]]:
-    """Put days together, first and last, that have few enough rows to be joined at once."""
-    runs: list[tuple[str, str]] = []
-    held = 0
-    for day, rows in sorted(counted.items()):
-        held += rows
-        if runs and held <= _JOINED_ROWS:
-            runs[-1] = (runs[-1][0], day)
+    def _write(self, days: list[int]) -> tuple[list[int], list[_Numbers]]:
+        """Write a file of some days; return how many rows of each part, and repeating lines."""
+        origin, end = days[0] * DAY_US, (days[-1] + 1) * DAY_US
+        before = self._before(origin, end)
+        given = [part.staged.of(days) for part in self.parts]
+        keys = [self._keys(_moments(rows["sampled_at"]), rows["machine"], origin) for rows in given]
+        found = [
+            _firsts(key, rows["line"].to_numpy(), before)
+            for key, rows in zip(keys, given, strict=True)
+        ]
+        firsts = [first for first, _ in found]
+        if len(given) == 1:
+            rows = _only(given[0], np.sort(firsts[0]))
         else:
-            runs.append((day, day))
-            held = rows
-    return runs
+            rows = self._joined(given, keys, firsts, origin)
+        if len(rows):
+            day = np.datetime64(days[0], "D")
+            self._write_file(self.target / f"{day}.parquet", rows)
+        return [len(first) for first in firsts], [
+            part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)
+        ]
+
+    def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
+        """Put moment and machine into one number, which orders by moment."""
+        return (moments - origin) * len(self.names) + machine.to_numpy()
+
+    def _before(self, origin: int, end: int) -> _Numbers:
+        """Return the keys of rows between two moments that the table had before."""
+        if not self.earlier:
+            return np.zeros(0, np.int64)
+        # of files whose statistics lie outside of the span nothing is read
+        rows = (
+            self.con.cursor()
+            .execute(
+                "select sampled_at, number as machine "
+                f"from {parquet(self.earlier, 'union_by_name = true')} "
+                "join (select unnest($names) as machine_id, "
+                "generate_subscripts($names, 1) - 1 as number) using (machine_id) "
+                "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
+                {"names": self.names.to_pylist(), "origin": origin, "end": end},
+            )
+            .to_arrow_table()
+        )
+        return np.sort(self._keys(_moments(rows["sampled_at"]), rows["machine"], origin))
+
+    def _joined(
+        self, given: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
+    ) -> pa.Table:
+        """Join the rows that are kept, in the order of their keys; null where a part has none."""
+        sorted_keys = [key[first] for key, first in zip(keys, firsts, strict=True)]
+        # sorted ones are merged, in one go
+        key = np.sort(np.concatenate(sorted_keys), kind="stable")
+        key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
+        moment, machine = np.divmod(key, len(self.names))
+        columns = {"sampled_at": pa.array(moment + origin).view(_AT.type)}
+        columns["machine"] = pa.array(machine.astype(np.int32))
+        for rows, own, first in zip(given, sorted_keys, firsts, strict=True):
+            place = np.full(len(key), -1)
+            place[np.searchsorted(key, own)] = first
+            taken = pa.array(place, mask=place < 0)
+            for name in rows.column_names[len(_KEY) :]:
+                columns[name] = rows[name].combine_chunks().take(taken)
+        return pa.table(columns)
+
+    def _write_file(self, path: Path, rows: pa.Table) -> None:
+        names = [
+            pa.DictionaryArray.from_arrays(chunk, self.names, safe=False)
+            for chunk in rows["machine"].chunks
+        ]
+        columns = {
+            c.name: rows[c.name]
+            if c.name in rows.column_names
+            else pa.nulls(len(rows), c.arrow.type)
+            for c in self.table.columns
+            if c.name != "machine_id"
+        }
+        whole = pa.table({**columns, "machine_id": pa.chunked_array(names)})
+        pq.write_table(
+            whole.select(self.table.column_names),
+            path,
+            row_group_size=_GROUP_ROWS,
+            # readings hardly compress; times and machines repeat, and are worth a dictionary
+            compression="snappy",
+            use_dictionary=list(self.table.key),
+            write_statistics=list(self.table.key),
+            store_schema=False,
+        )
 
 
-def _numbers(con: duckdb.DuckDBPyConnection, sql: str) -> _Numbers:
-    [column] = con.sql(sql).fetchnumpy().values()
-    return np.sort(np.asarray(column, np.int64))
+def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers, _Numbers]:
+    """Return the first row of each key, in the order of keys, and the rows that repeat one."""
+    order = np.arange(len(keys))
+    if (keys[1:] <= keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    same = np.append(False, ranked[1:] == ranked[:-1])[: len(keys)]
+    if same.any():
+        shared = same | np.append(same[1:], False)
+        those = order[shared]
+        order[shared] = those[np.lexsort((lines[those], ranked[shared]))]
+    repeats = same | np.isin(ranked, before, kind="sort") if len(before) else same
+    return order[~repeats], order[repeats]
 
 
-def _count(con: duckdb.DuckDBPyConnection, relation: str) -> int:
-    [(rows,)] = con.sql(f"select count(*) from {relation}").fetchall()
-    return int(rows)
+def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:
+    """Return some rows, by their places in order."""
+    if len(kept) == len(rows):
+        return rows
+    gaps = np.flatnonzero(np.diff(kept) != 1) + 1
+    if len(gaps) > _PIECES:
+        return rows.take(pa.array(kept))
+    pieces = [piece for piece in np.split(kept, gaps) if len(piece)]
+    return pa.concat_tables([rows.slice(0, 0), *(rows.slice(p[0], len(p)) for p in pieces)])
 
 
-_NUMBERED = "union_by_name = false, file_row_number = true"
+def _moments(times: pa.ChunkedArray) -> _Numbers:
+    return times.cast(pa.int64()).to_numpy()
+
+
+def _each(
+    work: Callable[[Item], Outcome], items: Iterable[Item], threads: int
+) -> Iterator[Outcome]:
+    """Give the outcome of work on each item, in their order, while that on the next goes on."""
+    with ThreadPoolExecutor(threads) as pool:
+        under_way: deque[Future[Outcome]] = deque()
+        for item in items:
+            under_way.append(pool.submit(work, item))
+            if len(under_way) > threads:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+_AT = pa.field("sampled_at", pa.timestamp("us"))
+_MACHINE = pa.field("machine", pa.int32())
+_LINE = pa.field("line", pa.int64())
+_KEY = (_AT, _MACHINE, _LINE)
+_REJECT = pa.schema([("source_line", pa.int64()), ("raw", pa.string()), ("reason", pa.string())])

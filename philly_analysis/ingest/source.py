@@ -5,11 +5,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.manifest import Sample
 from philly_analysis.schema import TABLES
+
+NEVER = np.iinfo(np.int64).min
+"""The moment of a line that tells none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What lines of a raw CSV file say, one value for each of them.
+
+    Attributes
+    ----------
+    sampled_at
+        Microseconds since 1970, UTC, or `NEVER`.
+    columns
+        Columns of the table.
+    sound
+        True where they surely pass the table's checks; elsewhere the checks are asked.
+    """
+
+    sampled_at: npt.NDArray[np.int64]
+    columns: dict[str, pa.Array]
+    sound: npt.NDArray[np.bool_]
+
+
+Read = Callable[[pa.Table], Readings]
+"""Reads lines as :class:`CsvFile` parses them; their column ``machine_id`` needs no reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How a raw CSV file fills columns of a streamed table.
+
+    Attributes
+    ----------
+    file
+        Name of the file.
+    table
+        The table: where several files fill one, their rows are joined on its key.
+    columns
+        Columns that it fills, beside the key.
+    open
+        Returns what reads its lines, from several threads at once; they may ask the connection
+        by cursors of their own.
+    untimely
+        Why a line is rejected whose moment is `NEVER`.
+    reads
+        Relations that it asks.
+    """
+
+    file: str
+    table: str
+    columns: tuple[str, ...]
+    open: Callable[[duckdb.DuckDBPyConnection], Read]
+    untimely: str
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +79,7 @@ class Raw:
     files
         Every file read, for the manifest; none: the trace has read them all before.
     csv
-        Files that streamed tables are filled from, by the stem of the ``.sql`` file that fills.
+        Files that streamed tables are filled from, by the name of their stream.
     records
         Raw records meant for a table, as counted where they were read and not by the SELECT that
         fills it: the account begins with them, so a SELECT that drops one makes it fail. A table
@@ -74,6 +132,8 @@ class Source:
         Opens the raw files: creates their relations on the connection. It may use the folder,
         which is removed at the end. What it hands to :meth:`Kept.keep` is there again when the
         trace grows; files that `Kept` knows were read before. Raises InputError.
+    streams
+        How raw files fill streamed tables.
     """
 
     name: str
@@ -82,9 +142,10 @@ class Source:
     lacks: str
     folder: Path
     prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, Kept], Raw]
+    streams: tuple[Stream, ...] = ()
 
     @property
     def fills(self) -> tuple[str, ...]:
         """Tables that it can fill, by name."""
-        stems = {path.stem.split(".")[0] for path in self.folder.glob("*.sql")}
-        return tuple(name for name in TABLES if name in stems)
+        filled = {path.stem for path in self.folder.glob("*.sql")} | {s.table for s in self.streams}
+        return tuple(name for name in TABLES if name in filled)

@@ -12,9 +12,9 @@ from philly_analysis.ingest.csv_file import CsvFile, glob_safe, whole
 from philly_analysis.ingest.filling import parquet, path_text
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
+from philly_analysis.ingest.philly.utilisation import STREAMS
 from philly_analysis.ingest.source import Raw, Source
 
-_VALUES = 16
 _GLIMPSES = 64
 _GLIMPSE_BYTES = 1 << 18
 
@@ -43,68 +43,53 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     kept.keep(con, "cluster_job_log")
     machines = _machine_list(con, files.get("cluster_machine_list"))
     machines += kept.keep(con, "cluster_machine_list")
-    csv = {f.relation: f for f in _utilisation(files)}
+    csv = {
+        name: replace(file, path=files[name])
+        for name, file in _UTILISATION.items()
+        if name in files
+    }
     for file in csv.values():
         file.check()
     _glimpse(con, csv.get("cluster_gpu_util"))
     kept.keep(con, "gpu_glimpse")
-    con.execute(
-        "create type glimpsed_machine as enum (select coalesce(machine_id, '') as machine_id "
-        "from gpu_glimpse union select '' order by machine_id)"
-    )
     marker = folder / SYNTHETIC
     if marker.is_file():
         notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
     return Raw(
         files=tuple(archive) if raw.is_file() else tuple(files.values()),
-        csv={stem: csv[name] for stem, name in _FILLS.items() if name in csv},
+        csv=csv,
         records={**_counted(con), "machines": machines},
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )
 
 
-_FILLS = {
-    "gpu_samples": "cluster_gpu_util",
-    "host_samples.cpu": "cluster_cpu_util",
-    "host_samples.mem": "cluster_mem_util",
+_TEXTS = ("time", "machine_id")
+_GPU_VALUES = tuple(f"v{i}" for i in range(16))
+_UTILISATION = {
+    "cluster_gpu_util": CsvFile(
+        path=Path(),
+        header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
+        # a comma stands at the end of each row; some rows have each value twice
+        shapes=((*_TEXTS, *_GPU_VALUES[:8], ""), (*_TEXTS, *_GPU_VALUES, "")),
+        texts=_TEXTS,
+        nulls=("NA", ""),
+    ),
+    "cluster_cpu_util": CsvFile(
+        path=Path(),
+        header=("time", "machine_id", "cpu_util"),
+        shapes=((*_TEXTS, "cpu_util"),),
+        texts=_TEXTS,
+        nulls=("NA", ""),
+    ),
+    "cluster_mem_util": CsvFile(
+        path=Path(),
+        header=("time", "machine_id", "mem_total", "mem_free"),
+        shapes=((*_TEXTS, "mem_total", "mem_free"),),
+        texts=_TEXTS,
+        nulls=("NA", ""),
+    ),
 }
-
-
-def _utilisation(files: dict[str, Path]) -> list[CsvFile]:
-    time = ("time", "varchar")
-    machine = ("machine_id", "varchar")
-    shapes = {
-        "cluster_gpu_util": CsvFile(
-            relation="cluster_gpu_util",
-            path=Path(),
-            # up to 16 values, and the nothing that follows the comma at the end of each row
-            columns=(
-                time,
-                machine,
-                *((f"v{i}", "double") for i in range(_VALUES)),
-                ("rest", "varchar"),
-            ),
-            header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
-            nulls=("NA", ""),
-            commas=(10, 18),
-        ),
-        "cluster_cpu_util": CsvFile(
-            relation="cluster_cpu_util",
-            path=Path(),
-            columns=(time, machine, ("cpu_util", "double")),
-            header=("time", "machine_id", "cpu_util"),
-            nulls=("NA", ""),
-        ),
-        "cluster_mem_util": CsvFile(
-            relation="cluster_mem_util",
-            path=Path(),
-            columns=(time, machine, ("mem_total", "double"), ("mem_free", "double")),
-            header=("time", "machine_id", "mem_total", "mem_free"),
-            nulls=("NA", ""),
-        ),
-    }
-    return [replace(s, path=files[name]) for name, s in shapes.items() if name in files]
 
 
 def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -> None:
@@ -215,4 +200,5 @@ PHILLY = Source(
     lacks="Failure output, quotas, requested CPUs and memory, and why an attempt ended.",
     folder=Path(__file__).parent,
     prepare=prepare,
+    streams=STREAMS,
 )

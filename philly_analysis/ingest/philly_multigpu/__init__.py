@@ -187,4 +187,5 @@ PHILLY_MULTIGPU = Source(
     lacks="Other jobs and other attempts, failure output, quotas, the machine list.",
     folder=philly.PHILLY.folder,
     prepare=prepare,
+    streams=philly.PHILLY.streams,
 )

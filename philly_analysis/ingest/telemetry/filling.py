@@ -1,6 +1,5 @@
 """Fills samples and devices from telemetry, beside any source's tables, and what labels tell."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
+    digest,
     empty_view,
     names,
     parquet,
@@ -100,13 +100,7 @@ def fill_telemetry(fill: Fill, kept: Kept, telemetry: Telemetry | None) -> tuple
     con.execute(
         "drop view telemetry_readings; drop view series; drop table files; drop view samples_before"
     )
-    return tuple(_input(file) for file in (telemetry.files if telemetry else ()))
-
-
-def _input(file: Path) -> Input:
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return Input(file.name, file.stat().st_size, digest)
+    return tuple(digest(file) for file in (telemetry.files if telemetry else ()))
 
 
 def _open(con: duckdb.DuckDBPyConnection, stage: Stage, kept: Kept) -> None:

@@ -1,0 +1,79 @@
+"""Rows of a raw file on their way into a streamed table: on disk, and found again by day."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+DAY_US = 86_400_000_000
+_Numbers = npt.NDArray[np.int64]
+
+
+class Names:
+    """Numbers for names, in the order in which they are first met."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, names: Iterable[str]) -> npt.NDArray[np.int32]:
+        """Return the number of each name, new ones for names that are."""
+        numbers = self._numbers
+        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+
+    def array(self) -> pa.StringArray:
+        """Return the names by number."""
+        return pa.array(self._numbers, pa.string())
+
+
+class Staged:
+    """Rows in the order of the raw file, parted by the day of ``sampled_at``.
+
+    Attributes
+    ----------
+    rows
+        How many there are of each day, counted from 1970.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._file, schema)
+        self._written = 0
+        self._of_day: defaultdict[int, list[int]] = defaultdict(list)
+        self.rows: Counter[int] = Counter()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Put rows to those that are there."""
+        days = batch["sampled_at"].cast(pa.int64()).to_numpy() // DAY_US
+        if (days[1:] < days[:-1]).any():
+            order = np.argsort(days, kind="stable")
+            batch, days = batch.take(pa.array(order)), days[order]
+        edges = [0, *(np.flatnonzero(days[1:] != days[:-1]) + 1).tolist(), len(days)]
+        for begin, end in pairwise(edges):
+            day = int(days[begin])
+            self._writer.write_batch(batch.slice(begin, end - begin))
+            self._of_day[day].append(self._written)
+            self._written += 1
+            self.rows[day] += end - begin
+
+    def close(self) -> None:
+        """End the file: from now on it is read."""
+        self._writer.close()
+        self._file.close()
+
+    def of(self, days: Iterable[int]) -> pa.Table:
+        """Return the rows of some days."""
+        with pa.OSFile(str(self._path)) as file, pa.ipc.open_file(file) as reader:
+            batches = [reader.get_batch(i) for day in days for i in self._of_day.get(day, ())]
+            return pa.Table.from_batches(batches, reader.schema)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self._path.unlink()
