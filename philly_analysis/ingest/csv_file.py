@@ -16,6 +16,8 @@ from pyarrow import csv
 from philly_analysis.errors import InputError
 
 _BLOCK_BYTES = 1 << 22
+_PLACE_BYTES = 1 << 17
+"""How far apart the lines are whose place is noted."""
 _FEW = 64
 """Lines that are looked at one by one where some among them do not parse."""
 
@@ -24,17 +26,36 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines of a file: the number of the first, from 1, where it begins, and the bytes."""
+    """Some lines of a file.
 
-    first: int
-    offset: int
+    Attributes
+    ----------
+    first, offset
+        Number of the first line, from 1, and where it begins.
+    lines
+        How many there are.
+    """
+
     text: bytes
+    first: int
+    offset: int = 0
+    lines: int = 0
 
     @property
     def numbers(self) -> _Numbers:
         """Numbers of the lines."""
-        newlines = int(np.count_nonzero(np.frombuffer(self.text, np.uint8) == ord("\n")))
-        return np.arange(self.first, self.first + newlines + (not self.text.endswith(b"\n")))
+        return np.arange(self.first, self.first + self.lines)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Number of a line and where in the file it begins, every so many bytes."""
+        number, at, places = self.first, 0, []
+        while at < len(self.text):
+            places.append((number, self.offset + at))
+            after = self.text.find(b"\n", at + _PLACE_BYTES) + 1 or len(self.text)
+            number += _newlines(self.text[at:after])
+            at = after
+        return places
 
     def texts(self, numbers: _Numbers) -> list[str]:
         """Return the lines of these numbers."""
@@ -129,9 +150,9 @@ class CsvFile:
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else file.readline()
-                block = Block(first, offset, text)
-                yield block
-                first, offset = first + len(block.numbers), offset + len(text)
+                lines = _newlines(text) + (not text.endswith(b"\n"))
+                yield Block(text, first, offset, lines)
+                first, offset = first + lines, offset + len(text)
 
     def read(self, block: Block) -> Lines:
         """Parse a block."""
@@ -240,29 +261,30 @@ class CsvFile:
             ),
         )
 
-    def lines(self, blocks: list[Block], numbers: _Numbers) -> Iterator[tuple[int, str]]:
-        """Look up lines by number, from 1, in order; `blocks` say where, without their text.
+    def lines(self, places: list[tuple[int, int]], numbers: _Numbers) -> Iterator[tuple[int, str]]:
+        """Look up lines by number, from 1, in order; `places` say where some of them begin.
 
         Yields
         ------
         number, text
             Of each line.
         """
-        firsts = [block.first for block in blocks]
+        nearest = np.searchsorted([first for first, _ in places], numbers, side="right") - 1
+        ends = [offset for _, offset in places[1:]]
         with whole(self.path), self.open() as file:
-            for place in np.unique(np.searchsorted(firsts, numbers, side="right") - 1):
-                block, after = blocks[place], blocks[place + 1 : place + 2]
-                here = numbers[numbers >= block.first]
-                file.seek(block.offset)
-                if after:
-                    here = here[here < after[0].first]
-                    text = file.read(after[0].offset - block.offset)
-                else:
-                    text = file.read()
-                yield from zip(here.tolist(), Block(block.first, 0, text).texts(here), strict=True)
+            for place in np.unique(nearest):
+                first, offset = places[place]
+                file.seek(offset)
+                text = file.read(ends[place] - offset if place < len(ends) else -1)
+                here = numbers[nearest == place]
+                yield from zip(here.tolist(), Block(text, first).texts(here), strict=True)
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+
+def _newlines(text: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 def _number(text: str) -> bool:

@@ -9,7 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -80,9 +80,9 @@ def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvF
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What became of a block: its place, how many lines it has, rows that pass, and the others."""
+    """What became of a block: its rows that pass, and its other lines."""
 
-    block: Block
+    places: list[tuple[int, int]]
     lines: int
     rows: list[pa.RecordBatch]
     wrong: list[tuple[int, str, str]]
@@ -114,7 +114,7 @@ class Part:
         self.staged = Staged(fill.scratch / f"{stream.file}.arrow", self.schema)
         self.kept = 0
         self.repeats: list[_Numbers] = []
-        self._blocks: list[Block] = []
+        self._places: list[tuple[int, int]] = []
         self._rejected = 0
 
     def stage(self) -> int:
@@ -122,14 +122,14 @@ class Part:
         read, wrong = 0, list[tuple[int, str, str]]()
         judge = partial(self._judge, self.stream.open(self.fill.con))
         for judged in _each(judge, self.file.blocks(), _THREADS):
-            self._blocks.append(judged.block)
+            self._places += judged.places
             read += judged.lines
             wrong += judged.wrong
             for rows in judged.rows:
                 machine = rows["machine"]
                 numbers = self.machines.number(machine.dictionary.to_pylist())
                 codes = pa.array(numbers[machine.indices.to_numpy()])
-                self.staged.add(rows.set_column(1, _MACHINE, codes).cast(self.schema))
+                self.staged.add(rows.set_column(1, _MACHINE, codes))
             if len(wrong) > _TOLD:
                 self._reject(wrong)
                 wrong = []
@@ -141,7 +141,7 @@ class Part:
         """Reject the lines whose key stands on an earlier one; what was staged is done with."""
         numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *self.repeats]))
         reason = f"the key ({', '.join(self.table.key)}) repeats"
-        lines = self.file.lines(self._blocks, numbers)
+        lines = self.file.lines(self._places, numbers)
         while some := [(n, text, reason) for n, text in islice(lines, _TOLD)]:
             self._reject(some)
         self.staged.remove()
@@ -168,8 +168,7 @@ class Part:
                 batch = batch.filter(pa.array(passed))
             if len(batch):
                 rows.append(batch)
-        count = len(block.numbers) - lines.blank
-        return _Judged(replace(block, text=b""), count, rows, wrong)
+        return _Judged(block.places, block.lines - lines.blank, rows, wrong)
 
     def _reasons(self, lines: pa.Table, readings: Readings) -> dict[int, str]:
         """Say why rows are wrong, by place: those that may be are put to the table's checks."""
@@ -287,18 +286,15 @@ class _Join:
         if not self.earlier:
             return np.zeros(0, np.int64)
         # of files whose statistics lie outside of the span nothing is read
-        rows = (
-            self.con.cursor()
-            .execute(
-                "select sampled_at, number as machine "
-                f"from {parquet(self.earlier, 'union_by_name = true')} "
-                "join (select unnest($names) as machine_id, "
-                "generate_subscripts($names, 1) - 1 as number) using (machine_id) "
-                "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
-                {"names": self.names.to_pylist(), "origin": origin, "end": end},
-            )
-            .to_arrow_table()
+        found = self.con.cursor().sql(
+            "select sampled_at, number as machine "
+            f"from {parquet(self.earlier, 'union_by_name = true')} "
+            "join (select unnest($names) as machine_id, "
+            "generate_subscripts($names, 1) - 1 as number) using (machine_id) "
+            "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
+            params={"names": self.names.to_pylist(), "origin": origin, "end": end},
         )
+        rows = found.to_arrow_table()
         return np.sort(self._keys(_moments(rows["sampled_at"]), rows["machine"], origin))
 
     def _joined(
@@ -325,16 +321,9 @@ class _Join:
             pa.DictionaryArray.from_arrays(chunk, self.names, safe=False)
             for chunk in rows["machine"].chunks
         ]
-        columns = {
-            c.name: rows[c.name]
-            if c.name in rows.column_names
-            else pa.nulls(len(rows), c.arrow.type)
-            for c in self.table.columns
-            if c.name != "machine_id"
-        }
-        whole = pa.table({**columns, "machine_id": pa.chunked_array(names)})
+        machines = rows.set_column(1, "machine_id", pa.chunked_array(names))
         pq.write_table(
-            whole.select(self.table.column_names),
+            machines.select([c for c in self.table.column_names if c in machines.column_names]),
             path,
             row_group_size=_GROUP_ROWS,
             # readings hardly compress; times and machines repeat, and are worth a dictionary

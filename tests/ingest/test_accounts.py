@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import engine, ingest
 from philly_analysis.ingest.engine import SOURCES
+from philly_analysis.ingest.source import Read, Stream
 from philly_analysis.manifest import Manifest
 from tests.ingest import test_public_traces, test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
@@ -26,6 +28,7 @@ def philly(folder: Path) -> Path:
         cluster_machine_list=["m1,8,24GB", "", "m3,2,12GB"],
         cluster_gpu_util=[f"{time},1,2,3,4,5,6,7,8," for time in times],
         cluster_cpu_util=[f"{time},5" for time in times],
+        cluster_mem_util=[f"{time},4,2" for time in times],
     )
 
 
@@ -80,14 +83,12 @@ RAW: dict[str, Callable[[Path], Path]] = {
     "pai": pai,
 }
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
-FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
 
 
 @pytest.mark.parametrize(
     ("source", "select", "where"),
     [
         ("philly", "jobs", "source_line > 1"),
-        ("philly", "gpu_samples", FIRST_MINUTE),
         ("philly-multigpu", "jobs", "source_line > 1"),
         ("slurm", "records", DERIVED_OR_FIRST),
         ("table", "records", DERIVED_OR_FIRST),
@@ -98,7 +99,6 @@ FIRST_MINUTE = "sampled_at > timestamp '2017-10-03 07:00:00'"
                 ("philly", "attempts", "source_line > 1"),
                 ("philly", "placements", "source_line > 1"),
                 ("philly", "machines", DERIVED_OR_FIRST),
-                ("philly", "host_samples.cpu", FIRST_MINUTE),
                 ("philly", "log_attempts", "attempt > 1"),
                 ("slurm", "attempts", DERIVED_OR_FIRST),
                 *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines")),
@@ -120,6 +120,25 @@ def test_a_select_that_drops_a_row_is_found_out(
     monkeypatch.setitem(engine.SOURCES, source, replace(SOURCES[source], folder=folder))
     with pytest.raises(TraceError, match="unaccounted for"):
         ingest(source, raw, tmp_path / "trace")
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("file", [stream.file for stream in SOURCES["philly"].streams])
+def test_a_reader_that_drops_a_line_is_found_out(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_first(stream: Stream) -> Stream:
+        def opened(con: duckdb.DuckDBPyConnection) -> Read:
+            read = stream.open(con)
+            return lambda lines: read(lines.slice(1).combine_chunks())
+
+        return replace(stream, open=opened) if stream.file == file else stream
+
+    source = SOURCES["philly"]
+    streams = tuple(map(without_first, source.streams))
+    monkeypatch.setitem(engine.SOURCES, "philly", replace(source, streams=streams))
+    with pytest.raises(ValueError, match="same length"):
+        ingest("philly", philly(tmp_path), tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
 
 

@@ -1,5 +1,9 @@
 """Reads the archive's utilisation files: what each line says of a machine's GPUs, or of itself."""
 
+import re
+from datetime import datetime, timedelta
+from functools import lru_cache
+
 import duckdb
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +13,7 @@ import pyarrow.compute as pc
 from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
 
 _GPUS = 8
-_FILLED = np.array([value.bit_length() for value in range(1 << _GPUS)])
+_FILLED = np.array([value.bit_length() for value in range(1 << _GPUS)], np.int8)
 """By the bits of what a row holds a value for: the place of its last value, from 1."""
 
 _Values = npt.NDArray[np.float64]
@@ -20,14 +24,15 @@ def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
     """Read cluster_gpu_util: as many values as the machine has GPUs, each of them once."""
     layouts = {
         machine: (gpus, doubled)
-        for machine, gpus, doubled in con.sql("from gpu_layout").fetchall()
-        if gpus is not None
+        for machine, gpus, doubled in con.sql(
+            "select machine_id, least(gpus, 8), doubled from gpu_layout where gpus > 0"
+        ).fetchall()
     }
 
     def read(lines: pa.Table) -> Readings:
         machine = lines["machine_id"].chunk(0)
         layout = [layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
-        gpus, doubled = np.array(layout, np.int64).T[:, machine.indices.to_numpy()]
+        gpus, doubled = np.array(layout, np.int8).T[:, machine.indices.to_numpy()]
         columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
         if len(columns) > _GPUS:  # each GPU twice
             columns, gpus, doubled = columns[::2], np.full_like(gpus, _GPUS), doubled * 0
@@ -39,55 +44,68 @@ def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
             known[twice, _GPUS // 2 :] = False
         # more values than the machine is known to have GPUs tell of more
         filled = _FILLED[np.packbits(known, axis=1, bitorder="little")[:, 0]]
-        gpus = np.clip(gpus, np.maximum(filled, 1), np.where(doubled, _GPUS // 2, _GPUS))
-        held = np.arange(_GPUS) < gpus[:, None]
+        gpus = np.maximum(gpus, np.maximum(filled, 1))
+        held = np.arange(_GPUS, dtype=np.int8) < gpus[:, None]
         util = values[held]
         sound = np.ones(len(values), bool)
         if not _between(util, 100).all():
             sound = (_between(values, 100) | ~held).all(axis=1)
-        ends = pa.array(np.append(0, np.cumsum(gpus)).astype(np.int32))
+        ends = pa.array(np.append(np.int32(0), np.cumsum(gpus, dtype=np.int32)))
         lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[held]))
-        return Readings(_times(con, lines), {"util_pct": lists}, sound)
+        return Readings(_times(lines), {"util_pct": lists}, sound)
 
     return read
 
 
-def _cpu(con: duckdb.DuckDBPyConnection) -> Read:
+def _cpu(_: duckdb.DuckDBPyConnection) -> Read:
     """Read cluster_cpu_util."""
 
     def read(lines: pa.Table) -> Readings:
         cpu = lines["cpu_util"].chunk(0)
-        return Readings(_times(con, lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
+        return Readings(_times(lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
 
     return read
 
 
-def _memory(con: duckdb.DuckDBPyConnection) -> Read:
+def _memory(_: duckdb.DuckDBPyConnection) -> Read:
     """Read cluster_mem_util, which counts in kB."""
 
     def read(lines: pa.Table) -> Readings:
         total, free = (lines[name].chunk(0) for name in ("mem_total", "mem_free"))
         used, held = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
         sound = (_numbers(held) > 0) & _between(_numbers(used), _numbers(held))
-        return Readings(_times(con, lines), {"mem_used_gb": used, "mem_gb": held}, sound)
+        return Readings(_times(lines), {"mem_used_gb": used, "mem_gb": held}, sound)
 
     return read
 
 
-def _times(con: duckdb.DuckDBPyConnection, lines: pa.Table) -> npt.NDArray[np.int64]:
+def _times(lines: pa.Table) -> npt.NDArray[np.int64]:
     """Return the moment of each line; a text is read once, however many lines share it."""
     time = lines["time"].chunk(0)
-    [moments] = (
-        con.cursor()
-        .execute(
-            "select coalesce(epoch_us(utc(text)), $never) as moment "
-            "from (select unnest($texts::varchar[]) as text)",
-            {"texts": time.dictionary.to_pylist(), "never": NEVER},
-        )
-        .fetchnumpy()
-        .values()
-    )
-    return np.asarray(moments)[time.indices.to_numpy()]
+    moments = np.array([_moment(text) for text in time.dictionary.to_pylist()], np.int64)
+    return moments[time.indices.to_numpy()]
+
+
+@lru_cache(1 << 17)
+def _moment(pacific: str) -> int:
+    """Return the moment of a US Pacific time that names its zone.
+
+    So both runs of the hour which 2017-11-05 repeats are told apart.
+    """
+    if not (found := _PACIFIC.fullmatch(pacific)):
+        return NEVER
+    try:
+        local = datetime.fromisoformat(found["local"])
+    except ValueError:  # 30 February
+        return NEVER
+    return (local + _BEHIND[found["zone"]] - _EPOCH) // timedelta(microseconds=1)
+
+
+_PACIFIC = re.compile(
+    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<zone>PDT|PST)"
+)
+_BEHIND = {"PDT": timedelta(hours=7), "PST": timedelta(hours=8)}
+_EPOCH = datetime(1970, 1, 1)
 
 
 def _numbers(column: pa.DoubleArray) -> _Values:
