@@ -38,52 +38,68 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
         utilisation, and ``sd_pct``, its standard deviation from event to event (NaN: one event).
     """
     samples = trace.answer(name).to_arrow_table()
-    number, lag, lasts, util = (
+    event, lag, lasts, util = (
         samples[column].to_numpy() for column in ("event_no", "lag_min", "minutes", "util_pct")
     )
     minute = lag.astype(np.int64) + _SIDE
     if lasts.max(initial=1) > 1:
         nth = np.arange(lasts.sum()) - np.repeat(np.cumsum(lasts) - lasts, lasts)
-        number, minute, util = (np.repeat(values, lasts) for values in (number, minute, util))
+        event, minute, util = (np.repeat(values, lasts) for values in (event, minute, util))
         minute += nth
         inside = (minute >= 0) & (minute < _MINUTES)
-        number, minute, util = number[inside], minute[inside], util[inside]
+        event, minute, util = event[inside], minute[inside], util[inside]
     events = trace.answer("clock_events").select("number", "week", "event").order("all").df()
     group, names = pd.factorize(pd.MultiIndex.from_frame(events[["week", "event"]]))
+    place = events.groupby(group).cumcount().to_numpy()
     # by numbers as short as can be, which are sorted by their digits
-    of_row = group[number - 1].astype(np.min_scalar_type(len(names)))
+    of_row = group.astype(np.min_scalar_type(len(names)))[event - 1]
     rows = np.split(
         np.argsort(of_row, kind="stable"),
         np.cumsum(np.bincount(of_row, minlength=len(names)))[:-1],
     )
     found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
-    for (week, event), own in zip(names, rows, strict=True):
-        places, nth = np.unique_inverse(number[own])
-        steps = _steps(nth * _MINUTES + minute[own], util[own], len(places))
-        found.append(_summary(steps).assign(week=week, event=event))
+    for (week, kind), own, drawn in zip(names, rows, np.bincount(group), strict=True):
+        cell = place[event[own] - 1] * _MINUTES + minute[own]
+        steps = _steps(cell, util[own], drawn)
+        found.append(_summary(steps).assign(week=week, event=kind))
     return pd.concat(found, ignore_index=True)
 
 
 def _steps(cell: Whole, util: Real, events: int) -> Real:
     """Return the step of each event at each offset; NaN where one of the minutes is missing."""
-    readings = np.bincount(cell, minlength=events * _MINUTES)
-    total = np.bincount(cell, util, minlength=events * _MINUTES)
-    with np.errstate(invalid="ignore"):
-        minutes = (total / readings).reshape(events, _MINUTES)
-    tens = np.lib.stride_tricks.sliding_window_view(minutes, WINDOW_MIN, axis=1).sum(axis=2)
+    shape = (events, _MINUTES)
+    readings = np.bincount(cell, minlength=events * _MINUTES).reshape(shape)
+    total = np.bincount(cell, util, minlength=events * _MINUTES).reshape(shape)
+    missing = _tens(readings == 0)
+    tens = np.where(missing, np.nan, _tens(total / np.maximum(readings, 1)))
     before = tens[:, WINDOW_MIN : WINDOW_MIN + _OFFSETS]
     after = tens[:, 2 * WINDOW_MIN + 1 : 2 * WINDOW_MIN + 1 + _OFFSETS]
     steps: Real = (after - before) / WINDOW_MIN
     return steps
 
 
+def _tens(values: NDArray[np.generic]) -> Real:
+    """Return sums of ten minutes, by the first of them."""
+    sums = np.cumsum(values, axis=1, dtype=float)
+    sums[:, WINDOW_MIN:] -= sums[:, :-WINDOW_MIN].copy()
+    tens: Real = sums[:, WINDOW_MIN - 1 :]
+    return tens
+
+
 def _summary(steps: Real) -> pd.DataFrame:
     """Return number, mean and standard deviation of the steps at each offset that has any."""
-    table = pd.DataFrame({"offset_min": np.arange(-WIDEST_MIN, WIDEST_MIN + 1)})
-    by_offset = pd.DataFrame(steps)
-    table["events"], table["step_pct"], table["sd_pct"] = (
-        by_offset.count(),
-        by_offset.mean(),
-        by_offset.std(),
+    events = (~np.isnan(steps)).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(steps, axis=0) / events
+        sd = np.sqrt(
+            np.nansum((steps - mean) ** 2, axis=0) / np.where(events > 1, events - 1, np.nan)
+        )
+    table = pd.DataFrame(
+        {
+            "offset_min": np.arange(-WIDEST_MIN, WIDEST_MIN + 1),
+            "events": events,
+            "step_pct": mean,
+            "sd_pct": sd,
+        }
     )
     return table[table["events"] > 0]
