@@ -53,10 +53,8 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     place = events.groupby(group).cumcount().to_numpy()
     # by numbers as short as can be, which are sorted by their digits
     of_row = group.astype(np.min_scalar_type(len(names)))[event - 1]
-    rows = np.split(
-        np.argsort(of_row, kind="stable"),
-        np.cumsum(np.bincount(of_row, minlength=len(names)))[:-1],
-    )
+    ends = np.cumsum(np.bincount(of_row, minlength=len(names)))
+    rows = np.split(np.argsort(of_row, kind="stable"), ends)[:-1]
     found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
     for (week, kind), own, drawn in zip(names, rows, np.bincount(group), strict=True):
         cell = place[event[own] - 1] * _MINUTES + minute[own]

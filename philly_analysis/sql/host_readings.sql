@@ -9,6 +9,9 @@ select
   machine_id,
   epoch_us(sampled_at) as from_us,
   reading_until(sampled_at, seconds) as until_us,
-  -- a quotient of doubles may pass 100 by a hair
-  [cpu_pct, least(100 * mem_used_gb / mem_gb, 100)] as values
+  -- a quotient of doubles may pass 100 by a hair; `least` would take 100 for no reading
+  [
+    cpu_pct,
+    case when 100 * mem_used_gb / mem_gb > 100 then 100 else 100 * mem_used_gb / mem_gb end
+  ] as values
 from host_samples

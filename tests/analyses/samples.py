@@ -69,12 +69,19 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
             at = start + minute * MINUTE
             gpu.append((at, machine, util[: rng.integers(max(gpus - 2, 0), gpus + 1)]))
             cpu = None if rng.random() < 0.1 else float(rng.random() * 100)
-            host.append((at, machine, cpu, float(rng.random() * 64), 64.0))
+            mem = None if rng.random() < 0.1 else float(rng.random() * 64)
+            host.append((at, machine, cpu, mem, 64.0))
     tables["gpu_samples"] = gpu_frame(gpu)
     tables["host_samples"] = pl.DataFrame(
         host, schema=["sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"], orient="row"
     )
     return tables
+
+
+def mem_pct(row: Mapping[str, Any]) -> float | None:
+    """Memory in use of a row of `host_samples`, 0 to 100 %."""
+    used: float | None = row["mem_used_gb"]
+    return None if used is None else 100 * used / float(row["mem_gb"])
 
 
 def resampled(tables: Tables, seconds: float) -> Tables:

@@ -19,7 +19,14 @@ from philly_analysis import bins, stored
 from philly_analysis.relations import MACROS, relations
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
-from tests.analyses.samples import Tables, by_attempt, gpu_frame, minutes_of, sampled_cluster
+from tests.analyses.samples import (
+    Tables,
+    by_attempt,
+    gpu_frame,
+    mem_pct,
+    minutes_of,
+    sampled_cluster,
+)
 from tests.paper import at
 
 
@@ -358,7 +365,7 @@ def functions(node: Any) -> Iterator[str]:
 
 def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluster: Tables) -> None:
     samples = {
-        (r["sampled_at"], r["machine_id"]): (r["cpu_pct"], 100 * r["mem_used_gb"] / r["mem_gb"])
+        (r["sampled_at"], r["machine_id"]): (r["cpu_pct"], mem_pct(r))
         for r in cluster["host_samples"].iter_rows(named=True)
     }
     expected = {}
@@ -366,26 +373,26 @@ def test_every_server_has_the_cpu_minutes_that_a_walk_finds(trace: Trace, cluste
         for machine in {m for m, _ in a["held"]}:
             seen = [samples[t, machine] for t in minutes_of(a) if (t, machine) in samples]
             if seen:
-                cpu = [c for c, _ in seen if c is not None]
+                told = [[v for v in values if v is not None] for values in zip(*seen, strict=True)]
                 expected[job, attempt, machine] = (
                     len(seen),
-                    len(cpu),
-                    fsum(cpu),
-                    fsum(m for _, m in seen),
+                    *(len(values) for values in told),
+                    *(fsum(values) for values in told),
                 )
     rows = trace.sql(
         """
         select job_id, attempt, machine_id,
           sum(minutes) filter (where resource = 'cpu'),
           coalesce(sum(minutes) filter (where resource = 'cpu' and bin is not null), 0),
+          coalesce(sum(minutes) filter (where resource = 'mem' and bin is not null), 0),
           coalesce(sum(sum_pct) filter (where resource = 'cpu'), 0),
-          sum(sum_pct) filter (where resource = 'mem')
+          coalesce(sum(sum_pct) filter (where resource = 'mem'), 0)
         from host_use_bins inner join placed_servers using (holding)
         group by all
         """
     ).fetchall()
     assert {r[:3] for r in rows} == set(expected)
-    for *key, minutes, cpu_minutes, cpu, mem in rows:
+    for *key, minutes, cpu_minutes, mem_minutes, cpu, mem in rows:
         due = expected[tuple(key)]
-        assert (minutes, cpu_minutes) == due[:2]
-        assert (cpu, mem) == pytest.approx(due[2:], rel=1e-9)
+        assert (minutes, cpu_minutes, mem_minutes) == due[:3]
+        assert (cpu, mem) == pytest.approx(due[3:], rel=1e-9)

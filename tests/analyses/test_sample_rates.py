@@ -22,6 +22,7 @@ from tests.analyses.samples import (
     by_attempt,
     floor,
     gpu_frame,
+    mem_pct,
     resampled,
     sampled_cluster,
 )
@@ -161,7 +162,8 @@ def uneven(seed: int) -> Tables:
             util = [None if u > 90 else max(0.0, u - 20) for u in 100 * rng.random(gpus)]
             gpu.append((moment, machine, util, seconds))
             cpu = None if rng.random() < 0.1 else float(rng.random() * 100)
-            host.append((moment, machine, cpu, float(rng.random() * 64), 64.0, seconds))
+            mem = None if rng.random() < 0.1 else float(rng.random() * 64)
+            host.append((moment, machine, cpu, mem, 64.0, seconds))
             moment += timedelta(seconds=seconds)
             if rng.random() < 0.2:
                 moment += timedelta(seconds=float(rng.integers(1, 4_000)))
@@ -244,7 +246,7 @@ def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace
         for since, until, row in seen:
             near = [h for h in holders[machine] if h[0] < until and h[1] > since]
             cuts = sorted({since, until, *(t for h in near for t in h[:2] if since < t < until)})
-            cpu, mem = row["cpu_pct"], 100 * row["mem_used_gb"] / row["mem_gb"]
+            cpu, mem = row["cpu_pct"], mem_pct(row)
             for left, right in itertools.pairwise(cuts):
                 jobs = min(2, sum(h[0] <= left and h[1] >= right for h in near))
                 part = (right - left) / MINUTE

@@ -31,6 +31,7 @@ from tests.analyses.samples import (
     by_attempt,
     floor,
     gpu_frame,
+    mem_pct,
     minutes_of,
     sampled_cluster,
 )
@@ -162,9 +163,9 @@ def test_servers_with_a_job_and_without(trace: Trace, cluster: Tables) -> None:
     for r in cluster["host_samples"].iter_rows(named=True):
         state = "with a job" if r["sampled_at"] in busy[r["machine_id"]] else "without a job"
         for servers in (state, "all"):
-            if r["cpu_pct"] is not None:
-                values["cpu", servers].append(r["cpu_pct"])
-            values["mem", servers].append(100 * r["mem_used_gb"] / r["mem_gb"])
+            for resource, pct in (("cpu", r["cpu_pct"]), ("mem", mem_pct(r))):
+                if pct is not None:
+                    values[resource, servers].append(pct)
     groups = table.groupby(["resource", "servers"])
     assert set(groups.groups) == set(values)
     for name, rows in groups:

@@ -193,7 +193,7 @@ def test_impossible_wishes(wish: dict[str, Any], complaint: str, tmp_path: Path)
 
 def test_a_load_needs_a_span(tmp_path: Path) -> None:
     at_once = TINY.jobs.with_columns(submitted_at=pl.lit(at(0)))
-    with pytest.raises(ExportError, match="two different submission times"):
+    with pytest.raises(WorkloadError, match="two different submission times"):
         export(replace(TINY, jobs=at_once), "swf", tmp_path / "out", load=0.5)
     done = export(replace(TINY, jobs=at_once), "swf", tmp_path / "out")
     assert done.offered_load is None
