@@ -4,17 +4,21 @@
 --   zeros           waits of zero that it drops
 --   median_s        median of the trusted waits
 --   notebook_p50_s  median of the notebook's
+with notebook as (
+  select
+    count(*) filter (where stale) as stale,
+    median(wait_s) as notebook_p50_s
+  from notebook_waits
+)
+
 select
-  (
-    select count(*)
-    from notebook_waits
-    where stale
-  ) as stale,
+  notebook.stale,
   (
     select count(*)
     from waits
     where wait_s = 0 and gpus > 0
   ) as zeros,
   (select median(wait_s) from trusted_waits) as median_s,
-  (select median(wait_s) from notebook_waits) as notebook_p50_s
+  notebook.notebook_p50_s
+from notebook
 order by all

@@ -7,19 +7,36 @@
 --   wait_s   its start minus submission; null where it has none
 with first_attempts as (
   select
-    *,
-    attempt = min(attempt) over (partition by job_id) as is_first
+    job_id,
+    min(attempt) as attempt,
+    arg_min_null(started_at, attempt) as started_at
   from attempts
+  group by job_id
+),
+
+sizes as (
+  select
+    p.job_id,
+    p.attempt,
+    first.started_at,
+    sum(coalesce(p.gpus, 1))::bigint as gpus
+  from placements as p
+  inner join first_attempts as first
+    on p.job_id = first.job_id and p.attempt = first.attempt
+  group by all
 ),
 
 placed as (
   select
-    job_id,
-    attempt,
-    sum(coalesce(gpus, 1))::bigint as gpus,
-    count(distinct row(machine_id, container)) as entries,
-    count(distinct machine_id) as servers
-  from placements
+    sizes.job_id,
+    sizes.started_at,
+    sizes.gpus,
+    count(distinct row(p.machine_id, p.container)) as entries,
+    count(distinct p.machine_id) as servers
+  from placements as p
+  inner join sizes
+    on p.job_id = sizes.job_id and p.attempt = sizes.attempt
+  where is_large(sizes.gpus)
   group by all
 )
 
@@ -28,10 +45,7 @@ select
   placed.gpus,
   placed.entries,
   placed.servers,
-  seconds_between(jobs.submitted_at, a.started_at) as wait_s
-from first_attempts as a
+  seconds_between(jobs.submitted_at, placed.started_at) as wait_s
+from placed
 inner join jobs
-  on a.job_id = jobs.job_id
-inner join placed
-  on a.job_id = placed.job_id and a.attempt = placed.attempt
-where a.is_first and is_large(placed.gpus)
+  on placed.job_id = jobs.job_id

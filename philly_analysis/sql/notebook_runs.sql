@@ -5,32 +5,21 @@
 --   gpus    GPUs of the first attempt
 --   gang    gang-size bucket
 --   run_s   last attempt's end minus first attempt's start
-with ordered as (
+with ends as (
   select
     job_id,
-    coalesce(a.gpus, jobs.gpus) as gpus,
-    a.started_at,
-    a.ended_at,
-    a.attempt = min(a.attempt) over (partition by job_id) as is_first,
-    a.attempt = max(a.attempt) over (partition by job_id) as is_last
-  from attempts as a
-  inner join jobs using (job_id)
-),
-
-ends as (
-  select
-    job_id,
-    max(gpus) filter (where is_first) as gpus,
-    max(started_at) filter (where is_first) as started_at,
-    max(ended_at) filter (where is_last) as ended_at
-  from ordered
+    arg_min_null(gpus, attempt) as gpus,
+    arg_min_null(started_at, attempt) as started_at,
+    arg_max_null(ended_at, attempt) as ended_at
+  from attempts
   group by job_id
 )
 
 select
   job_id,
-  gpus,
-  gang_bucket(gpus) as gang,
-  seconds_between(started_at, ended_at) as run_s
+  coalesce(ends.gpus, jobs.gpus) as gpus,
+  gang_bucket(coalesce(ends.gpus, jobs.gpus)) as gang,
+  seconds_between(ends.started_at, ends.ended_at) as run_s
 from ends
-where gpus > 0 and run_s is not null
+inner join jobs using (job_id)
+where coalesce(ends.gpus, jobs.gpus) > 0 and run_s is not null

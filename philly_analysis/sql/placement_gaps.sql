@@ -1,3 +1,4 @@
+-- stored
 -- What is odd about who held which GPU?
 -- One row.
 --   spells           stretches of time in which attempts overlap on a GPU

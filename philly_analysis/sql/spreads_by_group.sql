@@ -44,19 +44,30 @@ members as (
     censored,
     time_s
   from times
+),
+
+spreads as (
+  select
+    what,
+    kind,
+    name,
+    count(*) as n,
+    count(*) filter (where censored) as running,
+    quantile_cont(time_s, [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) as p
+  from members
+  group by all
 )
 
 select
   what,
   kind,
   name,
-  count(*) as n,
-  count(*) filter (where censored) as running,
-  quantile_cont(time_s, 0.05) as p5_s,
-  quantile_cont(time_s, 0.25) as p25_s,
-  quantile_cont(time_s, 0.5) as p50_s,
-  quantile_cont(time_s, 0.75) as p75_s,
-  quantile_cont(time_s, 0.95) as p95_s,
-  quantile_cont(time_s, 0.99) as p99_s
-from members
-group by all
+  n,
+  running,
+  p[1] as p5_s,
+  p[2] as p25_s,
+  p[3] as p50_s,
+  p[4] as p75_s,
+  p[5] as p95_s,
+  p[6] as p99_s
+from spreads

@@ -24,8 +24,10 @@ with methods as (
   where not exists (select 1 from vc_quotas)
 ),
 
-episodes as (
+-- numbered, so that what is sorted by moments need not carry names
+episodes as materialized (
   select
+    row_number() over () as episode,
     w.*,
     job_pools.pool,
     2 * (epoch_us(w.since_at) + (1e6 * w.held_s)::bigint) + 1 as since,
@@ -37,8 +39,7 @@ episodes as (
 -- both ends of a wait, at which the clocks of quota_limits and shortages are read
 ends as (
   select
-    job_id,
-    attempt,
+    episode,
     vc,
     pool,
     gpus,
@@ -69,8 +70,7 @@ ends_by_method as (
 readings as (
   select
     e.method,
-    e.job_id,
-    e.attempt,
+    e.episode,
     e.sign,
     e.room_us,
     e.total_us,
@@ -92,8 +92,7 @@ readings as (
 spans as (
   select
     method,
-    job_id,
-    attempt,
+    episode,
     sum(sign * over_us) / 1e6 as fair_share_s,
     sum(sign * (room_us - over_room_us)) / 1e6 as fragmentation_s,
     sum(sign * (total_us - over_total_us)) / 1e6 as full_s
@@ -118,10 +117,7 @@ parts as (
   from episodes as e
   cross join methods
   left join spans
-    on
-      methods.method = spans.method
-      and e.job_id = spans.job_id
-      and e.attempt = spans.attempt
+    on methods.method = spans.method and e.episode = spans.episode
 )
 
 select
