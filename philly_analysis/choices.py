@@ -1,29 +1,46 @@
-"""What may be typed where: names with what they mean, looked up when help or a shell asks."""
+"""What may be typed where: names with what they mean, looked up when help or a shell asks.
 
+Whoever asks for help waits for it, so no more is loaded than it takes: no frames, and of modules
+that only say something, what they say and not what they import.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import philly_analysis as library
 
 Choices = list[tuple[str, str]]
 
+_PACKAGE = Path(__file__).parent
+
 
 def sources() -> Choices:
     """List sources of raw logs, and what each reads."""
-    return _pairs(library.sources(), "source", "reads")
+    engine = _PACKAGE / "ingest" / "engine.py"
+    homes = {
+        alias.name: _PACKAGE.parent.joinpath(*str(node.module).split("."), "__init__.py")
+        for node in ast.parse(engine.read_text("utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    listed = _assigned(engine, "SOURCES")
+    sources = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id.isupper()]
+    said = [_keywords(_assigned(homes[name], name)) for name in sources]
+    return [(words["name"], words["what"]) for words in said]
 
 
 def maps() -> Choices:
     """List maps of tables that ship, and what each reads."""
-    from philly_analysis.ingest.table.table_map import SHIPPED, load_map
-
-    return [(p.stem, load_map(p.stem).what) for p in sorted(SHIPPED.glob("*.toml"))]
+    shipped = sorted((_PACKAGE / "ingest" / "table" / "maps").glob("*.toml"))
+    return [(p.stem, tomllib.loads(p.read_text("utf-8"))["what"]) for p in shipped]
 
 
 def analyses() -> Choices:
     """List analyses, and the question of each."""
-    from philly_analysis.chapters import ANALYSES
-
-    return [(name, analysis.QUESTION) for name, analysis in ANALYSES.items()]
+    names = _keys(_PACKAGE / "chapters.py", "CHAPTERS")
+    return [(name, _constant(_module(name, "analyses", "judging"), "QUESTION")) for name in names]
 
 
 def families() -> Choices:
@@ -37,7 +54,9 @@ def families() -> Choices:
 
 def models() -> Choices:
     """List models that ship, and what each was fitted to."""
-    return _pairs(library.models(), "model", "fitted_on")
+    from philly_analysis.models.library import described
+
+    return [(name, fitted_on) for name, _, fitted_on in described()]
 
 
 def formats() -> Choices:
@@ -66,10 +85,48 @@ def speeds() -> Choices:
 
 def experiments() -> Choices:
     """List experiments, and what each asks."""
-    from philly_analysis.experiments import EXPERIMENTS
-
-    return [(name, experiment.QUESTION) for name, experiment in EXPERIMENTS.items()]
+    names = _keys(_PACKAGE / "experiments" / "__init__.py", "EXPERIMENTS")
+    return [(name, _constant(_module(name, "experiments"), "QUESTION")) for name in names]
 
 
 def _pairs(frame: Any, name: str, meaning: str) -> Choices:
     return list(zip(frame[name], frame[meaning], strict=True))
+
+
+def _module(name: str, *rooms: str) -> Path:
+    """Return the file of a module that stands in one of some rooms."""
+    return next(file for room in rooms if (file := _PACKAGE / room / f"{name}.py").is_file())
+
+
+def _keys(file: Path, name: str) -> list[str]:
+    """Return the names that a dict gives modules, those of the dicts in it as well."""
+    return [
+        str(key.value)
+        for node in ast.walk(_assigned(file, name))
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Name)
+    ]
+
+
+def _constant(file: Path, name: str) -> str:
+    """Return the text that a module gives a name."""
+    return str(ast.literal_eval(_assigned(file, name)))
+
+
+def _assigned(file: Path, name: str) -> ast.expr:
+    """Return the expression that a module gives a name, the module not run."""
+    for node in ast.parse(file.read_text("utf-8")).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(t, ast.Name) and t.id == name for t in targets) and node.value:
+            return node.value
+    raise LookupError(f"{file} gives no {name}")
+
+
+def _keywords(call: ast.expr) -> dict[str, str]:
+    """Return the texts that a call is given by name."""
+    return {
+        str(word.arg): word.value.value
+        for word in (call.keywords if isinstance(call, ast.Call) else ())
+        if isinstance(word.value, ast.Constant) and isinstance(word.value.value, str)
+    }

@@ -20,8 +20,10 @@ from typer.testing import CliRunner
 import philly_analysis as library
 from philly_analysis import choices
 from philly_analysis import page as page_room
-from philly_analysis.chapters import CHAPTERS
+from philly_analysis.chapters import ANALYSES, CHAPTERS
 from philly_analysis.cli import app
+from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.ingest.table.table_map import load_map
 from tests.paper import paper_trace
 
 ROOT = Path(__file__).parent.parent
@@ -109,6 +111,14 @@ def test_help_lists_what_may_be_chosen(name: str) -> None:
     for known in CHOICES[name]:
         names = [choice for choice, meaning in known() if meaning]
         assert names and set(names) <= listed
+
+
+def test_choices_that_are_read_are_those_that_there_are() -> None:
+    assert choices.analyses() == [(name, a.QUESTION) for name, a in ANALYSES.items()]
+    assert dict(choices.maps()) == {name: load_map(name).what for name, _ in choices.maps()}
+    assert choices.experiments() == [(name, e.QUESTION) for name, e in EXPERIMENTS.items()]
+    sources = library.sources()
+    assert choices.sources() == list(zip(sources["source"], sources["reads"], strict=True))
 
 
 def test_asking_for_help_opens_no_engine() -> None:

@@ -29,11 +29,13 @@ def models() -> "pd.DataFrame":
     """
     import pandas as pd
 
+    return pd.DataFrame(described(), columns=["model", "jobs", "fitted_on"])
+
+
+def described() -> list[tuple[str, int, str]]:
+    """Return the name of each model that ships, the jobs it was fitted to, and where they ran."""
     made = [json.loads((SHIPPED / f"{name}.json").read_text("utf-8")) for name in shipped()]
-    return pd.DataFrame(
-        [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made],
-        columns=["model", "jobs", "fitted_on"],
-    )
+    return [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made]
 
 
 def load_model(name: str | Path) -> "WorkloadModel":
