@@ -117,9 +117,10 @@ def _constant(file: Path, name: str) -> str:
 def _assigned(file: Path, name: str) -> ast.expr:
     """Return the expression that a module gives a name, the module not run."""
     for node in ast.parse(file.read_text("utf-8")).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(t, ast.Name) and t.id == name for t in targets) and node.value:
-            return node.value
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                return node.value
     raise LookupError(f"{file} gives no {name}")
 
 

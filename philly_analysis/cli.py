@@ -1,5 +1,6 @@
 """The words that a user types: parses, calls the function of the same name, prints."""
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -559,4 +560,6 @@ def slurm_command(
 
 def main() -> None:
     """Run the command line."""
+    # a command is soon over: looking for garbage as often as by default takes a tenth of it
+    gc.set_threshold(100_000)
     app()
