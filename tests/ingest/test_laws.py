@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file, ingest
+from philly_analysis.ingest import csv_file, ingest, samples
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.strategies import one_in
@@ -66,6 +66,60 @@ def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
             if first:
                 [(kept,)] = trace.sql("select count(*) from gpu_samples").fetchall()
                 assert kept == len(first)
+
+
+host_rows = st.lists(
+    st.tuples(st.integers(3, 9), st.integers(0, 2), st.sampled_from(["m1", "m2", "m3"])),
+    max_size=30,
+)
+
+
+@one_in(4)
+@given(host_rows, host_rows, st.sampled_from([1, 4, 1_000_000]), st.booleans())
+def test_host_files_in_any_order_are_joined_and_repeats_left_out(
+    cpu: list[tuple[int, int, str]],
+    mem: list[tuple[int, int, str]],
+    file_rows: int,
+    grows: bool,
+) -> None:
+    def lines(rows: list[tuple[int, int, str]], rest: str) -> list[str]:
+        times = (f"2017-10-{day:02} 00:{minute:02}:00 PDT,{m}" for day, minute, m in rows)
+        return [f"{time},{rest.format(i)}" for i, time in enumerate(times)]
+
+    files = {
+        "cluster_cpu_util": lines(cpu, "{}"),
+        "cluster_mem_util": lines(mem, "1048576,{}"),
+    }
+    expected = {
+        (day + 0.0, minute + 0.0, m): (
+            cpu.index((day, minute, m)) if (day, minute, m) in cpu else None,
+            mem.index((day, minute, m)) if (day, minute, m) in mem else None,
+        )
+        for day, minute, m in {*cpu, *mem}
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        raw = write_archive(folder / "raw", [job("j")], **files)
+        with patch.multiple(samples, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows, _TOLD=3):
+            manifest = ingest("philly", raw, folder / "trace")
+            if grows:  # the same rows again, in files that differ
+                more = {name: ["", *texts] for name, texts in files.items()}
+                more_raw = write_archive(folder / "more", [job("k")], **more)
+                manifest = ingest("philly", more_raw, folder / "trace", append=True)
+        accounts = {a.table: a for a in manifest.accounts}
+        if not expected:
+            assert "host_samples" not in accounts or accounts["host_samples"].read == 0
+            return
+        account = accounts["host_samples"]
+        assert account.read == (len(cpu) + len(mem)) * (1 + grows)
+        assert account.kept == len({*cpu}) + len({*mem})
+        with Trace(folder / "trace") as trace:
+            found = trace.sql(
+                "select extract(day from sampled_at), extract(minute from sampled_at), "
+                "machine_id, cpu_pct, ((mem_gb - mem_used_gb) * 1048576)::integer from host_samples"
+            ).fetchall()
+        assert len(found) == len(expected)
+        assert {row[:3]: row[3:] for row in found} == expected
 
 
 entries = st.sampled_from(

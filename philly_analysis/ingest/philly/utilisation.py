@@ -1,9 +1,5 @@
 """Reads the archive's utilisation files: what each line says of a machine's GPUs, or of itself."""
 
-import re
-from datetime import datetime, timedelta
-from functools import lru_cache
-
 import duckdb
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +13,7 @@ _FILLED = np.array([value.bit_length() for value in range(1 << _GPUS)], np.int8)
 """By the bits of what a row holds a value for: the place of its last value, from 1."""
 
 _Values = npt.NDArray[np.float64]
+_Moments = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
 
 
@@ -79,33 +76,40 @@ def _memory(_: duckdb.DuckDBPyConnection) -> Read:
     return read
 
 
-def _times(lines: pa.Table) -> npt.NDArray[np.int64]:
+def _times(lines: pa.Table) -> _Moments:
     """Return the moment of each line; a text is read once, however many lines share it."""
     time = lines["time"].chunk(0)
-    moments = np.array([_moment(text) for text in time.dictionary.to_pylist()], np.int64)
+    try:
+        moments = _moments(time.dictionary)
+    except pa.ArrowInvalid:
+        moments = np.array([_moment(text) for text in time.dictionary.to_pylist()])
     return moments[time.indices.to_numpy()]
 
 
-@lru_cache(1 << 17)
-def _moment(pacific: str) -> int:
-    """Return the moment of a US Pacific time that names its zone.
+def _moments(pacific: pa.StringArray) -> _Moments:
+    """Return the moments of US Pacific times that name their zones; NEVER for other texts.
 
-    So both runs of the hour which 2017-11-05 repeats are told apart.
+    By their zones both runs of the hour which 2017-11-05 repeats are told apart.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        There is a 30 February among them, or the like.
     """
-    if not (found := _PACIFIC.fullmatch(pacific)):
-        return NEVER
+    summer = pc.match_like(pacific, "____-__-__ __:__:__ PDT")
+    timely = pc.or_(summer, pc.match_like(pacific, "____-__-__ __:__:__ PST"))
+    texts = pc.if_else(timely, pc.utf8_slice_codeunits(pacific, 0, 19), None)
+    behind_s = pc.if_else(summer, 7 * 3600, 8 * 3600)
+    utc_s = pc.add(texts.cast(pa.timestamp("s")).cast(pa.int64()), behind_s)
+    return pc.fill_null(pc.multiply(utc_s, 1_000_000), NEVER).to_numpy()
+
+
+def _moment(pacific: str) -> int:
+    """Return the moment of a single text."""
     try:
-        local = datetime.fromisoformat(found["local"])
-    except ValueError:  # 30 February
+        return int(_moments(pa.array([pacific]))[0])
+    except pa.ArrowInvalid:
         return NEVER
-    return (local + _BEHIND[found["zone"]] - _EPOCH) // timedelta(microseconds=1)
-
-
-_PACIFIC = re.compile(
-    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<zone>PDT|PST)"
-)
-_BEHIND = {"PDT": timedelta(hours=7), "PST": timedelta(hours=8)}
-_EPOCH = datetime(1970, 1, 1)
 
 
 def _numbers(column: pa.DoubleArray) -> _Values:

@@ -1,0 +1,126 @@
+"""Blocks of raw lines, parsed at once, against a reader that takes them one by one."""
+
+import gzip
+import math
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from philly_analysis.errors import InputError
+from philly_analysis.ingest import csv_file
+from philly_analysis.ingest.csv_file import CsvFile
+
+TEXTS = ("time", "machine")
+ONE = (("time", "machine", "a", "b"),)
+TWO = ((*TEXTS, "a", "b", ""), (*TEXTS, "a", "b", "c", ""))
+FIELDS = st.sampled_from(["1", "2.5", "", "NA", "x", " 3", "\r", "é", "\xff"])
+LINES = st.lists(FIELDS, max_size=5).map(lambda fields: ",".join(["t", "m", *fields]))
+GOOD = st.sampled_from(["t,m,1,2", "u,n,3,NA", "t,m,1,2,", "u,n,3,NA,5,", "u,n,3,4\r"])
+Row = tuple[int, str, str, tuple[float | None, ...]]
+
+
+@given(
+    lines=st.lists(st.one_of(GOOD, LINES, st.sampled_from(["", "\r", "m8", ",,,"])), max_size=30),
+    shapes=st.sampled_from([ONE, TWO]),
+    block_bytes=st.sampled_from([1, 20, 1 << 20]),
+    few=st.sampled_from([1, 4, 64]),
+    packed=st.booleans(),
+)
+def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
+    lines: list[str], shapes: tuple[tuple[str, ...], ...], block_bytes: int, few: int, packed: bool
+) -> None:
+    raw = [line.encode("latin-1" if "\xff" in line else "utf-8") for line in lines]
+    rows: list[Row] = []
+    wrong: list[tuple[int, str]] = []
+    for number, line in enumerate(raw, 2):
+        if line.rstrip(b"\r"):
+            values = by_hand(line, shapes)
+            if values is None:
+                wrong.append((number, line.decode("utf-8", "replace").rstrip("\r")))
+            else:
+                rows.append((number, *values))
+    text = b"\n".join([b"header", *raw, b""])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("raw.gz" if packed else "raw")
+        path.write_bytes(gzip.compress(text) if packed else text)
+        file = CsvFile(path, ("header",), shapes, TEXTS, ("NA", ""))
+        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _PLACE_BYTES=9, _FEW=few):
+            blocks = list(file.blocks())
+            found = [file.read(block) for block in blocks]
+            places = [place for block in blocks for place in block.places]
+            numbers = np.arange(2, len(lines) + 2)[::3]
+            again = dict(file.lines(places, numbers))
+    assert b"".join(block.text for block in blocks) == text.partition(b"\n")[2]
+    assert sorted(row for lines in found for row in rows_of(lines)) == sorted(rows)
+    assert sorted(w[:2] for lines in found for w in lines.wrong) == wrong
+    assert sum(lines.blank for lines in found) == len(lines) - len(rows) - len(wrong)
+    assert again == {n: raw[n - 2].decode("utf-8", "replace").rstrip("\r") for n in numbers}
+
+
+def by_hand(
+    line: bytes, shapes: tuple[tuple[str, ...], ...]
+) -> tuple[str, str, tuple[float, ...]] | None:
+    """Read one line; None: it is no row. A value that is not known is infinite."""
+    try:
+        fields = line.decode().removesuffix("\r").split(",")
+    except UnicodeDecodeError:
+        return None
+    if len(shapes) == 1:
+        while len(fields) > len(shapes[0]) and fields[-1] == "":
+            fields.pop()
+    for shape in shapes:
+        named = [(n, f) for n, f in zip(shape, fields, strict=False) if n not in TEXTS]
+        if len(fields) == len(shape) and all(f in ("", "NA") for n, f in named if not n):
+            try:
+                values = tuple(math.inf if f in ("", "NA") else float(f) for n, f in named if n)
+            except ValueError:
+                return None
+            return None if "\r" in ",".join(fields) else (fields[0], fields[1], values)
+    return None
+
+
+def rows_of(lines: csv_file.Lines) -> list[Row]:
+    """Rows as parsed, with the number of their lines."""
+    rows = []
+    for table, numbers in lines.rows:
+        values = table.drop_columns([*TEXTS, *([""] if "" in table.column_names else [])])
+        for number, time, machine, row in zip(
+            numbers.tolist(),
+            table["time"].to_pylist(),
+            table["machine"].to_pylist(),
+            zip(*(c.to_pylist() for c in values.columns), strict=True),
+            strict=True,
+        ):
+            known = tuple(math.inf if value is None else value for value in row)
+            rows.append((number, time, machine, known))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("t,m,x,2", "a is not a number"),
+        ("t,m,1,2,3", "too many fields"),
+        ("t,m,1", "too few fields"),
+        ("t,m", "too few fields"),
+        ("t,m,1,x,3", "b is not a number"),
+    ],
+)
+def test_a_wrong_line_is_told_what_is_wrong(line: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "raw").write_text(f"header\nt,m,1,2\n{line}\n")
+    file = CsvFile(tmp_path / "raw", ("header",), ONE, TEXTS)
+    [block] = file.blocks()
+    assert file.read(block).wrong == [(3, line, reason)]
+
+
+def test_a_gzipped_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    packed = gzip.compress(b"header\n" + b"t,m,1,2\n" * 1000)
+    (tmp_path / "raw.gz").write_bytes(packed[:-20])
+    file = CsvFile(tmp_path / "raw.gz", ("header",), ONE, TEXTS)
+    with pytest.raises(InputError, match="cut off"):
+        list(file.blocks())
