@@ -166,9 +166,11 @@ class CsvFile:
         try:
             if not text.isascii():
                 text.decode()
+            if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") + text.endswith(b"\r"):
+                raise pa.ArrowInvalid("ends of lines within lines")
             table = self._parse(text, columns, odd)
-            if len(table) + len(odd) != len(numbers):
-                raise pa.ArrowInvalid("blank lines, or ends of lines within lines")
+            if len(table) + len(odd) < len(numbers):
+                raise pa.ArrowInvalid("blank lines")
         except (pa.ArrowInvalid, UnicodeDecodeError):
             self._read_fewer(lines, text, numbers, columns)
             return
