@@ -279,7 +279,8 @@ class _Join:
 
     def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
         """Put moment and machine into one number, which orders by moment."""
-        return (moments - origin) * len(self.names) + machine.to_numpy()
+        number: _Numbers = machine.to_numpy()
+        return (moments - origin) * len(self.names) + number
 
     def _before(self, origin: int, end: int) -> _Numbers:
         """Return the keys of rows between two moments that the table had before."""
@@ -361,7 +362,8 @@ def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:
 
 
 def _moments(times: pa.ChunkedArray) -> _Numbers:
-    return times.cast(pa.int64()).to_numpy()
+    moments: _Numbers = times.cast(pa.int64()).to_numpy()
+    return moments
 
 
 def _each(

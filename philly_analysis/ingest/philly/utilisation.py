@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
 
 _GPUS = 8
-_FILLED = np.array([value.bit_length() for value in range(1 << _GPUS)], np.int8)
-"""By the bits of what a row holds a value for: the place of its last value, from 1."""
+_PLACES = np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64)
+"""Eight flags, read as one number, are at least the place of the last that is set."""
 
 _Values = npt.NDArray[np.float64]
 _Moments = npt.NDArray[np.int64]
@@ -40,8 +40,8 @@ def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
                 matrix[twice, : _GPUS // 2] = matrix[twice, ::2]
             known[twice, _GPUS // 2 :] = False
         # more values than the machine is known to have GPUs tell of more
-        filled = _FILLED[np.packbits(known, axis=1, bitorder="little")[:, 0]]
-        gpus = np.maximum(gpus, np.maximum(filled, 1))
+        filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
+        gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
         held = np.arange(_GPUS, dtype=np.int8) < gpus[:, None]
         util = values[held]
         sound = np.ones(len(values), bool)
@@ -83,7 +83,8 @@ def _times(lines: pa.Table) -> _Moments:
         moments = _moments(time.dictionary)
     except pa.ArrowInvalid:
         moments = np.array([_moment(text) for text in time.dictionary.to_pylist()])
-    return moments[time.indices.to_numpy()]
+    of_lines: _Moments = moments[time.indices.to_numpy()]
+    return of_lines
 
 
 def _moments(pacific: pa.StringArray) -> _Moments:
@@ -101,7 +102,8 @@ def _moments(pacific: pa.StringArray) -> _Moments:
     texts = pc.if_else(timely, pc.utf8_slice_codeunits(pacific, 0, 19), None)
     behind_s = pc.if_else(summer, 7 * 3600, 8 * 3600)
     utc_s = pc.add(texts.cast(pa.timestamp("s")).cast(pa.int64()), behind_s)
-    return pc.fill_null(pc.multiply(utc_s, 1_000_000), NEVER).to_numpy()
+    moments: _Moments = pc.fill_null(pc.multiply(utc_s, 1_000_000), NEVER).to_numpy()
+    return moments
 
 
 def _moment(pacific: str) -> int:
