@@ -77,11 +77,14 @@ select format(
 from spans
 where from_at is not null
 union all
-select format(
-  '{} cover {} to {} UTC{}.', samples, strftime(from_at, '%Y-%m-%d %H:%M'),
-  strftime(until_at, '%Y-%m-%d %H:%M'), coalesce(gaps, '')
+(
+  select format(
+    '{} cover {} to {} UTC{}.', samples, strftime(from_at, '%Y-%m-%d %H:%M'),
+    strftime(until_at, '%Y-%m-%d %H:%M'), coalesce(gaps, '')
+  )
+  from coverage
+  order by samples
 )
-from coverage
 union all
 select format(
   'Jobs submitted before {}, when the log becomes complete, are the survivors of a longer past: '
