@@ -214,6 +214,7 @@ def _plan(source: Source) -> tuple[dict[str, str], list[str]]:
     graph: dict[str, set[str]] = {}
     for stream in source.streams:
         graph.setdefault(stream.table, set()).update(stream.reads)
+        graph[f"{stream.table}_machines"] = {stream.table}
     for stem, text in sql.items():
         reads = set() if stem == "macros" else set(tables_read(text))
         if stem in TABLES:
@@ -222,7 +223,8 @@ def _plan(source: Source) -> tuple[dict[str, str], list[str]]:
         graph[stem] = reads
     known = sql.keys() | graph.keys()
     order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
-    return sql, [name for name in order.static_order() if name not in ("macros", "notes")]
+    made = (sql.keys() | TABLES.keys()) - {"macros", "notes"}
+    return sql, [name for name in order.static_order() if name in made]
 
 
 def _fill(source: Source, raw: Raw, fill: Fill, kept: Kept) -> None:

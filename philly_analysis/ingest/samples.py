@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from philly_analysis.contract import Table
@@ -47,6 +48,7 @@ _TOLD = 100_000
 _PIECES = 10_000
 """Pieces of a table, beyond which it pays to copy its rows."""
 
+_NO_ROW = -1
 _Numbers = npt.NDArray[np.int64]
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -55,7 +57,9 @@ Outcome = TypeVar("Outcome")
 def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvFile]) -> None:
     """Fill a streamed table from one raw file, or from several joined on its key.
 
-    Its files of before stay as they are; a new row whose key is in them repeats it.
+    Its files of before stay as they are; a new row whose key is in them repeats it. Beside it
+    stands, for the SELECTs that ask about machines, a relation such as ``gpu_samples_machines``:
+    ``machine_id`` and ``values``, how many the longest of its lists holds.
     """
     before, earlier = kept.account(table.name), kept.files(table.name)
     machines = Names()
@@ -67,6 +71,13 @@ def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvF
     sound = before.kept + sum(part.kept for part in parts)
     for part in parts:
         part.reject_repeats()
+    fill.con.register("written", join.machines_written())
+    fill.con.execute(
+        f"create table {table.name}_machines as "
+        'select machine_id, max("values") as "values" '
+        f"from (from written{_lists_of(table, earlier)}) group by machine_id"
+    )
+    fill.con.unregister("written")
     if parts or read:
         fill.accounts.append(Account(table.name, read, sound, count_rejects(fill, table)))
     if not sound:
@@ -207,6 +218,19 @@ class Part:
         self._rejected += 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What became of some days.
+
+    How many rows of each part are kept, on which lines stood those that repeat, and how many
+    values the longest list of each machine has.
+    """
+
+    kept: list[int]
+    repeats: list[_Numbers]
+    longest: _Numbers
+
+
 class _Join:
     """Staged rows of one or several raw files, on their way into the files of a table."""
 
@@ -226,6 +250,7 @@ class _Join:
         self.earlier = earlier
         self.target = target
         self.names = machines.array()
+        self._longest = np.full(len(machines), _NO_ROW)
 
     def write(self) -> None:
         """Write the rows, and note in each part which of them repeat."""
@@ -235,10 +260,17 @@ class _Join:
         self.target.mkdir()
         most = max(sum(p.staged.rows[day] for day in run for p in self.parts) for run in runs)
         threads = max(1, min(_THREADS, _HELD_ROWS // most))
-        for rows, repeats in _each(self._write, runs, threads):
-            for part, count, lines in zip(self.parts, rows, repeats, strict=True):
+        for written in _each(self._write, runs, threads):
+            np.maximum(self._longest, written.longest, out=self._longest)
+            for part, count, lines in zip(self.parts, written.kept, written.repeats, strict=True):
                 part.kept += count
                 part.repeats.append(lines)
+
+    def machines_written(self) -> pa.Table:
+        """Return the machines that have rows, and how many values the longest list of each has."""
+        [there] = np.nonzero(self._longest != _NO_ROW)
+        names = self.names.take(pa.array(there))
+        return pa.table({"machine_id": names, "values": self._longest[there]})
 
     def _runs(self) -> list[list[int]]:
         """Put days together that have few enough rows for a file, and keys that fit a number."""
@@ -255,8 +287,8 @@ class _Join:
                 held = rows
         return runs
 
-    def _write(self, days: list[int]) -> tuple[list[int], list[_Numbers]]:
-        """Write a file of some days; return how many rows of each part, and repeating lines."""
+    def _write(self, days: list[int]) -> _Written:
+        """Write a file of some days."""
         origin, end = days[0] * DAY_US, (days[-1] + 1) * DAY_US
         before = self._before(origin, end)
         given = [part.staged.of(days) for part in self.parts]
@@ -273,9 +305,20 @@ class _Join:
         if len(rows):
             day = np.datetime64(days[0], "D")
             self._write_file(self.target / f"{day}.parquet", rows)
-        return [len(first) for first in firsts], [
-            part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)
-        ]
+        return _Written(
+            [len(first) for first in firsts],
+            [part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)],
+            self._longest_of(rows),
+        )
+
+    def _longest_of(self, rows: pa.Table) -> _Numbers:
+        """Return how many values the longest list of each machine has, or that it has no row."""
+        longest = np.full(len(self.names), _NO_ROW)
+        lengths: _Numbers | int = 0
+        for column in (rows[name] for name in _lists(self.table)):
+            lengths = pc.list_value_length(column).to_numpy()
+        np.maximum.at(longest, rows["machine"].to_numpy(), lengths)
+        return longest
 
     def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
         """Put moment and machine into one number, which orders by moment."""
@@ -348,6 +391,17 @@ def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers
         order[shared] = those[np.lexsort((lines[those], ranked[shared]))]
     repeats = same | np.isin(ranked, before, kind="sort") if len(before) else same
     return order[~repeats], order[repeats]
+
+
+def _lists(table: Table) -> list[str]:
+    """Return the column whose lists hold a value for each device, if the table has one."""
+    return [c.name for c in table.columns if c.type == "double[]" and not c.nullable]
+
+
+def _lists_of(table: Table, files: list[Path]) -> str:
+    """Return the SQL that adds machines and lengths of lists that stand in files."""
+    length = "".join(f"len({name})" for name in _lists(table)) or "0"
+    return f" union all select machine_id, {length} from {parquet(files)}" if files else ""
 
 
 def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:

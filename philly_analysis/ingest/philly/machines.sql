@@ -7,20 +7,14 @@ with used as (
   group by machine_id
 ),
 
-seen as (
-  select machine_id, max(len(util_pct)) as gpus
-  from gpu_samples
-  group by machine_id
-),
-
 known as (
   select machine_id, max(gpus) as gpus
   from (
     select machine_id, gpus from used
     union all
-    select machine_id, gpus from seen
+    select machine_id, "values" from gpu_samples_machines
     union all
-    select distinct machine_id, null from host_samples
+    select machine_id, null from host_samples_machines
   ) as known
   group by machine_id
 )
