@@ -10,6 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 DAY_US = 86_400_000_000
+AT = pa.field("sampled_at", pa.timestamp("us"))
+MACHINE = pa.field("machine", pa.int32())
+KEY = (AT, MACHINE, pa.field("line", pa.int64()))
+"""Columns that all staged rows begin with: when, the machine by number, on what line."""
 _Numbers = npt.NDArray[np.int64]
 
 
@@ -39,15 +43,19 @@ class Staged:
     ----------
     rows
         How many there are of each day, counted from 1970.
+    kept, repeats
+        How many are kept in the table, and the lines of the others: known once it is written.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, columns: Iterable[pa.Field]) -> None:
         self._path = path
         self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, schema)
+        self._writer = pa.ipc.new_file(self._file, pa.schema([*KEY, *columns]))
         self._written = 0
         self._of_day: defaultdict[int, list[int]] = defaultdict(list)
         self.rows: Counter[int] = Counter()
+        self.kept = 0
+        self.repeats: list[_Numbers] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Put rows to those that are there."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file, ingest, samples
+from philly_analysis.ingest import csv_file, days, ingest, samples
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.strategies import one_in
@@ -100,7 +100,10 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         raw = write_archive(folder / "raw", [job("j")], **files)
-        with patch.multiple(samples, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows, _TOLD=3):
+        with (
+            patch.multiple(days, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows),
+            patch.object(samples, "_TOLD", 3),
+        ):
             manifest = ingest("philly", raw, folder / "trace")
             if grows:  # the same rows again, in files that differ
                 more = {name: ["", *texts] for name, texts in files.items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.ingest import ingest, samples
+from philly_analysis.ingest import days, ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import Ingested, attempt, job, write_archive
 
@@ -175,7 +175,7 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
 def test_files_that_go_machine_by_machine_are_joined_by_day(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "_FILE_ROWS", 8)
+    monkeypatch.setattr(days, "_FILE_ROWS", 8)
     times = [f"2017-10-{day:02} 12:00:00 PDT" for day in range(3, 15)]
     rows = [(time, m) for m in ("m1", "m2", "m3") for time in times]
     cpu = [f"{time},{m},{i}" for i, (time, m) in enumerate(rows)]
