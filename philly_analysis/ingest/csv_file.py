@@ -50,10 +50,11 @@ class Block:
     def places(self) -> list[tuple[int, int]]:
         """Number of a line and where in the file it begins, every so many bytes."""
         number, at, places = self.first, 0, []
+        newlines = np.frombuffer(self.text, np.uint8) == ord("\n")
         while at < len(self.text):
             places.append((number, self.offset + at))
             after = self.text.find(b"\n", at + _PLACE_BYTES) + 1 or len(self.text)
-            number += _newlines(self.text[at:after])
+            number += int(np.count_nonzero(newlines[at:after]))
             at = after
         return places
 
@@ -150,7 +151,8 @@ class CsvFile:
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else file.readline()
-                lines = _newlines(text) + (not text.endswith(b"\n"))
+                newlines = np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+                lines = int(newlines) + (not text.endswith(b"\n"))
                 yield Block(text, first, offset, lines)
                 first, offset = first + lines, offset + len(text)
 
@@ -283,10 +285,6 @@ class CsvFile:
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-
-
-def _newlines(text: bytes) -> int:
-    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 def _number(text: str) -> bool:
