@@ -10,7 +10,7 @@ ROWS = (3_000, 80_000)
 """Rows of each utilisation file, in the small archive and in the large one. What ingest costs
 whatever the rows falls away between them; the scan, so much faster, reads a still larger one."""
 
-TIMES_SCAN = 9.8
+TIMES_SCAN = 7.0
 """CPU per row of ingest, in those of the scan, on 2026-11-22. Lower it when ingest gets faster."""
 
 
@@ -22,7 +22,9 @@ def test_cpu_per_row_of_ingest_stays_below_half_again_as_much(tmp_path: Path) ->
 def times_scan(folder: Path) -> float:
     """Measure CPU per row of ingest in those of the scan: each the least of three."""
     whole = folder / "whole"
-    write(whole, 0.002, hard=True)
+    # as many machines as report in a minute of Philly; of two, as in a hard archive of this size,
+    # one writes 16 values a row
+    write(whole, 0.006)
     small, large = (_head(whole, folder / str(rows), rows) for rows in ROWS)
     lines = (whole / "cluster_cpu_util").read_bytes().count(b"\n")
     scans: dict[Path, list[float]] = {small: [], whole: []}
