@@ -136,6 +136,8 @@ def results_page(
     lede: str,
     chapters: Sequence[Chapter],
     out: str | Path,
+    *,
+    closing: pd.DataFrame | None = None,
 ) -> Path:
     """Write a page of results that belong to no single trace: a comparison, an experiment.
 
@@ -145,6 +147,8 @@ def results_page(
         What was done, in a sentence.
     out
         Folder of the page, its figures and tables; a page that stands there is replaced whole.
+    closing
+        A table to close the page with; None: none.
 
     Returns
     -------
@@ -153,7 +157,12 @@ def results_page(
     """
     synthetic = any(s.result.synthetic for c in chapters for s in c.sections)
     text = _template("results.html").render(
-        title=title, lede=lede, chapters=chapters, synthetic=synthetic, made_at=_now()
+        title=title,
+        lede=lede,
+        chapters=chapters,
+        synthetic=synthetic,
+        closing=closing,
+        made_at=_now(),
     )
     return _write(Path(out), chapters, text)
 

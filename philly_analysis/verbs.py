@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import pandas as pd
+
 from philly_analysis import comparison
 from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
@@ -23,6 +25,7 @@ from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.page import Chapter, atlas_page, results_page, section
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
+from philly_analysis.published.systems import figures
 from philly_analysis.result import Result
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, opened
@@ -271,12 +274,20 @@ def experiment(
     return results_page(
         "The systems that followed Philly",
         "Synergy, Amoeba and AntMan each answered a guideline of the Philly study. Here each "
-        "one's headline is re-run as a curve over offered load and over the assumption that "
-        "decides it, on the workload that papers assume and on models of real ones: how far does "
-        "the conclusion move?",
+        "one's headline is divided into what its parts do, against the right baselines, over "
+        "offered load and over every assumption that decides it, on the workload that papers "
+        "assume and on models of real ones. Changes are paired by draw of jobs; intervals are "
+        "95 % over draws.",
         chapters,
         Path(out) / ("-".join(chosen) or SEEDS),
+        closing=_figures(chosen),
     )
+
+
+def _figures(names: Sequence[str]) -> pd.DataFrame:
+    """Return what the papers of these experiments printed, of all when none is named."""
+    printed = figures()
+    return printed[printed["system"].str.lower().isin(names or EXPERIMENTS)]
 
 
 def sweep(

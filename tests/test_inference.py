@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import poisson, spearmanr, t
+from scipy.stats import poisson, spearmanr, t, ttest_rel
 
-from philly_analysis.inference import Rate, clustered_share, dispersion, rank_association
+from philly_analysis.inference import Rate, clustered_share, dispersion, paired, rank_association
 from philly_analysis.prose import share
 
 
@@ -149,3 +149,30 @@ def test_chance_is_called_uneven_as_often_as_said() -> None:
     days = rng.uniform(1, 100, 40)
     p = [dispersion(rng.poisson(0.02 * days), days, draws=499)[1] for _ in range(600)]
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.025)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_interval_of_pairs_covers_the_change_nineteen_times_in_twenty(relative: bool) -> None:
+    rng = np.random.default_rng(5)
+    covered, trials = 0, 600
+    for _ in range(trials):
+        common = rng.normal(0, 2, 10)  # what the pairs share, far larger than the change
+        one, other = (common + rng.normal(m, 0.3, 10) for m in (0.1, 0.0))
+        found = (
+            paired(np.exp(one), np.exp(other), relative=True) if relative else paired(one, other)
+        )
+        truth = 100 * np.expm1(0.1) if relative else 0.1
+        covered += found.low <= truth <= found.high
+    assert 0.93 <= covered / trials <= 0.97
+
+
+def test_pairs_are_students() -> None:
+    rng = np.random.default_rng(6)
+    one, other = rng.normal(size=12), rng.normal(size=12)
+    found, known = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+    halved = paired([2.0, 8.0, 3.0], [4.0, 16.0, 6.0], relative=True)
+    assert (halved.effect, halved.low, halved.high) == pytest.approx((-50, -50, -50))
+    few = paired([1.0, 2.0], [1.0, 1.0])
+    assert few.effect == 0.5 and np.isnan(few.low) and few.pairs == 2
+    assert np.isnan(paired([], []).effect)

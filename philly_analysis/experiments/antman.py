@@ -1,7 +1,9 @@
-"""AntMan's headline as a curve: what guests on half-used GPUs do to the cluster's use."""
+"""AntMan's headline, divided: what order, idle GPUs and sharing each do to the cluster's use."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,36 +11,62 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from philly_analysis.experiments.curves import below, heading
+from philly_analysis.experiments.curves import below, heading, moved, over_load
+from philly_analysis.experiments.effects import effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
-from philly_analysis.figures import CYCLE, MUTED, canvas
+from philly_analysis.figures import MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import PHILLY_MINUTES, Sharing
+from philly_analysis.simulator.view import View, Wish
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import fleet
 
-QUESTION = "What does sharing GPUs do to the use of the cluster?"
+QUESTION = "How much of AntMan's gain is sharing?"
 
 PUBLISHED_COMPUTE_PCT, PUBLISHED_MEMORY_PCT = 34.0, 42.0
 """Gains of the cluster's GPU compute and memory utilisation (abstract of OSDI'20)."""
 
+BLOCKED, BACKFILL, IDLE, SHARED = "blocked", "backfill", "idle guests", "sharing"
+"""First come, first served, and a gang that does not fit blocks the queue; smaller gangs pass it;
+AntMan, whose guests run on GPUs that nobody holds, and stand still while somebody does; AntMan."""
+
 MODELLED: tuple[str, ...] = (
-    "64 GPUs on 8 servers; first come, first served, gangs whole and on as few servers as can "
-    "be, blocking the queue; the same without guests is the baseline.",
-    "Jobs that have waited 10 minutes may be guests beside a holder below 80 % utilisation whose "
-    "memory leaves room; a guest runs on the compute that is left, holders run undisturbed.",
-    "Mean utilisation per job is drawn from the Philly archive's per-minute readings (which "
-    "spreads jobs too far) or from Beta laws; memory per job is Beta(2, 2.5): no trace has it.",
+    "64 GPUs on 8 servers; gangs whole and on as few servers as can be, in every arm.",
+    "blocked: first come, first served, a gang that does not fit blocks the queue. backfill: "
+    "smaller gangs pass it. idle guests: as AntMan, but guests run only while nobody holds their "
+    "GPUs. sharing: AntMan, guests run on what holders leave.",
+    "Sharing's own increment is that over idle guests; the two differ in nothing else.",
+    "Synthetic: how busy jobs keep their GPUs, how much of their memory they take (Beta(2, 2.5)), "
+    "and that holders are not disturbed, are assumptions; all three decide the gain, and the "
+    "right-hand panel moves each.",
     "AntMan's own workload is Alibaba's, not Philly's, and it does not say whether its gains are "
     "relative or points; they are read as relative.",
     "A guest whose memory does not fit beside a holder that came later stands still; its memory "
     "is then not counted, as AntMan would have spilled it to the host.",
-    "Not modelled: tenants' quotas, how fast a spilled guest runs, interference beyond compute.",
+    "Not modelled: tenants' quotas, guests that become holders again, how fast a spilled guest "
+    "runs, Gandiva's and YARN's schedulers as baselines.",
 )
+_JUST_IDLE = 1e-9
+"""Utilisation below which only GPUs that nobody holds are."""
+
+
+@dataclass(frozen=True)
+class Backfill(AntMan):
+    """AntMan's order and placement without guests, where smaller gangs pass one that waits."""
+
+    def group(self, job: object, now_s: float) -> int:
+        """Return one group per gang size."""
+        return job.gpus  # type: ignore[attr-defined,no-any-return]
+
+    def decide(self, view: View) -> Wish:
+        """Start whoever fits, in order."""
+        plan = view.plan()
+        plan.offer(lambda job: plan.grant(job, self._together(plan, job.gpus)))
+        return plan.wish
 
 
 def beta_quantiles(mean: float, concentration: float = 3.0) -> tuple[float, ...]:
@@ -47,61 +75,85 @@ def beta_quantiles(mean: float, concentration: float = 3.0) -> tuple[float, ...]
     return tuple(float(q) for q in law.ppf(np.linspace(0, 1, 11)))
 
 
-UTILISATIONS: dict[str, tuple[float, ...]] = {
-    "Philly's minutes": PHILLY_MINUTES,
-    "Beta, mean 0.35": beta_quantiles(0.35),
-    "Beta, mean 0.5": beta_quantiles(0.5),
-    "Beta, mean 0.7": beta_quantiles(0.7),
+class Setting(NamedTuple):
+    """What AntMan and its jobs are taken to be."""
+
+    policy: AntMan = AntMan()
+    speed: Sharing = Sharing(util_quantiles=beta_quantiles(0.5))
+
+
+USUAL = "as assumed"
+"""Name of the setting from which all others differ in one thing."""
+
+_POLICY, _SPEED = Setting()
+SETTINGS: dict[str, Setting] = {
+    USUAL: Setting(),
+    "utilisation 0.35": Setting(speed=replace(_SPEED, util_quantiles=beta_quantiles(0.35))),
+    "utilisation 0.7": Setting(speed=replace(_SPEED, util_quantiles=beta_quantiles(0.7))),
+    "Philly's minutes": Setting(speed=replace(_SPEED, util_quantiles=PHILLY_MINUTES)),
+    "fully used GPUs": Setting(speed=replace(_SPEED, util_quantiles=(1.0, 1.0))),
+    "memory 0.3": Setting(speed=replace(_SPEED, gpu_mem=(2.0, 4.7))),
+    "memory 0.6": Setting(speed=replace(_SPEED, gpu_mem=(2.0, 1.3))),
+    "holders lose 5 %": Setting(speed=replace(_SPEED, interference=0.05)),
+    "holders lose 20 %": Setting(speed=replace(_SPEED, interference=0.2)),
+    "guests after 1 min": Setting(replace(_POLICY, convert_after_s=60.0)),
+    "guests after 1 h": Setting(replace(_POLICY, convert_after_s=3600.0)),
+    "beside holders < 0.5": Setting(replace(_POLICY, util_below_frac=0.5)),
 }
-"""Quantiles of jobs' mean utilisation by name."""
+"""Settings by name: the usual one, and each constant moved. The means of Beta laws are named."""
+
+MEASURES = ["compute_pct", "memory_pct", "mean_jct_h", "holders_jct_h", "guests_pct"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is varied: load and utilisation; and the seeds of the draws."""
+    """What is varied: load, the constants (at one load), and the seeds of the draws."""
 
-    loads: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
-    utilisations: tuple[str, ...] = tuple(UTILISATIONS)
-    jobs: int = 1500
-    seeds: tuple[int, ...] = (1, 2, 3)
+    loads: tuple[float, ...] = (0.6, 0.8, 0.9, 1.0, 1.1, 1.2)
+    at: float = 1.0
+    settings: tuple[str, ...] = field(default_factory=lambda: tuple(SETTINGS))
+    jobs: int = 1000
+    seeds: tuple[int, ...] = tuple(range(1, 11))
 
 
 def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
-    """Simulate sharing against none over load and utilisation.
+    """Simulate four arms over load, and the two that differ in sharing under each constant.
 
     Returns
     -------
     Result
-        Table: utilisation, load, seed, sharing (True or False), compute_pct, memory_pct (use
-        of the cluster's, time mean from the arrival of the first fifth of the jobs to that of
-        the last), mean_jct_h, holder_speed (mean over attempts that were holders), guests_pct
-        (jobs that ran as guests).
+        Table: setting, load, arm, seed, compute_pct, memory_pct (use of the cluster's, time mean
+        from the arrival of the first fifth of the jobs to that of the last), mean_jct_h,
+        holders_jct_h (of the jobs that were never guests), guests_pct (jobs that ran as guests).
     """
     sweep = sweep or Sweep()
-    rows = []
-    for seed in sweep.seeds:
-        drawn = law(sweep.jobs, 64, seed)
-        for name in sweep.utilisations:
-            speed = Sharing(util_quantiles=UTILISATIONS[name])
-            using = speed.completed(drawn, np.random.default_rng(seed))
-            for load in sweep.loads:
-                specs = at_load(using, load, 64)
-                for sharing in (False, True):
-                    policy = AntMan() if sharing else AntMan(convert_after_s=float("inf"))
-                    schedule = run(specs, fleet("8x8"), policy, speed=speed)
-                    rows.append((name, load, seed, sharing, *_outcome(schedule, specs)))
-    columns = [
-        "utilisation",
-        "load",
-        "seed",
-        "sharing",
-        "compute_pct",
-        "memory_pct",
-        "mean_jct_h",
-        "holder_speed",
-        "guests_pct",
-    ]
-    return _result(pd.DataFrame(rows, columns=columns), law_name)
+    rows = [row for seed in sweep.seeds for row in _of_seed(law, sweep, seed)]
+    return _result(trials(rows, MEASURES), law_name, sweep)
+
+
+def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[tuple[object, ...]]:
+    drawn = law(sweep.jobs, 64, seed)
+    for name in sweep.settings:
+        policy, speed = SETTINGS[name]
+        using = speed.completed(drawn, np.random.default_rng(seed))
+        for load in sweep.loads if name == USUAL else (sweep.at,):
+            specs = at_load(using, load, 64)
+            for arm, (who, how) in arms(policy, speed).items():
+                if name != USUAL and arm not in (IDLE, SHARED):
+                    continue
+                schedule = run(specs, fleet("8x8"), who, speed=how)
+                yield (name, load, arm, seed, *_outcome(schedule, specs))
+
+
+def arms(policy: AntMan, speed: Sharing) -> dict[str, tuple[AntMan, Sharing]]:
+    """Return who decides, and how fast jobs run, in each arm."""
+    alone = replace(speed, together=False)
+    return {
+        BLOCKED: (replace(policy, convert_after_s=float("inf")), alone),
+        BACKFILL: (Backfill(), alone),
+        IDLE: (replace(policy, util_below_frac=_JUST_IDLE), alone),
+        SHARED: (policy, speed),
+    }
 
 
 def _outcome(
@@ -113,9 +165,7 @@ def _outcome(
         schema=["job_id", "u", "m"],
         orient="row",
     )
-    guests = schedule.attempts.select("job_id", "attempt", "guest")
-    runs = schedule.speeds.join(traits, on="job_id").join(guests, on=["job_id", "attempt"])
-    inside = runs.with_columns(
+    inside = schedule.speeds.join(traits, on="job_id").with_columns(
         gpu_s=(
             pl.min_horizontal("end_s", pl.lit(end_s))
             - pl.max_horizontal("start_s", pl.lit(begin_s))
@@ -127,74 +177,54 @@ def _outcome(
         (pl.col("gpu_s") * pl.col("u") * pl.col("speed")).sum().alias("compute"),
         (pl.col("gpu_s") * pl.col("m")).filter(pl.col("speed") > 0).sum().alias("memory"),
     ).row(0)
-    holders = runs.filter(~pl.col("guest"))["speed"]
+    guests = schedule.attempts.filter("guest")["job_id"].unique()
+    ended = schedule.jobs.with_columns(jct_h=(pl.col("end_s") - pl.col("submit_s")) / 3600)
+    holders = ended.filter(~pl.col("job_id").is_in(guests.implode()))["jct_h"].to_numpy()
     return (
         100 * compute / there_gpu_s,
         100 * memory / there_gpu_s,
-        float(schedule.jct_s.mean()) / 3600,
-        float(holders.min() or 0),  # type: ignore[arg-type]
-        100 * schedule.attempts.filter("guest")["job_id"].n_unique() / len(specs),
+        float(ended["jct_h"].to_numpy().mean()),
+        float(holders.mean()) if len(holders) else float("nan"),
+        100 * len(guests) / len(specs),
     )
 
 
-def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the relative gains of sharing, per setting, over the seeds.
-
-    Columns: utilisation, load, measure (compute_pct, memory_pct, mean_jct_h), gain_pct (of the
-    seeds' means), lowest, highest.
-    """
-    measures = ["compute_pct", "memory_pct", "mean_jct_h"]
-    keys = ["utilisation", "load", "seed", "sharing"]
-    long = table.melt(keys, measures, var_name="measure")
-    wide = long.pivot_table(
-        index=["utilisation", "load", "measure", "seed"],
-        columns="sharing",
-        values="value",
-        sort=False,
-    )
-    wide = wide.rename(columns={True: "shared", False: "alone"})
-    wide["each"] = 100 * (wide["shared"] / wide["alone"] - 1)
-    groups = wide.groupby(level=[0, 1, 2], sort=False)
-    means = groups[["shared", "alone"]].mean()
-    return pd.DataFrame(
-        {
-            "gain_pct": 100 * (means["shared"] / means["alone"] - 1),
-            "lowest": groups["each"].min(),
-            "highest": groups["each"].max(),
-        }
-    ).reset_index()
-
-
-def _result(table: pd.DataFrame, law_name: str) -> Result:
-    over = gains(table)
-    full = over[np.isclose(over["load"], 1.0)]
+def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+    usual = partial(effect, table, setting=USUAL, load=sweep.at)
     facts, sentences, comparisons = [], [], []
     for measure, word, published in (
         ("compute_pct", "compute", PUBLISHED_COMPUTE_PCT),
         ("memory_pct", "memory", PUBLISHED_MEMORY_PCT),
+        ("mean_jct_h", "mean JCT", None),
     ):
-        rows = over[over["measure"] == measure]
-        at_one = full[full["measure"] == measure]["gain_pct"]
-        low, high = float(rows["gain_pct"].min()), float(rows["gain_pct"].max())
-        facts.append(Fact(f"highest_{word}_gain_pct", high, f"most gain of {word} in the sweep"))
-        said = f"; at a load of 1 by {at_one.min():.0f} to {at_one.max():.0f} %" * bool(len(at_one))
+        whole = usual(measure, SHARED, BLOCKED)
+        backfill = usual(measure, BACKFILL, BLOCKED)
+        idle = usual(measure, IDLE, BLOCKED)
+        own = usual(measure, SHARED, IDLE)
+        short = measure.removesuffix("_pct").removesuffix("_h")
+        facts += [
+            Fact(f"sharing_{short}_pct", own.effect, f"change of {word} by sharing itself"),
+            Fact(f"whole_{short}_pct", whole.effect, f"change of {word}, AntMan over blocked"),
+            Fact(f"backfill_{short}_pct", backfill.effect, f"change of {word} by backfill alone"),
+        ]
         sentences.append(
-            f"On the {law_name} law guests raise the use of GPU {word} by {low:.0f} to "
-            f"{high:.0f} %, by load and utilisation{said} (published: {published:g} %)."
+            f"On the {law_name} law at a load of {sweep.at:g}, {len(sweep.seeds)} draws: against a "
+            f"queue that blocks, AntMan changes {word} by {percent(whole)}, guests on idle GPUs "
+            f"alone by {percent(idle)}, plain backfill by {percent(backfill)}. Sharing itself adds "
+            f"{percent(own)}."
         )
-        comparisons.append(
-            Comparison(
-                what=f"gain of the cluster's GPU {word} utilisation at a load of 1, mean over "
-                "utilisations",
-                published=published,
-                measured=float(at_one.mean()) if len(at_one) else None,
-                unit="%",
-                source="OSDI'20, abstract",
-                reason="another cluster, another workload; the gain is set by the load",
+        if published is not None:
+            comparisons.append(
+                Comparison(
+                    what=f"gain of the cluster's GPU {word} utilisation",
+                    published=published,
+                    measured=None,
+                    unit="%",
+                    source="OSDI'20, abstract",
+                    reason="not measured here: the baseline, the load and the assumed utilisation "
+                    "and memory of jobs decide it, as the figure shows; the paper's are not public",
+                )
             )
-        )
-    slowest = float(table[table["sharing"]]["holder_speed"].min())
-    facts.append(Fact("slowest_holder_speed", slowest, "lowest speed of a guaranteed job"))
     return Result(
         name=f"antman_{law_name}",
         table=table,
@@ -207,29 +237,27 @@ def _result(table: pd.DataFrame, law_name: str) -> Result:
 
 
 def plot(result: Result) -> Figure:
-    """Draw the gains over load, by utilisation."""
-    over = gains(result.table)
+    """Draw the gain of compute and the change of JCT by arm over load; and what moves sharing's."""
+    table = result.table
     fig, axes = canvas(3, width=11, height=4.2)
-    panels = (
-        ("compute_pct", "compute in use", PUBLISHED_COMPUTE_PCT),
-        ("memory_pct", "memory in use", PUBLISHED_MEMORY_PCT),
-        ("mean_jct_h", "mean JCT", None),
+    pairs = (
+        (SHARED, BLOCKED, "AntMan against blocked"),
+        (IDLE, BLOCKED, "idle guests against blocked"),
+        (BACKFILL, BLOCKED, "backfill against blocked"),
+        (SHARED, IDLE, "sharing's own"),
     )
-    for ax, (measure, title, published) in zip(axes, panels, strict=True):
-        rows = over[over["measure"] == measure]
-        for i, (name, curve) in enumerate(rows.groupby("utilisation", sort=False)):
-            color = CYCLE[i % len(CYCLE)]
-            ax.plot(
-                curve["load"], curve["gain_pct"], color=color, marker="o", ms=3, label=str(name)
-            )
-            ax.fill_between(
-                curve["load"], curve["lowest"], curve["highest"], color=color, alpha=0.1, lw=0
-            )
-        if published:
-            ax.axhline(published, color=MUTED, ls="--", lw=1.2, label="published")
-        ax.set(xlabel="offered load")
+    for ax, measure, title in (
+        (axes[0], "compute_pct", "GPU compute in use"),
+        (axes[1], "mean_jct_h", "mean JCT"),
+    ):
+        over_load(ax, table, measure, pairs, USUAL)
         heading(ax, title)
-    axes[0].set(ylabel="change with guests, %")
-    for ax in axes:
-        below(ax)
+    axes[0].axhline(PUBLISHED_COMPUTE_PCT, color=MUTED, ls="--", lw=1.2, label="published")
+    axes[0].set(ylabel="change, %")
+    below(axes[0])
+    load = float(table.loc[table["setting"] != USUAL, "load"].mean())
+    if load == load:
+        moved(axes[2], table, "compute_pct", SHARED, IDLE, load, USUAL)
+        axes[2].set(xlabel="sharing's own gain of compute, %")
+        heading(axes[2], f"what moves it, at a load of {load:g}")
     return fig

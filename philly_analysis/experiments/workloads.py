@@ -33,3 +33,10 @@ def law_of(sample: Callable[..., Workload]) -> JobLaw:
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:
     """Return the jobs as jobs of one GPU that take as long."""
     return [replace(s, gpus=1) for s in specs]
+
+
+def at_rate(specs: Sequence[JobSpec], jobs_per_h: float) -> list[JobSpec]:
+    """Return the jobs with their submissions stretched so that so many come in an hour."""
+    first, last = (f(s.submit_s for s in specs) for f in (min, max))
+    factor = 3600 * (len(specs) - 1) / jobs_per_h / (last - first)
+    return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]

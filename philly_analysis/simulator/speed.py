@@ -215,6 +215,9 @@ class Sharing(Speed):
         known. Assumed.
     interference
         Share of its speed that a holder loses to a guest. AntMan reports none.
+    together
+        Whether a guest goes on beside a holder; if not, it stands still until the holder has left:
+        guests then take idle GPUs only, and nothing is shared.
     """
 
     neighbourly: ClassVar[bool] = True
@@ -223,6 +226,7 @@ class Sharing(Speed):
     util_quantiles: tuple[float, ...] = PHILLY_MINUTES
     gpu_mem: tuple[float, float] = (2.0, 2.5)
     interference: float = 0.0
+    together: bool = True
 
     def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
         """Return the jobs with utilisation and GPU memory drawn where they are not known."""
@@ -241,6 +245,8 @@ class Sharing(Speed):
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves it."""
         beside = [other for other in neighbours if _overlap(grant, other.held)]
+        if beside and not self.together:
+            return 0.0 if grant.guest else 1.0
         if not grant.guest:
             return 1.0 - self.interference if beside else 1.0
         speed = 1.0

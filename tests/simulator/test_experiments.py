@@ -2,21 +2,34 @@
 
 import heapq
 from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, synergy
-from philly_analysis.experiments.workloads import law_of, one_gpu_each
+from philly_analysis.experiments.effects import effect, effects
+from philly_analysis.experiments.optimum import best_throughput
+from philly_analysis.experiments.workloads import at_rate, law_of, one_gpu_each
+from philly_analysis.inference import Paired
+from philly_analysis.result import Result
 from philly_analysis.simulator import fleet, run
+from philly_analysis.simulator.policies.amoeba import Amoeba
+from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.simulator.speed import HostResources
+from philly_analysis.simulator.speed import HostResources, Sharing
 from philly_analysis.workload import JobSpec, Workload
 from philly_analysis.workload.load import at_load, load_of
 
+from ..strategies import one_in
 from .drawn import job
 from .literature import literature
 
@@ -69,59 +82,160 @@ def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
     assert (1.02 < ratio < 1.25) if load < 1 else (ratio > 1.6)
 
 
-def test_synergy_sweep_and_its_ratios() -> None:
+def at(result: Result, measure: str, arm: str, against: str, setting: str, load: float) -> Paired:
+    return effect(result.table, measure, arm, against, setting=setting, load=load)
+
+
+def test_synergy_gains_where_models_want_more_and_only_there() -> None:
     sweep = synergy.Sweep(
         loads=(0.6, 1.2),
-        orders=("fifo", "srtf"),
-        splits=((20, 70, 10), (0, 100, 0)),
-        servers=(4,),
-        jobs=500,
-        window=(250, 400),
-        seeds=(1,),
+        at=(0.6,),
+        settings=(synergy.USUAL, "order SRTF", "split 0/100/0", "4 CPUs a GPU"),
+        jobs=400,
+        window=(200, 320),
+        jobs_per_h=0,
+        seeds=(1, 2, 3),
     )
     result = synergy.compute(literature, "literature", sweep)
-    over = synergy.ratios(result.table)
-    assert set(over["gangs"]) == {"one", "own"} and len(over) == 2 * 4
-    language = over[over["split"] == "0/100/0"]["ratio"]
-    assert language.to_numpy() == pytest.approx(1.0)  # nothing to gain for language models
-    assert (over[(over["split"] == "20/70/10")]["ratio"] > 1).all()
-    assert result.comparisons[0].published == 3.4
+    tune = partial(at, result, "mean_jct_h", synergy.TUNE, synergy.PROPORTIONAL)
+    language = tune(setting="split 0/100/0", load=0.6)
+    assert (language.effect, language.low, language.high) == pytest.approx((0, 0, 0), abs=1e-6)
+    for setting, load in ((synergy.USUAL, 0.6), (synergy.USUAL, 1.2), ("order SRTF", 0.6)):
+        assert tune(setting=setting, load=load).effect < -1
+    richer = tune(setting="4 CPUs a GPU", load=0.6)  # proportional shares are larger there
+    assert tune(setting=synergy.USUAL, load=0.6).effect < richer.effect
+    assert all(c.measured is None for c in result.comparisons)
     assert len(synergy.plot(result).axes) == 3
 
 
-def test_amoeba_sweep_gains_nothing_where_nothing_can_change() -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_no_division_of_cpus_is_better_than_the_optimum(seed: int) -> None:
+    found = synergy.at_once(synergy.Setting(), seed)
+    proportional, tune, optimum = found.values()
+    assert proportional == pytest.approx(1)
+    assert proportional <= tune + 1e-9 <= optimum + 2e-9
+
+
+@given(st.lists(st.sampled_from(list(PROFILES)), min_size=1, max_size=2))
+@one_in(3)
+def test_the_optimum_is_that_of_trying_everything(models: list[str]) -> None:
+    jobs, [server] = [PROFILES[m] for m in models], fleet("1x2:6:125")
+    divisions = product(product(range(1, 7), (20.8, 62.5, 125)), repeat=len(jobs))
+    fair = [job.throughput(3, 62.5) for job in jobs]
+    best = 0.0
+    for division in divisions:
+        speeds = [job.throughput(*held) for job, held in zip(jobs, division, strict=True)]
+        fits = sum(c for c, _ in division) <= 6 and sum(m for _, m in division) <= 125
+        if fits and all(v >= f for v, f in zip(speeds, fair, strict=True)):
+            best = max(best, sum(speeds))
+    assert best_throughput(jobs, [server]) == pytest.approx(best)
+
+
+def test_amoeba_gains_nothing_where_nothing_can_change() -> None:
     sweep = amoeba.Sweep(
-        loads=(0.4, 0.9),
-        scale_outs=(2.0, 1.0),
-        alphas=(0.9,),
-        orders=("las",),
-        jobs=120,
-        seeds=(1,),
-        stop_resume_s=(600.0,),
+        loads=(0.4, 0.9), settings=(amoeba.USUAL, "a change costs 300 s"), jobs=120, seeds=(1, 2, 3)
     )
     result = amoeba.compute(literature, "literature", sweep)
-    over = amoeba.reductions(result.table).set_index(["load", "scale_out", "resize_s"])
-    gain_pct, lost_pct = over["reduction_pct"].to_dict(), over["lost_pct"].to_dict()
+    against = partial(at, result, "mean_jct_h", against=amoeba.STATIC, setting=amoeba.USUAL)
     # at low load nobody waits, so without growth nothing differs; with twice the GPUs a job takes
     # 1 / 2^0.9 of its time, less where the cluster is full
-    assert gain_pct[0.4, 1.0, 30.0] == pytest.approx(0, abs=1)
+    assert against(arm=amoeba.SHRINK, load=0.4).effect == pytest.approx(0, abs=1)
     ideal = 100 * (1 - 2**-0.9)
-    assert 0.7 * ideal < gain_pct[0.4, 2.0, 30.0] < ideal
-    assert lost_pct[0.9, 2.0, 600.0] > 5 * lost_pct[0.9, 2.0, 600.0 * 0.05]
-    assert len(amoeba.plot(result).axes) == 3
+    assert 0.7 * ideal < -against(arm=amoeba.GROW, load=0.4).effect < ideal
+    lost_pct = result.table[result.table["arm"] == amoeba.BOTH].groupby("setting")["lost_pct"]
+    assert lost_pct.mean()["a change costs 300 s"] > 4 * lost_pct.mean()[amoeba.USUAL]
+    assert len(amoeba.plot(result).axes) == 2
 
 
-def test_antman_sweep_fills_the_cluster_and_slows_no_holder() -> None:
-    sweep = antman.Sweep(loads=(0.3, 1.2), utilisations=("Beta, mean 0.35",), jobs=500, seeds=(1,))
+def test_antman_fills_the_cluster_by_order_idle_gpus_and_sharing() -> None:
+    sweep = antman.Sweep(
+        loads=(0.3, 1.2), at=1.2, settings=(antman.USUAL, "utilisation 0.35"), jobs=300,
+        seeds=(1, 2, 3),
+    )  # fmt: skip
     result = antman.compute(literature, "literature", sweep)
-    assert result.fact("slowest_holder_speed") == 1.0
-    table = result.table.set_index(["load", "sharing"])
-    busy_pct = table["compute_pct"].to_dict()
-    assert busy_pct[1.2, True] > 1.15 * busy_pct[1.2, False]
-    assert table["guests_pct"].to_dict()[1.2, False] == 0
+    gain = partial(at, result, "compute_pct", setting=antman.USUAL)
+    whole = gain(arm=antman.SHARED, against=antman.BLOCKED, load=1.2).effect
+    own = gain(arm=antman.SHARED, against=antman.IDLE, load=1.2).effect
+    idle = gain(arm=antman.IDLE, against=antman.BLOCKED, load=1.2).effect
+    assert 0 < own < whole and idle > 0
+    assert (1 + own / 100) * (1 + idle / 100) == pytest.approx(1 + whole / 100)
+    table = result.table[result.table["setting"] == antman.USUAL]
+    guests = table.groupby("arm")["guests_pct"].max()
+    assert guests[antman.BLOCKED] == guests[antman.BACKFILL] == 0 < guests[antman.SHARED]
     # without guests compute use is GPUs in use times the mean utilisation of their jobs
-    assert 0.2 * 30 < busy_pct[0.3, False] < 0.5 * 40
+    busy = table[(table["arm"] == antman.BLOCKED) & (table["load"] == 0.3)]["compute_pct"]
+    assert busy.between(0.2 * 40, 0.5 * 60).all()
+    assert all(c.measured is None for c in result.comparisons)
     assert len(antman.plot(result).axes) == 3
+
+
+@pytest.mark.parametrize("load", [0.8, 1.2])
+def test_sharing_adds_nothing_where_every_gpu_is_fully_used(load: float) -> None:
+    policy, speed = antman.SETTINGS["fully used GPUs"]
+    specs = at_load(literature(250, 64, 4), load, 64)
+    using = speed.completed(specs, np.random.default_rng(1))
+    arms = antman.arms(policy, speed)
+    idle, shared = (
+        run(using, fleet("8x8"), who, speed=how)
+        for who, how in (arms[antman.IDLE], arms[antman.SHARED])
+    )
+    assert shared.attempts.equals(idle.attempts)
+    assert shared.attempts["guest"].any()
+
+
+MOVING: dict[str, tuple[Any, tuple[str, str], Any]] = {
+    "antman": (
+        antman,
+        (antman.SHARED, antman.IDLE),
+        antman.Sweep(loads=(1.2,), at=1.2, jobs=200, seeds=(1,)),
+    ),
+    "amoeba": (
+        amoeba,
+        (amoeba.BOTH, amoeba.STATIC),
+        amoeba.Sweep(loads=(1.4,), at=1.4, jobs=200, seeds=(1,)),
+    ),
+    "synergy": (
+        synergy,
+        (synergy.TUNE, synergy.PROPORTIONAL),
+        synergy.Sweep(
+            loads=(3.0,), at=(3.0,), jobs=400, window=(200, 350), jobs_per_h=0, seeds=(1,)
+        ),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MOVING)
+def test_each_constant_moves_what_is_shown(name: str) -> None:
+    """No number of the page is shown without what decides it: each setting moves it."""
+    module, arms, sweep = MOVING[name]
+    table = module.compute(literature, "literature", sweep).table
+    shown = effects(table, "mean_jct_h", *arms).set_index("setting")["effect_pct"]
+    usual = shown.pop(module.USUAL)
+    assert set(shown.index) == set(module.SETTINGS) - {module.USUAL}
+    assert (abs(shown - usual) > 1e-4).all(), shown - usual
+
+
+def test_every_assumption_is_among_the_settings() -> None:
+    """A new knob of a policy or speed that decides an experiment is moved there, or named here."""
+
+    def varied(*variants: object) -> set[str]:
+        return {
+            f.name
+            for f in fields(variants[0])  # type: ignore[arg-type]
+            if len({repr(getattr(v, f.name)) for v in variants}) > 1
+        }
+
+    def known(*kinds: type) -> set[str]:
+        return {f.name for kind in kinds for f in fields(kind)}
+
+    settings = antman.SETTINGS.values()
+    moved = varied(*(s.policy for s in settings)) | varied(*(s.speed for s in settings))
+    arms = {"together"}  # whether guests share is the question
+    not_assumed = {"round_s", "restart_s", "looks_at"}
+    assert moved | arms | not_assumed >= known(AntMan, Sharing)
+    settled = varied(*amoeba.SETTINGS.values())
+    assert settled | {"shrink_to", "restart_s"} >= known(Amoeba)
 
 
 def test_utilisation_laws_have_the_means_they_name() -> None:
@@ -138,6 +252,7 @@ def test_at_load_stretches_time_only() -> None:
     stretched = at_load(specs, 0.5, 8)
     assert [s.submit_s for s in stretched] == [0, 75, 150]
     assert load_of(stretched, 8) == 0.5
+    assert [s.submit_s for s in at_rate(specs, 36)] == [0, 100, 200]
     with pytest.raises(WorkloadError, match="no load"):
         at_load(specs[:1], 0.5, 8)
 

@@ -1,0 +1,74 @@
+"""The best that any division of CPUs and memory could do for jobs that run at once: small cases."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.profiles import Profile
+from philly_analysis.workload import Machine
+
+
+def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> float:
+    """Return the most throughput that one-GPU jobs can have together, none below its fair share.
+
+    Synergy's optimum: each job gets a server there, whole CPUs and one of the amounts of memory at
+    which it was measured, so that no job is slower than with a proportional share and the sum of
+    throughputs (1 each at a proportional share) is largest. An integer program, solved exactly.
+
+    Raises
+    ------
+    SimulationError
+        The jobs do not fit.
+    """
+    options = [_options(job, servers[0]) for job in jobs]
+    picks = [
+        (j, s, *option)
+        for j, those in enumerate(options)
+        for s, option in product(range(len(servers)), those)
+    ]
+    job, server, cpus, mem_gb, speed = map(np.array, zip(*picks, strict=True))
+    columns = np.arange(len(picks))
+
+    def sums(group: np.ndarray, weight: np.ndarray, groups: int) -> csr_array:
+        return csr_array((weight, (group, columns)), shape=(groups, len(picks)))
+
+    one = np.ones(len(picks))
+    solved = milp(
+        -speed,
+        integrality=np.ones(len(picks), int),
+        bounds=Bounds(0, 1),
+        constraints=[
+            LinearConstraint(sums(job, one, len(jobs)), 1, 1),
+            LinearConstraint(sums(server, one, len(servers)), -np.inf, [m.gpus for m in servers]),
+            LinearConstraint(
+                sums(server, cpus, len(servers)), -np.inf, [m.cpus or 0 for m in servers]
+            ),
+            LinearConstraint(
+                sums(server, mem_gb, len(servers)), -np.inf, [m.mem_gb or 0 for m in servers]
+            ),
+        ],
+    )
+    if solved.x is None:
+        raise SimulationError(
+            f"{len(jobs)} jobs cannot all run on {len(servers)} servers at a fair share: "
+            f"{solved.message}"
+        )
+    return float(-solved.fun)
+
+
+def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
+    """Return CPUs, memory and throughput that are worth choosing: no worse than the fair share."""
+    share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
+    fair = job.throughput(*share)
+    found: list[tuple[int, float, float]] = []
+    amounts = sorted({*job.mem_grid_gb, share[1]})
+    for cpus, mem_gb in product(range(1, int(server.cpus or 0) + 1), amounts):
+        speed = job.throughput(cpus, mem_gb)
+        dominated = any(c <= cpus and m <= mem_gb and v >= speed for c, m, v in found)
+        if speed >= fair - 1e-9 and not dominated:
+            found.append((cpus, mem_gb, speed))
+    return found
