@@ -52,7 +52,7 @@ reports: $(VENV)/.run
 else ifneq ($(EXPERIMENT),)
 reports: $(VENV)/.run
 	@echo "== running the experiments"
-	@$(BIN)/philly experiment $(filter-out seeds all,$(EXPERIMENT))
+	@$(BIN)/philly experiment $(filter-out seeds all,$(EXPERIMENT)) --jobs $(shell nproc 2>/dev/null || echo 1)
 else ifeq ($(TRACE),)
 reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute every finding, write reports/sample/report.html
 	@echo "== computing every finding"

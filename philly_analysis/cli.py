@@ -33,6 +33,10 @@ Machines = Annotated[
     typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8=V100 (CPUs:GB@rack=model)."),
 ]
 Gpus = Annotated[int | None, typer.Option(help="GPUs of the target cluster.")]
+Jobs = Annotated[int, typer.Option(help="Processes to run on.")]
+OnCluster = Annotated[
+    str | None, typer.Option(help="Dask cluster to run on, by its scheduler's address.")
+]
 _RUN_POLICY = "A job's run time: first start to last end, sum of its attempts, or its last attempt."
 SpanUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="span")]
 SumUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="sum")]
@@ -437,10 +441,8 @@ def sweep(
         str | None,
         typer.Option(help="How fast jobs run.", autocompletion=choices.speeds),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes to run on.")] = 1,
-    cluster: Annotated[
-        str | None, typer.Option(help="Dask cluster to run on, by its scheduler's address.")
-    ] = None,
+    jobs: Jobs = 1,
+    cluster: OnCluster = None,
 ) -> None:
     """Run workloads under several policies, compared in pairs."""
     pairs = (setting.partition("=") for setting in knobs or ())
@@ -531,9 +533,12 @@ def experiment(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
+    jobs: Jobs = 1,
+    cluster: OnCluster = None,
 ) -> None:
     """Re-run the headlines of Synergy, Amoeba and AntMan."""
-    say(f"page written to {library.experiment(names or (), models=models or (), out=out)}")
+    page = library.experiment(names or (), models=models or (), out=out, jobs=jobs, cluster=cluster)
+    say(f"page written to {page}")
 
 
 @verb

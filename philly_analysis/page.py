@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 import jinja2
+import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures

@@ -16,7 +16,7 @@ from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments import sweep as sweeps
-from philly_analysis.experiments.workloads import law_of
+from philly_analysis.experiments.workloads import LawOf
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -233,6 +233,8 @@ def experiment(
     *,
     models: Iterable[WorkloadModel | str | Path] = (),
     out: str | Path = "reports",
+    jobs: int = 1,
+    cluster: str | None = None,
 ) -> Path:
     """Re-run the headlines of Synergy, Amoeba and AntMan.
 
@@ -245,6 +247,8 @@ def experiment(
         ``literature``, what papers assume, and ``philly``.
     out
         Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all.
+    jobs, cluster
+        Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
 
     Returns
     -------
@@ -260,17 +264,18 @@ def experiment(
     for name in chosen:
         if name not in EXPERIMENTS:
             raise UnknownNameError("experiment", name, EXPERIMENTS)
-    laws = {m.name: law_of(m.sample) for m in map(_model, list(models) or ("literature", "philly"))}
+    laws = {m.name: LawOf(m.sample) for m in map(_model, list(models) or ("literature", "philly"))}
     chapters = []
-    for name in chosen or EXPERIMENTS:
-        asked = EXPERIMENTS[name]
-        sections = []
-        for model, law in laws.items():
-            with step(f"{name} on {model}"):
-                result = asked.compute(law, model)
-            question = f"{asked.QUESTION} On the jobs of “{model}”"
-            sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
-        chapters.append(Chapter(name.capitalize(), tuple(sections)))
+    with workers(jobs, cluster) as executor:
+        for name in chosen or EXPERIMENTS:
+            asked = EXPERIMENTS[name]
+            sections = []
+            for model, law in laws.items():
+                with step(f"{name} on {model}"):
+                    result = asked.compute(law, model, executor=executor)
+                question = f"{asked.QUESTION} On the jobs of “{model}”"
+                sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
+            chapters.append(Chapter(name.capitalize(), tuple(sections)))
     return results_page(
         "The systems that followed Philly",
         "Synergy, Amoeba and AntMan each answered a guideline of the Philly study. Here each "

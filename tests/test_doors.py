@@ -335,7 +335,7 @@ class Tiny:
     def __init__(self, name: str, module: Any, done: list[tuple[str, str]]) -> None:
         self.name, self.QUESTION, self.MODELLED, self.done = name, module.QUESTION, (), done
 
-    def compute(self, law: object, law_name: str, sweep: object = None) -> Any:
+    def compute(self, law: object, law_name: str, *, executor: object = None) -> Any:
         import pandas as pd
 
         from philly_analysis.result import Result

@@ -1,5 +1,6 @@
 """The systems that followed the study: their headline results, re-run as curves."""
 
+from concurrent.futures import Executor
 from typing import Any, Protocol
 
 from matplotlib.figure import Figure
@@ -18,7 +19,14 @@ class Experiment(Protocol):
     MODELLED: tuple[str, ...]
     """What is modelled, and what is not."""
 
-    def compute(self, law: JobLaw, law_name: str, sweep: Any = None) -> Result:
+    def compute(
+        self,
+        law: JobLaw,
+        law_name: str,
+        sweep: Any = None,
+        *,
+        executor: Executor | None = None,
+    ) -> Result:
         """Run it on a law of jobs."""
 
     def plot(self, result: Result) -> Figure:

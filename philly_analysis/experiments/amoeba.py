@@ -1,6 +1,7 @@
 """Amoeba's headline, divided: what growing and shrinking each do to completion times."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -8,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import below, heading, moved, over_load
-from philly_analysis.experiments.effects import effect, percent, trials
+from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
@@ -76,7 +77,9 @@ class Sweep:
     seeds: tuple[int, ...] = tuple(range(1, 11))
 
 
-def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
+def compute(
+    law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
+) -> Result:
     """Simulate four arms over load, and elastic against static jobs under each constant.
 
     Returns
@@ -86,11 +89,15 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
         progress, of all GPU time held).
     """
     sweep = sweep or Sweep()
-    rows = [row for seed in sweep.seeds for row in _of_seed(law, sweep, seed)]
-    return _result(trials(rows, MEASURES), law_name, sweep)
+    of_seed = partial(_rows, law, sweep)
+    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
-def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[tuple[object, ...]]:
+def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
+    return list(_of_seed(law, sweep, seed))
+
+
+def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
     drawn = law(sweep.jobs, 64, seed)
     for name in sweep.settings:
         for load in sweep.loads if name == USUAL else (sweep.at,):

@@ -1,6 +1,7 @@
 """AntMan's headline, divided: what order, idle GPUs and sharing each do to the cluster's use."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from philly_analysis.experiments.curves import below, heading, moved, over_load
-from philly_analysis.experiments.effects import effect, percent, trials
+from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
@@ -116,7 +117,9 @@ class Sweep:
     seeds: tuple[int, ...] = tuple(range(1, 11))
 
 
-def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
+def compute(
+    law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
+) -> Result:
     """Simulate four arms over load, and the two that differ in sharing under each constant.
 
     Returns
@@ -127,11 +130,15 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
         holders_jct_h (of the jobs that were never guests), guests_pct (jobs that ran as guests).
     """
     sweep = sweep or Sweep()
-    rows = [row for seed in sweep.seeds for row in _of_seed(law, sweep, seed)]
-    return _result(trials(rows, MEASURES), law_name, sweep)
+    of_seed = partial(_rows, law, sweep)
+    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
-def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[tuple[object, ...]]:
+def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
+    return list(_of_seed(law, sweep, seed))
+
+
+def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
     drawn = law(sweep.jobs, 64, seed)
     for name in sweep.settings:
         policy, speed = SETTINGS[name]

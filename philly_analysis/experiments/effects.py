@@ -1,18 +1,39 @@
 """What one arm of an experiment does against another: paired by seed, with an interval."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from itertools import chain
 
 import pandas as pd
 
 from philly_analysis.inference import Paired, paired
+from philly_analysis.parallel import Here, spread
 
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: what was set, offered load, what was done, which draw of jobs."""
 
 
-def trials(rows: Iterable[tuple[object, ...]], measures: list[str]) -> pd.DataFrame:
-    """Return a table of trials: its key, and what was measured."""
-    return pd.DataFrame(rows, columns=[*ARM, *measures])
+Row = tuple[object, ...]
+"""One trial: its key, and what was measured."""
+
+
+def trials(
+    of_seed: Callable[[int], list[Row]],
+    seeds: Sequence[int],
+    measures: Sequence[str],
+    executor: Executor | None = None,
+) -> pd.DataFrame:
+    """Return the table of all trials, those of a seed made in one go, wherever work is done.
+
+    Parameters
+    ----------
+    of_seed
+        Returns the rows of a seed: key and measures.
+    executor
+        None: here.
+    """
+    rows = chain.from_iterable(spread(executor or Here(), of_seed, seeds, ahead=len(seeds)))
+    return pd.DataFrame(list(rows), columns=[*ARM, *measures])
 
 
 def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.DataFrame:

@@ -1,7 +1,9 @@
 """Synergy's headline as a curve: what dividing CPUs and memory by need does to completion times."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import below, heading, moved, over_load
-from philly_analysis.experiments.effects import effect, percent, trials
+from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.experiments.workloads import JobLaw, at_rate, one_gpu_each
 from philly_analysis.figures import canvas
@@ -114,7 +116,9 @@ class Sweep:
     seeds: tuple[int, ...] = tuple(range(1, 11))
 
 
-def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
+def compute(
+    law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
+) -> Result:
     """Simulate Synergy's allocations over load, and under each setting.
 
     Returns
@@ -124,11 +128,17 @@ def compute(law: JobLaw, law_name: str, sweep: Sweep | None = None) -> Result:
         p99_jct_h, throughput (of 16 jobs at once, relative to proportional shares).
     """
     sweep = sweep or Sweep()
-    rows = [row for seed in sweep.seeds for row in _of_seed(law, law_name, sweep, seed)]
-    return _result(trials(rows, [*MEASURES, "throughput"]), law_name, sweep)
+    of_seed = partial(_rows, law, law_name, sweep)
+    return _result(
+        trials(of_seed, sweep.seeds, [*MEASURES, "throughput"], executor), law_name, sweep
+    )
 
 
-def _of_seed(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> Iterator[tuple[object, ...]]:
+def _rows(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> list[Row]:
+    return list(_of_seed(law, law_name, sweep, seed))
+
+
+def _of_seed(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     for name in sweep.settings:
         setting = SETTINGS[name]
         drawn = law(sweep.jobs, setting.servers * 8, seed)

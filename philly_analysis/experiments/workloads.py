@@ -1,7 +1,7 @@
 """Jobs for the experiments: any law of jobs, brought to a wanted load."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from philly_analysis.workload import JobSpec, Workload
 from philly_analysis.workload.load import load_of
@@ -10,24 +10,26 @@ JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
 """Draws jobs: how many, for a cluster of how many GPUs, from which seed."""
 
 
-def law_of(sample: Callable[..., Workload]) -> JobLaw:
-    """Return the law of jobs of a workload model.
+@dataclass(frozen=True, slots=True)
+class LawOf:
+    """The law of jobs of a workload model.
 
     Jobs are drawn at the rate at which they offer the cluster a load near 1, so that bringing
     them to another load stretches the rhythm of their days but little.
 
-    Parameters
+    Attributes
     ----------
     sample
         The model's ``sample``; takes jobs, gpus, seed and load, a factor on its rate.
     """
 
-    def draw(jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
-        as_fitted = list(sample(jobs=jobs, gpus=gpus, seed=seed).specs())
-        factor = 1 / load_of(as_fitted, gpus)
-        return list(sample(jobs=jobs, gpus=gpus, seed=seed, load=factor).specs())
+    sample: Callable[..., Workload]
 
-    return draw
+    def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
+        """Draw so many jobs for a cluster of so many GPUs."""
+        as_fitted = list(self.sample(jobs=jobs, gpus=gpus, seed=seed).specs())
+        factor = 1 / load_of(as_fitted, gpus)
+        return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, load=factor).specs())
 
 
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:

@@ -1,6 +1,7 @@
 """The experiments on small sweeps, against sums that one can do without a simulator."""
 
 import heapq
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
@@ -8,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -17,8 +19,10 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, synergy
 from philly_analysis.experiments.effects import effect, effects
 from philly_analysis.experiments.optimum import best_throughput
-from philly_analysis.experiments.workloads import at_rate, law_of, one_gpu_each
+from philly_analysis.experiments.workloads import LawOf, at_rate, one_gpu_each
 from philly_analysis.inference import Paired
+from philly_analysis.models.library import load_model
+from philly_analysis.parallel import workers
 from philly_analysis.result import Result
 from philly_analysis.simulator import fleet, run
 from philly_analysis.simulator.policies.amoeba import Amoeba
@@ -238,6 +242,17 @@ def test_every_assumption_is_among_the_settings() -> None:
     assert settled | {"shrink_to", "restart_s"} >= known(Amoeba)
 
 
+@pytest.mark.slow
+def test_trials_are_the_same_wherever_they_are_made() -> None:
+    sweep = amoeba.Sweep(loads=(0.9,), settings=(amoeba.USUAL,), jobs=60, seeds=(3, 1, 2))
+    with workers(2) as executor:
+        there = amoeba.compute(literature, "literature", sweep, executor=executor)
+    here = amoeba.compute(literature, "literature", sweep)
+    pd.testing.assert_frame_equal(there.table, here.table)
+    drawing = pickle.dumps(LawOf(load_model("literature").sample))
+    assert len(pickle.loads(drawing)(20, 64, 1)) == 20  # noqa: S301 - our own bytes
+
+
 def test_utilisation_laws_have_the_means_they_name() -> None:
     for mean in (0.35, 0.5, 0.7):
         drawn = np.interp(
@@ -288,7 +303,7 @@ def test_the_law_of_a_model_draws_near_full_load() -> None:
             attempts=frame.select("job_id", "attempt", "started_at", "ended_at"),
         )
 
-    drawn = law_of(sample)(500, 64, 1)
+    drawn = LawOf(sample)(500, 64, 1)
     assert asked[0] == 1.0 and asked[1] != 1.0
     assert load_of(drawn, 64) == pytest.approx(1, rel=0.01)
 
