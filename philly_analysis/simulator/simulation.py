@@ -11,7 +11,7 @@ import polars as pl
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
-from philly_analysis.simulator import assumed
+from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
@@ -148,6 +148,7 @@ def simulate(
             for pool, own in zip(pools, divided(quotas, pools), strict=True)
         ]
     )
+    needs = demand(workload)
     origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     notes = (
@@ -159,7 +160,8 @@ def simulate(
         *assumed.says(recorded, specs),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
-        *demand(workload).account(),
+        *beside.says(needs.jobs, schedule),
+        *needs.account(),
     )
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes

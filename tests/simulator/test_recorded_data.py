@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.prose import number, share
 from philly_analysis.simulator import fleet, run, simulate
 from philly_analysis.simulator.policies.ranked import Fifo, Srtf
 from philly_analysis.simulator.restarts import Restarts
@@ -221,3 +222,43 @@ def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
     attempts = pl.read_parquet(out / "attempts.parquet")
     assert (attempts["lost_s"].sum() > 0) == (policy != "antman")
     assert ((attempts["lost_s"] > 0) <= (attempts["end_reason"] == "preempted")).all()
+
+
+def test_a_what_if_stands_beside_the_recorded_waits(tmp_path: Path) -> None:
+    """Its note says what a plain sum over both traces says; the log run again waits as the log."""
+    log = simulate(workload(200), "fifo", tmp_path / "log", machines=MACHINES)
+
+    def waits_s(trace: Path) -> dict[str, float]:
+        with Trace(trace) as opened:
+            rows = opened.sql(
+                "select job_id, epoch_us(min(started_at) - any_value(submitted_at)) / 1e6 "
+                "from attempts join jobs using (job_id) group by job_id"
+            ).fetchall()
+        return dict(rows)
+
+    recorded = waits_s(log)
+    for policy in ("recorded", "srtf"):
+        out = simulate(log, policy, tmp_path / policy, machines=MACHINES)
+        here = waits_s(out)
+        both = sum(min(recorded[j], here[j]) for j in recorded) / sum(recorded.values())
+        with Trace(out) as trace:
+            [said] = [n for n in trace.manifest.notes if n.startswith("First waits")]
+        assert f"First waits of {len(recorded):,} jobs" in said
+        assert f"Job by job, {share(both)} of the recorded waiting" in said
+    assert waits_s(tmp_path / "recorded") == pytest.approx(recorded, abs=1e-5)
+
+
+def test_notes_say_where_gpu_time_went(tmp_path: Path) -> None:
+    out = simulate(
+        workload(120), "srtf", tmp_path / "out", machines=MACHINES, checkpoint_s=300, restart_s=20
+    )
+    with Trace(out) as trace:
+        [(lost_h,)] = trace.sql("select sum(lost_s * gpus) / 3600 from attempts").fetchall()
+        [(still_h,)] = trace.sql(
+            "select sum(epoch_us(s.ended_at - s.started_at) * gpus) / 3.6e9 from speeds s "
+            "join attempts using (job_id, attempt) where speed = 0"
+        ).fetchall()
+        [said] = [n for n in trace.manifest.notes if "stood still" in n]
+    assert lost_h > 0 and still_h > 0
+    assert f"{number(still_h)} stood still" in said
+    assert f"work of {number(lost_h)} GPU hours was lost" in said
