@@ -44,14 +44,19 @@ def _waits(waits: pl.DataFrame) -> tuple[str, ...]:
     total_s = float(recorded_s.sum())
     if waits.height < _FEWEST or not total_s:
         return ()
+    here_total_s = float(here_s.sum())
     both_s = float(waits.select(pl.min_horizontal("recorded_s", "here_s")).sum().item())
-    rank = rank_association(recorded_s.to_numpy(), here_s.to_numpy())
+    rank = rank_association(recorded_s.to_numpy(), here_s.to_numpy()).rho
+    ours = (
+        f", and {share(both_s / here_total_s)} of the waiting here was recorded" if both_s else ""
+    )
+    alike = "" if rank != rank else f"; the rank correlation is {rank:.2f}"
     medians = [duration(float(s.median() or 0.0)) for s in (recorded_s, here_s)]  # type: ignore[arg-type]
     return (
         f"First waits of {waits.height:,} jobs, as recorded and here: mean "
-        f"{duration(total_s / waits.height)} and {duration(float(here_s.sum()) / waits.height)}, "
+        f"{duration(total_s / waits.height)} and {duration(here_total_s / waits.height)}, "
         f"median {medians[0]} and {medians[1]}. Job by job, {share(both_s / total_s)} of the "
-        f"recorded waiting is waited here as well; the rank correlation is {rank.rho:.2f}.",
+        f"recorded waiting is waited here as well{ours}{alike}.",
     )
 
 
