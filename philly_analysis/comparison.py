@@ -11,6 +11,7 @@ from philly_analysis.errors import TraceError
 from philly_analysis.figures import CYCLE, bars, canvas, cdf, legend, time_axis
 from philly_analysis.prose import duration, share, told_apart
 from philly_analysis.result import Fact, Result
+from philly_analysis.schema import HOLDS
 from philly_analysis.trace import Trace
 
 QUESTION = "What becomes of the jobs under each?"
@@ -30,6 +31,8 @@ SCALARS = (
     ("preemptions", "attempts", "attempts ended by preemption"),
     ("migrations", "attempts", "attempts ended by migration"),
     ("resizes", "attempts", "attempts ended by a change of GPUs"),
+    ("lost_gpu_h", "GPU h", "work done and lost to preemption"),
+    ("waiting_gpu_h", "GPU h", "GPUs held idle by gangs that were not whole yet"),
 )
 """Measures with one number per trace: name, unit, meaning. The order is the table's."""
 
@@ -180,9 +183,9 @@ def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float
     if began_at and ended_at:
         numbers["makespan_s"] = (ended_at - began_at).total_seconds()
     if trace.has("idle_gpus"):
-        idle = trace.answer("idle_gpus").df()
-        if len(idle):
-            hours = idle.iloc[0]
+        found = trace.answer("idle_gpus").df()
+        if len(found):
+            hours = found.iloc[0]
             if hours["capacity_gpu_h"]:
                 numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
             if hours["idle_gpu_h"]:
@@ -192,6 +195,12 @@ def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float
     if reasons.notna().any():
         ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
         numbers |= {name: float((reasons == reason).sum()) for reason, name in ends.items()}
+    if attempts["lost_s"].notna().any():
+        numbers["lost_gpu_h"] = float((attempts["lost_s"] * attempts["gpus"]).sum()) / 3600
+    if HOLDS.name in trace.tables:
+        held = trace.answer(HOLDS.name).df()
+        idle = (held["ended_at"] - held["started_at"]).sum()
+        numbers["waiting_gpu_h"] = idle.total_seconds() / 3600
     return numbers
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis.comparison import measures
 from philly_analysis.errors import SimulationError
 from philly_analysis.prose import number, share
 from philly_analysis.simulator import fleet, run, simulate
@@ -262,3 +263,19 @@ def test_notes_say_where_gpu_time_went(tmp_path: Path) -> None:
     assert lost_h > 0 and still_h > 0
     assert f"{number(still_h)} stood still" in said
     assert f"work of {number(lost_h)} GPU hours was lost" in said
+
+
+def test_what_a_what_if_lost_is_compared(tmp_path: Path) -> None:
+    load = replace(
+        workload(150),
+        virtual_clusters=pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]}),
+    )
+    told = {}
+    for policy in ("srtf", "philly"):
+        out = simulate(load, policy, tmp_path / policy, machines=MACHINES, checkpoint_s=600)
+        with Trace(out) as trace:
+            told[policy] = measures(trace)
+    held = pl.read_parquet(tmp_path / "philly" / "holds.parquet")
+    waiting_h = sum((held["ended_at"] - held["started_at"]).dt.total_microseconds()) / 3.6e9
+    assert told["philly"]["waiting_gpu_h"] == pytest.approx(waiting_h) and waiting_h > 0
+    assert "waiting_gpu_h" not in told["srtf"] and told["srtf"]["lost_gpu_h"] > 0
