@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.workload import Machine
@@ -79,6 +79,7 @@ class Cluster:
     __slots__ = (
         "_largest",
         "at",
+        "_tried",
         "biggest",
         "by_free",
         "capacity",
@@ -106,20 +107,33 @@ class Cluster:
         unlimited = float("inf")
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
+        self._tried: dict[int, tuple[int, float, float]] | None = None
 
     def fewest(self, gpus: int) -> int:
         """Return on how few servers a gang would fit, were they all empty."""
         return bisect_left(self._largest, gpus) + 1
 
-    def copy(self) -> Self:
-        """Return a cluster in the same state, to try things on."""
-        twin = object.__new__(type(self))
-        twin.machines, twin.racks, twin._largest = self.machines, self.racks, self._largest
-        twin.at = self.at
-        twin.biggest, twin.capacity, twin.free = self.biggest, self.capacity, self.free
-        twin.free_gpus, twin.by_free = self.free_gpus.copy(), self.by_free.copy()
-        twin.free_cpus, twin.free_mem_gb = self.free_cpus.copy(), self.free_mem_gb.copy()
-        return twin
+    def attempt(self) -> None:
+        """Begin to try things: from now on it is noted how the machines were."""
+        self._tried = {}
+
+    def restore(self) -> None:
+        """End what was tried: put the machines back as they were."""
+        tried, self._tried = self._tried, None
+        for machine, (gpus, cpus, mem_gb) in (tried or {}).items():
+            self._set(machine, gpus)
+            self.free_cpus[machine], self.free_mem_gb[machine] = cpus, mem_gb
+
+    def _note(self, grant: Grant) -> None:
+        """Note, while things are tried, how the machines of a grant are."""
+        if self._tried is not None:
+            for machine, _ in grant.shares:
+                if machine not in self._tried:
+                    self._tried[machine] = (
+                        self.free_gpus[machine],
+                        self.free_cpus[machine],
+                        self.free_mem_gb[machine],
+                    )
 
     def take(self, grant: Grant) -> None:
         """Take what a grant names.
@@ -129,6 +143,7 @@ class Cluster:
         SimulationError
             One of its GPUs is held, or a machine lacks the CPUs or the memory.
         """
+        self._note(grant)
         if not grant.guest:
             for machine, gpus in grant.shares:
                 if gpus & ~self.free_gpus[machine]:
@@ -141,6 +156,7 @@ class Cluster:
 
     def give(self, grant: Grant) -> None:
         """Give back what a grant names."""
+        self._note(grant)
         if not grant.guest:
             for machine, gpus in grant.shares:
                 self._set(machine, self.free_gpus[machine] | gpus)

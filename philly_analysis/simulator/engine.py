@@ -58,11 +58,18 @@ def run(
         There is nothing to simulate, a gang is larger than the cluster, or the policy breaks
         a law: a GPU held twice, a gang that is not whole, a job that never starts.
     """
-    jobs = [
-        Job(spec, i) for i, spec in enumerate(sorted(specs, key=lambda s: (s.submit_s, s.job_id)))
-    ]
-    _check(jobs, machines)
-    return _Engine(jobs, machines, policy, speed, quotas or {}, restarts).run(frozenset(until_done))
+    simulation = Simulation(
+        specs,
+        machines,
+        policy,
+        speed=speed,
+        quotas=quotas,
+        restarts=restarts,
+        until_done=until_done,
+    )
+    while simulation.step():
+        pass
+    return simulation.schedule()
 
 
 def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
@@ -86,40 +93,64 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
         )
 
 
-class _Engine:
-    """State of one simulation: the jobs, the cluster, what is due.
+class Simulation:
+    """One simulation, to be gone through moment by moment: the jobs, the cluster, what is due.
 
     At each moment three things happen, in this order: what is due (runs end, jobs are looked at
     again), jobs arrive, and, if GPUs became free or a job has something to ask, the policy
     decides. Nothing but a decision starts, stops or moves a job; only a job's own end needs none.
+
+    Parameters and errors are those of :func:`run`, which goes through it to its end.
+
+    Attributes
+    ----------
+    view
+        The present.
     """
 
     def __init__(
         self,
-        jobs: Sequence[Job],
+        specs: Iterable[JobSpec],
         machines: Sequence[Machine],
         policy: Policy,
-        speed: Speed,
-        quotas: Mapping[str, int],
-        restarts: Restarts,
+        *,
+        speed: Speed = AS_RECORDED,
+        quotas: Mapping[str, int] | None = None,
+        restarts: Restarts = NO_COST,
+        until_done: Collection[str] = (),
     ) -> None:
-        self._jobs, self._policy, self._speed, self._restarts = jobs, policy, speed, restarts
+        ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
+        self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
+        _check(jobs, machines)
+        self._policy, self._speed, self._restarts = policy, speed, restarts
         self._cluster = Cluster(machines)
-        self._view = View(self._cluster, policy.key, quotas)
-        self._causes = Causes(quotas, self._cluster)
+        self.view = View(self._cluster, policy.key, quotas or {})
+        self._causes = Causes(quotas or {}, self._cluster)
         self._record = Record()
         self._agenda = Agenda()
-        self._events = 0
-        self._round_at_s = FOREVER
+        self._arrived = self._events = 0
+        self._until_done = frozenset(until_done)
+        self._to_do = len(self._until_done) or len(jobs)
+        self._round_at_s = self._wake_at_s = FOREVER
+        self._woken = False
 
-    def run(self, until_done: frozenset[str]) -> Schedule:
-        """Go from event to event until nothing is left."""
-        jobs, agenda, view = self._jobs, self._agenda, self._view
-        arrived, to_do = 0, len(until_done) or len(jobs)
-        while to_do:
-            now_s = min(agenda.next_s, self._round_at_s)
-            if arrived < len(jobs):
-                now_s = min(now_s, jobs[arrived].spec.submit_s)
+    def step(self) -> bool:
+        """Go on to the next decision, and do as the policy wishes; False when all is done."""
+        if not self.advance():
+            return False
+        self.apply(self._policy.decide(self.view))
+        return True
+
+    def advance(self) -> bool:
+        """Go on to the next moment at which something is to be decided; False when all is done.
+
+        Whoever decides in the policy's place reads the view, and then calls :meth:`apply`.
+        """
+        jobs, agenda, view = self._jobs, self._agenda, self.view
+        while self._to_do:
+            now_s = min(agenda.next_s, self._round_at_s, self._wake_at_s)
+            if self._arrived < len(jobs):
+                now_s = min(now_s, jobs[self._arrived].spec.submit_s)
             if now_s == FOREVER:
                 break
             view.now_s = now_s
@@ -128,21 +159,42 @@ class _Engine:
                 if not due.ends:
                     self._look_again(due.job, now_s)
                 elif self._end(due.job, now_s) and (
-                    not until_done or due.job.spec.job_id in until_done
+                    not self._until_done or due.job.spec.job_id in self._until_done
                 ):
-                    to_do -= 1
-            while arrived < len(jobs) and jobs[arrived].spec.submit_s <= now_s:
+                    self._to_do -= 1
+            while self._arrived < len(jobs) and jobs[self._arrived].spec.submit_s <= now_s:
                 self._events += 1
-                self._wait(jobs[arrived], now_s)
-                arrived += 1
-            if (view.freed or view.changed) and self._is_time(now_s):
-                wish = self._policy.decide(view)
-                if wish:
-                    self._apply(wish, now_s)
-                view.changed, view.freed = [], set()
-        if to_do and not until_done:
+                self._wait(jobs[self._arrived], now_s)
+                self._arrived += 1
+            if self._wake_at_s <= now_s:
+                self._events += 1
+                self._wake_at_s, self._woken = FOREVER, True
+            if (view.freed or view.changed or self._woken) and self._is_time(now_s):
+                return True
+        if self._to_do and not self._until_done:
             self._explain_stall()
-        return self._record.schedule(jobs, self._cluster.machines, self._causes, self._events)
+        return False
+
+    def apply(self, wish: Wish) -> None:
+        """Make what is wished so, at the present moment.
+
+        Raises
+        ------
+        SimulationError
+            The wish breaks a law: see :func:`run`.
+        """
+        view = self.view
+        view.drop_plan()
+        view.touched = set()
+        if wish:
+            self._apply(wish, view.now_s)
+        view.changed, view.freed, self._woken = [], set(), False
+        wake_at_s = self._policy.wake_s(view)
+        self._wake_at_s = wake_at_s if wake_at_s > view.now_s else FOREVER
+
+    def schedule(self) -> Schedule:
+        """Return what has happened so far."""
+        return self._record.schedule(self._jobs, self._cluster.machines, self._causes, self._events)
 
     def _is_time(self, now_s: float) -> bool:
         """Whether the policy decides now; if it decides in rounds, see to the next one.
@@ -167,7 +219,7 @@ class _Engine:
 
     def _look_again(self, job: Job, now_s: float) -> None:
         """Sort a job anew, and let the policy decide."""
-        self._view.changed.append(job)
+        self.view.changed.append(job)
         self._sort(job, now_s)
 
     def _sort(self, job: Job, now_s: float) -> None:
@@ -176,7 +228,7 @@ class _Engine:
         Keys are not asked for again until the job changes or is due for review: a policy whose
         word about a job changes as time goes by says so in ``review_s``.
         """
-        view, policy = self._view, self._policy
+        view, policy = self.view, self._policy
         if job.running:
             view.running.discard(job)
             view.running.add(job, policy.standing(job, now_s))
@@ -200,7 +252,7 @@ class _Engine:
         """Take a job off its GPUs."""
         lost_s = self._restarts.lost_s(job, now_s) if reason == "preempted" else 0.0
         self._record.attempt(job, now_s, reason, lost_s)
-        self._view.running.discard(job)
+        self.view.running.discard(job)
         grant = self._take_back(job, now_s)
         job.halt(now_s, lost_s)
         return grant
@@ -209,16 +261,17 @@ class _Engine:
         grant = job.held
         self._cluster.give(grant)
         self._settle(job, grant, now_s, -1)
-        self._view.freed.update(machine for machine, _ in grant.shares)
+        self.view.freed.update([machine for machine, _ in grant.shares])
         return grant
 
     def _settle(self, job: Job, grant: Grant, now_s: float, sign: int) -> None:
         """Count a running job's grant in (or out of) its virtual cluster and its machines."""
         if not grant.guest:
             self._causes.use(job.vc, grant, sign, now_s)
-            self._view.used[job.vc] = self._view.used.get(job.vc, 0) + sign * grant.gpus
-        residents = self._view.residents
+            self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * grant.gpus
+        residents, touched = self.view.residents, self.view.touched
         for machine, _ in grant.shares:
+            touched.add(machine)
             if sign > 0:
                 residents[machine][job] = None
             else:
@@ -238,7 +291,7 @@ class _Engine:
                 if grant.partial:
                     job.grant = grant
                     job.segment_s = now_s
-                    self._view.holding[job] = None
+                    self.view.holding[job] = None
                 else:
                     self._start(job, grant, now_s)
                 touched.append(grant)
@@ -254,7 +307,7 @@ class _Engine:
                 self._record.hold(job, now_s)
                 self._cluster.give(job.grant)
                 job.grant = None
-                del self._view.holding[job]
+                del self.view.holding[job]
             return None
         old = job.held
         if grant is not None and grant.shares == old.shares:  # same GPUs, other CPUs
@@ -285,10 +338,9 @@ class _Engine:
             job.grant = grant
             return
         self._causes.close(job, now_s)
-        self._view.queue.remove(job)
+        self.view.queue.remove(job)
         stall_s = self._restarts.restart_s if job.interrupted else 0.0
         job.begin(grant, now_s, stall_s + self._policy.stall_s(job, grant))
-        self._sort(job, now_s)
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
         """Work out how fast a job runs from now on, and so when its run ends."""
@@ -296,13 +348,14 @@ class _Engine:
         neighbours: dict[Job, None] = {}
         if self._speed.neighbourly:
             for machine, _ in grant.shares:
-                neighbours |= self._view.residents[machine]
+                neighbours |= self.view.residents[machine]
             neighbours.pop(job, None)
         speed = self._speed.of(job, grant, tuple(neighbours))
         if anew or speed != job.speed:
             self._record.segment(job, now_s)
             job.change_speed(now_s, speed)
             self._agenda.end(job, job.end_s())
+            self._sort(job, now_s)
 
     def _tell_neighbours(self, touched: Collection[Grant], now_s: float) -> None:
         """Work out again how fast the jobs run that share machines with a change."""
@@ -310,7 +363,7 @@ class _Engine:
             near: dict[Job, None] = {}
             for grant in touched:
                 for machine, _ in grant.shares:
-                    near |= self._view.residents[machine]
+                    near |= self.view.residents[machine]
             for job in near:
                 self._set_speed(job, now_s)
 

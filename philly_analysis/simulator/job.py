@@ -19,6 +19,10 @@ OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
     """Return what a job does on its own: attempts that a scheduler cut apart are joined again."""
+    if len(spec.attempts) == 1:
+        [only] = spec.attempts
+        end_reason = only.end_reason or LAST_END.get(spec.status or "", "completed")
+        return (AttemptSpec(only.run_s, end_reason),)
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:
@@ -45,6 +49,8 @@ class Job:
         Place in the order of submission.
     run
         Which of its runs it is in, from 0: each but the last fails and is retried.
+    run_s
+        Seconds that all its runs need by themselves.
     grant
         What it holds, or None; ``running`` is False while it only holds part of its gang.
     queued_s
@@ -85,6 +91,7 @@ class Job:
         "limit_s",
         "queued_s",
         "run",
+        "run_s",
         "running",
         "runs",
         "segment_s",
@@ -102,6 +109,7 @@ class Job:
         self.spec, self.index = spec, index
         self.gpus, self.vc = spec.gpus, spec.vc
         self.runs = runs_of(spec)
+        self.run_s = spec.run_s
         self.run = self.started = self.version = 0
         self.queued_s = self.started_s = self.segment_s = spec.submit_s
         self.grant: Grant | None = None
@@ -137,6 +145,14 @@ class Job:
     def remaining_s(self, now_s: float) -> float:
         """Return the seconds that it still needs at speed 1, retries included."""
         return self.left_s(now_s) + self._later_s
+
+    def to_go_s(self, now_s: float) -> float:
+        """Return the seconds until its end if it runs on as it does, or (waiting) at speed 1.
+
+        Retries are counted at speed 1.
+        """
+        left_s = self.end_s() - now_s if self.running else self._left_s
+        return left_s + self._later_s
 
     def attained_gpu_s(self, now_s: float) -> float:
         """Return the GPU-seconds that it has held so far."""

@@ -1,6 +1,6 @@
 """What a policy sees, and the plan on which it tries things out before it wishes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
@@ -40,19 +40,26 @@ class View:
         Machines on which GPUs were given back since the last decision.
     residents
         Per machine, the jobs that run there.
+    touched
+        Machines on which anything was taken or given back since the last decision.
+    kept
+        What the policy keeps for itself from one decision of this simulation to the next.
     """
 
     __slots__ = (
+        "_plan",
         "changed",
         "cluster",
         "freed",
         "holding",
+        "kept",
         "key",
         "now_s",
         "queue",
         "quotas",
         "residents",
         "running",
+        "touched",
         "used",
     )
 
@@ -65,15 +72,26 @@ class View:
         self.used: dict[str, int] = {}
         self.changed: list[Job] = []
         self.freed: set[int] = set()
+        self.touched: set[int] = set()
+        self.kept: dict[Any, Any] = {}
+        self._plan: Plan | None = None
         self.residents: list[dict[Job, None]] = [{} for _ in cluster.machines]
 
     def plan(self) -> "Plan":
-        """Return a plan that starts from the present."""
-        return Plan(self)
+        """Return a plan that starts from the present: the cluster is as it would have it."""
+        self.drop_plan()
+        self._plan = Plan(self)
+        return self._plan
+
+    def drop_plan(self) -> None:
+        """Show the present again; the engine does this after each decision."""
+        if self._plan is not None:
+            self._plan = None
+            self.cluster.restore()
 
 
 class Plan:
-    """A decision in the making: a copy of the cluster on which grants are tried.
+    """A decision in the making: grants are tried on the cluster, and taken back at its end.
 
     Attributes
     ----------
@@ -81,12 +99,12 @@ class Plan:
         The cluster as it would be.
     """
 
-    __slots__ = ("_copied", "_returned", "_wish", "cluster", "used", "view")
+    __slots__ = ("_returned", "_wish", "cluster", "used", "view")
 
     def __init__(self, view: View) -> None:
         self.view, self.cluster = view, view.cluster
         self.used: dict[str, int] = {}
-        self._copied = False
+        self.cluster.attempt()
         self._wish: dict[Job, Grant | None] = {}
         self._returned: list[Job] = []
 
@@ -123,7 +141,6 @@ class Plan:
         """Give a job what a search found; False when it found nothing."""
         if grant is None:
             return False
-        self._own()
         if (old := self.held(job)) is not None:
             self.cluster.give(old)
             self._count(job, old, -1)
@@ -135,7 +152,6 @@ class Plan:
     def release(self, job: Job) -> None:
         """Take from a job what it holds; a job that ran is offered GPUs again."""
         if (old := self.held(job)) is not None:
-            self._own()
             self.cluster.give(old)
             self._count(job, old, -1)
             self._wish[job] = None
@@ -168,24 +184,18 @@ class Plan:
             Tries to plan a job's start; after a False the rest of its group is passed over.
         """
         key, now_s = self.view.key, self.view.now_s
-        heap: list[tuple[Place, int, list[Place]]] = [
-            (order.places[0], 0, order.places) for order in self.view.queue.groups.values()
-        ]
+        lines = [order.places() for order in self.view.queue.groups.values()]
+        heap: list[tuple[Place, Iterator[Place]]] = [(next(line), line) for line in lines]
         heapify(heap)
         while heap:
-            place, at, places = heap[0]
-            if take(place.job) and at + 1 < len(places):
-                heapreplace(heap, (places[at + 1], at + 1, places))
+            place, line = heap[0]
+            if take(place.job) and (behind := next(line, None)) is not None:
+                heapreplace(heap, (behind, line))
             else:
                 heappop(heap)
             while self._returned:  # who had to give way asks again, as a group of its own
                 back = self._returned.pop()
-                alone = Place(key(back, now_s), back.index, back)
-                heappush(heap, (alone, 0, [alone]))
-
-    def _own(self) -> None:
-        if not self._copied:
-            self.cluster, self._copied = self.cluster.copy(), True
+                heappush(heap, (Place(key(back, now_s), back.index, back), iter(())))
 
     def _count(self, job: Job, grant: Grant, sign: int) -> None:
         if not grant.guest and not grant.partial:

@@ -53,3 +53,8 @@ def held(schedule: Schedule) -> Iterable[tuple[str, int, float, float, str]]:
         .sort("machine_id", "gpu", "start_s", "end_s")
         .iter_rows()
     )
+
+
+def ended_in_time(schedule: Schedule, events_per_job: int = 2_000) -> bool:
+    """Whether a simulation got through with events of a sane number, so that it cannot hang."""
+    return schedule.events <= events_per_job * schedule.jobs.height

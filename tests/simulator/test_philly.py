@@ -77,6 +77,31 @@ def test_quota_is_restored_by_stopping_the_youngest_above_it() -> None:
     assert all(bars[f"a{i}"] == done(i, i + 1000) for i in range(3))
 
 
+def test_quota_is_restored_though_no_gang_above_it_is_as_small_as_the_excess() -> None:
+    """b is entitled to 4 GPUs, of which a's only job, of 8, uses 4 too many."""
+    jobs = [job("a", 0, 8, 100_000, vc="a"), job("b", 10, 4, 30, vc="b")]
+    bars = gantt(run(jobs, machines(8), Philly(), quotas={"a": 4, "b": 4}))
+    assert bars["b"] == done(190, 220)
+    assert bars["a"] == [(0, 190, "preempted"), (220, 100_030, "completed")]
+
+
+def test_who_leaves_its_virtual_cluster_with_its_quota_is_stopped_first() -> None:
+    # a uses 3 GPUs above quota: the youngest of at most 3 goes, though the gang of 4 is younger
+    jobs = [
+        *(job(f"a{i}", i, gpus, 1000, vc="a") for i, gpus in enumerate((1, 2, 4))),
+        job("b", 10, 2, 30, vc="b"),
+    ]
+    bars = gantt(run(jobs, machines(7), Philly(), quotas={"a": 4, "b": 3}))
+    assert bars["b"] == done(190, 220)
+    assert [bars[f"a{i}"][0][1] for i in range(3)] == [1000, 190, 1002]
+
+
+def test_a_gang_that_backs_off_does_not_ask() -> None:
+    # c lets go at 190, and asks again from 310, though GPUs were free from 200
+    jobs = [job("a", 0, 4, 200), job("c", 10, 2, 50)]
+    assert gantt(run(jobs, machines(4), Philly()))["c"] == done(310, 360)
+
+
 def test_the_engine_knows_when_there_was_room_but_others_held_it() -> None:
     """e waits from 30 to 190 for a GPU that idles in c's incomplete gang."""
     jobs = [*busy_pair(), job("c", 10, 2, 50), job("d", 20, 1, 900), job("e", 30, 1, 20)]

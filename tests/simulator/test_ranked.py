@@ -1,6 +1,10 @@
 """FIFO, SRTF and LAS on schedules that fit on a sheet of paper."""
 
-from philly_analysis.simulator import run
+from collections.abc import Sequence
+
+from philly_analysis.simulator import Speed, run
+from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
 from philly_analysis.simulator.policies.themis import Themis
 
@@ -63,6 +67,31 @@ def test_a_restart_costs_what_the_knob_says() -> None:
     jobs = [job("a", 0, 1, 10), job("b", 2, 1, 3)]
     bars = gantt(run(jobs, machines(1), Srtf(restart_s=4.0)))
     assert bars["a"] == [(0, 2, "preempted"), (5, 17, "completed")]  # 4 s lost, then 8 s of work
+
+
+def test_srtf_knows_how_long_a_restart_takes_and_does_not_swap_for_nothing() -> None:
+    # a (10 s) gives way at 2 to b (5 s); restarted it needs 8 + 6 s, so that c (13 s), which
+    # comes at 3, goes first though a has only 8 s of work left
+    jobs = [job("a", 0, 1, 10), job("b", 2, 1, 5), job("c", 3, 1, 13)]
+    bars = gantt(run(jobs, machines(1), Srtf(restart_s=6.0)))
+    assert bars["b"] == done(2, 7) and bars["c"] == done(7, 20)
+    assert bars["a"] == [(0, 2, "preempted"), (20, 34, "completed")]
+
+
+def test_srtf_sorts_anew_when_speeds_change() -> None:
+    class Halved(Speed):
+        """Half as fast beside others."""
+
+        neighbourly = True
+
+        def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+            return 0.5 if neighbours and job.spec.job_id == "a" else 1.0
+
+    # alone a would end at 10 and b at 11; beside b, a needs 20: when c (3 s) comes, a gives way
+    jobs = [job("a", 0, 1, 10), job("b", 0, 1, 11), job("c", 2, 1, 3)]
+    bars = gantt(run(jobs, machines(2), Srtf(), speed=Halved()))
+    assert bars["b"] == done(0, 11) and bars["c"] == done(2, 5)
+    assert bars["a"][0] == (0, 2, "preempted")
 
 
 def test_las_sends_a_job_down_at_the_threshold() -> None:

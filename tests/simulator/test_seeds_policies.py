@@ -50,6 +50,16 @@ def test_greedy_makes_a_job_wait_for_the_cpus_it_wants() -> None:
     )
 
 
+def test_greedy_gives_a_share_to_whom_no_server_could_give_what_it_wants() -> None:
+    # b wants 4 x 9 CPUs of a server that has 12: it gets 3 a GPU, as does c, which wants nothing
+    jobs = [
+        replace(job("b", 0, 4, 100), cpus=36.0, mem_gb=100.0),
+        job("c", 1, 2, 10),
+    ]
+    schedule = run(jobs, SERVER, Synergy(allocation="greedy"), speed=HostResources())
+    assert gantt(schedule) == {"b": done(0, 100), "c": done(100, 110)}
+
+
 def test_tune_takes_the_excess_back_and_hands_out_what_is_spare() -> None:
     # at 50 a falls to 3 CPUs so that c gets 3; of the 5 that are spare a, first come, gets all:
     # 8 CPUs, between 1.75 at 6 and 2.4 at 9. When a ends, c gets its fourth CPU

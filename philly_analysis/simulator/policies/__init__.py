@@ -1,15 +1,15 @@
 """The policies: each says who should hold what now, and nothing else."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
-from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.knobs import allowed, read, written
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
@@ -31,7 +31,8 @@ def policies(name: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per policy: policy, what, source; or one row per knob: knob, default, meaning.
+        One row per policy: policy, what, source; or one row per knob: knob, default, unit,
+        allowed, meaning.
 
     Raises
     ------
@@ -44,8 +45,11 @@ def policies(name: str | None = None) -> pd.DataFrame:
             columns=["policy", "what", "source"],
         )
     return pd.DataFrame(
-        [(f.name, _as_set(f.default), f.metadata["meaning"]) for f in fields(_class_of(name))],
-        columns=["knob", "default", "meaning"],
+        [
+            (f.name, written(f.default), f.metadata["unit"], allowed(f), f.metadata["meaning"])
+            for f in fields(_class_of(name))
+        ],
+        columns=["knob", "default", "unit", "allowed", "meaning"],
     )
 
 
@@ -63,41 +67,13 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
     UnknownNameError
         There is no such policy, or it has no such knob.
     SimulationError
-        A value is not of the knob's kind.
+        A value is not of the knob's kind, or outside its bounds.
     """
     policy = _class_of(name)
-    known = {f.name: f for f in fields(policy)}
-    for knob in knobs:
-        if knob not in known:
-            raise UnknownNameError(f"knob of {name}", knob, known)
-    return policy(**{k: _value(name, k, v, known[k].default) for k, v in knobs.items()})
+    return policy(**read(policy, knobs, name))
 
 
 def _class_of(name: str) -> type[Policy]:
     if name not in POLICIES:
         raise UnknownNameError("policy", name, POLICIES)
     return POLICIES[name]
-
-
-def _as_set(default: Any) -> str:
-    """Write a knob's value as one would set it; :func:`policy_named` reads it back."""
-    return default if isinstance(default, str) else json.dumps(default)
-
-
-def _value(policy: str, knob: str, value: Any, default: Any) -> Any:
-    kind = type(default)
-    if isinstance(value, str) and kind is not str:
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
-            value = value.lower() == "true" if value.lower() in ("true", "false") else value
-    if kind is tuple and isinstance(value, (list, tuple, int, float)):
-        return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        raise SimulationError(
-            f"knob {knob} of {policy} was set to {value!r}; it takes a {kind.__name__}, "
-            f"e.g. {default!r}."
-        )
-    return value

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed, resized
-from philly_analysis.simulator.policies.policy import Policy, knob
-from philly_analysis.simulator.policies.ranked import Las, Srtf
+from philly_analysis.simulator.policies.knobs import LONG_S, STALL, Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.ranked import Las
 from philly_analysis.simulator.speed import Parallelism, Speed
 from philly_analysis.simulator.view import View, Wish
-
-_ORDERS: dict[str, type[Policy]] = {"las": Las, "srtf": Srtf}
 
 
 @dataclass(frozen=True)
@@ -33,21 +31,27 @@ class Amoeba(Policy):
     SOURCE = "Wu et al., Amoeba / EDL, arXiv 1909.11985; E-Tiresias as in vodascheduler"
     elastic = True
 
-    order: str = knob("las", "las or srtf")
-    thresholds_gpu_s: tuple[float, ...] = knob((3250.0,), "of the order las")
-    pending_above: int = knob(10, "waiting jobs above which running ones shrink")
-    scale_out: float = knob(2.0, "most GPUs, in multiples of those asked for; 1: rigid")
-    shrink_to: float = knob(0.25, "fewest GPUs, as a share of those asked for, at least one")
-    alpha: float = knob(0.9, "exponent of speed in GPUs that it reckons with")
-    resize_s: float = knob(30.0, "seconds without progress after a change of GPUs")
-
-    def __post_init__(self) -> None:
-        if self.order not in _ORDERS:
-            raise UnknownNameError("order of amoeba", self.order, _ORDERS)
+    order: str = knob("las", "who comes first", among=("las", "srtf"))
+    thresholds_gpu_s: tuple[float, ...] = knob(
+        (3250.0,), "of the order las", unit="GPU s", within=Bounds(1, LONG_S), rises=True
+    )
+    pending_above: int = knob(
+        10, "waiting jobs above which running ones shrink", within=Bounds(0, LONG_S)
+    )
+    scale_out: float = knob(
+        2.0, "most GPUs, in multiples of those asked for; 1: rigid", within=Bounds(1, 1024)
+    )
+    shrink_to: float = knob(
+        0.25, "fewest GPUs, as a share of those asked for, at least one", within=Bounds(0, 1)
+    )
+    alpha: float = knob(0.9, "exponent of speed in GPUs that it reckons with", within=Bounds(0, 1))
+    resize_s: float = knob(
+        30.0, "what a change of GPUs, or a restart, costs a job", unit="s", within=STALL
+    )
 
     def key(self, job: Job, now_s: float) -> Any:
-        """Return what the order serves jobs by."""
-        return self._order.key(job, now_s)
+        """Return what the order serves jobs by; work that is left counts on the GPUs asked for."""
+        return job.remaining_s(now_s) if self.order == "srtf" else self._las.key(job, now_s)
 
     def standing(self, job: Job, now_s: float) -> Any:
         """Return when it started: nothing here depends on the order of running jobs."""
@@ -55,7 +59,7 @@ class Amoeba(Policy):
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when the order changes its mind about a job."""
-        return self._order.review_s(job, now_s)
+        return FOREVER if self.order == "srtf" else self._las.review_s(job, now_s)
 
     def speed(self) -> Speed:
         """Return speeds by the number of GPUs."""
@@ -89,10 +93,8 @@ class Amoeba(Policy):
         return plan.wish
 
     @property
-    def _order(self) -> Policy:
-        if self.order == "las":
-            return Las(thresholds_gpu_s=self.thresholds_gpu_s)
-        return Srtf()
+    def _las(self) -> Las:
+        return Las(thresholds_gpu_s=self.thresholds_gpu_s)
 
     def _sizes(self, jobs: list[Job], now_s: float, free: int) -> dict[Job, int]:
         """Return how many GPUs each job should hold."""

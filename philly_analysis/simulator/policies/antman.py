@@ -6,7 +6,8 @@ from itertools import islice
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.speed import Sharing, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -29,9 +30,18 @@ class AntMan(Policy):
     SOURCE = "Xiao et al., AntMan, OSDI'20"
     shares = True
 
-    convert_after_s: float = knob(600.0, "seconds of waiting after which a job may be a guest")
-    util_below_frac: float = knob(0.8, "utilisation of the holder below which guests may come")
-    looks_at: int = knob(256, "waiting jobs that are considered as guests at a time")
+    convert_after_s: float = knob(
+        600.0,
+        "wait after which a job may be a guest",
+        unit="s",
+        within=Bounds(0, LONG_S, or_else=(FOREVER,)),
+    )
+    util_below_frac: float = knob(
+        0.8, "utilisation of the holder below which guests may come", within=Bounds(0, 1)
+    )
+    looks_at: int = knob(
+        256, "waiting jobs that are considered as guests at a time", within=Bounds(1, 100_000)
+    )
 
     def group(self, job: Job, now_s: float) -> int:
         """Return one group for all: a gang that cannot start blocks those behind it."""

@@ -1,16 +1,18 @@
 """The study's scheduler: quotas, gangs held and released, locality relaxed step by step."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from math import ceil, floor
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Place
+from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.placement import packed, part_of_gang, within_rack
-from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.knobs import PERIOD, Bounds, check_below, knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
 _EPS_S = 1e-6
@@ -29,12 +31,13 @@ class Philly(Policy):
     """Virtual clusters share idle GPUs; gangs ask for locality, wait, back off, and relax.
 
     A gang asks for the fewest servers inside one rack. While its virtual cluster is within
-    quota it holds what it finds for up to ``hold_s``; then it lets go, asks once with relaxed
-    locality, backs off for ``backoff_s``, and begins anew, one step more relaxed each time.
-    Single GPUs are taken wherever they fit best. Idle GPUs go to the virtual cluster that uses
-    least of its quota; one above quota may take them too. When nearly all GPUs are in use, a
-    job within quota that has waited ``hold_s`` and does not mind where it runs stops the
-    youngest jobs of virtual clusters above theirs.
+    quota, the first of those that ask for the same holds what it finds for up to ``hold_s``; then
+    it lets go, asks once with relaxed locality, backs off for ``backoff_s``, during which it does
+    not ask, and begins anew, one step more relaxed each time. Single GPUs are taken wherever they
+    fit best. Idle GPUs go to the virtual cluster that uses least of its quota; one above quota
+    may take them too. When nearly all GPUs are in use, a job within quota that has waited
+    ``hold_s`` stops the youngest jobs of virtual clusters above theirs: first such as leave
+    theirs with its quota, then, if that is not enough, larger ones.
 
     Not modelled: data locality, the application master's own start-up time, and what decides
     how far a particular user's job may be relaxed.
@@ -44,12 +47,24 @@ class Philly(Policy):
     SOURCE = "Jeon et al., ATC'19, sections 2.3 and 3.1"
     quotas = True
 
-    hold_s: float = knob(180.0, "seconds for which an incomplete gang holds GPUs")
-    backoff_s: float = knob(120.0, "seconds between letting go and asking again")
-    relax: tuple[float, ...] = knob(
-        (1, 2, 4), "servers of a rack per step, in multiples of the fewest; then anywhere"
+    hold_s: float = knob(
+        180.0, "for how long an incomplete gang holds GPUs", unit="s", within=PERIOD
     )
-    preempt_above_frac: float = knob(0.9, "GPUs in use above which quota is restored by force")
+    backoff_s: float = knob(120.0, "from letting go to asking again", unit="s", within=PERIOD)
+    relax: tuple[float, ...] = knob(
+        (1, 2, 4),
+        "servers of a rack per step, in multiples of the fewest; then anywhere",
+        within=Bounds(1, 1000),
+        rises=True,
+    )
+    preempt_above_frac: float = knob(
+        0.9, "share of GPUs in use above which quota is restored by force", within=Bounds(0, 1)
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse rounds so far apart that gangs might never ask in one."""
+        super().__post_init__()
+        check_below(self, self.name, "round_s", "hold_s", 1)
 
     def key(self, job: Job, now_s: float) -> float:
         """Return since when it waits."""
@@ -59,34 +74,27 @@ class Philly(Policy):
         """Return when it started: the youngest are stopped first."""
         return job.started_s
 
-    def group(self, job: Job, now_s: float) -> _Group | None:
-        """Return virtual cluster, gang and step of locality; None while it backs off."""
-        if job.gpus == 1:
-            return _Group(job.vc, 1, 0)
-        if not self._asks(job, now_s):
-            return None
+    def group(self, job: Job, now_s: float) -> _Group:
+        """Return virtual cluster, gang and step of locality."""
         return _Group(job.vc, job.gpus, self._step(job, now_s))
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when a waiting job lets go, or asks again."""
+        """Return when a waiting job relaxes, or (one GPU) may restore its quota."""
         if job.running:
             return FOREVER
-        waited_s = now_s - job.queued_s + _EPS_S
-        if job.gpus == 1:  # nothing to hold or relax; only its right to preempt comes with time
-            return job.queued_s + self.hold_s if waited_s < self.hold_s else FOREVER
-        cycle_s = self.hold_s + self.backoff_s
-        cycles = floor(waited_s / cycle_s)
-        hold_ends_s = cycles * cycle_s + self.hold_s
-        return job.queued_s + (hold_ends_s if waited_s < hold_ends_s else (cycles + 1) * cycle_s)
+        if job.gpus == 1:
+            return job.queued_s + self.hold_s
+        step = self._step(job, now_s)
+        return self._lets_go_s(job, step) if step < len(self.relax) else FOREVER
 
     def decide(self, view: View) -> Wish:
         """Complete gangs, start what can start, hold for what cannot, and restore quotas."""
-        if not view.queue.groups and not view.holding:
+        if not view.queue.groups:
             return {}
         plan = view.plan()
         freed = bool(view.freed)
-        for job in view.changed:
-            if job in view.holding and not self._holds(plan, job):
+        for job in list(view.holding):
+            if not self._in_time(job, view.now_s):
                 plan.release(job)
                 freed = True
         if freed:
@@ -94,42 +102,77 @@ class Philly(Policy):
                 if plan.held(job) is not None:
                     plan.release(job)
                     self._start(plan, job) or self._hold(plan, job)
-        # nothing freed: only a job that is new or asks anew, and first of its group, can start
-        groups = view.queue.groups if freed else map(view.queue.led_by, view.changed)
-        refused = self._offer(plan, cast("Iterable[_Group | None]", groups))
-        for job in refused:
-            if not self._restore_quota(plan, job) and self._holds(plan, job):
-                self._hold(plan, job)
+        refused = self._offer(plan, self._concerned(plan))
+        excess = self._excess(plan) if refused else {}
+        for head, line in refused:
+            if self._within_quota(plan, head):
+                if excess and self._restore_quota(plan, head, excess):
+                    excess = self._excess(plan)
+                else:
+                    self._let_hold(plan, chain([head], line))
         return plan.wish
 
-    def _asks(self, job: Job, now_s: float) -> bool:
-        """Whether a gang is not backing off: it holds, or has just let go and relaxed."""
-        waited_s = (now_s - job.queued_s + _EPS_S) % (self.hold_s + self.backoff_s)
-        return waited_s <= self.hold_s + 2 * _EPS_S
+    def wake_s(self, view: View) -> float:
+        """Return when another gang comes to ask that may then start, hold or restore its quota.
 
-    def _holds(self, plan: Plan, job: Job) -> bool:
-        """Whether a gang may hold what it finds: before its time is up, and within quota."""
-        waited_s = (plan.view.now_s - job.queued_s + _EPS_S) % (self.hold_s + self.backoff_s)
-        return job.gpus > 1 and waited_s < self.hold_s and self._within_quota(plan, job)
+        Of those that ask for the same only the first matters. So nothing is to be done till it
+        lets go; or, where all back off, till the first asks again.
+        """
+        plan, wake_s = view.plan(), FOREVER
+        for group in self._concerned(plan):
+            if group.gpus > 1:
+                next_s = FOREVER
+                for job in view.queue.groups[group]:
+                    lets_go_s = self._lets_go_s(job, self._cycle(job, view.now_s))
+                    if lets_go_s > view.now_s + _EPS_S:
+                        next_s = lets_go_s
+                        break
+                    next_s = min(next_s, lets_go_s + self.backoff_s)
+                wake_s = min(wake_s, next_s)
+        view.drop_plan()
+        return wake_s
+
+    def _cycle(self, job: Job, now_s: float) -> int:
+        """Return the how-manieth time a gang asks, or has asked and backs off, from 0."""
+        return floor((now_s - job.queued_s + _EPS_S) / (self.hold_s + self.backoff_s))
+
+    def _lets_go_s(self, job: Job, cycle: int) -> float:
+        """Return when a gang has asked for long enough, the how-manieth time."""
+        return job.queued_s + cycle * (self.hold_s + self.backoff_s) + self.hold_s
+
+    def _asks(self, job: Job, now_s: float) -> bool:
+        """Whether a job is not backing off: it holds, or just now lets go and relaxes."""
+        if job.gpus == 1:
+            return True
+        return now_s <= self._lets_go_s(job, self._cycle(job, now_s)) + _EPS_S
+
+    def _in_time(self, job: Job, now_s: float) -> bool:
+        """Whether the time that a gang may hold GPUs is not up."""
+        return now_s < self._lets_go_s(job, self._cycle(job, now_s)) - _EPS_S
 
     def _step(self, job: Job, now_s: float) -> int:
-        waited_s = now_s - job.queued_s + _EPS_S
-        steps = floor((waited_s - self.hold_s) / (self.hold_s + self.backoff_s)) + 1
+        """Return how often a gang has relaxed: each time that it lets go."""
+        if job.gpus == 1:
+            return 0
+        cycle = self._cycle(job, now_s)
+        steps = cycle + (now_s >= self._lets_go_s(job, cycle) - _EPS_S)
         return min(max(steps, 0), len(self.relax))
 
+    def _quota(self, plan: Plan, vc: str) -> int:
+        return plan.view.quotas.get(vc, plan.cluster.capacity)
+
     def _within_quota(self, plan: Plan, job: Job) -> bool:
-        quota = plan.view.quotas.get(job.vc, plan.cluster.capacity)
-        return plan.in_use(job.vc) + job.gpus <= quota
+        return plan.in_use(job.vc) + job.gpus <= self._quota(plan, job.vc)
 
     def _use(self, plan: Plan, vc: str) -> float:
         """Return the share of its quota that a virtual cluster uses."""
-        return plan.in_use(vc) / max(plan.view.quotas.get(vc, plan.cluster.capacity), 1)
+        return plan.in_use(vc) / max(self._quota(plan, vc), 1)
 
     def _servers(self, plan: Plan, job: Job, step: int) -> int:
         return ceil(self.relax[step] * plan.cluster.fewest(job.gpus))
 
     def _search(self, plan: Plan, job: Job) -> Grant | None:
-        step = 0 if job.gpus == 1 else self._step(job, plan.view.now_s)
+        step = self._step(job, plan.view.now_s)
         if job.gpus == 1 or step == len(self.relax):
             return packed(plan.cluster, job.gpus)
         servers = self._servers(plan, job, step)
@@ -139,6 +182,15 @@ class Philly(Policy):
 
     def _start(self, plan: Plan, job: Job) -> bool:
         return plan.grant(job, self._search(plan, job))
+
+    def _let_hold(self, plan: Plan, line: Iterable[Job]) -> None:
+        """Let the first gang that may hold GPUs, of those that ask for the same, hold some."""
+        if plan.cluster.free:
+            for job in line:
+                if job.gpus == 1 or self._in_time(job, plan.view.now_s):
+                    if job.gpus > 1 and plan.held(job) is None:
+                        self._hold(plan, job)
+                    return
 
     def _hold(self, plan: Plan, job: Job) -> bool:
         step = self._step(job, plan.view.now_s)
@@ -150,67 +202,80 @@ class Philly(Policy):
         found = [part for part in parts if part is not None]
         return plan.grant(job, max(found, key=lambda part: part.gpus, default=None))
 
-    def _offer(self, plan: Plan, groups: Iterable[_Group | None]) -> list[Job]:
-        """Start what fits, least served virtual cluster first; return the heads that do not."""
+    def _concerned(self, plan: Plan) -> list[_Group]:
+        """Return the groups that may start, hold or restore: there is room, or they are entitled.
+
+        All others are passed by, however many wait in them.
+        """
+        groups = cast("Iterable[_Group]", plan.view.queue.groups)
+        free, vcs = plan.cluster.free, {group.vc for group in groups}
+        unused = {vc: self._quota(plan, vc) - plan.in_use(vc) for vc in vcs}
+        return [g for g in groups if g.gpus <= free or g.gpus <= unused[g.vc]]
+
+    def _asking(self, plan: Plan, order: Order) -> Iterator[Job]:
+        """Yield the jobs of a group that do not back off."""
+        return (job for job in order if self._asks(job, plan.view.now_s))
+
+    def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
+        """Start what fits, least served virtual cluster first; return who does not, and then."""
         orders = plan.view.queue.groups
-
-        def asking(group: _Group, at: int) -> tuple[float, Place, _Group, int]:
-            return self._use(plan, group.vc), orders[group].places[at], group, at
-
-        heap = [asking(group, 0) for group in groups if group is not None]
+        lines = {group: self._asking(plan, orders[group]) for group in groups}
+        heap = [
+            (self._use(plan, group.vc), job.queued_s, job.index, job, group)
+            for group, line in lines.items()
+            if (job := next(line, None)) is not None
+        ]
         heapify(heap)
-        refused: list[Job] = []
+        refused: list[tuple[Job, Iterator[Job]]] = []
         no_room: set[tuple[int, int]] = set()
         while heap:
-            use, place, group, at = heappop(heap)
+            use, *place, job, group = heappop(heap)
             if self._use(plan, group.vc) > use:  # jobs of its virtual cluster started meanwhile
-                heappush(heap, asking(group, at))
+                heappush(heap, (self._use(plan, group.vc), *place, job, group))
                 continue
-            job = place.job
             ask = group.gpus, group.step
             if (held := plan.held(job)) is not None:  # it holds, or was just completed
                 started = not held.partial
-            elif ask in no_room or group.gpus > plan.cluster.free:
-                started = False
-                refused.append(job)
             else:
-                started = self._start(plan, job)
-                if not started:
-                    no_room.add(ask)
-                    refused.append(job)
-            if started and at + 1 < len(orders[group]):
-                heappush(heap, asking(group, at + 1))
+                fits = ask not in no_room and group.gpus <= plan.cluster.free
+                started = fits and self._start(plan, job)
+            if not started:
+                no_room.add(ask)
+                refused.append((job, lines[group]))
+            elif (behind := next(lines[group], None)) is not None:
+                use = self._use(plan, group.vc)
+                heappush(heap, (use, behind.queued_s, behind.index, behind, group))
         return refused
 
-    def _restore_quota(self, plan: Plan, job: Job) -> bool:
+    def _excess(self, plan: Plan) -> dict[str, int]:
+        """Return the GPUs that virtual clusters use above their quota, those that do."""
+        over = {vc: plan.in_use(vc) - self._quota(plan, vc) for vc in plan.view.used}
+        return {vc: gpus for vc, gpus in over.items() if gpus > 0}
+
+    def _restore_quota(self, plan: Plan, job: Job, excess: dict[str, int]) -> bool:
         """Stop the youngest jobs above quota for one within it; False when that is not due."""
         view, cluster = plan.view, plan.cluster
-        missing = job.gpus - cluster.free
         in_use = cluster.capacity - cluster.free
-        anywhere = job.gpus == 1 or self._step(job, view.now_s) == len(self.relax)
         if (
-            missing <= 0
-            or not anywhere
-            or view.now_s - job.queued_s + _EPS_S < self.hold_s
+            view.now_s - job.queued_s + _EPS_S < self.hold_s
             or in_use <= self.preempt_above_frac * cluster.capacity
-            or not self._within_quota(plan, job)
         ):
             return False
-        excess = {
-            vc: max(0, plan.in_use(vc) - view.quotas.get(vc, cluster.capacity)) for vc in view.used
-        }
-        if sum(excess.values()) < missing:
+        if cluster.free + sum(map(plan.in_use, excess)) < job.gpus:
             return False
-        victims = []
-        for victim in reversed(view.running):
-            if 0 < victim.gpus <= excess[victim.vc] and plan.held(victim) is not None:
-                victims.append(victim)
-                excess[victim.vc] -= victim.gpus
-                missing -= victim.gpus
-                if missing <= 0:
-                    break
-        if missing > 0:
-            return False
-        for victim in victims:
-            plan.release(victim)
-        return plan.grant(job, packed(plan.cluster, job.gpus))
+        excess = excess.copy()
+        stopped: list[Job] = []
+        for larger in (False, True):
+            for victim in reversed(view.running):
+                left = excess.get(victim.vc, 0)
+                if left > 0 and (larger or victim.gpus <= left) and plan.held(victim) is not None:
+                    plan.release(victim)
+                    stopped.append(victim)
+                    excess[victim.vc] -= victim.gpus
+                    if job.gpus <= cluster.free and self._start(plan, job):
+                        for other in stopped:  # whose GPUs it does not take goes on
+                            plan.return_to(other)
+                        return True
+        for victim in stopped:
+            plan.return_to(victim)
+        return False

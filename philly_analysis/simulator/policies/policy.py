@@ -1,18 +1,14 @@
 """What a policy is: a frozen set of knobs that says who should hold what now."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, knob
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
-
-
-def knob(default: Any, meaning: str) -> Any:
-    """Declare a knob: its default, and what it does."""
-    return field(default=default, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,19 @@ class Policy:
     replays: ClassVar[bool] = False
     """Whether it looks at where and when attempts were recorded."""
 
-    round_s: float = knob(0.0, "decide only at multiples of so many seconds; 0: at once")
-    restart_s: float = knob(0.0, "seconds a stopped job needs before it gets on again")
+    round_s: float = knob(
+        0.0,
+        "decide only at multiples of so many seconds; 0: at once",
+        unit="s",
+        within=PERIOD._replace(or_else=(0,)),
+    )
+    restart_s: float = knob(
+        0.0, "what a stopped job needs before it gets on again", unit="s", within=STALL
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse knobs outside of their bounds."""
+        check(self, self.name)
 
     def decide(self, view: View) -> Wish:
         """Say who should hold what now; jobs not named stay as they are."""
@@ -65,6 +72,13 @@ class Policy:
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when to look at a job again though nothing happened to it (s since origin)."""
+        return FOREVER
+
+    def wake_s(self, view: View) -> float:
+        """Return when to decide again though nothing happens till then (s since origin).
+
+        It is asked after each decision, of the present that this made.
+        """
         return FOREVER
 
     def speed(self) -> Speed:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
 
@@ -77,18 +78,24 @@ class Preemptive(Policy):
 
 @dataclass(frozen=True)
 class Srtf(Preemptive):
-    """Shortest remaining time first: who needs least until its end runs, whatever its gang."""
+    """Shortest remaining time first: who needs least until its end runs, whatever its gang.
+
+    That time is of the clock: of a running job as fast as it now runs, of another as recorded,
+    with what a restart costs it. So running jobs, whose times all fall alike, keep their order
+    until one's speed changes.
+    """
 
     name = "srtf"
     SOURCE = "textbook; as a baseline in Tiresias (NSDI'19) and Synergy (OSDI'22)"
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the seconds that it still needs."""
-        return job.remaining_s(now_s)
+        """Return the seconds until its end."""
+        restart_s = self.restart_s if job.interrupted and not job.running else 0.0
+        return job.to_go_s(now_s) + restart_s
 
     def standing(self, job: Job, now_s: float) -> float:
-        """Return when it would end: while jobs run, their remaining times fall alike."""
-        return now_s + job.remaining_s(now_s)
+        """Return when it would end."""
+        return now_s + job.to_go_s(now_s)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,11 @@ class Las(Preemptive):
     SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS"
 
     thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0,), "GPU-seconds at which a job falls to the next queue"
+        (3250.0,),
+        "service at which a job falls to the next queue",
+        unit="GPU s",
+        within=Bounds(1, LONG_S),
+        rises=True,
     )
 
     def key(self, job: Job, now_s: float) -> tuple[int, bool, float]:

@@ -1,13 +1,14 @@
 """Synergy: CPUs and memory go to the jobs that profit from them, GPUs to whoever is next."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Cluster, Grant, bits, lowest
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.knobs import knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Las, Preemptive, Srtf
 from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -21,7 +22,9 @@ class Synergy(Preemptive):
     """An order of jobs by GPUs, and one of three ways to divide CPUs and memory.
 
     ``proportional`` gives each GPU its server's equal share. ``greedy`` gives a job what it
-    wants (``cpus`` and ``mem_gb`` of the job), or passes it by while no server has that.
+    wants (``cpus`` and ``mem_gb`` of the job), or passes it by while no server has that; one
+    that wants more than empty servers could give gets a proportional share, as one that does
+    not say.
     ``tune`` packs by what jobs want; where that does not fit, those with more than their
     proportional share give the excess up, nobody gets less than a proportional share unless
     it wants less, and what becomes spare goes to those who want more.
@@ -34,14 +37,8 @@ class Synergy(Preemptive):
     name = "synergy"
     SOURCE = "Mohan et al., Synergy, OSDI'22"
 
-    allocation: str = knob("tune", "proportional, greedy or tune")
-    order: str = knob("fifo", "fifo, srtf or las")
-
-    def __post_init__(self) -> None:
-        if self.allocation not in _ALLOCATIONS:
-            raise UnknownNameError("allocation of synergy", self.allocation, _ALLOCATIONS)
-        if self.order not in _ORDERS:
-            raise UnknownNameError("order of synergy", self.order, _ORDERS)
+    allocation: str = knob("tune", "how CPUs and memory are divided", among=_ALLOCATIONS)
+    order: str = knob("fifo", "who comes first", among=tuple(_ORDERS))
 
     def key(self, job: Job, now_s: float) -> Any:
         """Return what the order serves jobs by."""
@@ -83,11 +80,11 @@ class Synergy(Preemptive):
         if self.allocation == "proportional":
             found = packed(cluster, job.gpus)
             return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
+        if self.allocation == "greedy":
+            return plan.grant(job, _fit(cluster, job.gpus, *self._within_reach(plan.view, job)))
         wants = self._wants(job)
         if found := _fit(cluster, job.gpus, *wants):
             return plan.grant(job, found)
-        if self.allocation == "greedy":
-            return False
         found = packed(cluster, job.gpus)
         if found is None:
             return False
@@ -107,6 +104,18 @@ class Synergy(Preemptive):
         if cpus is None or mem_gb is None:
             return FULL_SHARE
         return cpus / job.gpus, mem_gb / job.gpus
+
+    def _within_reach(self, view: View, job: Job) -> tuple[float, float]:
+        """Return what a job wants, or a proportional share where no empty servers have that."""
+        asked = job.gpus, *self._wants(job)
+        if asked not in view.kept:
+            empty = Cluster(view.cluster.machines)
+            share = (
+                min((m.cpus or 0.0) / m.gpus for m in empty.machines if m.gpus),
+                min((m.mem_gb or 0.0) / m.gpus for m in empty.machines if m.gpus),
+            )
+            view.kept[asked] = asked[1:] if _fit(empty, *asked) else share
+        return cast("tuple[float, float]", view.kept[asked])
 
     @staticmethod
     def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:

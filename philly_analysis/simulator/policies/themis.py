@@ -1,11 +1,35 @@
 """Themis: GPUs on lease go to the jobs that are furthest from a fair finish."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.policy import Policy, knob
+from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
+
+_EPS_S = 1e-6
+
+
+class _Line(NamedTuple):
+    """The waiting jobs of one gang size, as arrays: rho changes with time, these do not."""
+
+    order: Order
+    version: int
+    jobs: list[Job]
+    submit_s: npt.NDArray[np.float64]
+    to_go_s: npt.NDArray[np.float64]
+    alone_s: npt.NDArray[np.float64]
+
+    def rho(self, now_s: float) -> npt.NDArray[np.float64]:
+        """Return rho of each."""
+        return (now_s - self.submit_s + self.to_go_s) / self.alone_s
 
 
 @dataclass(frozen=True)
@@ -23,38 +47,81 @@ class Themis(Policy):
     name = "themis"
     SOURCE = "Mahajan et al., Themis, NSDI'20"
 
-    lease_s: float = knob(600.0, "seconds for which GPUs are leased")
+    lease_s: float = knob(600.0, "for how long GPUs are leased", unit="s", within=PERIOD)
 
-    def key(self, job: Job, now_s: float) -> float:
-        """Return minus rho."""
-        finish_s = now_s - job.spec.submit_s + job.remaining_s(now_s)
-        return -finish_s / max(job.spec.run_s, 1.0)
+    def __post_init__(self) -> None:
+        """Refuse restarts that would eat up the leases."""
+        super().__post_init__()
+        check_below(self, self.name, "restart_s", "lease_s", 2)
 
-    def review_s(self, job: Job, now_s: float) -> float:
-        """Return when leases end next, for a job that waits for that."""
-        return FOREVER if job.running else (now_s // self.lease_s + 1) * self.lease_s
+    def wake_s(self, view: View) -> float:
+        """Return when leases end next, if a job waits for that."""
+        return (view.now_s // self.lease_s + 1) * self.lease_s if view.queue.groups else FOREVER
 
     def decide(self, view: View) -> Wish:
         """Divide the free GPUs, or all of them where leases end, by rho."""
         if not view.queue.groups:
             return {}
+        lines = {gpus: self._line(view, gpus) for gpus in view.queue.groups}
         plan = view.plan()
-        if view.now_s % self.lease_s == 0:
-            self._end_leases(plan)
-        for job in self._by_rho(plan, list(view.queue)):
-            if job.gpus <= plan.cluster.free:
-                plan.grant(job, packed(plan.cluster, job.gpus))
+        if self._leases_end(view.now_s):
+            self._take_back(plan, list(lines.values()))
+        self._give_out(plan, lines)
         return plan.wish
 
-    def _end_leases(self, plan: Plan) -> None:
+    def _leases_end(self, now_s: float) -> bool:
+        """Whether leases end now, or have ended since the last round."""
+        since_s = now_s % self.lease_s
+        return since_s < max(self.round_s, _EPS_S) or self.lease_s - since_s < _EPS_S
+
+    def _take_back(self, plan: Plan, lines: list[_Line]) -> None:
         """Take their GPUs from the running jobs that would not get them again."""
+        now_s, running = plan.view.now_s, list(plan.view.running)
+        jobs = [*running, *(job for line in lines for job in line.jobs)]
+        own = [
+            (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.run_s, 1.0)
+            for job in running
+        ]
+        rho = np.concatenate([own, *(line.rho(now_s) for line in lines)])
         free = plan.cluster.capacity
-        for job in self._by_rho(plan, [*plan.view.queue, *plan.view.running]):
+        for at in np.lexsort(([job.index for job in jobs], -rho)):
+            job = jobs[at]
             if job.gpus <= free:
                 free -= job.gpus
             elif job.running:
                 plan.release(job)
 
-    def _by_rho(self, plan: Plan, jobs: list[Job]) -> list[Job]:
-        now_s = plan.view.now_s
-        return sorted(jobs, key=lambda job: (self.key(job, now_s), job.index))
+    def _give_out(self, plan: Plan, lines: dict[int, _Line]) -> None:
+        """Give free GPUs to the waiting jobs of highest rho that fit."""
+        now_s, cluster = plan.view.now_s, plan.cluster
+        offers = {gpus: _highest_first(line, now_s) for gpus, line in lines.items()}
+        heads = {gpus: next(offer) for gpus, offer in offers.items() if gpus <= cluster.free}
+        while heads := {g: head for g, head in heads.items() if head and g <= cluster.free}:
+            best = min(heads, key=heads.__getitem__)
+            _, _, job = heads[best]
+            plan.grant(job, packed(cluster, job.gpus))
+            heads[best] = next(offers[best], None)
+
+    def _line(self, view: View, gpus: int) -> _Line:
+        """Return the waiting jobs of a gang size; kept until one comes or goes."""
+        order, line = view.queue.groups[gpus], view.kept.get(gpus)
+        if line is None or line.order is not order or line.version != order.version:
+            jobs = list(order)
+            line = view.kept[gpus] = _Line(
+                order,
+                order.version,
+                jobs,
+                np.array([job.spec.submit_s for job in jobs]),
+                np.array([job.to_go_s(0.0) for job in jobs]),
+                np.array([max(job.run_s, 1.0) for job in jobs]),
+            )
+        return line
+
+
+def _highest_first(line: _Line, now_s: float) -> Iterator[tuple[float, int, Job]]:
+    """Yield (minus rho, place of submission, job), the highest rho first."""
+    rho = line.rho(now_s)
+    for _ in line.jobs:
+        at = int(rho.argmax())
+        yield -float(rho[at]), line.jobs[at].index, line.jobs[at]
+        rho[at] = -np.inf
