@@ -27,11 +27,29 @@ _COLUMNS = {
 }
 
 
+class _Clock:
+    """What all jobs of one virtual cluster and gang size wait for, and for how long so far."""
+
+    __slots__ = ("cause", "parts_s", "since_s", "waiters")
+
+    def __init__(self) -> None:
+        self.parts_s = [0.0] * len(CAUSES)
+        self.cause, self.since_s, self.waiters = -1, 0.0, 0
+
+    def read(self, now_s: float) -> tuple[float, ...]:
+        """Return the seconds by cause."""
+        if self.cause >= 0:
+            self.parts_s[self.cause] += now_s - self.since_s
+            self.since_s = now_s
+        return tuple(self.parts_s)
+
+
 class Causes:
     """Clocks of what the jobs that wait are waiting for.
 
     All jobs of one gang size and virtual cluster wait for the same thing at the same time, so
-    a clock per such pair is enough, and a wait is the difference of two readings.
+    a clock per such pair is enough, and a wait is the difference of two readings. A clock is set
+    only when its virtual cluster's use, or whether there is room for its gang, changes.
     """
 
     def __init__(self, quotas: Mapping[str, int], cluster: Cluster) -> None:
@@ -40,16 +58,20 @@ class Causes:
         self._free = [m.gpus for m in cluster.machines]
         self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
         self._used: dict[str, int] = {}
+        self._clocks: dict[str, dict[int, _Clock]] = {}
+        self._fewest: dict[int, int] = {}
+        self._room: dict[int, bool] = {}
+        self._sizes: dict[int, int] = {}
         self._now_s = 0.0
-        self._clocks: dict[tuple[str, int], list[float]] = {}
-        self._waiters: dict[tuple[str, int], int] = {}
+        self._changed_vcs: set[str] = set()
         self._open: dict[Job, tuple[float, tuple[float, ...]]] = {}
         self._rows: list[tuple[str, int, float, float, float, float, float, str]] = []
 
     def use(self, vc: str, grant: Grant, sign: int, now_s: float) -> None:
         """Note that a virtual cluster holds a grant from now on, or (sign -1) no longer."""
-        self._advance(now_s)
+        self._go_to(now_s)
         self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus
+        self._changed_vcs.add(vc)
         for machine, gpus in grant.shares:
             free = self._free[machine]
             self._having[free] -= 1
@@ -59,24 +81,33 @@ class Causes:
 
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""
-        self._advance(now_s)
-        pair = job.vc, job.gpus
-        clock = self._clocks.setdefault(pair, [0.0, 0.0, 0.0])
-        self._waiters[pair] = self._waiters.get(pair, 0) + 1
-        self._open[job] = now_s, tuple(clock)
+        self._go_to(now_s)
+        own = self._clocks.setdefault(job.vc, {})
+        clock = own.get(job.gpus)
+        if clock is None:
+            clock = own[job.gpus] = _Clock()
+        clock.waiters += 1
+        if job.gpus not in self._room:
+            self._room[job.gpus] = self._has_room(job.gpus)
+        self._sizes[job.gpus] = self._sizes.get(job.gpus, 0) + 1
+        self._changed_vcs.add(job.vc)
+        self._open[job] = now_s, clock.read(now_s)
 
     def close(self, job: Job, now_s: float) -> None:
         """Note that a job starts, which ends its wait if it waited; before its GPUs count."""
         if job not in self._open:
             return
-        self._advance(now_s)
+        self._go_to(now_s)
         since_s, before = self._open.pop(job)
-        pair = job.vc, job.gpus
-        self._waiters[pair] -= 1
-        if not self._waiters[pair]:
-            del self._waiters[pair]
+        clock = self._clocks[job.vc][job.gpus]
+        parts = [a - b for a, b in zip(clock.read(now_s), before, strict=True)]
+        self._sizes[job.gpus] -= 1
+        if not self._sizes[job.gpus]:
+            del self._sizes[job.gpus], self._room[job.gpus]
+        clock.waiters -= 1
+        if not clock.waiters:
+            clock.cause = -1
         if now_s > since_s:
-            parts = [a - b for a, b in zip(self._clocks[pair], before, strict=True)]
             fair_share_s, fragmentation_s, other_s = parts
             if other_s > (now_s - since_s) / 2:
                 cause = "other"
@@ -94,30 +125,41 @@ class Causes:
         """
         return pl.DataFrame(self._rows, schema=_COLUMNS, orient="row")
 
-    def _advance(self, now_s: float) -> None:
-        """Let the clocks run up to now, in the state that held till now."""
-        passed_s = now_s - self._now_s
-        if passed_s > 0:
+    def _go_to(self, now_s: float) -> None:
+        """Set the clocks by what had changed when time went on from the moment before."""
+        if now_s <= self._now_s or not self._changed_vcs:
             self._now_s = now_s
-            room: dict[int, bool] = {}
-            for vc, gpus in self._waiters:
-                if self._used.get(vc, 0) + gpus > self._quotas.get(vc, UNLIMITED):
-                    cause = 0
-                else:
-                    if gpus not in room:
-                        room[gpus] = self._has_room(gpus)
-                    cause = 2 if room[gpus] else 1
-                self._clocks[vc, gpus][cause] += passed_s
+            return
+        turned = {gpus for gpus, had in self._room.items() if self._has_room(gpus) != had}
+        for gpus in turned:
+            self._room[gpus] = not self._room[gpus]
+        for vc, clocks in self._clocks.items():
+            for gpus in clocks if vc in self._changed_vcs else turned & clocks.keys():
+                clock = clocks[gpus]
+                if clock.waiters:
+                    cause = self._cause(vc, gpus)
+                    if cause != clock.cause:
+                        clock.read(self._now_s)
+                        clock.cause, clock.since_s = cause, self._now_s
+        self._changed_vcs.clear()
+        self._now_s = now_s
+
+    def _cause(self, vc: str, gpus: int) -> int:
+        if self._used.get(vc, 0) + gpus > self._quotas.get(vc, UNLIMITED):
+            return 0
+        return 2 if self._room[gpus] else 1
 
     def _has_room(self, gpus: int) -> bool:
         """Whether the fewest servers that hold a gang could hold it beside what runs."""
-        servers, room = self._cluster.fewest(gpus), 0
-        for free in range(len(self._having) - 1, 0, -1):
-            taken = min(servers, self._having[free])
-            room += taken * free
-            servers -= taken
-            if room >= gpus:
-                return True
-            if not servers:
-                return False
+        servers = self._fewest.get(gpus)
+        if servers is None:
+            servers = self._fewest[gpus] = self._cluster.fewest(gpus)
+        room, having = 0, self._having
+        for free in range(len(having) - 1, 0, -1):
+            if having[free]:
+                taken = min(servers, having[free])
+                room += taken * free
+                servers -= taken
+                if room >= gpus or not servers:
+                    return room >= gpus
         return False
