@@ -78,8 +78,8 @@ class Cluster:
 
     __slots__ = (
         "_largest",
-        "at",
         "_tried",
+        "at",
         "biggest",
         "by_free",
         "capacity",

@@ -22,7 +22,7 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
     if len(spec.attempts) == 1:
         [only] = spec.attempts
         end_reason = only.end_reason or LAST_END.get(spec.status or "", "completed")
-        return (AttemptSpec(only.run_s, end_reason),)
+        return (AttemptSpec(only.run_s, end_reason, only.stay),)
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:

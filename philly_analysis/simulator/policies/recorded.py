@@ -1,5 +1,6 @@
 """The log itself, run again: each attempt where and when it was recorded."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from philly_analysis.errors import SimulationError
@@ -7,7 +8,12 @@ from philly_analysis.simulator.cluster import Cluster, Grant, lowest
 from philly_analysis.simulator.job import FOREVER, OF_THE_SCHEDULER, Job
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.recorded import grant_of
-from philly_analysis.simulator.view import View, Wish
+from philly_analysis.simulator.view import Plan, View, Wish
+
+_ROUNDING_S = 1e-5
+"""By how much a run may end later than the microsecond that was recorded, with a margin."""
+
+_LATE = "who moves as soon as GPUs are free that others should have left by now"
 
 
 @dataclass(frozen=True)
@@ -35,17 +41,31 @@ class Recorded(Policy):
 
     def decide(self, view: View) -> Wish:
         """Start whose time has come; stop whom the scheduler stopped."""
-        plan, now_s = view.plan(), view.now_s
+        now_s = view.now_s
         stopped = [
             job
-            for job in dict.fromkeys(view.changed)
+            for job in dict.fromkeys([*view.kept.pop(_LATE, ()), *view.changed])
             if job.running and self._stopped_s(job) <= now_s
         ]
+        moving = [job for job in stopped if self._start_s(job) <= now_s]
+        plan = self._plan(view, stopped, moving)
+        late = moving and min(map(self._stopped_s, moving)) > now_s - _ROUNDING_S
+        if late and any(plan.held(job) is None for job in moving):
+            view.kept[_LATE] = moving
+            plan = self._plan(view, [job for job in stopped if job not in moving], [])
+        return plan.wish
+
+    def wake_s(self, view: View) -> float:
+        """Return when to look again whether GPUs are free that should be by now."""
+        return view.now_s + _ROUNDING_S if _LATE in view.kept else FOREVER
+
+    def _plan(self, view: View, stopped: Sequence[Job], moving: Sequence[Job]) -> Plan:
+        plan = view.plan()
         for job in stopped:  # all of them before anybody starts: they may swap GPUs
             plan.release(job)
-        for job in (*(j for j in stopped if self._start_s(j) <= now_s), *view.queue):
+        for job in (*moving, *view.queue):
             plan.grant(job, self._place(plan.cluster, job))
-        return plan.wish
+        return plan
 
     def _start_s(self, job: Job) -> float:
         """Return when its next attempt starts: as recorded, or at once."""
