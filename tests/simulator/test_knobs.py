@@ -49,7 +49,7 @@ def ends(name: str, knobs: dict[str, Any], rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=8, suppress_health_check=HealthCheck)
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(st.data(), workloads)
 def test_knobs_within_bounds_neither_hang_nor_trace_back(
     name: str, data: st.DataObject, rows: Rows
@@ -59,7 +59,7 @@ def test_knobs_within_bounds_neither_hang_nor_trace_back(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=10_000 // len(POLICIES) + 1, suppress_health_check=HealthCheck)
+@settings(max_examples=10_000 // len(POLICIES) + 1, suppress_health_check=list(HealthCheck))
 @given(st.data(), workloads)
 def test_ten_thousand_settings_of_knobs_neither_hang_nor_trace_back(
     name: str, data: st.DataObject, rows: Rows

@@ -114,7 +114,7 @@ def allowed(knob: "Field[Any]") -> str:
     """Say which values a knob may take."""
     meta = knob.metadata
     if meta["among"]:
-        return ", ".join(meta["among"])
+        return ", ".join(map(str, meta["among"]))
     if isinstance(knob.default, bool):
         return "true, false"
     several = "each " if isinstance(knob.default, tuple) else ""

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import chain
 from math import ceil, floor
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order
+from philly_analysis.simulator.order import Order, Place
 from philly_analysis.simulator.placement import packed, part_of_gang, within_rack
 from philly_analysis.simulator.policies.knobs import PERIOD, Bounds, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -220,31 +220,33 @@ class Philly(Policy):
         """Start what fits, least served virtual cluster first; return who does not, and then."""
         orders = plan.view.queue.groups
         lines = {group: self._asking(plan, orders[group]) for group in groups}
-        heap = [
-            (self._use(plan, group.vc), job.queued_s, job.index, job, group)
-            for group, line in lines.items()
-            if (job := next(line, None)) is not None
-        ]
-        heapify(heap)
+        heap: list[tuple[float, Place, _Group]] = []
+
+        def ask(group: _Group) -> None:
+            if (job := next(lines[group], None)) is not None:
+                place = Place(job.queued_s, job.index, job)
+                heappush(heap, (self._use(plan, group.vc), place, group))
+
+        for group in lines:
+            ask(group)
         refused: list[tuple[Job, Iterator[Job]]] = []
         no_room: set[tuple[int, int]] = set()
         while heap:
-            use, *place, job, group = heappop(heap)
+            use, place, group = heappop(heap)
             if self._use(plan, group.vc) > use:  # jobs of its virtual cluster started meanwhile
-                heappush(heap, (self._use(plan, group.vc), *place, job, group))
+                heappush(heap, (self._use(plan, group.vc), place, group))
                 continue
-            ask = group.gpus, group.step
+            job, shape = place.job, (group.gpus, group.step)
             if (held := plan.held(job)) is not None:  # it holds, or was just completed
                 started = not held.partial
             else:
-                fits = ask not in no_room and group.gpus <= plan.cluster.free
+                fits = shape not in no_room and group.gpus <= plan.cluster.free
                 started = fits and self._start(plan, job)
             if not started:
-                no_room.add(ask)
+                no_room.add(shape)
                 refused.append((job, lines[group]))
-            elif (behind := next(lines[group], None)) is not None:
-                use = self._use(plan, group.vc)
-                heappush(heap, (use, behind.queued_s, behind.index, behind, group))
+            else:
+                ask(group)
         return refused
 
     def _excess(self, plan: Plan) -> dict[str, int]:

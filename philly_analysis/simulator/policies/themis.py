@@ -1,8 +1,9 @@
 """Themis: GPUs on lease go to the jobs that are furthest from a fair finish."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +63,8 @@ class Themis(Policy):
         """Divide the free GPUs, or all of them where leases end, by rho."""
         if not view.queue.groups:
             return {}
-        lines = {gpus: self._line(view, gpus) for gpus in view.queue.groups}
+        sizes = cast("Iterable[int]", view.queue.groups)
+        lines = {gpus: self._line(view, gpus) for gpus in sizes}
         plan = view.plan()
         if self._leases_end(view.now_s):
             self._take_back(plan, list(lines.values()))
@@ -84,7 +86,7 @@ class Themis(Policy):
         ]
         rho = np.concatenate([own, *(line.rho(now_s) for line in lines)])
         free = plan.cluster.capacity
-        for at in np.lexsort(([job.index for job in jobs], -rho)):
+        for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):
             job = jobs[at]
             if job.gpus <= free:
                 free -= job.gpus
@@ -95,12 +97,13 @@ class Themis(Policy):
         """Give free GPUs to the waiting jobs of highest rho that fit."""
         now_s, cluster = plan.view.now_s, plan.cluster
         offers = {gpus: _highest_first(line, now_s) for gpus, line in lines.items()}
-        heads = {gpus: next(offer) for gpus, offer in offers.items() if gpus <= cluster.free}
-        while heads := {g: head for g, head in heads.items() if head and g <= cluster.free}:
-            best = min(heads, key=heads.__getitem__)
-            _, _, job = heads[best]
-            plan.grant(job, packed(cluster, job.gpus))
-            heads[best] = next(offers[best], None)
+        heads = [next(offer) for gpus, offer in offers.items() if gpus <= cluster.free]
+        heapify(heads)
+        while heads:
+            _, _, job = heappop(heads)
+            started = plan.grant(job, packed(cluster, job.gpus))
+            if started and (behind := next(offers[job.gpus], None)) is not None:
+                heappush(heads, behind)
 
     def _line(self, view: View, gpus: int) -> _Line:
         """Return the waiting jobs of a gang size; kept until one comes or goes."""
