@@ -26,6 +26,15 @@ class _Group(NamedTuple):
     step: int
 
 
+class _Front(NamedTuple):
+    """Who of a group is the first to ask, and until when if nobody comes or goes."""
+
+    order: Order
+    version: int
+    job: Job | None
+    until_s: float
+
+
 @dataclass(frozen=True)
 class Philly(Policy):
     """Virtual clusters share idle GPUs; gangs ask for locality, wait, back off, and relax.
@@ -113,24 +122,41 @@ class Philly(Policy):
         return plan.wish
 
     def wake_s(self, view: View) -> float:
-        """Return when another gang comes to ask that may then start, hold or restore its quota.
+        """Return when another gang is the first to ask that may start, hold or restore its quota.
 
-        Of those that ask for the same only the first matters. So nothing is to be done till it
-        lets go; or, where all back off, till the first asks again.
+        Of those that ask for the same only the first matters: if it cannot start, none can.
         """
-        plan, wake_s = view.plan(), FOREVER
-        for group in self._concerned(plan):
-            if group.gpus > 1:
-                next_s = FOREVER
-                for job in view.queue.groups[group]:
-                    lets_go_s = self._lets_go_s(job, self._cycle(job, view.now_s))
-                    if lets_go_s > view.now_s + _EPS_S:
-                        next_s = lets_go_s
-                        break
-                    next_s = min(next_s, lets_go_s + self.backoff_s)
-                wake_s = min(wake_s, next_s)
+        concerned = self._concerned(view.plan())
         view.drop_plan()
-        return wake_s
+        gangs = [group for group in concerned if group.gpus > 1]
+        return min(
+            (self._front(view, group, after=True).until_s for group in gangs), default=FOREVER
+        )
+
+    def _front(self, view: View, group: _Group, *, after: bool = False) -> _Front:
+        """Return the first of a group's jobs that asks now, or does right after."""
+        order, front = view.queue.groups[group], view.kept.get(group)
+        from_s = view.now_s + _EPS_S * (2 if after else -2)
+        if (
+            front is None
+            or front.order is not order
+            or front.version != order.version
+            or front.until_s <= view.now_s + _EPS_S
+        ):
+            front = self._first_asking(order, from_s, view.now_s)
+            view.kept[group] = front
+        return front
+
+    def _first_asking(self, order: Order, from_s: float, now_s: float) -> _Front:
+        until_s = FOREVER
+        for job in order:
+            if job.gpus == 1:
+                return _Front(order, order.version, job, until_s)
+            lets_go_s = self._lets_go_s(job, self._cycle(job, now_s))
+            if from_s <= lets_go_s:
+                return _Front(order, order.version, job, min(until_s, lets_go_s))
+            until_s = min(until_s, lets_go_s + self.backoff_s)
+        return _Front(order, order.version, None, until_s)
 
     def _cycle(self, job: Job, now_s: float) -> int:
         """Return the how-manieth time a gang asks, or has asked and backs off, from 0."""
@@ -208,18 +234,24 @@ class Philly(Policy):
         All others are passed by, however many wait in them.
         """
         groups = cast("Iterable[_Group]", plan.view.queue.groups)
-        free, vcs = plan.cluster.free, {group.vc for group in groups}
-        unused = {vc: self._quota(plan, vc) - plan.in_use(vc) for vc in vcs}
+        free = plan.cluster.free
+        if not free and not self._excess(plan):
+            return []
+        unused = {vc: self._quota(plan, vc) - plan.in_use(vc) for vc in {g.vc for g in groups}}
         return [g for g in groups if g.gpus <= free or g.gpus <= unused[g.vc]]
 
-    def _asking(self, plan: Plan, order: Order) -> Iterator[Job]:
+    def _asking(self, plan: Plan, group: _Group) -> Iterator[Job]:
         """Yield the jobs of a group that do not back off."""
-        return (job for job in order if self._asks(job, plan.view.now_s))
+        front = self._front(plan.view, group).job
+        if front is not None:
+            yield front
+            for job in plan.view.queue.groups[group]:
+                if job is not front and self._asks(job, plan.view.now_s):
+                    yield job
 
     def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
         """Start what fits, least served virtual cluster first; return who does not, and then."""
-        orders = plan.view.queue.groups
-        lines = {group: self._asking(plan, orders[group]) for group in groups}
+        lines = {group: self._asking(plan, group) for group in groups}
         heap: list[tuple[float, Place, _Group]] = []
 
         def ask(group: _Group) -> None:
@@ -265,19 +297,26 @@ class Philly(Policy):
             return False
         if cluster.free + sum(map(plan.in_use, excess)) < job.gpus:
             return False
-        excess = excess.copy()
         stopped: list[Job] = []
-        for larger in (False, True):
-            for victim in reversed(view.running):
-                left = excess.get(victim.vc, 0)
-                if left > 0 and (larger or victim.gpus <= left) and plan.held(victim) is not None:
-                    plan.release(victim)
-                    stopped.append(victim)
-                    excess[victim.vc] -= victim.gpus
-                    if job.gpus <= cluster.free and self._start(plan, job):
-                        for other in stopped:  # whose GPUs it does not take goes on
-                            plan.return_to(other)
-                        return True
-        for victim in stopped:
+        started = False
+        for victim in self._above_quota(plan, excess.copy()):
+            plan.release(victim)
+            stopped.append(victim)
+            if started := job.gpus <= cluster.free and self._start(plan, job):
+                break
+        for victim in stopped:  # whose GPUs it does not take goes on
             plan.return_to(victim)
-        return False
+        return started
+
+    def _above_quota(self, plan: Plan, excess: dict[str, int]) -> Iterator[Job]:
+        """Yield jobs to stop, the youngest first, till nobody uses more than its quota."""
+        for larger in (False, True):
+            for job in reversed(plan.view.running):
+                if not excess:
+                    return
+                left = excess.get(job.vc, 0)
+                if left and (larger or job.gpus <= left) and plan.held(job) is not None:
+                    yield job
+                    excess[job.vc] = left - job.gpus
+                    if left <= job.gpus:
+                        del excess[job.vc]
