@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 from itertools import islice
 
-from philly_analysis.simulator.cluster import Grant
+import numpy as np
+
+from philly_analysis.simulator.cluster import Cluster, Grant, bits
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.speed import Sharing, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
+
+_ROUNDING = 1e-12
+"""Of sums of shares of memory."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,17 @@ class AntMan(Policy):
 
     def decide(self, view: View) -> Wish:
         """Start whom the queue lets start, then guests."""
+        room: _Room | None = view.kept.get("room")
+        if room is None:
+            room = view.kept["room"] = _Room(view.cluster)
+        room.changed |= view.touched
         if not view.queue.groups:
             return {}
         plan = view.plan()
         plan.offer(lambda job: plan.grant(job, self._together(plan, job.gpus)))
-        patient = self._patient(plan)
-        if patient:
-            room = _Room(plan, self.util_below_frac)
-            for job in patient:
-                plan.grant(job, room.fit(job))
+        room.refresh(plan, self.util_below_frac)
+        for job in self._patient(plan):
+            plan.grant(job, room.fit(job))
         return plan.wish
 
     def _together(self, plan: Plan, gpus: int) -> Grant | None:
@@ -81,56 +88,106 @@ class AntMan(Policy):
 
 
 class _Room:
-    """What each GPU has left for a guest."""
+    """What each GPU has left for a guest, kept from decision to decision.
 
-    def __init__(self, plan: Plan, util_below_frac: float) -> None:
-        self._cluster = plan.cluster
-        self._holders: list[dict[int, tuple[float, float]]] = []
-        for machine, server in enumerate(plan.cluster.machines):
-            open_gpus = dict.fromkeys(range(server.gpus), (0.0, 0.0))
-            taken: set[int] = set()
-            for job in plan.on(machine):
-                grant = plan.held(job)
-                mask = dict(grant.shares)[machine] if grant is not None else 0
-                for gpu in open_gpus:
-                    if mask >> gpu & 1:
-                        if grant is not None and grant.guest:
-                            taken.add(gpu)
-                        else:
-                            open_gpus[gpu] = (job.util_frac, job.gpu_mem_frac)
-            self._holders.append(
-                {
-                    gpu: holder
-                    for gpu, holder in open_gpus.items()
-                    if gpu not in taken and holder[0] < util_below_frac
-                }
-            )
+    Only machines on which something changed are looked at anew; a job that found no place looks
+    only at those that changed since.
+
+    Attributes
+    ----------
+    changed
+        Machines to be looked at.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.changed = set(range(len(cluster.machines)))
+        shape = len(cluster.machines), cluster.biggest
+        self._util, self._mem = np.full(shape, np.inf), np.zeros(shape)
+        self._open = np.zeros(len(cluster.machines), np.int64)
+        self._changed_in = np.zeros(len(cluster.machines), np.int64)
+        self._refused_in: dict[Job, int] = {}
+        self._decision = 0
+        self._lately = np.arange(0)
+        self._most_mem: list[float] = []
+
+    def refresh(self, plan: Plan, util_below_frac: float) -> None:
+        """Look at the machines on which something changed since the last decision."""
+        self._decision += 1
+        self.changed |= plan.touched
+        for machine in self.changed:
+            self._look_at(plan, machine, util_below_frac)
+        self._lately = np.array(sorted(self.changed), np.int64)
+        self.changed = set()
+        self._changed_in[self._lately] = self._decision
+        self._limit()
+
+    def _look_at(self, plan: Plan, machine: int, util_below_frac: float) -> None:
+        util, mem = self._util[machine], self._mem[machine]
+        util[:], mem[:] = np.inf, 0.0
+        util[: self._cluster.machines[machine].gpus] = 0.0
+        taken: list[int] = []
+        for job in plan.on(machine):
+            grant = plan.held(job)
+            held = bits(dict(grant.shares)[machine]) if grant is not None else ()
+            if grant is not None and grant.guest:
+                taken += held
+            else:
+                for gpu in held:
+                    util[gpu], mem[gpu] = job.util_frac, job.gpu_mem_frac
+        util[taken] = np.inf
+        util[util >= util_below_frac] = np.inf
+        self._open[machine] = np.isfinite(util).sum()
+
+    def _limit(self) -> None:
+        """Work out how much memory a guest of each size may use, on any machine changed lately."""
+        mem = np.where(np.isfinite(self._util[self._lately]), self._mem[self._lately], np.inf)
+        least = np.sort(mem, axis=1).min(axis=0, initial=np.inf)
+        self._most_mem = [1.0, *(1.0 - least + _ROUNDING).tolist()]
 
     def fit(self, job: Job) -> Grant | None:
         """Place a guest on the least used GPUs of as few servers as possible, and mark them."""
-        fitting = [
-            sorted((util, gpu) for gpu, (util, mem) in gpus.items() if mem + job.gpu_mem_frac <= 1)
-            for gpus in self._holders
-        ]
-        if job.gpus <= self._cluster.biggest:
-            whole = [m for m, gpus in enumerate(fitting) if len(gpus) >= job.gpus]
-            if not whole:
+        if job.gpus > self._cluster.biggest:
+            return self._spread(job)
+        last = self._refused_in.get(job)
+        if last == self._decision - 1:
+            if job.gpu_mem_frac > self._most_mem[job.gpus]:
+                self._refused_in[job] = self._decision
                 return None
-            best = min(whole, key=lambda m: (sum(u for u, _ in fitting[m][: job.gpus]), m))
-            return self._take(job, [(best, fitting[best][: job.gpus])])
-        chosen, left = [], job.gpus
-        for machine in sorted(range(len(fitting)), key=lambda m: (-len(fitting[m]), m)):
-            if left and fitting[machine]:
-                chosen.append((machine, fitting[machine][:left]))
-                left -= len(fitting[machine][:left])
-        if left or len(chosen) > self._cluster.fewest(job.gpus):
+            among = self._lately
+        else:
+            among = np.flatnonzero((self._changed_in > (last or 0)) & (self._open >= job.gpus))
+        util = np.where(self._mem[among] + job.gpu_mem_frac <= 1, self._util[among], np.inf)
+        order = np.argsort(util, axis=1, kind="stable")[:, : job.gpus]
+        cost = np.take_along_axis(util, order, axis=1).cumsum(axis=1)[:, -1]
+        if not len(among) or not np.isfinite(cost.min()):
+            self._refused_in[job] = self._decision
             return None
-        return self._take(job, chosen)
+        best = int(cost.argmin())
+        return self._take(job, [(int(among[best]), order[best].tolist())])
 
-    def _take(self, job: Job, chosen: list[tuple[int, list[tuple[float, int]]]]) -> Grant:
-        shares = []
+    def _spread(self, job: Job) -> Grant | None:
+        """Place a guest that no server is large enough for, on those that have most room."""
+        if self._open.sum() < job.gpus:
+            return None
+        chosen, left = [], job.gpus
+        fits = np.isfinite(self._util) & (self._mem + job.gpu_mem_frac <= 1)
+        counts = fits.sum(axis=1)
+        for machine in np.argsort(-counts, kind="stable")[
+            : self._cluster.fewest(job.gpus)
+        ].tolist():
+            util = np.where(fits[machine], self._util[machine], np.inf)
+            count = min(left, int(counts[machine]))
+            if count:
+                chosen.append((machine, np.argsort(util, kind="stable")[:count].tolist()))
+                left -= count
+        return None if left else self._take(job, chosen)
+
+    def _take(self, job: Job, chosen: list[tuple[int, list[int]]]) -> Grant:
+        self._refused_in.pop(job, None)
         for machine, gpus in chosen:
-            for _, gpu in gpus:
-                del self._holders[machine][gpu]
-            shares.append((machine, sum(1 << gpu for _, gpu in gpus)))
+            self._util[machine, gpus] = np.inf
+            self._open[machine] -= len(gpus)
+        self._limit()
+        shares = [(machine, sum(1 << gpu for gpu in gpus)) for machine, gpus in chosen]
         return Grant(tuple(shares), job.gpus, guest=True)
