@@ -229,6 +229,9 @@ class Simulation:
         word about a job changes as time goes by says so in ``review_s``.
         """
         view, policy = self.view, self._policy
+        level = policy.level(job, now_s)
+        if level != job.level:
+            job.move_to(level, now_s)
         if job.running:
             view.running.discard(job)
             view.running.add(job, policy.standing(job, now_s))

@@ -71,6 +71,8 @@ class Job:
     limit_s
         Seconds after which an attempt is stopped: as recorded, but no run that is known to have
         been let go on for longer is cut.
+    level, level_s
+        The policy's level at which it is, and since when (see ``Policy.level``).
     setbacks
         Times that it has been preempted in a row without getting any further.
     version
@@ -81,6 +83,7 @@ class Job:
         "_attained_gpu_s",
         "_began_left_s",
         "_counts_from_s",
+        "_forgiven_gpu_s",
         "_later_s",
         "_left_s",
         "gpu_mem_frac",
@@ -88,6 +91,8 @@ class Job:
         "grant",
         "index",
         "interrupted",
+        "level",
+        "level_s",
         "limit_s",
         "queued_s",
         "run",
@@ -115,7 +120,9 @@ class Job:
         self.grant: Grant | None = None
         self.running = self.interrupted = False
         self.limit_s = max(spec.time_limit_s or FOREVER, *(r.run_s for r in self.runs), 0.0)
-        self.setbacks = 0
+        self.setbacks = self.level = 0
+        self.level_s = spec.submit_s
+        self._forgiven_gpu_s = 0.0
         self.speed = 1.0
         self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
         self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
@@ -159,6 +166,16 @@ class Job:
         if not self.running or self.grant is None:
             return self._attained_gpu_s
         return self._attained_gpu_s + (now_s - self.started_s) * self.grant.gpus
+
+    def counted_gpu_s(self, now_s: float) -> float:
+        """Return the GPU-seconds that it has held since it last rose to a better level."""
+        return self.attained_gpu_s(now_s) - self._forgiven_gpu_s
+
+    def move_to(self, level: int, now_s: float) -> None:
+        """Put it at another level; if that is better, what it has held so far counts no more."""
+        if level < self.level:
+            self._forgiven_gpu_s = self.attained_gpu_s(now_s)
+        self.level, self.level_s = level, now_s
 
     @property
     def held(self) -> Grant:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from philly_analysis.simulator import POLICIES, Schedule, run
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Las
+from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec
 
 from .drawn import held, job, machines

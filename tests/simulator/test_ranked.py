@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from philly_analysis.simulator import Speed, run
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+from philly_analysis.simulator.policies.ranked import Fifo, Srtf
 from philly_analysis.simulator.policies.themis import Themis
+from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 
 from .drawn import done, gantt, job, machines
 
@@ -113,6 +114,26 @@ def test_las_counts_gpus_as_well_as_time() -> None:
         "n": [(3, 11, "preempted"), (15, 27, "completed")],
         "x": done(11, 12),
     }
+
+
+def test_a_starving_job_rises_to_the_first_queue_and_counts_anew() -> None:
+    # a falls at 8 and gives way to b at 10; b falls at 18, behind a; c comes to the first queue
+    # at 20, falls at 28. a, first in the second queue, runs on; b, which has held 8 s, has waited
+    # 2 times as long at 34 and rises; it falls at 42, by then behind c
+    jobs = [job("a", 0, 1, 40), job("b", 10, 1, 30), job("c", 20, 1, 30)]
+    bars = gantt(run(jobs, machines(1), Tiresias(thresholds_gpu_s=(8.0,), promote=2.0)))
+    assert bars["a"][:2] == [(0, 10, "preempted"), (18, 20, "preempted")]
+    assert bars["b"][0] == (10, 18, "preempted") and bars["c"][0] == (20, 28, "preempted")
+    assert bars["a"][2][0] == 28 and bars["b"][1][:2] == (34, 42)
+
+
+def test_a_preempted_job_keeps_its_place_in_its_queue() -> None:
+    # a falls at 8, b at 18; c then delays both: a goes on first, though b has waited longer
+    jobs = [job("a", 0, 1, 20), job("b", 9, 1, 20), job("c", 30, 1, 4)]
+    bars = gantt(run(jobs, machines(1), Tiresias(thresholds_gpu_s=(8.0,), promote=0.0)))
+    assert bars["b"][0] == (9, 17, "preempted")
+    assert bars["a"] == [(0, 9, "preempted"), (17, 28, "completed")]
+    assert bars["b"][1:] == [(28, 30, "preempted"), (34, 44, "completed")]
 
 
 def test_themis_leases_to_whom_sharing_costs_most() -> None:

@@ -13,7 +13,8 @@ import pytest
 from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
 from philly_analysis.simulator import POLICIES, fleet, simulate
 from philly_analysis.simulator.policies import policy_named
-from philly_analysis.simulator.policies.ranked import Fifo, Las
+from philly_analysis.simulator.policies.ranked import Fifo
+from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.samples import PublishedMeans
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Workload

@@ -9,18 +9,24 @@ import pandas as pd
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.knobs import allowed, read, written
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Las, Srtf
+from philly_analysis.simulator.policies.ranked import Fifo, Sjf, Srtf
 from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.themis import Themis
+from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 
 __all__ = ["POLICIES", "Policy", "policies", "policy_named"]
 
 POLICIES: dict[str, type[Policy]] = {
-    p.name: p for p in (Fifo, Srtf, Las, Philly, Synergy, Amoeba, AntMan, Themis, Recorded)
+    p.name: p
+    for p in (
+        *(Fifo, Easy, Sjf, Srtf, Las, Tiresias),
+        *(Philly, Synergy, Amoeba, AntMan, Themis, Recorded),
+    )
 }
 """Every policy by the name that the user types."""
 

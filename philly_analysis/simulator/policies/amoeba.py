@@ -9,7 +9,7 @@ from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.knobs import LONG_S, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Las
+from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.speed import Parallelism, Speed
 from philly_analysis.simulator.view import View, Wish
 

@@ -62,6 +62,13 @@ class Policy:
         """
         return job.gpus
 
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the level at which a job is from now on, 0 the best: a queue of several.
+
+        The engine remembers it, and since when, as ``Job.level`` and ``Job.level_s``.
+        """
+        return 0
+
     def key(self, job: Job, now_s: float) -> Any:
         """Return what waiting jobs are served by, smallest first."""
         return job.spec.submit_s

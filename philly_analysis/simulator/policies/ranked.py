@@ -1,10 +1,10 @@
-"""Policies that are an order of jobs: first come, shortest remaining, least attained service."""
+"""Policies that are an order of jobs: first come, shortest, shortest remaining."""
 
 from dataclasses import dataclass
 
-from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
-from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
+from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -99,37 +99,12 @@ class Srtf(Preemptive):
 
 
 @dataclass(frozen=True)
-class Las(Preemptive):
-    """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
+class Sjf(Fifo):
+    """Shortest job first, without preemption: who cannot start blocks all longer ones."""
 
-    A job falls to the next queue when the GPU-seconds that it has held reach a threshold. In a
-    queue those that run stay before those that wait, and these are served as they came to wait.
-    """
+    name = "sjf"
+    SOURCE = "textbook; as a baseline in Helios (SC'21) and Lucid (ASPLOS'23)"
 
-    name = "las"
-    SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS"
-
-    thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0,),
-        "service at which a job falls to the next queue",
-        unit="GPU s",
-        within=Bounds(1, LONG_S),
-        rises=True,
-    )
-
-    def key(self, job: Job, now_s: float) -> tuple[int, bool, float]:
-        """Return its queue, whether it waits, and since when it runs or waits."""
-        since_s = job.started_s if job.running else job.queued_s
-        return self._queue(job, now_s), not job.running, since_s
-
-    def review_s(self, job: Job, now_s: float) -> float:
-        """Return when a running job falls to the next queue."""
-        queue = self._queue(job, now_s)
-        if job.grant is None or queue == len(self.thresholds_gpu_s):
-            return FOREVER
-        to_go_gpu_s = self.thresholds_gpu_s[queue] - job.attained_gpu_s(now_s)
-        return now_s + to_go_gpu_s / job.grant.gpus
-
-    def _queue(self, job: Job, now_s: float) -> int:
-        attained_gpu_s = job.attained_gpu_s(now_s) + 1e-6
-        return sum(attained_gpu_s >= limit for limit in self.thresholds_gpu_s)
+    def key(self, job: Job, now_s: float) -> float:
+        """Return the seconds that its runs still need."""
+        return job.remaining_s(now_s)

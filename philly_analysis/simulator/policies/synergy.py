@@ -9,7 +9,8 @@ from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Las, Preemptive, Srtf
+from philly_analysis.simulator.policies.ranked import Fifo, Preemptive, Srtf
+from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 

@@ -1,0 +1,119 @@
+"""EASY: jobs may pass a gang that waits, if they do not delay its start."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import merge
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.order import Order, Place
+from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.view import Plan, View, Wish
+
+_EPS_S = 1e-6
+
+
+class _Line(NamedTuple):
+    """The waiting jobs of one gang size, and how long each will run, as is believed."""
+
+    order: Order
+    version: int
+    places: list[Place]
+    takes_s: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Easy(Policy):
+    """First come, first served, with a reservation for the first gang that does not fit.
+
+    The reservation is the earliest moment at which, as far as is believed, enough running jobs
+    will have ended. Others may start out of turn if they are believed to end by then, or use
+    GPUs that the gang will not need. Without this (``fifo`` with ``backfill``) gangs starve.
+
+    How long a run will take is known up to a factor: users overestimate.
+    """
+
+    name = "easy"
+    SOURCE = "Lifka, ANL/IBM SP, JSSPP'95; Mu'alem and Feitelson, TPDS'01"
+
+    estimate: float = knob(
+        1.0, "run time that is believed, in multiples of the true one", within=Bounds(1, 1000)
+    )
+
+    def standing(self, job: Job, now_s: float) -> float:
+        """Return when its run is believed to end: whose ends first stands first."""
+        if not job.running:
+            return now_s + self.estimate * job.left_s(now_s)
+        return job.started_s + self.estimate * (job.end_s() - job.started_s)
+
+    def decide(self, view: View) -> Wish:
+        """Start jobs in turn, then those behind that delay the first that waits by nothing."""
+        if not view.cluster.free or not view.queue.groups:
+            return {}
+        plan, waiting = view.plan(), []
+        plan.offer(lambda job: self._in_turn(plan, job, waiting))
+        if waiting and plan.cluster.free:
+            self._backfill(plan, waiting[0])
+        return plan.wish
+
+    def _in_turn(self, plan: Plan, job: Job, waiting: list[Job]) -> bool:
+        if not waiting and plan.grant(job, packed(plan.cluster, job.gpus)):
+            return True
+        waiting.append(job)
+        return False
+
+    def _backfill(self, plan: Plan, first: Job) -> None:
+        starts_s, spare = self._reservation(plan, first)
+        now_s, cluster = plan.view.now_s, plan.cluster
+        while cluster.free:
+            heads = (
+                self._next(plan, gpus, np.inf if gpus <= spare else starts_s - now_s, first)
+                for gpus in cast("Iterable[int]", plan.view.queue.groups)
+                if gpus <= cluster.free
+            )
+            best = min((head for head in heads if head is not None), default=None)
+            if best is None:
+                return
+            job = best.job
+            if now_s + self.estimate * job.left_s(now_s) > starts_s + _EPS_S:
+                spare -= job.gpus
+            plan.grant(job, packed(cluster, job.gpus))
+
+    def _reservation(self, plan: Plan, first: Job) -> tuple[float, int]:
+        """Return when a gang can start, as is believed, and the GPUs then left for others."""
+        now_s, free = plan.view.now_s, plan.cluster.free
+        started = [
+            Place(self.standing(job, now_s), job.index, job)
+            for job, grant in plan.wish.items()
+            if grant is not None
+        ]
+        starts_s = now_s
+        for place in merge(plan.view.running.places(), sorted(started)):
+            if free >= first.gpus and place.key > starts_s:
+                break
+            free += place.job.gpus
+            starts_s = max(place.key, now_s)
+        return starts_s, free - first.gpus
+
+    def _next(self, plan: Plan, gpus: int, within_s: float, first: Job) -> Place | None:
+        """Return the first of a size that the plan has not started and that ends in time."""
+        line = self._line(plan.view, gpus)
+        for at in np.flatnonzero(line.takes_s <= within_s + _EPS_S):
+            place = line.places[at]
+            if place.job is not first and plan.held(place.job) is None:
+                return place
+        return None
+
+    def _line(self, view: View, gpus: int) -> _Line:
+        """Return the waiting jobs of a gang size; kept until one comes or goes."""
+        order, line = view.queue.groups[gpus], view.kept.get(gpus)
+        if line is None or line.order is not order or line.version != order.version:
+            places = list(order.places())
+            takes_s = self.estimate * np.array([place.job.left_s(view.now_s) for place in places])
+            line = view.kept[gpus] = _Line(order, order.version, places, takes_s)
+        return line
