@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from philly_analysis.simulator import Speed, run
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.ranked import Fifo, Srtf
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
@@ -32,6 +33,28 @@ def test_fifo_with_backfill_lets_the_small_pass() -> None:
         "b": done(20, 30),
         "c": done(6, 14),
     }
+
+
+def test_easy_lets_pass_only_who_delays_the_first_gang_by_nothing() -> None:
+    #   0    10   20   30   40
+    # a ==========                 2 of 4 GPUs, believed to end at 20
+    # b      .....=====            3 GPUs: reserved for 20, and leaves one GPU
+    # c      ..........=           1 GPU, 30 s: takes the GPU that b leaves
+    # d      .....     ====        1 GPU, 18 s: would end at 26, and delay b
+    # e       ===========          1 GPU, 12 s: ends by 20
+    jobs = [job("a", 0, 2, 20), job("b", 5, 3, 10), job("c", 6, 1, 30), job("d", 7, 1, 18)]
+    jobs += [job("e", 8, 1, 12)]
+    bars = gantt(run(jobs, machines(4), Easy()))
+    assert bars["b"] == done(20, 30)
+    assert bars["c"] == done(6, 36) and bars["d"] == done(30, 48) and bars["e"] == done(8, 20)
+
+
+def test_easy_believes_estimates_that_are_too_long() -> None:
+    # e is believed to take 24 s, to 32, where b is believed to start at 40: so it may pass;
+    # but a ends at 20, and b has to wait for e only till 20
+    jobs = [job("a", 0, 3, 20), job("b", 5, 4, 10), job("e", 8, 1, 12), job("f", 9, 1, 16)]
+    bars = gantt(run(jobs, machines(4), Easy(estimate=2.0)))
+    assert bars == {"a": done(0, 20), "b": done(20, 30), "e": done(8, 20), "f": done(30, 46)}
 
 
 def test_a_failed_run_is_retried_with_the_age_of_its_job() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed, resized
-from philly_analysis.simulator.policies.knobs import LONG_S, STALL, Bounds, knob
+from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.speed import Parallelism, Speed
@@ -31,6 +31,12 @@ class Amoeba(Policy):
     SOURCE = "Wu et al., Amoeba / EDL, arXiv 1909.11985; E-Tiresias as in vodascheduler"
     elastic = True
 
+    round_s: float = knob(
+        300.0,
+        "divide GPUs only at multiples of so many seconds; 0: at each event, which never rests",
+        unit="s",
+        within=PERIOD._replace(or_else=(0,)),
+    )
     order: str = knob("las", "who comes first", among=("las", "srtf"))
     thresholds_gpu_s: tuple[float, ...] = knob(
         (3250.0,), "of the order las", unit="GPU s", within=Bounds(1, LONG_S), rises=True
