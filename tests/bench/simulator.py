@@ -1,16 +1,31 @@
-"""How many events per second the simulator goes through, on jobs and machines like Philly's."""
+"""What simulations cost under each policy, on jobs and machines like Philly's.
 
+``python -m tests.bench.simulator [POLICY …]`` prints CPU seconds and events per second for 10,000,
+40,000 and 117,325 jobs at a load of 0.9, and by how much four times the jobs take longer;
+``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead.
+"""
+
+import argparse
 import resource
-import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from philly_analysis.models.library import load_model
-from philly_analysis.simulator import fleet, policy_named, run
+from philly_analysis.simulator import POLICIES, fleet, policy_named, run
+from philly_analysis.workload import JobSpec, Machine
+from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
 
-MACHINES = "240x8@40,24x4@24,288x2@48"
+MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
 """552 machines, 2,592 GPUs: what placements in the Philly archive show, nearly."""
+
+JOBS = (10_000, 40_000, 117_325)
+LOAD = 0.9
+WIDE = 40
+"""Philly's clusters in the wide one, and the jobs of as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +44,72 @@ class Measured:
         return self.events / self.cpu_s
 
 
-def measure(policy: str, *, jobs: int = 117_325, load: float = 0.9, seed: int = 0) -> Measured:
-    """Simulate the calibrated model's jobs at a load, and say what it took.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Jobs at a load, where they run, and the quotas."""
 
-    Drawing the jobs is not counted; ``peak_mb`` is of the whole process till then.
-    """
-    machines = fleet(MACHINES)
+    specs: Sequence[JobSpec]
+    machines: Sequence[Machine]
+    quotas: dict[str, int]
+
+
+def work(jobs: int, *, clusters: int = 1, seed: int = 0) -> Work:
+    """Draw the calibrated model's jobs, at a load of 0.9 on so many clusters like Philly's."""
+    one = fleet(MACHINES)
+    machines = [
+        replace(m, machine_id=f"{i}-{m.machine_id}", rack=f"{i}-{m.rack}")
+        for i in range(clusters)
+        for m in one
+    ]
     gpus = sum(m.gpus for m in machines)
-    model = load_model("philly")
-    first = list(model.sample(jobs=jobs, gpus=gpus, seed=seed).specs())
-    span_s = max(s.submit_s for s in first)
-    offered = sum(s.gpus * s.run_s for s in first) / span_s / gpus
-    workload = model.sample(jobs=jobs, gpus=gpus, seed=seed, load=load / offered)
-    specs = list(workload.specs())
-    del first
-    quotas, _ = quotas_of(workload, gpus)
+    drawn = load_model("philly").sample(jobs=jobs, gpus=gpus, seed=seed)
+    quotas, _ = quotas_of(drawn, gpus)
+    return Work(at_load(list(drawn.specs()), LOAD, gpus), machines, dict(quotas))
+
+
+def measure(policy: str, given: Work) -> Measured:
+    """Simulate, and say what it took; ``peak_mb`` is of the whole process till then."""
+    chosen = policy_named(policy, {})
+    speed = chosen.speed()
+    specs = speed.completed(given.specs, np.random.default_rng(0))
     begin_s = time.process_time()
-    schedule = run(specs, machines, policy_named(policy, {}), quotas=quotas)
+    schedule = run(specs, given.machines, chosen, speed=speed, quotas=given.quotas)
     cpu_s = time.process_time() - begin_s
     peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Measured(policy, len(specs), schedule.events, cpu_s, peak_kb / 1024)
+    return Measured(policy, len(given.specs), schedule.events, cpu_s, peak_kb / 1024)
+
+
+def simulate(policies: Sequence[str], works: Sequence[Work]) -> None:
+    """Print what each policy takes, and how it grows from the second but last to the last."""
+    for policy in policies:
+        took = []
+        for given in works:
+            took.append(m := measure(policy, given))
+            print(  # noqa: T201
+                f"simulate {m.policy:9} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
+                f"{m.events_per_s:8,.0f} events/s {m.peak_mb:7,.0f} MB",
+                flush=True,
+            )
+        if len(took) > 1:
+            print(f"simulate {policy:9} t(40k)/t(10k) {took[1].cpu_s / took[0].cpu_s:.1f}")  # noqa: T201
+
+
+def main() -> None:
+    """Parse the command line and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("policies", nargs="*", help="default: every one but recorded")
+    parser.add_argument("--large", action="store_true", help="a million jobs")
+    parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
+    given = parser.parse_args()
+    names = given.policies or [name for name in POLICIES if name != "recorded"]
+    if given.large:
+        works = [work(1_000_000)]
+    elif given.wide:
+        works = [work(40_000, clusters=WIDE)]
+    else:
+        works = [work(jobs) for jobs in JOBS]
+    simulate(names, works)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("fifo", "philly", "srtf", "las"):
-        m = measure(name)
-        print(  # noqa: T201
-            f"simulate {m.policy:8} {m.jobs:,} jobs: {m.cpu_s:6.1f} s, {m.events_per_s:8,.0f} "
-            f"events/s, {m.peak_mb:,.0f} MB"
-        )
+    main()
