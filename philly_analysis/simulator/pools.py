@@ -32,6 +32,7 @@ def pools_of(
 
     A job that several pools may serve, such as one that names none, goes to that of them which,
     with it, has the fewest GPU-seconds asked of it per GPU; jobs are dealt as they are submitted.
+    GPUs of two models are never in one pool, even where no job names a model.
 
     Parameters
     ----------
@@ -50,7 +51,9 @@ def pools_of(
     if not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
     there = replace(workload, machines=frame_of(machines))
-    of_machine = dict(there.answer("machine_pools").select("machine_id", "pool").iter_rows())
+    of_machine = _apart(
+        dict(there.answer("machine_pools").select("machine_id", "pool").iter_rows()), machines
+    )
     members: dict[str, list[Machine]] = {}
     for machine in machines:
         members.setdefault(of_machine[machine.machine_id], []).append(machine)
@@ -73,6 +76,23 @@ def pools_of(
         load_s[best.name] += spec.gpu_s / best.gpus
     busy = [replace(pool, jobs=tuple(dealt[name])) for name, pool in pools.items() if dealt[name]]
     return busy, left_out
+
+
+def _apart(of_machine: dict[str, str], machines: Sequence[Machine]) -> dict[str, str]:
+    """Return the pool of each machine, none of which has GPUs of two models.
+
+    A gang runs on GPUs of one model, and how long it took on them says nothing of another.
+    """
+    models: dict[str, set[str]] = {}
+    for machine in machines:
+        if machine.gpu_model is not None:
+            models.setdefault(of_machine[machine.machine_id], set()).add(machine.gpu_model)
+    return {
+        m.machine_id: f"{pool}, {m.gpu_model or 'other'} GPUs"
+        if len(models.get(pool := of_machine[m.machine_id], ())) > 1
+        else pool
+        for m in machines
+    }
 
 
 def divided(quotas: Mapping[str, int], pools: Sequence[Pool]) -> list[dict[str, int]]:

@@ -154,6 +154,16 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
     simulate(load, "fifo", tmp_path / "any", machines=fleet("2x8"))  # machines that say nothing
 
 
+def test_no_pool_mixes_models_of_gpus_though_no_job_names_one() -> None:
+    machines = fleet("2x8=v100,1x8=a100,1x8")
+    load = replace(workload(60), machines=frame_of(machines))
+    pools, left_out = pools_of(load, list(load.specs()), machines)
+    assert [{m.gpu_model for m in p.machines} for p in pools] == [{"a100"}, {None}, {"v100"}]
+    sixteen = [s.job_id for s in load.specs() if s.gpus == 16]
+    assert sixteen and not left_out
+    assert {s.job_id for s in pools[2].jobs} >= set(sixteen), "no gang spans two models"
+
+
 def test_a_quota_is_divided_by_what_is_asked_in_each_pool() -> None:
     def spec(vc: str, gpus: int, run_s: float) -> JobSpec:
         return JobSpec("", vc, "u", gpus, 0.0, (AttemptSpec(run_s),))
