@@ -11,6 +11,7 @@ from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.knobs import allowed, read, written
+from philly_analysis.simulator.policies.own import load
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Sjf, Srtf
@@ -52,7 +53,13 @@ def policies(name: str | None = None) -> pd.DataFrame:
         )
     return pd.DataFrame(
         [
-            (f.name, written(f.default), f.metadata["unit"], allowed(f), f.metadata["meaning"])
+            (
+                f.name,
+                written(f.default),
+                f.metadata.get("unit", ""),
+                allowed(f),
+                f.metadata.get("meaning", ""),
+            )
             for f in fields(_class_of(name))
         ],
         columns=["knob", "default", "unit", "allowed", "meaning"],
@@ -64,6 +71,9 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
 
     Parameters
     ----------
+    name
+        A key of :data:`POLICIES`, or a policy of the user's own, as ``file.py:Class`` (see
+        :mod:`philly_analysis.simulator.policies.own`).
     knobs
         Values by knob; text, as a command line gives it, is read as JSON where the knob is not
         a text (``true``, ``0.5``, ``[3600, 7200]``).
@@ -80,6 +90,8 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
 
 
 def _class_of(name: str) -> type[Policy]:
+    if ".py:" in name:
+        return load(name)
     if name not in POLICIES:
         raise UnknownNameError("policy", name, POLICIES)
     return POLICIES[name]

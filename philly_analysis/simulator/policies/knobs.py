@@ -83,12 +83,12 @@ def check(policy: "DataclassInstance", name: str) -> None:
         value, meta = getattr(policy, each.name), each.metadata
         if not _of_kind(value, each.default):
             raise refused(name, each, value, f"takes {_kind(each.default)}")
-        if meta["among"] and value not in meta["among"]:
-            raise UnknownNameError(f"{each.name} of {name}", str(value), meta["among"])
+        if meta.get("among") and value not in meta.get("among"):
+            raise UnknownNameError(f"{each.name} of {name}", str(value), meta.get("among"))
         numbers = value if isinstance(value, tuple) else (value,)
-        if meta["within"] and not all(map(meta["within"].hold, numbers)):
+        if meta.get("within") and not all(map(meta.get("within").hold, numbers)):
             raise refused(name, each, value, f"may be {allowed(each)}")
-        if meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
+        if meta.get("rises", False) and any(a >= b for a, b in pairwise(numbers)):
             raise refused(name, each, value, "rises from each number to the next")
 
 
@@ -113,13 +113,13 @@ def refused(name: str, knob: "Field[Any]", value: Any, why: str) -> SimulationEr
 def allowed(knob: "Field[Any]") -> str:
     """Say which values a knob may take."""
     meta = knob.metadata
-    if meta["among"]:
-        return ", ".join(map(str, meta["among"]))
+    if meta.get("among"):
+        return ", ".join(map(str, meta.get("among")))
     if isinstance(knob.default, bool):
         return "true, false"
     several = "each " if isinstance(knob.default, tuple) else ""
-    said = f"{several}{meta['within']}" if meta["within"] else ""
-    return said + ", rising" * meta["rises"]
+    said = f"{several}{meta['within']}" if meta.get("within") else ""
+    return said + ", rising" * meta.get("rises", False)
 
 
 def read(policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str) -> dict[str, Any]:
