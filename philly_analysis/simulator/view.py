@@ -122,6 +122,11 @@ class Plan:
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
 
     @property
+    def users(self) -> set[str]:
+        """Virtual clusters whose jobs hold GPUs, have held some, or would."""
+        return {*self.view.used, *self.used}
+
+    @property
     def touched(self) -> set[int]:
         """Machines that the plan takes GPUs from, or gives GPUs on."""
         grants = [g for job, new in self._wish.items() for g in (job.grant, new) if g is not None]

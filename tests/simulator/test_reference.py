@@ -1,12 +1,20 @@
 """Policies equal a slow reference written from their papers, on small random workloads."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import Policy, policy_named, run
+from philly_analysis.simulator.job import FOREVER
+from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.simulator.speed import Sharing
+from philly_analysis.simulator.view import Plan, View, Wish
+from tests.strategies import one_in
 
 from . import reference as slow
 from .drawn import gantt, job, machines
@@ -24,6 +32,82 @@ workloads: st.SearchStrategy[Rows] = st.lists(
     max_size=14,
 )
 GPUS = 11
+
+
+class EagerPhilly(Philly):
+    """Looks at each gang whenever it asks or lets go, at all groups, and keeps nothing."""
+
+    def wake_s(self, view: View) -> float:
+        gangs = [job for job in view.queue if job.gpus > 1]
+        cycles = [(job, self._cycle(job, view.now_s) + i) for job in gangs for i in range(2)]
+        lets_go_s = [self._lets_go_s(job, cycle) for job, cycle in cycles]
+        moments_s = [at_s + wait_s for at_s in lets_go_s for wait_s in (0, self.backoff_s)]
+        soonest_s = min((at_s for at_s in moments_s if at_s > view.now_s + 1e-5), default=FOREVER)
+        return min(soonest_s, super().wake_s(view))
+
+    def _concerned(self, plan: Plan) -> list[Any]:
+        return list(plan.view.queue.groups)
+
+    def _front(self, view: View, group: Any, *, after: bool = False) -> Any:
+        view.kept.clear()
+        return super()._front(view, group, after=after)
+
+
+class ForgetfulAntMan(AntMan):
+    """Looks at all machines for each guest, each time."""
+
+    def decide(self, view: View) -> Wish:
+        view.kept.clear()
+        return super().decide(view)
+
+
+@one_in(2)
+@given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
+def test_philly_misses_nothing_by_looking_only_where_something_may_happen(
+    rows: Rows, vcs: list[str]
+) -> None:
+    eager_equals_lazy(rows, vcs)
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000)
+@given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
+def test_philly_misses_nothing_on_thousands_of_workloads(rows: Rows, vcs: list[str]) -> None:
+    eager_equals_lazy(rows, vcs)
+
+
+def eager_equals_lazy(rows: Rows, vcs: list[str]) -> None:
+    specs = [
+        job(f"j{i:02d}", s, g, *runs, vc=vc)
+        for i, ((s, g, runs), vc) in enumerate(zip(rows, vcs, strict=False))
+    ]
+    knobs = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
+    servers, quotas = machines(4, 4, 2, 1, rack="r"), {"a": 5, "b": 4, "c": 2}
+    lazy, eager = (
+        run(specs, servers, policy, quotas=quotas)
+        for policy in (Philly(**knobs), EagerPhilly(**knobs))
+    )
+    assert gantt(lazy) == gantt(eager)
+    assert lazy.placements.equals(eager.placements)
+
+
+@one_in(2)
+@given(workloads, st.lists(st.tuples(*[st.floats(0.05, 1)] * 2), min_size=14, max_size=14))
+def test_antman_misses_no_room_by_looking_only_where_something_changed(
+    rows: Rows, uses: list[tuple[float, float]]
+) -> None:
+    specs = [
+        replace(job(f"j{i:02d}", s, g, *runs), util_frac=util, gpu_mem_frac=mem)
+        for i, ((s, g, runs), (util, mem)) in enumerate(zip(rows, uses, strict=False))
+    ]
+    knobs = {"convert_after_s": 5.0, "looks_at": 4}
+    ours, theirs = (
+        run(specs, machines(4, 4, 2, 1), policy, speed=Sharing())
+        for policy in (AntMan(**knobs), ForgetfulAntMan(**knobs))
+    )
+    assert gantt(ours) == gantt(theirs)
+    assert ours.placements.equals(theirs.placements)
+
 
 PAIRS: dict[str, tuple[dict[str, object], Callable[[], slow.Policy]]] = {
     "fifo": ({}, lambda: slow.InTurn(slow.submitted)),

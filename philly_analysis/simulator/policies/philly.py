@@ -17,6 +17,11 @@ from philly_analysis.simulator.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 
+_AT_ONCE_S = 1e-3
+"""How much later a job asks again that was stopped, or may stop one that has just started."""
+
+_AGAIN = "to be decided again at once"
+
 
 class _Group(NamedTuple):
     """Jobs that ask for the same: of one virtual cluster, of one size, equally relaxed."""
@@ -31,6 +36,7 @@ class _Front(NamedTuple):
 
     order: Order
     version: int
+    from_s: float
     job: Job | None
     until_s: float
 
@@ -112,20 +118,25 @@ class Philly(Policy):
                     plan.release(job)
                     self._start(plan, job) or self._hold(plan, job)
         refused = self._offer(plan, self._concerned(plan))
-        excess = self._excess(plan) if refused else {}
-        for head, line in refused:
-            if self._within_quota(plan, head):
-                if excess and self._restore_quota(plan, head, excess):
-                    excess = self._excess(plan)
-                else:
-                    self._let_hold(plan, chain([head], line))
-        return plan.wish
+        again = False
+        while any(self._restore_quota(plan, head) for head, _ in refused):
+            again = True
+            refused = self._offer(plan, self._concerned(plan))
+        entitled = [(head, line) for head, line in refused if self._within_quota(plan, head)]
+        for head, line in entitled:
+            self._let_hold(plan, chain([head], line))
+        wish = plan.wish
+        if again or (entitled and self._starts_above_quota(plan, wish)):
+            view.kept[_AGAIN] = True
+        return wish
 
     def wake_s(self, view: View) -> float:
         """Return when another gang is the first to ask that may start, hold or restore its quota.
 
         Of those that ask for the same only the first matters: if it cannot start, none can.
         """
+        if view.kept.pop(_AGAIN, False):
+            return view.now_s + _AT_ONCE_S
         concerned = self._concerned(view.plan())
         view.drop_plan()
         gangs = [group for group in concerned if group.gpus > 1]
@@ -140,6 +151,7 @@ class Philly(Policy):
         if (
             front is None
             or front.order is not order
+            or front.from_s > from_s
             or front.version != order.version
             or front.until_s <= view.now_s + _EPS_S
         ):
@@ -151,12 +163,12 @@ class Philly(Policy):
         until_s = FOREVER
         for job in order:
             if job.gpus == 1:
-                return _Front(order, order.version, job, until_s)
+                return _Front(order, order.version, from_s, job, until_s)
             lets_go_s = self._lets_go_s(job, self._cycle(job, now_s))
             if from_s <= lets_go_s:
-                return _Front(order, order.version, job, min(until_s, lets_go_s))
+                return _Front(order, order.version, from_s, job, min(until_s, lets_go_s))
             until_s = min(until_s, lets_go_s + self.backoff_s)
-        return _Front(order, order.version, None, until_s)
+        return _Front(order, order.version, from_s, None, until_s)
 
     def _cycle(self, job: Job, now_s: float) -> int:
         """Return the how-manieth time a gang asks, or has asked and backs off, from 0."""
@@ -283,27 +295,39 @@ class Philly(Policy):
 
     def _excess(self, plan: Plan) -> dict[str, int]:
         """Return the GPUs that virtual clusters use above their quota, those that do."""
-        over = {vc: plan.in_use(vc) - self._quota(plan, vc) for vc in plan.view.used}
+        over = {vc: plan.in_use(vc) - self._quota(plan, vc) for vc in plan.users}
         return {vc: gpus for vc, gpus in over.items() if gpus > 0}
 
-    def _restore_quota(self, plan: Plan, job: Job, excess: dict[str, int]) -> bool:
+    def _starts_above_quota(self, plan: Plan, wish: Wish) -> bool:
+        """Whether somebody starts who could be stopped again for one within quota."""
+        starting = {job.vc for job, grant in wish.items() if grant and not grant.partial}
+        return not starting.isdisjoint(self._excess(plan))
+
+    def _restore_quota(self, plan: Plan, job: Job) -> bool:
         """Stop the youngest jobs above quota for one within it; False when that is not due."""
         view, cluster = plan.view, plan.cluster
-        in_use = cluster.capacity - cluster.free
         if (
             view.now_s - job.queued_s + _EPS_S < self.hold_s
-            or in_use <= self.preempt_above_frac * cluster.capacity
+            or not (excess := self._excess(plan))
+            or sum(map(plan.in_use, plan.users)) <= self.preempt_above_frac * cluster.capacity
+            or not self._within_quota(plan, job)
         ):
             return False
-        if cluster.free + sum(map(plan.in_use, excess)) < job.gpus:
+        part = plan.held(job)
+        held = part.gpus if part is not None else 0
+        if cluster.free + held + sum(map(plan.in_use, excess)) < job.gpus:
             return False
+        if part is not None:  # what it holds already counts towards its gang
+            plan.release(job)
         stopped: list[Job] = []
         started = False
-        for victim in self._above_quota(plan, excess.copy()):
+        for victim in self._above_quota(plan, excess):
             plan.release(victim)
             stopped.append(victim)
             if started := job.gpus <= cluster.free and self._start(plan, job):
                 break
+        if not started:
+            plan.grant(job, part)
         for victim in stopped:  # whose GPUs it does not take goes on
             plan.return_to(victim)
         return started
