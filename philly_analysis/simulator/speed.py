@@ -244,6 +244,8 @@ class Sharing(Speed):
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves it."""
+        if not grant.guest and not self.interference:
+            return 1.0
         beside = [other for other in neighbours if _overlap(grant, other.held)]
         if beside and not self.together:
             return 0.0 if grant.guest else 1.0

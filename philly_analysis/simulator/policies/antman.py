@@ -83,8 +83,8 @@ class AntMan(Policy):
     def _patient(self, plan: Plan) -> list[Job]:
         """Return the waiting jobs, first come first, that have turned opportunistic."""
         waiting = list(islice(plan.view.queue.groups[0], self.looks_at))
-        due_s = plan.view.now_s - self.convert_after_s + 1e-6
-        return [job for job in waiting if plan.held(job) is None and job.queued_s <= due_s]
+        due_s, starting = plan.view.now_s - self.convert_after_s + 1e-6, plan.wish
+        return [job for job in waiting if job.queued_s <= due_s and job not in starting]
 
 
 class _Room:
@@ -110,6 +110,7 @@ class _Room:
         self._decision = 0
         self._lately = np.arange(0)
         self._most_mem: list[float] = []
+        self._opened = False
 
     def refresh(self, plan: Plan, util_below_frac: float) -> None:
         """Look at the machines on which something changed since the last decision."""
@@ -120,6 +121,7 @@ class _Room:
         self._lately = np.array(sorted(self.changed), np.int64)
         self.changed = set()
         self._changed_in[self._lately] = self._decision
+        self._opened = bool(self._open[self._lately].any())
         self._limit()
 
     def _look_at(self, plan: Plan, machine: int, util_below_frac: float) -> None:
@@ -168,7 +170,8 @@ class _Room:
 
     def _spread(self, job: Job) -> Grant | None:
         """Place a guest that no server is large enough for, on those that have most room."""
-        if self._open.sum() < job.gpus:
+        last, self._refused_in[job] = self._refused_in.get(job), self._decision
+        if self._open.sum() < job.gpus or (last == self._decision - 1 and not self._opened):
             return None
         chosen, left = [], job.gpus
         fits = np.isfinite(self._util) & (self._mem + job.gpu_mem_frac <= 1)
