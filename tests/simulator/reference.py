@@ -78,7 +78,8 @@ class Policy:
 
 def walk_through(specs: Sequence[JobSpec], gpus: int, policy: Policy) -> Bars:
     to_come = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
-    walk, bars, nth = Walk(gpus), {}, 0
+    walk, nth = Walk(gpus), 0
+    bars: Bars = {}
     while to_come or walk.present:
         ends_s = [walk.now_s + job.runs_s[0] for job in walk.running]
         arrives_s = [to_come[0].submit_s] if to_come else []

@@ -81,7 +81,7 @@ def eager_equals_lazy(rows: Rows, vcs: list[str]) -> None:
         job(f"j{i:02d}", s, g, *runs, vc=vc)
         for i, ((s, g, runs), vc) in enumerate(zip(rows, vcs, strict=False))
     ]
-    knobs = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
+    knobs: dict[str, Any] = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
     servers, quotas = machines(4, 4, 2, 1, rack="r"), {"a": 5, "b": 4, "c": 2}
     lazy, eager = (
         run(specs, servers, policy, quotas=quotas)
@@ -100,7 +100,7 @@ def test_antman_misses_no_room_by_looking_only_where_something_changed(
         replace(job(f"j{i:02d}", s, g, *runs), util_frac=util, gpu_mem_frac=mem)
         for i, ((s, g, runs), (util, mem)) in enumerate(zip(rows, uses, strict=False))
     ]
-    knobs = {"convert_after_s": 5.0, "looks_at": 4}
+    knobs: dict[str, Any] = {"convert_after_s": 5.0, "looks_at": 4}
     ours, theirs = (
         run(specs, machines(4, 4, 2, 1), policy, speed=Sharing())
         for policy in (AntMan(**knobs), ForgetfulAntMan(**knobs))

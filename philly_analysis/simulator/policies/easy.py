@@ -55,7 +55,8 @@ class Easy(Policy):
         """Start jobs in turn, then those behind that delay the first that waits by nothing."""
         if not view.cluster.free or not view.queue.groups:
             return {}
-        plan, waiting = view.plan(), []
+        plan = view.plan()
+        waiting: list[Job] = []
         plan.offer(lambda job: self._in_turn(plan, job, waiting))
         if waiting and plan.cluster.free:
             self._backfill(plan, waiting[0])

@@ -80,15 +80,15 @@ def check(policy: "DataclassInstance", name: str) -> None:
         A value is not of the knob's kind, or outside its bounds.
     """
     for each in fields(policy):
-        value, meta = getattr(policy, each.name), each.metadata
+        value, meta = getattr(policy, each.name), _declared(each)
         if not _of_kind(value, each.default):
             raise refused(name, each, value, f"takes {_kind(each.default)}")
-        if meta.get("among") and value not in meta.get("among"):
-            raise UnknownNameError(f"{each.name} of {name}", str(value), meta.get("among"))
+        if meta["among"] and value not in meta["among"]:
+            raise UnknownNameError(f"{each.name} of {name}", str(value), meta["among"])
         numbers = value if isinstance(value, tuple) else (value,)
-        if meta.get("within") and not all(map(meta.get("within").hold, numbers)):
+        if meta["within"] and not all(map(meta["within"].hold, numbers)):
             raise refused(name, each, value, f"may be {allowed(each)}")
-        if meta.get("rises", False) and any(a >= b for a, b in pairwise(numbers)):
+        if meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
             raise refused(name, each, value, "rises from each number to the next")
 
 
@@ -112,14 +112,14 @@ def refused(name: str, knob: "Field[Any]", value: Any, why: str) -> SimulationEr
 
 def allowed(knob: "Field[Any]") -> str:
     """Say which values a knob may take."""
-    meta = knob.metadata
-    if meta.get("among"):
-        return ", ".join(map(str, meta.get("among")))
+    meta = _declared(knob)
+    if meta["among"]:
+        return ", ".join(map(str, meta["among"]))
     if isinstance(knob.default, bool):
         return "true, false"
     several = "each " if isinstance(knob.default, tuple) else ""
-    said = f"{several}{meta['within']}" if meta.get("within") else ""
-    return said + ", rising" * meta.get("rises", False)
+    said = f"{several}{meta['within']}" if meta["within"] else ""
+    return f"{said}, rising" if meta["rises"] else said
 
 
 def read(policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -155,6 +155,11 @@ def _read(value: Any, default: Any) -> Any:
     if isinstance(default, float) and _is_number(value) and abs(value) <= LONG_S:
         return float(value)
     return value
+
+
+def _declared(knob: "Field[Any]") -> dict[str, Any]:
+    """Return what a knob was declared with; nothing for a plain field."""
+    return {"among": (), "within": None, "rises": False, **knob.metadata}
 
 
 def _is_number(value: Any) -> bool:

@@ -33,7 +33,7 @@ class Las(Preemptive):
         held_gpu_s = job.counted_gpu_s(now_s) + _EPS
         return sum(held_gpu_s >= limit for limit in self.thresholds_gpu_s)
 
-    def key(self, job: Job, now_s: float) -> tuple[int, bool, float]:
+    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, whether it waits, and since when it runs or waits."""
         since_s = job.started_s if job.running else job.queued_s
         return self.level(job, now_s), not job.running, since_s
@@ -81,7 +81,7 @@ class Tiresias(Las):
         queue = super().level(job, now_s)
         return 0 if queue and self._rises_s(job, now_s) <= now_s + _EPS else queue
 
-    def key(self, job: Job, now_s: float) -> tuple[int, float]:
+    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, and since when it is there."""
         queue = self.level(job, now_s)
         return queue, job.level_s if queue == job.level else now_s
