@@ -6,7 +6,6 @@
 """
 
 import argparse
-import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from philly_analysis.simulator import POLICIES, fleet, policy_named, run
 from philly_analysis.workload import JobSpec, Machine
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
+from tests.bench.steps import forget_peak, peak_mb
 
 MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
 """552 machines, 2,592 GPUs: what placements in the Philly archive show, nearly."""
@@ -68,15 +68,15 @@ def work(jobs: int, *, clusters: int = 1, seed: int = 0) -> Work:
 
 
 def measure(policy: str, given: Work) -> Measured:
-    """Simulate, and say what it took; ``peak_mb`` is of the whole process till then."""
+    """Simulate, and say what it took; ``peak_mb`` is of the whole process, with the jobs."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
     specs = speed.completed(given.specs, np.random.default_rng(0))
+    forget_peak()
     begin_s = time.process_time()
     schedule = run(specs, given.machines, chosen, speed=speed, quotas=given.quotas)
     cpu_s = time.process_time() - begin_s
-    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Measured(policy, len(given.specs), schedule.events, cpu_s, peak_kb / 1024)
+    return Measured(policy, len(given.specs), schedule.events, cpu_s, peak_mb())
 
 
 def simulate(policies: Sequence[str], works: Sequence[Work]) -> None:

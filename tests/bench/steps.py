@@ -107,14 +107,14 @@ def _beside(step: str, raw: Path, trace: Path, names: Iterable[str]) -> list[Any
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith(("{", "["))]
 
 
-def _forget_peak() -> None:
-    """Let :func:`_peak_mb` count from here, where the system can."""
+def forget_peak() -> None:
+    """Let :func:`peak_mb` count from here, where the system can."""
     refs = Path("/proc/self/clear_refs")
     if refs.exists():
         refs.write_text("5")
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """Peak memory of this process, or of the largest ended one that it started."""
     largest_kb = getrusage(RUSAGE_CHILDREN).ru_maxrss
     status = Path("/proc/self/status")
@@ -125,11 +125,11 @@ def _peak_mb() -> float:
 
 
 def _run(step: str, raw: Path, trace: Path, name: str) -> Cost:
-    _forget_peak()
+    forget_peak()
     wall, cpu = time.perf_counter(), cpu_s()
     STEPS[step](raw, trace, name)
     wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
-    return Cost(f"{step} {name}".strip(), wall, cpu, _peak_mb())
+    return Cost(f"{step} {name}".strip(), wall, cpu, peak_mb())
 
 
 def _spent(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
