@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from philly_analysis.simulator import Speed, run
+import pytest
+
+from philly_analysis.simulator import Speed, policy_named, run
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.policies.easy import Easy
@@ -55,6 +57,15 @@ def test_easy_believes_estimates_that_are_too_long() -> None:
     jobs = [job("a", 0, 3, 20), job("b", 5, 4, 10), job("e", 8, 1, 12), job("f", 9, 1, 16)]
     bars = gantt(run(jobs, machines(4), Easy(estimate=2.0)))
     assert bars == {"a": done(0, 20), "b": done(20, 30), "e": done(8, 20), "f": done(30, 46)}
+
+
+@pytest.mark.parametrize("name", ["fifo", "sjf", "srtf", "las", "tiresias"])
+def test_a_gang_that_is_to_be_consolidated_waits_for_one_server(name: str) -> None:
+    # a and x leave one GPU of each server: b starts on both, or waits for a to end
+    jobs = [job("a", 0, 2, 8), job("x", 0, 2, 30), job("b", 1, 2, 10)]
+    for consolidate, start_s in ((False, 1), (True, 8)):
+        policy = policy_named(name, {"consolidate": consolidate})
+        assert gantt(run(jobs, machines(3, 3), policy))["b"] == done(start_s, start_s + 10)
 
 
 def test_a_failed_run_is_retried_with_the_age_of_its_job() -> None:

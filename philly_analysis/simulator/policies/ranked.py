@@ -2,11 +2,20 @@
 
 from dataclasses import dataclass
 
+from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.placement import ANYWHERE, packed
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
+
+CONSOLIDATE = "place gangs only on as few servers as empty ones would take"
+
+
+def placed(plan: Plan, job: Job, *, consolidate: bool) -> Grant | None:
+    """Find GPUs for a gang: anywhere, or on the fewest servers or not at all."""
+    servers = plan.cluster.fewest(job.gpus) if consolidate else ANYWHERE
+    return packed(plan.cluster, job.gpus, servers=servers)
 
 
 @dataclass(frozen=True)
@@ -17,6 +26,7 @@ class Fifo(Policy):
     SOURCE = "textbook"
 
     backfill: bool = knob(False, "let jobs that fit pass a gang that does not")
+    consolidate: bool = knob(False, CONSOLIDATE)
 
     def group(self, job: Job, now_s: float) -> int:
         """Return one group for all, or one per gang size."""
@@ -27,7 +37,7 @@ class Fifo(Policy):
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan = view.plan()
-        plan.offer(lambda job: plan.grant(job, packed(plan.cluster, job.gpus)))
+        plan.offer(lambda job: plan.grant(job, placed(plan, job, consolidate=self.consolidate)))
         return plan.wish
 
 
@@ -58,7 +68,7 @@ class Preemptive(Policy):
 
     def place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start, where GPUs are enough; False when it does not fit even so."""
-        return plan.grant(job, packed(plan.cluster, job.gpus))
+        raise NotImplementedError
 
     def _victims(self, plan: Plan, job: Job) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
@@ -77,7 +87,22 @@ class Preemptive(Policy):
 
 
 @dataclass(frozen=True)
-class Srtf(Preemptive):
+class Ranked(Preemptive):
+    """A preemptive order of jobs by GPUs alone.
+
+    Jobs give way for GPUs, not for servers: a gang that is to be consolidated may have to wait
+    though those below it hold GPUs enough.
+    """
+
+    consolidate: bool = knob(False, CONSOLIDATE)
+
+    def place(self, plan: Plan, job: Job) -> bool:
+        """Plan a job's start on the fullest servers that it fits on."""
+        return plan.grant(job, placed(plan, job, consolidate=self.consolidate))
+
+
+@dataclass(frozen=True)
+class Srtf(Ranked):
     """Shortest remaining time first: who needs least until its end runs, whatever its gang.
 
     That time is of the clock: of a running job as fast as it now runs, of another as recorded,

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
-from philly_analysis.simulator.policies.ranked import Preemptive
+from philly_analysis.simulator.policies.ranked import Ranked
 
 _EPS = 1e-6
 
 
 @dataclass(frozen=True)
-class Las(Preemptive):
+class Las(Ranked):
     """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
 
     A job falls to the next queue when the GPU-seconds that it has held reach a threshold. In a
