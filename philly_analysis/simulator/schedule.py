@@ -66,6 +66,7 @@ class Record:
         self._jobs: list[Job] = []
         self._rows: list[tuple[int, float, float, str, float, float]] = []
         self._grants: list[Grant] = []
+        self._same: dict[Grant, Grant] = {}  # most attempts hold what others have held
         self._segments: list[tuple[str, int, float, float, int, float, float, float]] = []
         self._holds: list[tuple[Job, int, float, float, Grant]] = []
 
@@ -75,7 +76,7 @@ class Record:
         self._jobs.append(job)
         kept_s = max(job.work_s(now_s) - lost_s, 0.0)
         self._rows.append((job.started, job.started_s, now_s, reason, kept_s, lost_s))
-        self._grants.append(job.held)
+        self._grants.append(self._same.setdefault(job.held, job.held))
 
     def segment(self, job: Job, now_s: float) -> None:
         """Take down that a stretch at one speed ends now."""
