@@ -1,7 +1,8 @@
 """What happened in a simulation, as the tables of a trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -104,9 +105,9 @@ class Record:
         self, jobs: Sequence[Job], machines: Sequence[Machine], causes: Causes, events: int
     ) -> Schedule:
         """Return everything taken down, in the order of submission."""
-        order = sorted(
-            range(len(self._rows)), key=lambda i: (self._jobs[i].index, self._rows[i][0])
-        )
+        nth = np.array([job.index for job in self._jobs], np.int64)
+        attempted = np.array([attempt for attempt, *_ in self._rows], np.int64)
+        order: list[int] = np.lexsort((attempted, nth)).tolist()
         ids = [self._jobs[i].spec.job_id for i in order]
         attempt, start_s, end_s, reason, work_s, lost_s = (
             zip(*(self._rows[i] for i in order), strict=True) if order else ((),) * 6
@@ -130,9 +131,9 @@ class Record:
             placements=_placements(
                 attempts.select("job_id", "attempt"), [self._grants[i] for i in order], machines
             ),
-            speeds=pl.DataFrame(
+            speeds=_frame(
                 self._segments,
-                schema={
+                {
                     "job_id": pl.String,
                     "attempt": pl.Int32,
                     "start_s": pl.Float64,
@@ -142,7 +143,6 @@ class Record:
                     "cpus": pl.Float64,
                     "mem_gb": pl.Float64,
                 },
-                orient="row",
             ),
             holds=self._idle(machines),
             waits=causes.frame(),
@@ -165,12 +165,12 @@ class Record:
 
     def _ends(self, jobs: Sequence[Job], attempts: pl.DataFrame) -> pl.DataFrame:
         ended = attempts.group_by("job_id").agg(pl.col("end_s").max())
-        done = pl.DataFrame(
-            [
+        done = _frame(
+            (
                 (j.spec.job_id, j.vc, j.gpus, j.spec.submit_s, j.spec.run_s, j.run == len(j.runs))
                 for j in jobs
-            ],
-            schema={
+            ),
+            {
                 "job_id": pl.String,
                 "vc": pl.String,
                 "gpus": pl.Int32,
@@ -178,13 +178,23 @@ class Record:
                 "run_s": pl.Float64,
                 "done": pl.Boolean,
             },
-            orient="row",
         )
         return (
             done.join(ended, on="job_id", how="left", maintain_order="left")
             .with_columns(end_s=pl.when("done").then("end_s"))
             .drop("done")
         )
+
+
+def _frame(rows: Iterable[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
+    """Return rows as a frame, made column by column, which takes half of the memory."""
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(schema)
+    return pl.DataFrame(
+        [
+            pl.Series(name, values, dtype=dtype)
+            for (name, dtype), values in zip(schema.items(), columns, strict=True)
+        ]
+    )
 
 
 def _placements(

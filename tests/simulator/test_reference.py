@@ -70,7 +70,7 @@ def test_philly_misses_nothing_by_looking_only_where_something_may_happen(
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000)
+@settings(max_examples=1_500)
 @given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
 def test_philly_misses_nothing_on_thousands_of_workloads(rows: Rows, vcs: list[str]) -> None:
     eager_equals_lazy(rows, vcs)
@@ -148,7 +148,7 @@ def test_a_policy_is_its_paper_on_some_workloads(name: str, rows: Rows) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=3_000)
+@settings(max_examples=1_500)
 @given(workloads)
 def test_a_policy_is_its_paper_on_thousands_of_workloads(name: str, rows: Rows) -> None:
     same(name, rows)
