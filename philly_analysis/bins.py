@@ -130,23 +130,22 @@ class _Readings:
     ----------
     line
         Where each begins on a line on which machine follows machine, a `span` each; microseconds.
-    minutes
-        For how long each stands; of length 1 where all stand alike.
-    starts, ends
-        Where the list of each begins and ends in `values`, which are in the order of the files.
+    lasts
+        For how long each stands, microseconds; of length 1 where all stand alike.
+    starts, lengths
+        Where the list of each begins in `values`, which are in the order of the files, and how
+        many it has.
     shortest
         Length of the shortest list of each machine.
     """
 
     since: int
     span: int
-    longest: int
     line: Whole
     from_us: Whole
-    until_us: Whole
-    minutes: Real
+    lasts: Whole
     starts: Whole
-    ends: Whole
+    lengths: Whole
     values: Real
     shortest: Whole
 
@@ -158,32 +157,33 @@ class _Readings:
         since = int(from_us.min()) if len(from_us) else 0
         # one more than there are, for what begins after the last
         span = int(from_us.max(initial=since)) - since + 2
-        order = np.argsort(from_us, kind="stable")
         # by numbers as short as can be, which are sorted by their digits
-        order = order[
-            np.argsort(machine[order].astype(np.min_scalar_type(machines)), kind="stable")
-        ]
-        machine, from_us, until_us = machine[order], from_us[order], until_us[order]
+        number = machine.astype(np.min_scalar_type(machines))
+        order = np.argsort(from_us, kind="stable")
+        order = order[np.argsort(number[order], kind="stable")]
         lasts = until_us - from_us
         alike = len(lasts) > 0 and lasts.min() == lasts.max()
         lists = table["values"].combine_chunks()
-        offsets = lists.offsets.to_numpy().astype(np.int64)
-        starts, ends = offsets[:-1][order], offsets[1:][order]
-        firsts = np.flatnonzero(np.diff(machine, prepend=-1))
+        offsets = lists.offsets.to_numpy()
+        from_us = from_us[order]
+        lengths = np.diff(offsets)
         shortest = np.zeros(machines, np.int64)
-        if len(firsts):
-            shortest[machine[firsts]] = np.minimum.reduceat(ends - starts, firsts)
+        for length in np.flatnonzero(np.bincount(lengths))[::-1]:  # what is assigned last stays
+            shortest[machine[lengths == length]] = length
+        line = np.repeat(
+            np.arange(machines) * span - since, np.bincount(number, minlength=machines)
+        )
+        line += from_us
+        values = lists.values.fill_null(_NULL) if lists.values.null_count else lists.values
         return cls(
             since,
             span,
-            int(lasts.max(initial=0)),
-            machine * span + (from_us - since),
+            line,
             from_us,
-            until_us,
-            (lasts[:1] if alike else lasts) / _US_PER_MIN,
-            starts,
-            ends,
-            lists.values.fill_null(_NULL).to_numpy(),
+            lasts[:1] if alike else lasts[order],
+            offsets[:-1].astype(np.int64)[order],
+            lengths[order],
+            values.to_numpy(),
             shortest,
         )
 
@@ -201,14 +201,17 @@ def _counted(readings: _Readings, stretches: pa.Table, machines: pa.Array) -> pa
         for name in ("from_at", "until_at")
     )
     # readings reach into a stretch at its start, lie within it, and reach out at its end
-    first = readings.first(machine, from_us - readings.longest + 1)
+    longest = int(readings.lasts.max(initial=0))
+    first = readings.first(machine, from_us - longest + 1)
     within = readings.first(machine, from_us)
-    leaving = np.maximum(readings.first(machine, until_us - readings.longest + 1), within)
+    leaving = np.maximum(readings.first(machine, until_us - longest + 1), within)
     end = np.maximum(readings.first(machine, until_us), leaving)
+    keys = stretches.drop_columns(list(STRETCH))
+    held = _Held(machine, place, _alike(keys))
     found = [
-        *_tallies(readings, machine, place, first, within, (from_us, until_us)),
-        *_tallies(readings, machine, place, within, leaving, None),
-        *_tallies(readings, machine, place, leaving, end, (from_us, until_us)),
+        *_tallies(readings, held, first, within, (from_us, until_us)),
+        *_tallies(readings, held, within, leaving, None),
+        *_tallies(readings, held, leaving, end, (from_us, until_us)),
     ]
     stretch, bins, minutes, sums = (
         np.concatenate([part[i] for part in found]) if found else np.empty(0) for i in range(4)
@@ -219,23 +222,42 @@ def _counted(readings: _Readings, stretches: pa.Table, machines: pa.Array) -> pa
         pa.array(minutes),
         pa.array(sums, mask=null),
     )
-    rows = stretches.drop_columns(list(STRETCH)).take(pa.array(stretch, pa.int64()))
+    rows = keys.take(pa.array(stretch, pa.int64()))
     for name, values in zip(COUNTS, counts, strict=True):
         rows = rows.append_column(name, values)
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Of each stretch its server, its place there, and a number that it shares with its like."""
+
+    machine: Whole
+    place: Whole
+    alike: Whole
+
+
+def _alike(keys: pa.Table) -> Whole:
+    """Give the rows of a table numbers, those that are the same the same one."""
+    numbers = np.zeros(len(keys), np.int64)
+    for column in keys.columns:
+        values = column.combine_chunks().dictionary_encode("encode")
+        pairs = numbers * len(values.dictionary) + values.indices.to_numpy()
+        numbers = pa.array(pairs).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return numbers
+
+
 def _tallies(
     readings: _Readings,
-    machine: Whole,
-    place: Whole,
+    held: _Held,
     first: Whole,
     end: Whole,
     clip: tuple[Whole, Whole] | None,
 ) -> Iterator[tuple[Whole, Whole, Real, Real]]:
     """Yield (stretch, bin, minutes, sum) of each stretch's readings from `first` to before `end`.
 
-    With `clip`, of each reading only what lies between these two moments of the stretch.
+    Those of stretches that are alike are put together, as of one of them. With `clip`, of each
+    reading only what lies between these two moments of the stretch.
     """
     [some] = np.nonzero(end > first)
     if not len(some):
@@ -249,28 +271,33 @@ def _tallies(
         row = np.repeat(first[chunk] - (np.cumsum(n) - n), n)
         row += np.arange(len(row))
         at = readings.starts[row]
-        at += np.repeat(place[chunk], n)
-        if (readings.shortest[machine[chunk]] > place[chunk]).all():
+        place = held.place[chunk]
+        nth = np.repeat(place, n)
+        at += nth
+        if (readings.shortest[held.machine[chunk]] > place).all():
             values = readings.values[at]
         else:
-            has = at < readings.ends[row]
+            has = nth < readings.lengths[row]
             values = np.where(has, readings.values[np.where(has, at, 0)], _NONE)
         cell = np.ceil(values).astype(np.int64)
-        cell += np.repeat(np.arange(0, len(n) * _BINS, _BINS), n)
-        if clip is None and len(readings.minutes) == 1:
-            [each] = readings.minutes
+        _, one, number = np.unique(held.alike[chunk], return_index=True, return_inverse=True)
+        cell += np.repeat(number * _BINS, n)
+        lasts = readings.lasts
+        if len(lasts) > 1:
+            lasts = lasts[row]
+        if clip is None and len(lasts) == 1:
+            each = lasts[0] / _US_PER_MIN
             minutes = np.bincount(cell) * each
             sums = np.bincount(cell, values) * each
         else:
-            if clip is None:
-                weight = readings.minutes[row]
-            else:
+            if clip is not None:
                 since, until = (np.repeat(moment[chunk], n) for moment in clip)
-                inside = np.minimum(readings.until_us[row], until)
-                inside -= np.maximum(readings.from_us[row], since)
-                weight = np.maximum(inside, 0) / _US_PER_MIN
+                begins = readings.from_us[row]
+                inside = np.minimum(begins + lasts, until) - np.maximum(begins, since)
+                lasts = np.maximum(inside, 0)
+            weight = lasts / _US_PER_MIN
             minutes = np.bincount(cell, weight)
             sums = np.bincount(cell, weight * values)
         bins = np.arange(len(minutes)) % _BINS
         [counted] = np.nonzero((minutes > 0) & (bins != _NONE))
-        yield chunk[counted // _BINS], bins[counted], minutes[counted], sums[counted]
+        yield chunk[one[counted // _BINS]], bins[counted], minutes[counted], sums[counted]

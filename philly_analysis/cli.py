@@ -212,8 +212,8 @@ def report(
     """Compute every finding on a trace, as a page."""
     from philly_analysis.parallel import workers
 
-    # they draw while this process computes
-    with workers(2) as executor:
+    # it draws while this process computes
+    with workers(1) as executor:
         for trace in traces:
             page = library.report(trace, out, run_policy=run_policy, executor=executor)
             say(f"report written to {page}")

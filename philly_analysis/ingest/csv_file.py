@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate, count
 from pathlib import Path
 from typing import IO
 
@@ -32,14 +33,19 @@ class Block:
     ----------
     first, offset
         Number of the first line, from 1, and where it begins.
-    lines
-        How many there are.
+    newlines
+        How many there are in each :data:`_PLACE_BYTES` of it.
     """
 
     text: bytes
     first: int
     offset: int = 0
-    lines: int = 0
+    newlines: tuple[int, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return sum(self.newlines) + (not self.text.endswith(b"\n"))
 
     @property
     def numbers(self) -> _Numbers:
@@ -49,13 +55,11 @@ class Block:
     @property
     def places(self) -> list[tuple[int, int]]:
         """Number of a line and where in the file it begins, every so many bytes."""
-        number, at, places = self.first, 0, []
-        newlines = np.frombuffer(self.text, np.uint8) == ord("\n")
-        while at < len(self.text):
-            places.append((number, self.offset + at))
-            after = self.text.find(b"\n", at + _PLACE_BYTES) + 1 or len(self.text)
-            number += int(np.count_nonzero(newlines[at:after]))
-            at = after
+        places = [(self.first, self.offset)]
+        passed = accumulate(self.newlines)
+        for end, number in zip(count(_PLACE_BYTES, _PLACE_BYTES), passed, strict=False):
+            if after := self.text.find(b"\n", end) + 1:
+                places.append((self.first + number + 1, self.offset + after))
         return places
 
     def texts(self, numbers: _Numbers) -> list[str]:
@@ -151,10 +155,12 @@ class CsvFile:
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else file.readline()
-                newlines = np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-                lines = int(newlines) + (not text.endswith(b"\n"))
-                yield Block(text, first, offset, lines)
-                first, offset = first + lines, offset + len(text)
+                newline = np.frombuffer(text, np.uint8) == ord("\n")
+                begins = range(0, len(text), _PLACE_BYTES)
+                newlines = (np.count_nonzero(newline[at : at + _PLACE_BYTES]) for at in begins)
+                block = Block(text, first, offset, tuple(map(int, newlines)))
+                yield block
+                first, offset = first + block.lines, offset + len(text)
 
     def read(self, block: Block) -> Lines:
         """Parse a block."""
@@ -260,6 +266,7 @@ class CsvFile:
             csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=columns),
             csv.ParseOptions(quote_char=False, invalid_row_handler=put_aside),
             csv.ConvertOptions(
+                check_utf8=False,  # it was looked at
                 column_types=types | dict.fromkeys(self.texts, _DICTIONARY),
                 null_values=self.nulls,
             ),

@@ -137,10 +137,13 @@ class Days:
     def _longest_of(self, rows: pa.Table) -> _Numbers:
         """Return how many values the longest list of each machine has, or that it has no row."""
         longest = np.full(len(self.names), _NO_ROW)
-        lengths: _Numbers | int = 0
-        for column in (rows[name] for name in _lists(self.table)):
-            lengths = pc.list_value_length(column).to_numpy()
-        np.maximum.at(longest, rows["machine"].to_numpy(), lengths)
+        machine = rows["machine"].to_numpy()
+        longest[machine] = 0
+        for name in _lists(self.table):
+            lengths = pc.list_value_length(rows[name]).to_numpy()
+            # what is assigned last stays
+            for length in np.flatnonzero(np.bincount(lengths)):
+                longest[machine[lengths == length]] = length
         return longest
 
     def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
@@ -193,9 +196,11 @@ class Days:
             machines.select([c for c in self.table.column_names if c in machines.column_names]),
             path,
             row_group_size=_GROUP_ROWS,
-            # readings hardly compress; times and machines repeat, and are worth a dictionary
-            compression="snappy",
+            # to press readings together takes longer than to write them, and to read them also;
+            # times and machines repeat, and are worth a dictionary
+            compression="none",
             use_dictionary=list(self.table.key),
+            write_batch_size=_GROUP_ROWS,
             write_statistics=list(self.table.key),
             store_schema=False,
         )

@@ -78,7 +78,7 @@ class Staged:
 
     def of(self, days: Iterable[int]) -> pa.Table:
         """Return the rows of some days."""
-        with pa.memory_map(str(self._path)) as file, pa.ipc.open_file(file) as reader:
+        with pa.OSFile(str(self._path)) as file, pa.ipc.open_file(file) as reader:
             batches = [reader.get_batch(i) for day in days for i in self._of_day.get(day, ())]
             return pa.Table.from_batches(batches, reader.schema)
 
