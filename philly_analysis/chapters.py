@@ -53,6 +53,7 @@ from philly_analysis.analyses import (
 )
 from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.judging import calibration, philly_like
+from philly_analysis.parallel import Here, spread
 from philly_analysis.published import of_philly
 from philly_analysis.result import Result
 from philly_analysis.study import RunPolicy
@@ -265,7 +266,7 @@ def drawn(
         Answers, which may be computed as they are drawn from it: while an executor draws one, the
         next is computed here.
     executor
-        Processes that draw what the trace does not keep; None: it is drawn here.
+        Who draws what the trace does not keep; None: it is drawn here.
     """
     found: dict[str, str] = {}
 
@@ -277,8 +278,7 @@ def drawn(
             else:
                 yield result
 
-    draw = executor.map if executor else map
-    for name, svg in draw(figure, undrawn()):
+    for name, svg in spread(executor or Here(), figure, undrawn(), ahead=len(ANALYSES)):
         found[name] = svg
         if _ours(ANALYSES[name]):
             answers.keep_figure(trace, name, svg)

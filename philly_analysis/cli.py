@@ -208,14 +208,18 @@ def report(
     traces: Annotated[list[Path], typer.Argument(help="Folders of traces.", metavar="TRACE")],
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
     run_policy: SpanUnlessSaid = None,
+    jobs: Jobs = 1,
+    cluster: OnCluster = None,
 ) -> None:
     """Compute every finding on a trace, as a page."""
-    from philly_analysis.parallel import workers
+    from philly_analysis.parallel import processes
 
-    # it draws while this process computes
-    with workers(1) as executor:
+    # one process draws while this one computes
+    with processes(1) as drawing:
         for trace in traces:
-            page = library.report(trace, out, run_policy=run_policy, executor=executor)
+            page = library.report(
+                trace, out, run_policy=run_policy, jobs=jobs, cluster=cluster, executor=drawing
+            )
             say(f"report written to {page}")
 
 

@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +22,7 @@ from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, shor
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
 from philly_analysis.claims.survey import Atlas
 from philly_analysis.errors import TraceError
+from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.prose import number
 from philly_analysis.relations import MACROS, Relation, behind
@@ -98,6 +99,8 @@ def report(
     out: str | Path = "reports",
     *,
     run_policy: RunPolicy | str | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
     executor: Executor | None = None,
 ) -> Path:
     """Compute every finding on a trace, as a page.
@@ -113,8 +116,13 @@ def report(
         report that stands there is replaced whole.
     run_policy
         How attempts become a job's run time; None: as the trace was opened, ``span`` for a folder.
+    jobs, cluster
+        Where to count samples, day by day, and to draw: see
+        :func:`philly_analysis.parallel.workers`. Workers of a cluster must see the trace under
+        the same path. A trace that is open counts where it was opened to. The answers are the same.
     executor
-        Processes that draw figures while findings are computed here; None: one after the other.
+        Processes that draw figures while findings are computed here; None: where samples are
+        counted.
 
     Returns
     -------
@@ -123,12 +131,18 @@ def report(
 
     Raises
     ------
+    InputError
+        Nobody is there to do the work.
     TraceError
         The folder is no trace, the trace is open with another run policy, or the report cannot be
         written.
     """
-    with opened(trace, run_policy) as held:
-        chapters, gaps = _answer(held, executor)
+    with ExitStack() as stack:
+        there = None
+        if jobs != 1 or cluster:
+            there = stack.enter_context(workers(jobs, cluster))
+        held = stack.enter_context(opened(trace, run_policy, executor=there))
+        chapters, gaps = _answer(held, executor or there)
         return _write(Path(out) / held.path.name, chapters, _report(held, chapters, gaps))
 
 

@@ -59,10 +59,14 @@ def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
     elif jobs == 1:
         yield Here()
     else:
-        # a process that is forked would inherit the engine's threads in whatever state they are
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, context) as executor:
+        with processes(jobs) as executor:
             yield executor
+
+
+def processes(jobs: int) -> ProcessPoolExecutor:
+    """Return an executor of processes on this machine, which opens them when there is work."""
+    # a process that is forked would inherit the engine's threads in whatever state they are
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
 
 
 def spread(

@@ -204,6 +204,7 @@ def opened(
     run_policy: RunPolicy | str | None = None,
     *,
     otherwise: RunPolicy = RunPolicy.SPAN,
+    executor: Executor | None = None,
 ) -> Iterator[Trace]:
     """Give a trace that is open already, or open a folder for as long as the block runs.
 
@@ -212,6 +213,8 @@ def opened(
     run_policy
         How attempts become a job's run time; None: as the trace was opened, `otherwise` for a
         folder.
+    executor
+        Where samples of a folder are counted: see :class:`Trace`.
 
     Raises
     ------
@@ -219,7 +222,7 @@ def opened(
         The folder is no trace, or the trace is open with another run policy.
     """
     if not isinstance(trace, Trace):
-        with Trace(trace, run_policy=run_policy or otherwise) as made:
+        with Trace(trace, run_policy=run_policy or otherwise, executor=executor) as made:
             yield made
         return
     if run_policy not in (None, trace.run_policy):

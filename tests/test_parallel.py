@@ -4,11 +4,16 @@ import math
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from philly_analysis.errors import InputError
+from philly_analysis.page import report
 from philly_analysis.parallel import spread, workers
+from tests.analyses.clusters import write_tables
+from tests.analyses.samples import sampled_cluster
 
 
 def test_answers_come_in_order_and_no_more_tasks_are_drawn_than_may_be_under_way() -> None:
@@ -69,3 +74,25 @@ def test_workers_of_a_cluster() -> None:
         workers(cluster=head.scheduler_address) as executor,
     ):
         assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["processes", "cluster"])
+def test_a_report_is_the_same_wherever_its_samples_are_counted(where: str, tmp_path: Path) -> None:
+    traces = [write_tables(tmp_path / f"{name}" / "t", sampled_cluster(3)) for name in "ab"]
+    here = report(traces[0], tmp_path / "here")
+    if where == "processes":
+        there = report(traces[1], tmp_path / "there", jobs=2)
+    else:
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as head:
+            there = report(traces[1], tmp_path / "there", cluster=head.scheduler_address)
+    tables = sorted(f.name for f in (here.parent / "tables").iterdir())
+    assert tables == sorted(f.name for f in (there.parent / "tables").iterdir())
+    assert "gpu_util.csv" in tables
+    for name in tables:
+        one, other = (pd.read_csv(page.parent / "tables" / name) for page in (here, there))
+        # sums of many numbers may differ by a rounding error from one computation to the next
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12)
