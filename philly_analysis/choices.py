@@ -45,11 +45,15 @@ def analyses() -> Choices:
 
 def families() -> Choices:
     """List families of distributions, and the parameters of each."""
-    from philly_analysis.laws.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
-    from philly_analysis.laws.families import FAMILIES
-
-    names = {name: family.names for name, family in FAMILIES.items()}
-    return [(n, ", ".join(p)) for n, p in (names | {EMPIRICAL: EMPIRICAL_PARAMETERS}).items()]
+    laws = _PACKAGE / "laws"
+    names = {
+        ast.literal_eval(call.args[0]): ast.literal_eval(call.args[1])
+        for call in ast.walk(_assigned(laws / "families.py", "FAMILIES"))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+    empirical = _constant(laws / "distribution.py", "EMPIRICAL")
+    names[empirical] = ast.literal_eval(_assigned(laws / "distribution.py", "EMPIRICAL_PARAMETERS"))
+    return [(name, ", ".join(parameters)) for name, parameters in names.items()]
 
 
 def models() -> Choices:
@@ -73,14 +77,25 @@ def dialects() -> Choices:
 
 def policies() -> Choices:
     """List scheduling policies, and what each does."""
-    return _pairs(library.policies(), "policy", "what")
+    folder = _PACKAGE / "simulator" / "policies"
+    classes = {c.name: c for file in folder.glob("*.py") for c in _classes(file)}
+    listed = ast.walk(_assigned(folder / "__init__.py", "POLICIES"))
+    named = [classes[n.id] for n in listed if isinstance(n, ast.Name) and n.id in classes]
+    return [(ast.literal_eval(_given(c.body, "name")), _first_line(c)) for c in named]
 
 
 def speeds() -> Choices:
     """List laws of how fast jobs run, and what each takes into account."""
-    from philly_analysis.simulator.speed import SPEEDS
-
-    return [(name, speed().says) for name, speed in SPEEDS.items()]
+    file = _PACKAGE / "simulator" / "speed.py"
+    classes = {c.name: c for c in _classes(file)}
+    listed = _assigned(file, "SPEEDS")
+    assert isinstance(listed, ast.Dict)  # noqa: S101 - so it is written
+    pairs = zip(listed.keys, listed.values, strict=True)
+    return [
+        (ast.literal_eval(name), _first_line(classes[speed.id]))
+        for name, speed in pairs
+        if name and isinstance(speed, ast.Name)
+    ]
 
 
 def experiments() -> Choices:
@@ -116,12 +131,26 @@ def _constant(file: Path, name: str) -> str:
 
 def _assigned(file: Path, name: str) -> ast.expr:
     """Return the expression that a module gives a name, the module not run."""
-    for node in ast.parse(file.read_text("utf-8")).body:
+    return _given(ast.parse(file.read_text("utf-8")).body, name)
+
+
+def _given(body: list[ast.stmt], name: str) -> ast.expr:
+    """Return the expression that a module or class gives a name."""
+    for node in body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(t, ast.Name) and t.id == name for t in targets):
                 return node.value
-    raise LookupError(f"{file} gives no {name}")
+    raise LookupError(f"nothing is called {name}")
+
+
+def _classes(file: Path) -> list[ast.ClassDef]:
+    body = ast.parse(file.read_text("utf-8")).body
+    return [node for node in body if isinstance(node, ast.ClassDef)]
+
+
+def _first_line(node: ast.ClassDef) -> str:
+    return (ast.get_docstring(node) or "").partition("\n")[0]
 
 
 def _keywords(call: ast.expr) -> dict[str, str]:

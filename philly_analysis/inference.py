@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2, rankdata, t
 
 from philly_analysis.prose import share
 from philly_analysis.result import Fact
@@ -68,7 +68,7 @@ def clustered_share(
     if n < _FEWEST:
         return Share(frac, np.nan, np.nan)
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
-    half = float(t.ppf(0.975, n - 1) * error)
+    half = float(scipy.stats.t.ppf(0.975, n - 1) * error)
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
@@ -97,8 +97,8 @@ class Rate:
             return 0.0, np.inf
         if self.events == 0:
             return 0.0, float(-np.log(0.05) / self.exposure)
-        low = chi2.ppf(0.025, 2 * self.events) / 2
-        high = chi2.ppf(0.975, 2 * self.events + 2) / 2
+        low = scipy.stats.chi2.ppf(0.025, 2 * self.events) / 2
+        high = scipy.stats.chi2.ppf(0.975, 2 * self.events + 2) / 2
         return float(low / self.exposure), float(high / self.exposure)
 
     @property
@@ -228,7 +228,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     nothing = Association(np.nan, np.nan, np.nan, n, n_groups)
     if n < _FEWEST:
         return nothing
-    zx, zy = (_standard(rankdata(v[known])) for v in (xs, ys))
+    zx, zy = (_standard(scipy.stats.rankdata(v[known])) for v in (xs, ys))
     if zx is None or zy is None:
         return nothing
     rho = float(np.mean(zx * zy))
@@ -238,7 +238,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     _, group = np.unique(groups, return_inverse=True)
     sums = np.bincount(group, influence)
     error = np.sqrt(np.sum(sums**2) * n_groups / (n_groups - 1)) / n
-    half = float(t.ppf(0.975, n_groups - 1) * error)
+    half = float(scipy.stats.t.ppf(0.975, n_groups - 1) * error)
     return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
 
 
@@ -300,7 +300,11 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     change = np.log(a) - np.log(b) if relative else a - b
     n = len(change)
     mean = float(change.mean()) if n else np.nan
-    half = float(t.ppf(0.975, n - 1) * change.std(ddof=1) / np.sqrt(n)) if n >= _FEWEST else np.nan
+    half = (
+        float(scipy.stats.t.ppf(0.975, n - 1) * change.std(ddof=1) / np.sqrt(n))
+        if n >= _FEWEST
+        else np.nan
+    )
     found = (mean, mean - half, mean + half)
     if relative:
         found = tuple(100 * float(np.expm1(x)) for x in found)  # type: ignore[assignment]

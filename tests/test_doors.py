@@ -24,6 +24,9 @@ from philly_analysis.chapters import ANALYSES, CHAPTERS
 from philly_analysis.cli import app
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.ingest.table.table_map import load_map
+from philly_analysis.laws.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
+from philly_analysis.laws.families import FAMILIES
+from philly_analysis.simulator.speed import SPEEDS
 from tests.paper import paper_trace
 
 ROOT = Path(__file__).parent.parent
@@ -117,6 +120,16 @@ def test_choices_that_are_read_are_those_that_there_are() -> None:
     assert choices.analyses() == [(name, a.QUESTION) for name, a in ANALYSES.items()]
     assert dict(choices.maps()) == {name: load_map(name).what for name, _ in choices.maps()}
     assert choices.experiments() == [(name, e.QUESTION) for name, e in EXPERIMENTS.items()]
+    assert dict(choices.families()) == {
+        name: ", ".join(names)
+        for name, names in {
+            **{name: family.names for name, family in FAMILIES.items()},
+            EMPIRICAL: EMPIRICAL_PARAMETERS,
+        }.items()
+    }
+    policies = library.policies()
+    assert choices.policies() == list(zip(policies["policy"], policies["what"], strict=True))
+    assert choices.speeds() == [(name, speed().says) for name, speed in SPEEDS.items()]
     sources = library.sources()
     assert choices.sources() == list(zip(sources["source"], sources["reads"], strict=True))
 
