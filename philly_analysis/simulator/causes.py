@@ -133,7 +133,8 @@ class Causes:
         turned = {gpus for gpus, had in self._room.items() if self._has_room(gpus) != had}
         for gpus in turned:
             self._room[gpus] = not self._room[gpus]
-        for vc, clocks in self._clocks.items():
+        for vc in self._clocks if turned else self._changed_vcs & self._clocks.keys():
+            clocks = self._clocks[vc]
             for gpus in clocks if vc in self._changed_vcs else turned & clocks.keys():
                 clock = clocks[gpus]
                 if clock.waiters:

@@ -72,6 +72,10 @@ class Cluster:
         Free GPUs, and all GPUs, of the cluster.
     free_cpus, free_mem_gb
         Per machine; infinite where the machine does not say what it has.
+    changed_hosts
+        Machines whose CPUs or memory were taken or given; whoever reads this clears it.
+    says_all
+        Whether every machine says how many CPUs and how much memory it has.
     racks
         Per rack, a bit per machine; one rack of all machines where none is named.
     """
@@ -83,12 +87,14 @@ class Cluster:
         "biggest",
         "by_free",
         "capacity",
+        "changed_hosts",
         "free",
         "free_cpus",
         "free_gpus",
         "free_mem_gb",
         "machines",
         "racks",
+        "says_all",
     )
 
     def __init__(self, machines: Sequence[Machine]) -> None:
@@ -104,9 +110,11 @@ class Cluster:
             racks[machine.rack] = racks.get(machine.rack, 0) | 1 << i
         self.racks = tuple(racks.values())
         self.capacity = self.free = sum(m.gpus for m in self.machines)
+        self.says_all = all(m.cpus is not None and m.mem_gb is not None for m in self.machines)
         unlimited = float("inf")
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
+        self.changed_hosts: set[int] = set()
         self._tried: dict[int, tuple[int, float, float]] | None = None
 
     def fewest(self, gpus: int) -> int:
@@ -122,7 +130,9 @@ class Cluster:
         tried, self._tried = self._tried, None
         for machine, (gpus, cpus, mem_gb) in (tried or {}).items():
             self._set(machine, gpus)
-            self.free_cpus[machine], self.free_mem_gb[machine] = cpus, mem_gb
+            if (self.free_cpus[machine], self.free_mem_gb[machine]) != (cpus, mem_gb):
+                self.free_cpus[machine], self.free_mem_gb[machine] = cpus, mem_gb
+                self.changed_hosts.add(machine)
 
     def _note(self, grant: Grant) -> None:
         """Note, while things are tried, how the machines of a grant are."""
@@ -174,6 +184,7 @@ class Cluster:
             return
         for machine, gpus in grant.shares:
             count = gpus.bit_count()
+            self.changed_hosts.add(machine)
             self.free_cpus[machine] += sign * grant.cpus * count
             self.free_mem_gb[machine] += sign * grant.mem_gb * count
             if self.free_cpus[machine] < -1e-6 or self.free_mem_gb[machine] < -1e-6:

@@ -36,9 +36,10 @@ class Order:
         Raised whenever a job comes or goes, for those who keep what they derived.
     """
 
-    __slots__ = ("_blocks", "_lasts", "_place_of", "version")
+    __slots__ = ("_blocks", "_lasts", "_news", "_place_of", "version")
 
     def __init__(self) -> None:
+        self._news: list[tuple[Place, bool]] | None = None
         self._blocks: list[list[Place]] = []
         self._lasts: list[Place] = []
         self._place_of: dict[Job, Place] = {}
@@ -60,6 +61,21 @@ class Order:
         """Yield the jobs with their keys, in order."""
         return (place for block in self._blocks for place in block)
 
+    def news(self) -> list[tuple[Place, bool]] | None:
+        """Return who came (or went: False) since this was last asked, for the one who follows.
+
+        None: nobody asked yet, or so many did that it is as well to look at all anew.
+        """
+        news, self._news = self._news, []
+        return news
+
+    def _note(self, place: Place, *, came: bool) -> None:
+        self.version += 1
+        if self._news is not None:
+            self._news.append((place, came))
+            if len(self._news) > len(self._place_of) + _BLOCK:
+                self._news = None
+
     @property
     def first(self) -> Place:
         """The place of the first job; there must be one."""
@@ -67,8 +83,8 @@ class Order:
 
     def add(self, job: Job, key: Any) -> None:
         """Put a job where its key belongs."""
-        self.version += 1
         place = self._place_of[job] = Place(key, job.index, job)
+        self._note(place, came=True)
         if not self._blocks:
             self._blocks, self._lasts = [[place]], [place]
             return
@@ -85,7 +101,7 @@ class Order:
         place = self._place_of.pop(job, None)
         if place is None:
             return
-        self.version += 1
+        self._note(place, came=False)
         at = bisect_left(self._lasts, place)
         block = self._blocks[at]
         del block[bisect_left(block, place)]

@@ -1,6 +1,7 @@
 """Amoeba (later EDL): jobs grow onto idle GPUs and shrink under pressure, by marginal gain."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -55,6 +56,10 @@ class Amoeba(Policy):
         30.0, "what a change of GPUs, or a restart, costs a job", unit="s", within=STALL
     )
 
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the queue that the order has it in; an order without queues has one."""
+        return 0 if self.order == "srtf" else self._las.level(job, now_s)
+
     def key(self, job: Job, now_s: float) -> Any:
         """Return what the order serves jobs by; work that is left counts on the GPUs asked for."""
         return job.remaining_s(now_s) if self.order == "srtf" else self._las.key(job, now_s)
@@ -98,7 +103,7 @@ class Amoeba(Policy):
                 plan.grant(job, resized(plan.cluster, job.grant, sizes[job]))
         return plan.wish
 
-    @property
+    @cached_property
     def _las(self) -> Las:
         return Las(thresholds_gpu_s=self.thresholds_gpu_s)
 

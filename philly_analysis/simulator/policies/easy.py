@@ -3,28 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import merge
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.order import Order, Place
+from philly_analysis.simulator.line import Line
+from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
 _EPS_S = 1e-6
-
-
-class _Line(NamedTuple):
-    """The waiting jobs of one gang size, and how long each will run, as is believed."""
-
-    order: Order
-    version: int
-    places: list[Place]
-    takes_s: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -104,17 +95,16 @@ class Easy(Policy):
     def _next(self, plan: Plan, gpus: int, within_s: float, first: Job) -> Place | None:
         """Return the first of a size that the plan has not started and that ends in time."""
         line = self._line(plan.view, gpus)
-        for at in np.flatnonzero(line.takes_s <= within_s + _EPS_S):
+        [takes_s] = line.columns()
+        for at in np.flatnonzero(takes_s <= within_s + _EPS_S):
             place = line.places[at]
             if place.job is not first and plan.held(place.job) is None:
                 return place
         return None
 
-    def _line(self, view: View, gpus: int) -> _Line:
-        """Return the waiting jobs of a gang size; kept until one comes or goes."""
+    def _line(self, view: View, gpus: int) -> Line:
+        """Return the waiting jobs of a gang size, with how long each will run, as is believed."""
         order, line = view.queue.groups[gpus], view.kept.get(gpus)
-        if line is None or line.order is not order or line.version != order.version:
-            places = list(order.places())
-            takes_s = self.estimate * np.array([place.job.left_s(view.now_s) for place in places])
-            line = view.kept[gpus] = _Line(order, order.version, places, takes_s)
+        if line is None or not line.of(order):
+            line = view.kept[gpus] = Line(order, lambda job: (self.estimate * job.left_s(0.0),))
         return line

@@ -65,7 +65,8 @@ class Policy:
     def level(self, job: Job, now_s: float) -> int:
         """Return the level at which a job is from now on, 0 the best: a queue of several.
 
-        The engine remembers it, and since when, as ``Job.level`` and ``Job.level_s``.
+        The engine remembers it, and since when, as ``Job.level`` and ``Job.level_s``, before it
+        asks for anything else of the job.
         """
         return 0
 

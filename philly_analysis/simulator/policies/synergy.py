@@ -1,16 +1,18 @@
 """Synergy: CPUs and memory go to the jobs that profit from them, GPUs to whoever is next."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster import Cluster, Grant, bits, lowest
+from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Preemptive, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
+from philly_analysis.simulator.room import Rooms
 from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -41,6 +43,10 @@ class Synergy(Preemptive):
     allocation: str = knob("tune", "how CPUs and memory are divided", among=_ALLOCATIONS)
     order: str = knob("fifo", "who comes first", among=tuple(_ORDERS))
 
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the level at which the order has a job."""
+        return self._order.level(job, now_s)
+
     def key(self, job: Job, now_s: float) -> Any:
         """Return what the order serves jobs by."""
         return self._order.key(job, now_s)
@@ -59,7 +65,7 @@ class Synergy(Preemptive):
 
     def decide(self, view: View) -> Wish:
         """Give out GPUs in order, then let those who want more have what is spare."""
-        if any(m.cpus is None or m.mem_gb is None for m in view.cluster.machines):
+        if not view.cluster.says_all:
             raise SimulationError(
                 "synergy divides CPUs and memory, but not every machine says how many it has. "
                 "Give machines with both, e.g. --machines 16x8:24:500."
@@ -82,9 +88,9 @@ class Synergy(Preemptive):
             found = packed(cluster, job.gpus)
             return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.grant(job, _fit(cluster, job.gpus, *self._within_reach(plan.view, job)))
+            return plan.grant(job, _fit(plan.view, job.gpus, self._within_reach(plan.view, job)))
         wants = self._wants(job)
-        if found := _fit(cluster, job.gpus, *wants):
+        if found := _fit(plan.view, job.gpus, wants):
             return plan.grant(job, found)
         found = packed(cluster, job.gpus)
         if found is None:
@@ -94,7 +100,7 @@ class Synergy(Preemptive):
                 self._give_up_excess(plan, other)
         return plan.grant(job, self._at_most(plan.cluster, found, wants))
 
-    @property
+    @cached_property
     def _order(self) -> Policy:
         return _ORDERS[self.order]()
 
@@ -108,15 +114,17 @@ class Synergy(Preemptive):
 
     def _within_reach(self, view: View, job: Job) -> tuple[float, float]:
         """Return what a job wants, or a proportional share where no empty servers have that."""
-        asked = job.gpus, *self._wants(job)
-        if asked not in view.kept:
-            empty = Cluster(view.cluster.machines)
-            share = (
-                min((m.cpus or 0.0) / m.gpus for m in empty.machines if m.gpus),
-                min((m.mem_gb or 0.0) / m.gpus for m in empty.machines if m.gpus),
+        wants = self._wants(job)
+        if (job.gpus, wants) not in view.kept:
+            machines = [m for m in view.cluster.machines if m.gpus]
+            if "empty" not in view.kept:
+                view.kept["empty"] = Rooms(Cluster(machines))
+            fits = wants != FULL_SHARE and view.kept["empty"].fit(job.gpus, *wants)
+            view.kept[job.gpus, wants] = wants if fits else (
+                min((m.cpus or 0.0) / m.gpus for m in machines),
+                min((m.mem_gb or 0.0) / m.gpus for m in machines),
             )
-            view.kept[asked] = asked[1:] if _fit(empty, *asked) else share
-        return cast("tuple[float, float]", view.kept[asked])
+        return cast("tuple[float, float]", view.kept[job.gpus, wants])
 
     @staticmethod
     def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
@@ -160,32 +168,9 @@ FULL_SHARE = (float("inf"), float("inf"))
 """Wants of a job that takes whatever its proportional share is."""
 
 
-def _fit(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> Grant | None:
-    """Place a gang on the fullest server with the GPUs, CPUs and memory; over servers if large."""
-    if (cpus, mem_gb) == FULL_SHARE:
-        return None
-    if gpus <= cluster.biggest:
-        for free in range(gpus, cluster.biggest + 1):
-            for m in bits(cluster.by_free[free]):
-                if _room(cluster, m, cpus, mem_gb) >= gpus:
-                    share = (m, lowest(cluster.free_gpus[m], gpus))
-                    return Grant((share,), gpus, cpus, mem_gb)
-        return None
-    shares: list[tuple[int, int]] = []
-    left = gpus
-    for free in range(cluster.biggest, 0, -1):
-        for m in bits(cluster.by_free[free]):
-            count = min(left, free, _room(cluster, m, cpus, mem_gb))
-            if count:
-                shares.append((m, lowest(cluster.free_gpus[m], count)))
-                left -= count
-                if not left:
-                    return Grant(tuple(shares), gpus, cpus, mem_gb)
-    return None
-
-
-def _room(cluster: Cluster, machine: int, cpus: float, mem_gb: float) -> int:
-    """Return for how many GPUs a server has so many CPUs and so much memory each."""
-    by_cpus = cluster.free_cpus[machine] / cpus if cpus else cluster.biggest
-    by_mem = cluster.free_mem_gb[machine] / mem_gb if mem_gb else cluster.biggest
-    return int(min(by_cpus, by_mem, cluster.biggest) + 1e-6)
+def _fit(view: View, gpus: int, wants: tuple[float, float]) -> Grant | None:
+    """Place a gang where there is all that it wants; a full share is found otherwise."""
+    if "rooms" not in view.kept:
+        view.kept["rooms"] = Rooms(view.cluster)
+    rooms: Rooms = view.kept["rooms"]
+    return None if wants == FULL_SHARE else rooms.fit(gpus, *wants)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order
+from philly_analysis.simulator.line import Line
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -18,19 +18,15 @@ from philly_analysis.simulator.view import Plan, View, Wish
 _EPS_S = 1e-6
 
 
-class _Line(NamedTuple):
-    """The waiting jobs of one gang size, as arrays: rho changes with time, these do not."""
+def _parts(job: Job) -> tuple[float, ...]:
+    """Return what rho is made of that does not change while a job waits."""
+    return job.spec.submit_s, job.to_go_s(0.0), max(job.run_s, 1.0)
 
-    order: Order
-    version: int
-    jobs: list[Job]
-    submit_s: npt.NDArray[np.float64]
-    to_go_s: npt.NDArray[np.float64]
-    alone_s: npt.NDArray[np.float64]
 
-    def rho(self, now_s: float) -> npt.NDArray[np.float64]:
-        """Return rho of each."""
-        return (now_s - self.submit_s + self.to_go_s) / self.alone_s
+def _rho(line: Line, now_s: float) -> npt.NDArray[np.float64]:
+    """Return rho of each waiting job."""
+    submit_s, to_go_s, alone_s = line.columns()
+    return (now_s - submit_s + to_go_s) / alone_s
 
 
 @dataclass(frozen=True)
@@ -64,11 +60,10 @@ class Themis(Policy):
         if not view.queue.groups:
             return {}
         sizes = cast("Iterable[int]", view.queue.groups)
-        lines = {gpus: self._line(view, gpus) for gpus in sizes}
         plan = view.plan()
         if self._leases_end(view.now_s):
-            self._take_back(plan, list(lines.values()))
-        self._give_out(plan, lines)
+            self._take_back(plan, [self._line(view, gpus) for gpus in sizes])
+        self._give_out(plan, sizes)
         return plan.wish
 
     def _leases_end(self, now_s: float) -> bool:
@@ -76,15 +71,15 @@ class Themis(Policy):
         since_s = now_s % self.lease_s
         return since_s < max(self.round_s, _EPS_S) or self.lease_s - since_s < _EPS_S
 
-    def _take_back(self, plan: Plan, lines: list[_Line]) -> None:
+    def _take_back(self, plan: Plan, lines: list[Line]) -> None:
         """Take their GPUs from the running jobs that would not get them again."""
         now_s, running = plan.view.now_s, list(plan.view.running)
-        jobs = [*running, *(job for line in lines for job in line.jobs)]
         own = [
             (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.run_s, 1.0)
             for job in running
         ]
-        rho = np.concatenate([own, *(line.rho(now_s) for line in lines)])
+        rho = np.concatenate([own, *(_rho(line, now_s) for line in lines)])
+        jobs = [*running, *(place.job for line in lines for place in line.places)]
         free = plan.cluster.capacity
         for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):
             job = jobs[at]
@@ -93,11 +88,15 @@ class Themis(Policy):
             elif job.running:
                 plan.release(job)
 
-    def _give_out(self, plan: Plan, lines: dict[int, _Line]) -> None:
+    def _give_out(self, plan: Plan, sizes: Iterable[int]) -> None:
         """Give free GPUs to the waiting jobs of highest rho that fit."""
         now_s, cluster = plan.view.now_s, plan.cluster
-        offers = {gpus: _highest_first(line, now_s) for gpus, line in lines.items()}
-        heads = [next(offer) for gpus, offer in offers.items() if gpus <= cluster.free]
+        offers = {
+            gpus: _highest_first(self._line(plan.view, gpus), now_s)
+            for gpus in sizes
+            if gpus <= cluster.free
+        }
+        heads = [next(offer) for offer in offers.values()]
         heapify(heads)
         while heads:
             _, _, job = heappop(heads)
@@ -105,26 +104,18 @@ class Themis(Policy):
             if started and (behind := next(offers[job.gpus], None)) is not None:
                 heappush(heads, behind)
 
-    def _line(self, view: View, gpus: int) -> _Line:
-        """Return the waiting jobs of a gang size; kept until one comes or goes."""
+    def _line(self, view: View, gpus: int) -> Line:
+        """Return the waiting jobs of a gang size."""
         order, line = view.queue.groups[gpus], view.kept.get(gpus)
-        if line is None or line.order is not order or line.version != order.version:
-            jobs = list(order)
-            line = view.kept[gpus] = _Line(
-                order,
-                order.version,
-                jobs,
-                np.array([job.spec.submit_s for job in jobs]),
-                np.array([job.to_go_s(0.0) for job in jobs]),
-                np.array([max(job.run_s, 1.0) for job in jobs]),
-            )
+        if line is None or not line.of(order):
+            line = view.kept[gpus] = Line(order, _parts)
         return line
 
 
-def _highest_first(line: _Line, now_s: float) -> Iterator[tuple[float, int, Job]]:
+def _highest_first(line: Line, now_s: float) -> Iterator[tuple[float, int, Job]]:
     """Yield (minus rho, place of submission, job), the highest rho first."""
-    rho = line.rho(now_s)
-    for _ in line.jobs:
+    rho = _rho(line, now_s)
+    for _ in line.places:
         at = int(rho.argmax())
-        yield -float(rho[at]), line.jobs[at].index, line.jobs[at]
+        yield -float(rho[at]), line.places[at].nth, line.places[at].job
         rho[at] = -np.inf

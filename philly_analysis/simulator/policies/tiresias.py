@@ -1,5 +1,6 @@
 """Least attained service: queues of GPU-seconds, and Tiresias, which lets the starving rise."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from philly_analysis.simulator.job import FOREVER, Job
@@ -30,20 +31,18 @@ class Las(Ranked):
 
     def level(self, job: Job, now_s: float) -> int:
         """Return its queue."""
-        held_gpu_s = job.counted_gpu_s(now_s) + _EPS
-        return sum(held_gpu_s >= limit for limit in self.thresholds_gpu_s)
+        return bisect_right(self.thresholds_gpu_s, job.counted_gpu_s(now_s) + _EPS)
 
     def key(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, whether it waits, and since when it runs or waits."""
         since_s = job.started_s if job.running else job.queued_s
-        return self.level(job, now_s), not job.running, since_s
+        return job.level, not job.running, since_s
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls to the next queue."""
-        queue = self.level(job, now_s)
-        if job.grant is None or queue == len(self.thresholds_gpu_s):
+        if job.grant is None or job.level == len(self.thresholds_gpu_s):
             return FOREVER
-        to_go_gpu_s = self.thresholds_gpu_s[queue] - job.counted_gpu_s(now_s)
+        to_go_gpu_s = self.thresholds_gpu_s[job.level] - job.counted_gpu_s(now_s)
         return now_s + to_go_gpu_s / job.grant.gpus
 
 
@@ -83,8 +82,7 @@ class Tiresias(Las):
 
     def key(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, and since when it is there."""
-        queue = self.level(job, now_s)
-        return queue, job.level_s if queue == job.level else now_s
+        return job.level, job.level_s
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls, or a waiting one rises."""
