@@ -121,10 +121,12 @@ class Plan:
         """Return the GPUs that the jobs of a virtual cluster would hold."""
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
 
-    @property
-    def users(self) -> set[str]:
-        """Virtual clusters whose jobs hold GPUs, have held some, or would."""
-        return {*self.view.used, *self.used}
+    def in_use_by_vc(self) -> dict[str, int]:
+        """Return the GPUs that the jobs of each virtual cluster would hold, of those that did."""
+        used = self.view.used.copy()
+        for vc, more in self.used.items():
+            used[vc] = used.get(vc, 0) + more
+        return used
 
     @property
     def touched(self) -> set[int]:

@@ -246,11 +246,15 @@ class Philly(Policy):
         All others are passed by, however many wait in them.
         """
         groups = cast("Iterable[_Group]", plan.view.queue.groups)
-        free = plan.cluster.free
-        if not free and not self._excess(plan):
+        free, unused = plan.cluster.free, self._unused(plan)
+        if not free and min(unused.values(), default=0) >= 0:
             return []
-        unused = {vc: self._quota(plan, vc) - plan.in_use(vc) for vc in {g.vc for g in groups}}
-        return [g for g in groups if g.gpus <= free or g.gpus <= unused[g.vc]]
+        return [
+            group
+            for group in groups
+            if group.gpus <= free
+            or group.gpus <= (unused[vc] if (vc := group.vc) in unused else self._quota(plan, vc))
+        ]
 
     def _asking(self, plan: Plan, group: _Group) -> Iterator[Job]:
         """Yield the jobs of a group that do not back off."""
@@ -293,10 +297,17 @@ class Philly(Policy):
                 ask(group)
         return refused
 
+    def _unused(self, plan: Plan) -> dict[str, int]:
+        """Return the GPUs of their quota that virtual clusters do not use, of those that use any.
+
+        Below zero: the GPUs that one uses above its quota.
+        """
+        quotas, capacity = plan.view.quotas, plan.cluster.capacity
+        return {vc: quotas.get(vc, capacity) - gpus for vc, gpus in plan.in_use_by_vc().items()}
+
     def _excess(self, plan: Plan) -> dict[str, int]:
         """Return the GPUs that virtual clusters use above their quota, those that do."""
-        over = {vc: plan.in_use(vc) - self._quota(plan, vc) for vc in plan.users}
-        return {vc: gpus for vc, gpus in over.items() if gpus > 0}
+        return {vc: -unused for vc, unused in self._unused(plan).items() if unused < 0}
 
     def _starts_above_quota(self, plan: Plan, wish: Wish) -> bool:
         """Whether somebody starts who could be stopped again for one within quota."""
@@ -308,9 +319,9 @@ class Philly(Policy):
         view, cluster = plan.view, plan.cluster
         if (
             view.now_s - job.queued_s + _EPS_S < self.hold_s
-            or not (excess := self._excess(plan))
-            or sum(map(plan.in_use, plan.users)) <= self.preempt_above_frac * cluster.capacity
             or not self._within_quota(plan, job)
+            or not (excess := self._excess(plan))
+            or sum(plan.in_use_by_vc().values()) <= self.preempt_above_frac * cluster.capacity
         ):
             return False
         part = plan.held(job)
