@@ -3,7 +3,7 @@
 import polars as pl
 
 from philly_analysis.inference import rank_association
-from philly_analysis.prose import duration, number, share
+from philly_analysis.prose import count, duration, number, share
 from philly_analysis.simulator.schedule import Schedule
 
 _FEWEST = 10
@@ -36,7 +36,7 @@ def first_waits(jobs: pl.DataFrame, schedule: Schedule) -> pl.DataFrame:
 
 def says(jobs: pl.DataFrame, schedule: Schedule) -> tuple[str, ...]:
     """Say how far waits are from the recorded ones, and what GPU time was lost; if anything."""
-    return (*_waits(first_waits(jobs, schedule)), *_gpu_time(schedule))
+    return (*_waits(first_waits(jobs, schedule)), *_gpu_time(schedule), *_outages(schedule))
 
 
 def _waits(waits: pl.DataFrame) -> tuple[str, ...]:
@@ -72,10 +72,24 @@ def _gpu_time(schedule: Schedule) -> tuple[str, ...]:
     if still_h or lost_h:
         said.append(
             f"Of {number(held_h)} GPU hours held, {number(still_h)} stood still (restarts, guests "
-            f"without room), and work of {number(lost_h)} GPU hours was lost to preemption."
+            f"without room), and work of {number(lost_h)} GPU hours was lost as jobs were stopped."
         )
     if idle_h:
         said.append(
             f"Gangs that were not whole yet held GPUs idle for {number(idle_h)} GPU hours more."
         )
     return tuple(said)
+
+
+def _outages(schedule: Schedule) -> tuple[str, ...]:
+    """Return what failed, and what that did to jobs."""
+    failed = schedule.outages["gpu"].is_null()
+    if failed.is_empty():
+        return ()
+    hit = schedule.attempts.filter(pl.col("end_reason") == "node_failure")
+    lost_h = float((hit["lost_s"] * hit["gpus"]).sum()) / 3600
+    return (
+        f"{count(int(failed.sum()), 'failure')} of machines and {int((~failed).sum()):,} of single "
+        f"GPUs; {count(hit.height, 'attempt')} ended by them (node_failure), and work of "
+        f"{number(lost_h)} GPU hours was lost to them.",
+    )

@@ -73,11 +73,19 @@ class Causes:
         self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus
         self._changed_vcs.add(vc)
         for machine, gpus in grant.shares:
-            free = self._free[machine]
-            self._having[free] -= 1
-            free -= sign * gpus.bit_count()
-            self._having[free] += 1
-            self._free[machine] = free
+            self._give(machine, -sign * gpus.bit_count())
+
+    def out(self, machine: int, gpus: int, now_s: float) -> None:
+        """Note that so many GPUs of a machine go out of use, or (below zero) come back."""
+        self._go_to(now_s)
+        self._changed_vcs.update(self._clocks)
+        self._give(machine, -gpus)
+
+    def _give(self, machine: int, gpus: int) -> None:
+        free = self._free[machine]
+        self._having[free] -= 1
+        self._having[free + gpus] += 1
+        self._free[machine] = free + gpus
 
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""

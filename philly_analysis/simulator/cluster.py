@@ -69,7 +69,9 @@ class Cluster:
     at
         Index of each machine by its identifier.
     free, capacity
-        Free GPUs, and all GPUs, of the cluster.
+        Free GPUs, and all GPUs in use or free, of the cluster.
+    out
+        Per machine with GPUs out of use, a bit per such GPU.
     free_cpus, free_mem_gb
         Per machine; infinite where the machine does not say what it has.
     changed_hosts
@@ -93,6 +95,7 @@ class Cluster:
         "free_gpus",
         "free_mem_gb",
         "machines",
+        "out",
         "racks",
         "says_all",
     )
@@ -114,6 +117,7 @@ class Cluster:
         unlimited = float("inf")
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
+        self.out: dict[int, int] = {}
         self.changed_hosts: set[int] = set()
         self._tried: dict[int, tuple[int, float, float]] | None = None
 
@@ -151,18 +155,32 @@ class Cluster:
         Raises
         ------
         SimulationError
-            One of its GPUs is held, or a machine lacks the CPUs or the memory.
+            One of its GPUs is held or out of use, or a machine lacks the CPUs or the memory.
         """
         self._note(grant)
-        if not grant.guest:
-            for machine, gpus in grant.shares:
-                if gpus & ~self.free_gpus[machine]:
-                    raise SimulationError(
-                        f"GPUs {bits(gpus)} of {self.machines[machine].machine_id} were granted "
-                        f"while only {bits(self.free_gpus[machine])} were free."
-                    )
+        for machine, gpus in grant.shares:
+            if gpus & (self.out.get(machine, 0) if grant.guest else ~self.free_gpus[machine]):
+                raise SimulationError(
+                    f"GPUs {bits(gpus)} of {self.machines[machine].machine_id} were granted "
+                    f"while only {bits(self.free_gpus[machine])} were free."
+                )
+            if not grant.guest:
                 self._set(machine, self.free_gpus[machine] & ~gpus)
         self._reserve(grant, -1)
+
+    def put_out(self, machine: int, gpus: int) -> None:
+        """Put free GPUs out of use."""
+        self._set(machine, self.free_gpus[machine] & ~gpus)
+        self.out[machine] = self.out.get(machine, 0) | gpus
+        self.capacity -= gpus.bit_count()
+
+    def put_back(self, machine: int, gpus: int) -> None:
+        """Put GPUs to use again."""
+        self._set(machine, self.free_gpus[machine] | gpus)
+        self.out[machine] &= ~gpus
+        if not self.out[machine]:
+            del self.out[machine]
+        self.capacity += gpus.bit_count()
 
     def give(self, grant: Grant) -> None:
         """Give back what a grant names."""

@@ -9,12 +9,18 @@ from philly_analysis.simulator.agenda import Agenda
 from philly_analysis.simulator.causes import Causes
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.outages import Outage
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.restarts import NO_COST, Restarts
 from philly_analysis.simulator.schedule import Record, Schedule
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
+from philly_analysis.simulator.upkeep import Change, Upkeep
 from philly_analysis.simulator.view import View, Wish
 from philly_analysis.workload import JobSpec, Machine
+
+
+_LOSES = ("preempted", "node_failure")
+"""Ends of attempts before which a job has no time to save its work."""
 
 
 def run(
@@ -25,6 +31,7 @@ def run(
     speed: Speed = AS_RECORDED,
     quotas: Mapping[str, int] | None = None,
     restarts: Restarts = NO_COST,
+    outages: Iterable[Outage] = (),
     until_done: Collection[str] = (),
 ) -> Schedule:
     """Simulate jobs on machines.
@@ -43,6 +50,9 @@ def run(
         GPUs that each virtual cluster is entitled to, for policies that look at it.
     restarts
         What interruptions cost.
+    outages
+        What fails when, in the order of its beginning, maybe for ever: jobs that it hits are
+        stopped, lose what they have not saved, and wait anew.
     until_done
         Stop when these jobs have ended; empty: when all have. Attempts that still run then are
         not in the schedule.
@@ -65,6 +75,7 @@ def run(
         speed=speed,
         quotas=quotas,
         restarts=restarts,
+        outages=outages,
         until_done=until_done,
     )
     while simulation.step():
@@ -96,9 +107,10 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
 class Simulation:
     """One simulation, to be gone through moment by moment: the jobs, the cluster, what is due.
 
-    At each moment three things happen, in this order: what is due (runs end, jobs are looked at
-    again), jobs arrive, and, if GPUs became free or a job has something to ask, the policy
-    decides. Nothing but a decision starts, stops or moves a job; only a job's own end needs none.
+    At each moment four things happen, in this order: what is due (runs end, jobs are looked at
+    again), what fails or is repaired, jobs arrive, and, if GPUs became free or a job has something
+    to ask, the policy decides. Nothing but a decision starts or moves a job; it stops by one, by
+    its own end, or as its GPUs fail.
 
     Parameters and errors are those of :func:`run`, which goes through it to its end.
 
@@ -117,6 +129,7 @@ class Simulation:
         speed: Speed = AS_RECORDED,
         quotas: Mapping[str, int] | None = None,
         restarts: Restarts = NO_COST,
+        outages: Iterable[Outage] = (),
         until_done: Collection[str] = (),
     ) -> None:
         ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
@@ -128,6 +141,7 @@ class Simulation:
         self._causes = Causes(quotas or {}, self._cluster)
         self._record = Record()
         self._agenda = Agenda()
+        self._upkeep = Upkeep(outages, self._cluster)
         self._arrived = self._events = 0
         self._until_done = frozenset(until_done)
         self._to_do = len(self._until_done) or len(jobs)
@@ -146,11 +160,13 @@ class Simulation:
 
         Whoever decides in the policy's place reads the view, and then calls :meth:`apply`.
         """
-        jobs, agenda, view = self._jobs, self._agenda, self.view
+        jobs, agenda, upkeep, view = self._jobs, self._agenda, self._upkeep, self.view
         while self._to_do:
             now_s = min(agenda.next_s, self._round_at_s, self._wake_at_s)
             if self._arrived < len(jobs):
                 now_s = min(now_s, jobs[self._arrived].spec.submit_s)
+            # where nothing but failures is to come, nobody will ever start
+            now_s = min(now_s, upkeep.next_s if now_s < FOREVER else upkeep.repair_s)
             if now_s == FOREVER:
                 break
             view.now_s = now_s
@@ -162,6 +178,10 @@ class Simulation:
                     not self._until_done or due.job.spec.job_id in self._until_done
                 ):
                     self._to_do -= 1
+            if upkeep.next_s <= now_s:
+                for change in upkeep.due(now_s):
+                    self._events += 1
+                    self._put_out(change, now_s) if change.out else self._put_back(change, now_s)
             while self._arrived < len(jobs) and jobs[self._arrived].spec.submit_s <= now_s:
                 self._events += 1
                 self._wait(jobs[self._arrived], now_s)
@@ -194,7 +214,9 @@ class Simulation:
 
     def schedule(self) -> Schedule:
         """Return what has happened so far."""
-        return self._record.schedule(self._jobs, self._cluster.machines, self._causes, self._events)
+        return self._record.schedule(
+            self._jobs, self._cluster.machines, self._causes, self._upkeep.seen, self._events
+        )
 
     def _is_time(self, now_s: float) -> bool:
         """Whether the policy decides now; if it decides in rounds, see to the next one.
@@ -251,9 +273,48 @@ class Simulation:
         self._tell_neighbours([grant], now_s)
         return not more
 
+    def _put_out(self, change: Change, now_s: float) -> None:
+        """Put GPUs out of use, once their jobs are off them."""
+        machine, gpus, view = change.machine, change.gpus, self.view
+
+        def hit(job: Job) -> bool:
+            return any(m == machine and held & gpus for m, held in job.held.shares)
+
+        for job in filter(hit, list(view.holding)):
+            self._clear(job, None, now_s)
+            self._look_again(job, now_s)
+        left = []
+        for job in filter(hit, list(view.residents[machine])):
+            left.append(self._stop(job, now_s, "node_failure"))
+            job.interrupted = True
+            self._wait(job, now_s)
+        self._cluster.put_out(machine, gpus)
+        self._causes.out(machine, gpus.bit_count(), now_s)
+        view.touched.add(machine)
+        self._tell_neighbours(left, now_s)
+        if change.lasts:
+            self._check_what_is_left(now_s)
+
+    def _check_what_is_left(self, now_s: float) -> None:
+        left = sum(m.gpus for m in self._cluster.machines) - self._upkeep.for_good
+        if large := [job for job in self._jobs if job.gpus > left and job.run < len(job.runs)]:
+            raise SimulationError(
+                f"{len(large):,} of {len(self._jobs):,} jobs ask for more GPUs than the {left:,} "
+                f"that are not out of use for good after {now_s:,.0f} s, e.g. "
+                f"{large[0].spec.job_id} for {large[0].gpus:,}. Give such outages an end, or a "
+                "workload without these jobs."
+            )
+
+    def _put_back(self, change: Change, now_s: float) -> None:
+        """Put GPUs to use again."""
+        self._cluster.put_back(change.machine, change.gpus)
+        self._causes.out(change.machine, -change.gpus.bit_count(), now_s)
+        self.view.freed.add(change.machine)
+        self.view.touched.add(change.machine)
+
     def _stop(self, job: Job, now_s: float, reason: str) -> Grant:
         """Take a job off its GPUs."""
-        lost_s = self._restarts.lost_s(job, now_s) if reason == "preempted" else 0.0
+        lost_s = self._restarts.lost_s(job, now_s) if reason in _LOSES else 0.0
         self._record.attempt(job, now_s, reason, lost_s)
         self.view.running.discard(job)
         grant = self._take_back(job, now_s)

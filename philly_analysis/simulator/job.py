@@ -67,14 +67,14 @@ class Job:
     speed
         Seconds of its recorded run that one second of holding the grant accomplishes.
     interrupted
-        Whether the scheduler, not the job itself, ended its last attempt.
+        Whether the scheduler or an outage, not the job itself, ended its last attempt.
     limit_s
         Seconds after which an attempt is stopped: as recorded, but no run that is known to have
         been let go on for longer is cut.
     level, level_s
         The policy's level at which it is, and since when (see ``Policy.level``).
     setbacks
-        Times that it has been preempted in a row without getting any further.
+        Times that it has been stopped in a row without getting any further.
     version
         Raised by one whenever an end that was foreseen for it no longer holds.
     """

@@ -140,6 +140,7 @@ def joined(schedules: Sequence[Schedule]) -> Schedule:
         speeds=of_all((s.speeds for s in schedules), "start_s"),
         holds=of_all((s.holds for s in schedules), "start_s"),
         waits=of_all((s.waits for s in schedules), "since_s"),
+        outages=pl.concat([s.outages for s in schedules]).sort("start_s", maintain_order=True),
         events=sum(s.events for s in schedules),
     )
 

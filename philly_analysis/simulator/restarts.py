@@ -14,7 +14,8 @@ class Restarts:
     """Costs of interruptions by the scheduler, whatever its policy.
 
     A job saves its state whenever it has got done so many seconds of its recorded run. Preempted,
-    it loses what it has done since; moved or resized, nothing, as it saves its state first.
+    or as its GPUs fail, it loses what it has done since; moved or resized, nothing, as it saves its
+    state first.
 
     Attributes
     ----------
@@ -58,12 +59,12 @@ class Restarts:
         return tuple(said)
 
     def lost_s(self, job: Job, now_s: float) -> float:
-        """Return how much of its work a job loses that is preempted now (s at full speed).
+        """Return how much of its work a job loses that is stopped now (s at full speed).
 
         Raises
         ------
         SimulationError
-            It has been preempted over and over before it could save anything.
+            It has been stopped over and over before it could save anything.
         """
         if not self.checkpoint_s:
             return 0.0
@@ -74,7 +75,7 @@ class Restarts:
         job.setbacks = 0 if lost_s < since_start_s else job.setbacks + 1
         if job.setbacks > PATIENCE:
             raise SimulationError(
-                f"{job} was preempted {PATIENCE:,} times in a row before its first checkpoint, and "
+                f"{job} was stopped {PATIENCE:,} times in a row before its first checkpoint, and "
                 f"would never end. Give checkpoints more often than every {self.checkpoint_s:g} s, "
                 "or a policy that lets jobs run for longer."
             )

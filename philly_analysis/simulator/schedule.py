@@ -10,6 +10,7 @@ import polars as pl
 from philly_analysis.simulator.causes import Causes
 from philly_analysis.simulator.cluster import Grant, bits
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.outages import Outage
 from philly_analysis.workload import Machine
 
 
@@ -36,8 +37,11 @@ class Schedule:
         to), machine_id, gpu, start_s, end_s.
     waits
         One row per wait: see :meth:`philly_analysis.simulator.causes.Causes.frame`.
+    outages
+        One row per outage that began, in their order: machine_id, gpu (null: all of the machine),
+        start_s, end_s (infinite: it lasts).
     events
-        Arrivals, ends and reviews that the engine went through.
+        Arrivals, ends, reviews, failures and repairs that the engine went through.
     """
 
     jobs: pl.DataFrame
@@ -46,6 +50,7 @@ class Schedule:
     speeds: pl.DataFrame
     holds: pl.DataFrame
     waits: pl.DataFrame
+    outages: pl.DataFrame
     events: int
 
     @property
@@ -102,7 +107,12 @@ class Record:
             self._holds.append((job, job.started + 1, job.segment_s, now_s, job.held))
 
     def schedule(
-        self, jobs: Sequence[Job], machines: Sequence[Machine], causes: Causes, events: int
+        self,
+        jobs: Sequence[Job],
+        machines: Sequence[Machine],
+        causes: Causes,
+        outages: Sequence[Outage],
+        events: int,
     ) -> Schedule:
         """Return everything taken down, in the order of submission."""
         nth = np.array([job.index for job in self._jobs], np.int64)
@@ -146,6 +156,15 @@ class Record:
             ),
             holds=self._idle(machines),
             waits=causes.frame(),
+            outages=_frame(
+                ((o.machine_id, o.gpu, o.start_s, o.end_s) for o in outages),
+                {
+                    "machine_id": pl.String,
+                    "gpu": pl.Int32,
+                    "start_s": pl.Float64,
+                    "end_s": pl.Float64,
+                },
+            ),
             events=events,
         )
 

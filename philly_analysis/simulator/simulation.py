@@ -13,6 +13,8 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.job import FOREVER
+from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
 from philly_analysis.simulator.recorded import at_full_speed, beside_holders
@@ -34,6 +36,9 @@ from philly_analysis.writer import fill, new_folder, seal
 WAIT_CAUSES = "wait_causes.parquet"
 """File beside the tables: what the engine knows of each wait."""
 
+OUTAGES = "outages.parquet"
+"""File beside the tables: what failed, and when it was repaired, as ``outages`` takes it."""
+
 
 def simulate(
     workload: Workload | Trace | str | Path,
@@ -47,6 +52,7 @@ def simulate(
     speed: Speed | str | None = None,
     checkpoint_s: float = 0.0,
     restart_s: float = 0.0,
+    outages: Failures | Sequence[Outage] | str | Path | None = None,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
@@ -80,8 +86,12 @@ def simulate(
     checkpoint_s, restart_s
         What the policy's interruptions cost jobs (see
         :class:`~philly_analysis.simulator.restarts.Restarts`).
+    outages
+        Machines and GPUs that fail and are repaired: how often, or which when (see
+        :func:`~philly_analysis.simulator.outages.outages_of`); None: nothing fails. Jobs that one
+        hits fall back to what they saved last, and wait anew.
     seed
-        Of everything drawn: the samples, and what a speed must know that jobs do not say.
+        Of everything drawn: the outages, the samples, and what a speed must know that jobs do not say.
     samples
         Whether to write per-minute GPU samples; or the law that they follow where the trace does
         not say how busy a job kept its GPUs.
@@ -92,7 +102,8 @@ def simulate(
     -------
     Path
         The trace. Beside its tables lies ``wait_causes.parquet``, the engine's own account of
-        each wait (see :meth:`philly_analysis.simulator.causes.Causes.frame`).
+        each wait (see :meth:`philly_analysis.simulator.causes.Causes.frame`); and
+        ``outages.parquet``, if anything failed.
 
     Raises
     ------
@@ -142,15 +153,27 @@ def simulate(
             f"{left_out[0].job_id} for {left_out[0].gpus:,} GPUs. Give machines of the cluster, "
             "pool or GPU model that the jobs name, or machines that name none."
         )
+    origin_at = workload.origin_at
+    if policy.replays and outages:
+        raise SimulationError(
+            f"{policy.name} runs each attempt as it was recorded, so none can be hit by an outage. "
+            "Give another policy, or no outages."
+        )
+    failing = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
     schedule = joined(
         [
-            run(pool.jobs, pool.machines, policy, speed=speed, quotas=own, restarts=costs)
-            for pool, own in zip(pools, divided(quotas, pools), strict=True)
+            run(
+                *(pool.jobs, pool.machines, policy),
+                speed=speed,
+                quotas=own,
+                restarts=costs,
+                outages=outages_of(outages or (), pool.machines, origin_at, np.random.default_rng(s)),
+            )
+            for pool, own, s in zip(pools, divided(quotas, pools), failing, strict=True)
         ]
     )
-    needs = demand(workload)
-    origin_at = workload.origin_at
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
+    needs = demand(workload)
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
@@ -171,6 +194,9 @@ def simulate(
         _timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at").write_parquet(
             folder / WAIT_CAUSES
         )
+        if schedule.outages.height:
+            lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
+            _between(lasting, origin_at).write_parquet(folder / OUTAGES)
         if samples:
             law = UTILISATION if samples is True else samples
             rows["gpu_samples"] = write_gpu_samples(

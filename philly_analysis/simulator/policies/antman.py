@@ -137,6 +137,7 @@ class _Room:
             else:
                 for gpu in held:
                     util[gpu], mem[gpu] = job.util_frac, job.gpu_mem_frac
+        taken += bits(self._cluster.out.get(machine, 0))
         util[taken] = np.inf
         util[util >= util_below_frac] = np.inf
         self._open[machine] = np.isfinite(util).sum()

@@ -90,6 +90,9 @@ class Easy(Policy):
                 break
             free += place.job.gpus
             starts_s = max(place.key, now_s)
+        else:
+            if free < first.gpus:  # not before something is repaired
+                return np.inf, 0
         return starts_s, free - first.gpus
 
     def _next(self, plan: Plan, gpus: int, within_s: float, first: Job) -> Place | None:
