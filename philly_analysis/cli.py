@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from philly_analysis import choices
 from philly_analysis.errors import OutputError
 from philly_analysis.study import RunPolicy
 from philly_analysis.terminal import Verb, document, frame, say, told
+
+if TYPE_CHECKING:
+    from philly_analysis.simulator.outages import Failures
 
 app = typer.Typer(
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
@@ -40,6 +43,13 @@ OnCluster = Annotated[
 _RUN_POLICY = "A job's run time: first start to last end, sum of its attempts, or its last attempt."
 SpanUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="span")]
 SumUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="sum")]
+
+
+def _failing(trace: Path) -> "Failures":
+    """Return how often a trace's servers fail."""
+    from philly_analysis.verbs import failures_of  # who asks for help gets it sooner without
+
+    return failures_of(trace)
 
 
 def _held(trace: Path, notes: Sequence[str] | None = None) -> None:
@@ -361,6 +371,14 @@ def simulate(
     restart_s: Annotated[
         float, typer.Option(help="What an interrupted job needs before it gets on again.")
     ] = 0.0,
+    outages: Annotated[
+        str | None,
+        typer.Option(
+            help="What fails: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or "
+            "recorded, at the trace's own rate.",
+            metavar="FILE|RATES|recorded",
+        ),
+    ] = None,
     seed: Seed = 0,
     samples: Annotated[
         bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
@@ -380,6 +398,7 @@ def simulate(
         speed=speed,
         checkpoint_s=checkpoint_s,
         restart_s=restart_s,
+        outages=_failing(workload) if outages == "recorded" else outages,
         seed=seed,
         samples=samples,
         force=force,

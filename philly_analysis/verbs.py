@@ -6,11 +6,13 @@ A verb that one room offers alone stands there: ingest, query, analyze, report, 
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from philly_analysis import comparison
+from philly_analysis.analyses import node_failures
 from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
@@ -27,12 +29,39 @@ from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.published.systems import figures
 from philly_analysis.result import Result
+from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, opened
 from philly_analysis.workload import Workload
 
 SEEDS = "seeds"
 """Name of the page of all experiments: the systems that grew from the study."""
+
+
+def failures_of(trace: Trace | str | Path, repair_s: float | None = None) -> Failures:
+    """Return how often the servers of a trace failed, for a what-if in which they fail so often.
+
+    Parameters
+    ----------
+    trace
+        An open trace, or the folder of one.
+    repair_s
+        Mean seconds until one is repaired, of which traces do not tell; assumed when None.
+
+    Raises
+    ------
+    InputError
+        No server of it is known to have failed.
+    """
+    with opened(trace) as given:
+        found = node_failures.compute(given)
+    if not found.fact("failures"):
+        raise InputError(
+            "The rates at which servers failed were asked for, but none is known to have failed. "
+            "Give rates, e.g. machine:2.6e6:14400 (seconds from repair to failure, to repair)."
+        )
+    measured = Failures(machine_s=float(found.fact("mttf_s")))
+    return measured if repair_s is None else replace(measured, machine_repair_s=repair_s)
 
 
 def fit(

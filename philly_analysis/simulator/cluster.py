@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.workload import Machine
@@ -74,8 +74,9 @@ class Cluster:
         Per machine with GPUs out of use, a bit per such GPU.
     free_cpus, free_mem_gb
         Per machine; infinite where the machine does not say what it has.
-    changed_hosts
-        Machines whose CPUs or memory were taken or given; whoever reads this clears it.
+    rooms, changed_hosts
+        What searches for CPUs and memory keep (see :mod:`philly_analysis.simulator.room`), and the
+        machines on which they were taken or given since.
     says_all
         Whether every machine says how many CPUs and how much memory it has.
     racks
@@ -97,6 +98,7 @@ class Cluster:
         "machines",
         "out",
         "racks",
+        "rooms",
         "says_all",
     )
 
@@ -118,6 +120,7 @@ class Cluster:
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
         self.out: dict[int, int] = {}
+        self.rooms: dict[tuple[float, float], Any] = {}
         self.changed_hosts: set[int] = set()
         self._tried: dict[int, tuple[int, float, float]] | None = None
 

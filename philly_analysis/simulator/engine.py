@@ -18,7 +18,6 @@ from philly_analysis.simulator.upkeep import Change, Upkeep
 from philly_analysis.simulator.view import View, Wish
 from philly_analysis.workload import JobSpec, Machine
 
-
 _LOSES = ("preempted", "node_failure")
 """Ends of attempts before which a job has no time to save its work."""
 

@@ -89,8 +89,10 @@ class Failures:
         while total := sum(rates):
             now_s += rng.exponential(1 / total)
             whole = rng.random() * total < rates[0]
-            machine, gpu = (int(rng.integers(len(machines))), None) if whole else (
-                gpus[rng.integers(len(gpus))]
+            machine, gpu = (
+                (int(rng.integers(len(machines))), None)
+                if whole
+                else (gpus[rng.integers(len(gpus))])
             )
             until_s = now_s + rng.exponential(self.machine_repair_s if whole else self.gpu_repair_s)
             if max(back_s.get((machine, None), 0.0), back_s.get((machine, gpu), 0.0)) <= now_s:
@@ -171,4 +173,6 @@ def _read(path: Path, origin_at: datetime) -> list[Outage]:
             f"{path} is no table of outages: {error}. Give columns machine_id, started_at, "
             "ended_at (null: it lasts), and gpu where it is not all of a machine."
         ) from error
-    return [Outage(start_s, FOREVER if end_s is None else end_s, *at) for start_s, end_s, *at in rows]
+    return [
+        Outage(start_s, FOREVER if end_s is None else end_s, *at) for start_s, end_s, *at in rows
+    ]

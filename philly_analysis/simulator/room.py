@@ -9,66 +9,66 @@ _KINDS = 256
 
 _ROUNDING = 1e-6
 
+FULL_SHARE = (float("inf"), float("inf"))
+"""CPUs and memory per GPU of a job that takes whatever its proportional share is."""
 
-class Rooms:
-    """Places for gangs that want CPUs and memory, found without going through the machines.
+
+def fit(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> Grant | None:
+    """Place a gang on the fullest server with all that it wants; over servers if it is large.
 
     Machines are sets of bits here as in the cluster: per kind of job (CPUs and GB per GPU) and
-    number of GPUs, a bit per machine with room for so many. They are kept from one search to the
-    next, and only machines on which CPUs or memory were taken or given are looked at anew.
+    number of GPUs, a bit per machine with room for so many. The cluster keeps them from one
+    search to the next, and only machines on which CPUs or memory were taken or given since are
+    looked at anew.
     """
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._of: dict[tuple[float, float], _Room] = {}
-
-    def fit(self, gpus: int, cpus: float, mem_gb: float) -> Grant | None:
-        """Place a gang on the fullest server that has it all; over servers if none is so large."""
-        cluster, room = self._cluster, self._room(cpus, mem_gb)
-        if gpus <= cluster.biggest:
-            for free in range(gpus, cluster.biggest + 1):
-                if found := cluster.by_free[free] & room.having[gpus]:
-                    machine = (found & -found).bit_length() - 1
-                    share = machine, lowest(cluster.free_gpus[machine], gpus)
-                    return Grant((share,), gpus, cpus, mem_gb)
-            return None
-        if not self._enough(gpus, room):
-            return None
-        shares: list[tuple[int, int]] = []
-        left = gpus
-        for free in range(cluster.biggest, 0, -1):
-            found = cluster.by_free[free] & room.having[1]
-            while found and left:
+    if (cpus, mem_gb) == FULL_SHARE:
+        return None
+    room = _room(cluster, cpus, mem_gb)
+    if gpus <= cluster.biggest:
+        for free in range(gpus, cluster.biggest + 1):
+            if found := cluster.by_free[free] & room.having[gpus]:
                 machine = (found & -found).bit_length() - 1
-                found &= found - 1
-                count = min(left, free, room.gpus[machine])
-                shares.append((machine, lowest(cluster.free_gpus[machine], count)))
-                left -= count
-        return Grant(tuple(shares), gpus, cpus, mem_gb)
-
-    def _enough(self, gpus: int, room: "_Room") -> bool:
-        for free, there in enumerate(self._cluster.by_free):
-            for count in range(1, free + 1):
-                gpus -= (there & room.having[count]).bit_count()
-        return gpus <= 0
-
-    def _room(self, cpus: float, mem_gb: float) -> "_Room":
-        cluster = self._cluster
-        if cluster.changed_hosts:
-            for room in self._of.values():
-                room.stale |= cluster.changed_hosts
-            cluster.changed_hosts.clear()
-        kind = cpus, mem_gb
-        room = self._of.pop(kind, None) or _Room(cluster, *kind)
-        self._of[kind] = room  # those that asked last stand last
-        if len(self._of) > _KINDS:
-            del self._of[next(iter(self._of))]
-        room.refresh()
-        return room
+                share = machine, lowest(cluster.free_gpus[machine], gpus)
+                return Grant((share,), gpus, cpus, mem_gb)
+        return None
+    if not _enough(cluster, gpus, room):
+        return None
+    shares: list[tuple[int, int]] = []
+    left = gpus
+    for free in range(cluster.biggest, 0, -1):
+        found = cluster.by_free[free] & room.having[1]
+        while found and left:
+            machine = (found & -found).bit_length() - 1
+            found &= found - 1
+            count = min(left, free, room.gpus[machine])
+            shares.append((machine, lowest(cluster.free_gpus[machine], count)))
+            left -= count
+    return Grant(tuple(shares), gpus, cpus, mem_gb)
 
 
-class _Room:
-    """Of one kind of job.
+def _enough(cluster: Cluster, gpus: int, room: "Room") -> bool:
+    """Whether all machines together have what a gang wants."""
+    for free, there in enumerate(cluster.by_free):
+        for count in range(1, free + 1):
+            gpus -= (there & room.having[count]).bit_count()
+    return gpus <= 0
+
+
+def _room(cluster: Cluster, cpus: float, mem_gb: float) -> "Room":
+    rooms: dict[tuple[float, float], Room] = cluster.rooms
+    for kept in rooms.values() if cluster.changed_hosts else ():
+        kept.stale |= cluster.changed_hosts
+    cluster.changed_hosts.clear()
+    room = rooms.pop((cpus, mem_gb), None) or Room(cluster, cpus, mem_gb)
+    rooms[cpus, mem_gb] = room  # those that asked last stand last
+    if len(rooms) > _KINDS:
+        del rooms[next(iter(rooms))]
+    room.refresh()
+    return room
+
+
+class Room:
+    """What the machines have for one kind of job.
 
     Attributes
     ----------

@@ -91,7 +91,8 @@ def simulate(
         :func:`~philly_analysis.simulator.outages.outages_of`); None: nothing fails. Jobs that one
         hits fall back to what they saved last, and wait anew.
     seed
-        Of everything drawn: the outages, the samples, and what a speed must know that jobs do not say.
+        Of everything drawn: the outages, the samples, and what a speed must know that jobs do not
+        say.
     samples
         Whether to write per-minute GPU samples; or the law that they follow where the trace does
         not say how busy a job kept its GPUs.
@@ -167,7 +168,9 @@ def simulate(
                 speed=speed,
                 quotas=own,
                 restarts=costs,
-                outages=outages_of(outages or (), pool.machines, origin_at, np.random.default_rng(s)),
+                outages=outages_of(
+                    outages or (), pool.machines, origin_at, np.random.default_rng(s)
+                ),
             )
             for pool, own, s in zip(pools, divided(quotas, pools), failing, strict=True)
         ]

@@ -12,7 +12,7 @@ from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.ranked import Fifo, Preemptive, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.room import Rooms
+from philly_analysis.simulator.room import FULL_SHARE, fit
 from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -88,9 +88,9 @@ class Synergy(Preemptive):
             found = packed(cluster, job.gpus)
             return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.grant(job, _fit(plan.view, job.gpus, self._within_reach(plan.view, job)))
+            return plan.grant(job, fit(cluster, job.gpus, *self._within_reach(plan.view, job)))
         wants = self._wants(job)
-        if found := _fit(plan.view, job.gpus, wants):
+        if found := fit(cluster, job.gpus, *wants):
             return plan.grant(job, found)
         found = packed(cluster, job.gpus)
         if found is None:
@@ -114,17 +114,20 @@ class Synergy(Preemptive):
 
     def _within_reach(self, view: View, job: Job) -> tuple[float, float]:
         """Return what a job wants, or a proportional share where no empty servers have that."""
-        wants = self._wants(job)
-        if (job.gpus, wants) not in view.kept:
+        asked = job.gpus, *self._wants(job)
+        if asked not in view.kept:
             machines = [m for m in view.cluster.machines if m.gpus]
             if "empty" not in view.kept:
-                view.kept["empty"] = Rooms(Cluster(machines))
-            fits = wants != FULL_SHARE and view.kept["empty"].fit(job.gpus, *wants)
-            view.kept[job.gpus, wants] = wants if fits else (
-                min((m.cpus or 0.0) / m.gpus for m in machines),
-                min((m.mem_gb or 0.0) / m.gpus for m in machines),
+                view.kept["empty"] = Cluster(machines)
+            view.kept[asked] = (
+                asked[1:]
+                if fit(view.kept["empty"], *asked)
+                else (
+                    min((m.cpus or 0.0) / m.gpus for m in machines),
+                    min((m.mem_gb or 0.0) / m.gpus for m in machines),
+                )
             )
-        return cast("tuple[float, float]", view.kept[job.gpus, wants])
+        return cast("tuple[float, float]", view.kept[asked])
 
     @staticmethod
     def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
@@ -162,15 +165,3 @@ class Synergy(Preemptive):
                     cpus=grant.cpus + max(more_cpus, 0.0), mem_gb=grant.mem_gb + max(more_gb, 0.0)
                 )
                 plan.grant(job, more)
-
-
-FULL_SHARE = (float("inf"), float("inf"))
-"""Wants of a job that takes whatever its proportional share is."""
-
-
-def _fit(view: View, gpus: int, wants: tuple[float, float]) -> Grant | None:
-    """Place a gang where there is all that it wants; a full share is found otherwise."""
-    if "rooms" not in view.kept:
-        view.kept["rooms"] = Rooms(view.cluster)
-    rooms: Rooms = view.kept["rooms"]
-    return None if wants == FULL_SHARE else rooms.fit(gpus, *wants)

@@ -1,0 +1,205 @@
+"""Machines and GPUs that fail: schedules drawn on paper, what must hold for all, and the rates."""
+
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from philly_analysis.analyses import node_failures
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator import POLICIES, run, simulate
+from philly_analysis.simulator.outages import Failures, Outage, outages_of
+from philly_analysis.simulator.policies.easy import Easy
+from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.ranked import Fifo
+from philly_analysis.simulator.restarts import Restarts
+from philly_analysis.trace import Trace
+from philly_analysis.verbs import failures_of
+
+from .drawn import done, ended_in_time, gantt, held, job, machines
+from .test_laws import MACHINES, QUOTAS, Rows, workloads
+from .test_simulation import MACHINES as MACHINES_24
+from .test_simulation import ORIGIN, workload
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint_s", "end_s", "lost_s"),
+    [(0, 120, 0), (20, 130, 10), (INF, 150, 30)],  # 30 s done as it fails, back at 50
+)
+def test_a_job_falls_back_to_its_checkpoint_and_waits_for_the_repair(
+    checkpoint_s: float, end_s: float, lost_s: float
+) -> None:
+    schedule = run(
+        [job("a", 0, 1, 100)],
+        machines(1),
+        Fifo(),
+        restarts=Restarts(checkpoint_s=checkpoint_s),
+        outages=[Outage(30, 50, "m0")],
+    )
+    assert gantt(schedule) == {"a": [(0, 30, "node_failure"), (50, end_s, "completed")]}
+    assert schedule.attempts["lost_s"].to_list() == [lost_s, 0]
+    assert schedule.outages.rows() == [("m0", None, 30, 50)]
+
+
+def test_a_gang_stops_whole_and_goes_elsewhere_and_its_neighbours_stay() -> None:
+    # a has m2, b a GPU of m1; as one of m2 fails, a finds four on m0 and m1 only, beside b
+    jobs = [job("a", 0, 4, 100), job("b", 1, 1, 100)]
+    schedule = run(jobs, machines(3, 2, 4), Fifo(), outages=[Outage(10, 99, "m2", 0)])
+    bars = {"a": [(0, 10, "node_failure"), (10, 100, "completed")], "b": done(1, 101)}
+    assert gantt(schedule) == bars
+    second = schedule.placements.filter(job_id="a", attempt=2).select("machine_id", "gpu").rows()
+    assert ("m2", 0) not in second and len(second) == 4
+
+
+def test_of_outages_at_once_the_last_to_end_gives_a_gpu_back() -> None:
+    told = [Outage(10, 30, "m0"), Outage(20, 50, "m0", 0), Outage(20, 25, "m0", 0)]
+    jobs = [job("a", 5, 2, 40), job("b", 15, 1, 7)]
+    schedule = run(jobs, machines(2), Fifo(backfill=True), outages=told)
+    # GPU 1 is back at 30, which b alone can use; GPU 0 at 50
+    assert gantt(schedule) == {
+        "a": [(5, 10, "node_failure"), (50, 85, "completed")],
+        "b": done(30, 37),
+    }
+
+
+def test_a_run_that_ends_as_its_machine_fails_has_ended() -> None:
+    schedule = run([job("a", 0, 1, 30)], machines(1), Fifo(), outages=[Outage(30, 50, "m0")])
+    assert gantt(schedule) == {"a": done(0, 30)}
+
+
+def test_a_gang_that_is_not_whole_loses_what_it_holds() -> None:
+    # w holds GPU 1 from 10 on; out of use it is held no more, and w is whole when both are there
+    jobs = [job("a", 0, 1, 100), job("w", 10, 2, 50)]
+    schedule = run(jobs, machines(2), Philly(), quotas={"a": 8}, outages=[Outage(40, 120, "m0", 1)])
+    assert gantt(schedule)["w"] == done(120, 170)
+    holds = schedule.holds.select("gpu", "start_s", "end_s").rows()
+    assert holds[0] == (1, 10, 40)
+
+
+def test_easy_reserves_nothing_for_a_gang_that_needs_a_repair() -> None:
+    jobs = [job("w", 1, 2, 10), job("b", 2, 1, 1000)]
+    schedule = run(jobs, machines(1, 1), Easy(), outages=[Outage(0, 500, "m1")])
+    assert gantt(schedule) == {"b": done(2, 1002), "w": done(1002, 1012)}
+
+
+@pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])
+@given(
+    workloads,
+    st.lists(
+        st.tuples(st.integers(0, 300), st.integers(1, 100), st.integers(0, 3), st.booleans()),
+        max_size=6,
+    ),
+)
+def test_work_is_done_all_the_same_and_never_on_what_is_out_of_use(
+    policy: type[Policy], rows: Rows, told: list[tuple[int, int, int, bool]]
+) -> None:
+    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    outages = [
+        Outage(s, s + lasts_s, f"m{m}", 0 if one else None) for s, lasts_s, m, one in sorted(told)
+    ]
+    schedule = run(
+        specs,
+        MACHINES,
+        policy(),
+        quotas=QUOTAS,
+        restarts=Restarts(checkpoint_s=7),
+        outages=outages,
+    )
+    assert ended_in_time(schedule)
+    kept = dict(schedule.attempts.group_by("job_id").agg(pl.col("work_s").sum()).iter_rows())
+    assert kept == pytest.approx({s.job_id: s.run_s for s in specs}, abs=1e-3)
+    bars = list(held(schedule))
+    for machine, gpu, start_s, end_s, _ in bars:
+        for out in outages:
+            if out.machine_id == machine and out.gpu in (None, gpu):
+                assert end_s <= out.start_s or start_s >= out.end_s or start_s == end_s
+    if not policy.shares:
+        for one, next_ in pairwise(bars):
+            assert one[:2] != next_[:2] or one[3] <= next_[2]
+    # all that was got done on GPUs was kept or lost
+    got_s = (pl.col("end_s") - pl.col("start_s")) * pl.col("speed")
+    got = dict(schedule.speeds.group_by("job_id").agg(got_s.sum()).iter_rows())
+    spent = schedule.attempts.group_by("job_id").agg(pl.col("work_s", "lost_s").sum())
+    for job_id, kept_s, lost_s in spent.iter_rows():
+        assert got.get(job_id, 0) == pytest.approx(kept_s + lost_s, abs=1e-3)
+
+
+def test_what_is_out_of_use_for_good_is_not_waited_for() -> None:
+    for policy in (p() for p in POLICIES.values() if not p.replays):
+        with pytest.raises(SimulationError, match="out of use for good"):
+            run([job("a", 50, 14, 1)], MACHINES, policy, outages=[Outage(5, INF, "m0")])
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ([Outage(5, 5, "m0")], "not over"),
+        ([Outage(5, 9, "m0"), Outage(4, 9, "m0")], "order of their beginning"),
+        ([Outage(5, 9, "m0", 1)], "no machine or GPU"),
+        ([Outage(5, 9, "elsewhere")], "no machine or GPU"),
+    ],
+)
+def test_outages_that_make_no_sense_are_refused(told: list[Outage], why: str) -> None:
+    with pytest.raises(SimulationError, match=why):
+        run([job("a", 0, 1, 100)], machines(1), Fifo(), outages=told)
+
+
+@pytest.mark.parametrize("text", ["machine", "disk:1:1", "machine:0:5", "gpu:5:inf", "gpu:x:5"])
+def test_rates_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(SimulationError, match="give"):
+        list(outages_of(text, machines(1), ORIGIN, np.random.default_rng(0)))
+
+
+def test_failures_come_at_their_rates() -> None:
+    """Of each part, up and down times have the means asked for, within 4 standard errors."""
+    law = Failures(machine_s=1000, machine_repair_s=100, gpu_s=4000, gpu_repair_s=50)
+    some = machines(4, 2, 2)
+    last_up_s: dict[tuple[str, int | None], float] = {}
+    up: dict[bool, list[float]] = {True: [], False: []}
+    down: dict[bool, list[float]] = {True: [], False: []}
+    before_s = 0.0
+    for count, out in enumerate(law.drawn(some, np.random.default_rng(3))):
+        if count == 40_000:
+            break
+        assert before_s <= out.start_s < out.end_s
+        before_s, part, whole = out.start_s, (out.machine_id, out.gpu), out.gpu is None
+        if whole:
+            up[whole].append(out.start_s - last_up_s.get(part, 0.0))
+        down[whole].append(out.end_s - out.start_s)
+        assert out.start_s >= last_up_s.get(part, 0.0)
+        last_up_s[part] = out.end_s
+    for times, mean in ((up[True], 1000), (down[True], 100), (down[False], 50)):
+        assert np.mean(times) == pytest.approx(mean, abs=4 * mean / len(times) ** 0.5)
+    # a GPU can fail only while it and its machine are up
+    gpus = sum(m.gpus for m in some)
+    exposed_s = gpus * before_s * (1000 / 1100) * (1 - 50 / 4050)
+    assert len(down[False]) == pytest.approx(exposed_s / 4000, rel=0.05)
+
+
+def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
+    load = workload(150)
+    first = simulate(load, "fifo", tmp_path / "a", gpus=16, outages="machine:4e4:6e3,gpu:2e5:9e3")
+    again = simulate(load, "fifo", tmp_path / "b", gpus=16, outages=first / "outages.parquet")
+    one, other = (pl.read_parquet(t / "attempts.parquet") for t in (first, again))
+    assert one["end_reason"].equals(other["end_reason"])
+    apart = (one["ended_at"] - other["ended_at"]).abs().max()
+    assert apart < timedelta(milliseconds=1)  # times are written to the microsecond
+    assert (one["end_reason"] == "node_failure").sum() > 3
+
+
+def test_rates_measured_of_a_what_if_are_those_it_was_given(tmp_path: Path) -> None:
+    out = simulate(
+        workload(400), "fifo", tmp_path / "out", machines=MACHINES_24, outages="machine:5e4:3e3"
+    )
+    with Trace(out) as trace:
+        found = node_failures.compute(trace)
+    assert found.fact("mttf_low_s") < 5e4 < found.fact("mttf_high_s")
+    assert failures_of(out, 60) == Failures(machine_s=found.fact("mttf_s"), machine_repair_s=60)
