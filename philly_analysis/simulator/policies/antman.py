@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from philly_analysis.simulator.cluster import Cluster, Grant, bits
 from philly_analysis.simulator.job import FOREVER, Job
@@ -111,6 +112,7 @@ class _Room:
         self._lately = np.arange(0)
         self._most_mem: list[float] = []
         self._opened = False
+        self._tops: npt.NDArray[np.int64] | None = None
 
     def refresh(self, plan: Plan, util_below_frac: float) -> None:
         """Look at the machines on which something changed since the last decision."""
@@ -143,7 +145,11 @@ class _Room:
         self._open[machine] = np.isfinite(util).sum()
 
     def _limit(self) -> None:
-        """Work out how much memory a guest of each size may use, on any machine changed lately."""
+        """Work out how much memory a guest of each size may use, on any machine changed lately.
+
+        How many GPUs the most open machines have together is worked out anew when it is asked.
+        """
+        self._tops = None
         mem = np.where(np.isfinite(self._util[self._lately]), self._mem[self._lately], np.inf)
         least = np.sort(mem, axis=1).min(axis=0, initial=np.inf)
         self._most_mem = [1.0, *(1.0 - least + _ROUNDING).tolist()]
@@ -172,7 +178,11 @@ class _Room:
     def _spread(self, job: Job) -> Grant | None:
         """Place a guest that no server is large enough for, on those that have most room."""
         last, self._refused_in[job] = self._refused_in.get(job), self._decision
-        if self._open.sum() < job.gpus or (last == self._decision - 1 and not self._opened):
+        if last == self._decision - 1 and not self._opened:
+            return None
+        if self._tops is None:
+            self._tops = np.sort(self._open)[::-1].cumsum()
+        if self._tops[self._cluster.fewest(job.gpus) - 1] < job.gpus:
             return None
         chosen, left = [], job.gpus
         fits = np.isfinite(self._util) & (self._mem + job.gpu_mem_frac <= 1)
