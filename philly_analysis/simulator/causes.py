@@ -1,10 +1,11 @@
 """Why jobs wait: the engine's own account, second by second."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from philly_analysis.simulator.cluster import Cluster, Grant
+from philly_analysis.simulator.columns import Columns
 from philly_analysis.simulator.job import Job
 
 CAUSES = ("fair_share", "fragmentation", "other")
@@ -14,17 +15,6 @@ before it, it backs off, or GPUs are held idle for others."""
 
 UNLIMITED = 1 << 60
 """Quota of a virtual cluster that has none."""
-
-_COLUMNS = {
-    "job_id": pl.String,
-    "attempt": pl.Int32,
-    "since_s": pl.Float64,
-    "until_s": pl.Float64,
-    "fair_share_s": pl.Float64,
-    "fragmentation_s": pl.Float64,
-    "other_s": pl.Float64,
-    "cause": pl.String,
-}
 
 
 class _Clock:
@@ -65,7 +55,16 @@ class Causes:
         self._now_s = 0.0
         self._changed_vcs: set[str] = set()
         self._open: dict[Job, tuple[float, tuple[float, ...]]] = {}
-        self._rows: list[tuple[str, int, float, float, float, float, float, str]] = []
+        self._rows = Columns(
+            job_id="i",
+            attempt="i",
+            since_s="d",
+            until_s="d",
+            fair_share_s="d",
+            fragmentation_s="d",
+            other_s="d",
+            cause="i",
+        )
 
     def use(self, vc: str, grant: Grant, sign: int, now_s: float) -> None:
         """Note that a virtual cluster holds a grant from now on, or (sign -1) no longer."""
@@ -118,20 +117,31 @@ class Causes:
         if now_s > since_s:
             fair_share_s, fragmentation_s, other_s = parts
             if other_s > (now_s - since_s) / 2:
-                cause = "other"
+                cause = 2
             else:
-                cause = "fair_share" if fair_share_s >= fragmentation_s else "fragmentation"
-            row = (job.spec.job_id, job.started + 1, since_s, now_s)
-            self._rows.append((*row, fair_share_s, fragmentation_s, other_s, cause))
+                cause = 0 if fair_share_s >= fragmentation_s else 1
+            self._rows.add(job.index, job.started + 1, since_s, now_s, *parts, cause)
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, ids: Sequence[str]) -> pl.DataFrame:
         """Return one row per wait longer than nothing.
 
         Columns: job_id, attempt (that it led to), since_s, until_s, seconds by cause (see
         :data:`CAUSES`; they add up to the wait), and cause: ``other`` if it takes more than
         half of the wait, else the longer of the two.
+
+        Parameters
+        ----------
+        ids
+            Identifiers of the jobs, in the order of submission.
         """
-        return pl.DataFrame(self._rows, schema=_COLUMNS, orient="row")
+        numbers = ("attempt", "since_s", "until_s", *(f"{cause}_s" for cause in CAUSES))
+        return pl.DataFrame(
+            [
+                self._rows.words("job_id", ids),
+                *map(self._rows.series, numbers),
+                self._rows.words("cause", CAUSES),
+            ]
+        )
 
     def _go_to(self, now_s: float) -> None:
         """Set the clocks by what had changed when time went on from the moment before."""

@@ -9,9 +9,13 @@ import polars as pl
 
 from philly_analysis.simulator.causes import Causes
 from philly_analysis.simulator.cluster import Grant, bits
+from philly_analysis.simulator.columns import Columns
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.outages import Outage
+from philly_analysis.study import END_REASONS
 from philly_analysis.workload import Machine
+
+_REASON = {reason: place for place, reason in enumerate(END_REASONS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +73,31 @@ class Record:
     """Takes down attempts as they end."""
 
     def __init__(self) -> None:
-        self._jobs: list[Job] = []
-        self._rows: list[tuple[int, float, float, str, float, float]] = []
+        self._attempts = Columns(
+            job_id="i", attempt="i", start_s="d", end_s="d", end_reason="i", work_s="d", lost_s="d"
+        )
         self._grants: list[Grant] = []
         self._same: dict[Grant, Grant] = {}  # most attempts hold what others have held
-        self._segments: list[tuple[str, int, float, float, int, float, float, float]] = []
-        self._holds: list[tuple[Job, int, float, float, Grant]] = []
+        self._speeds = Columns(
+            job_id="i",
+            attempt="i",
+            start_s="d",
+            end_s="d",
+            gpus="i",
+            speed="d",
+            cpus="d",
+            mem_gb="d",
+        )
+        self._holds = Columns(job_id="i", attempt="i", start_s="d", end_s="d")
+        self._held: list[Grant] = []
 
     def attempt(self, job: Job, now_s: float, reason: str, lost_s: float) -> None:
         """Take down that the present attempt of a job ends now, and what it loses of its work."""
         self.segment(job, now_s)
-        self._jobs.append(job)
         kept_s = max(job.work_s(now_s) - lost_s, 0.0)
-        self._rows.append((job.started, job.started_s, now_s, reason, kept_s, lost_s))
+        self._attempts.add(
+            *(job.index, job.started, job.started_s, now_s, _REASON[reason], kept_s, lost_s)
+        )
         self._grants.append(self._same.setdefault(job.held, job.held))
 
     def segment(self, job: Job, now_s: float) -> None:
@@ -94,17 +110,16 @@ class Record:
     def _stretch(self, job: Job, start_s: float, end_s: float, speed: float) -> None:
         if end_s > start_s:
             held = job.held
-            self._segments.append(
-                (
-                    *(job.spec.job_id, job.started, start_s, end_s, held.gpus, speed),
-                    *(held.cpus * held.gpus, held.mem_gb * held.gpus),
-                )
+            self._speeds.add(
+                *(job.index, job.started, start_s, end_s, held.gpus, speed),
+                *(held.cpus * held.gpus, held.mem_gb * held.gpus),
             )
 
     def hold(self, job: Job, now_s: float) -> None:
         """Take down that a job gives up, or makes whole, the part of a gang that it holds."""
         if now_s > job.segment_s:
-            self._holds.append((job, job.started + 1, job.segment_s, now_s, job.held))
+            self._holds.add(job.index, job.started + 1, job.segment_s, now_s)
+            self._held.append(job.held)
 
     def schedule(
         self,
@@ -115,47 +130,35 @@ class Record:
         events: int,
     ) -> Schedule:
         """Return everything taken down, in the order of submission."""
-        nth = np.array([job.index for job in self._jobs], np.int64)
-        attempted = np.array([attempt for attempt, *_ in self._rows], np.int64)
-        order: list[int] = np.lexsort((attempted, nth)).tolist()
-        ids = [self._jobs[i].spec.job_id for i in order]
-        attempt, start_s, end_s, reason, work_s, lost_s = (
-            zip(*(self._rows[i] for i in order), strict=True) if order else ((),) * 6
-        )
+        ids = [job.spec.job_id for job in jobs]
+        taken = self._attempts
+        order = np.lexsort((taken.numbers("attempt"), taken.numbers("job_id")))
+        grants = [self._grants[i] for i in order.tolist()]
         attempts = pl.DataFrame(
-            {
-                "job_id": pl.Series(ids, dtype=pl.String),
-                "attempt": pl.Series(attempt, dtype=pl.Int32),
-                "start_s": pl.Series(start_s, dtype=pl.Float64),
-                "end_s": pl.Series(end_s, dtype=pl.Float64),
-                "gpus": pl.Series([self._grants[i].gpus for i in order], dtype=pl.Int32),
-                "end_reason": pl.Series(reason, dtype=pl.String),
-                "guest": pl.Series([self._grants[i].guest for i in order], dtype=pl.Boolean),
-                "work_s": pl.Series(work_s, dtype=pl.Float64),
-                "lost_s": pl.Series(lost_s, dtype=pl.Float64),
-            }
+            [
+                taken.words("job_id", ids, order),
+                *(taken.series(name, order) for name in ("attempt", "start_s", "end_s")),
+                pl.Series("gpus", [grant.gpus for grant in grants], dtype=pl.Int32),
+                taken.words("end_reason", END_REASONS, order),
+                pl.Series("guest", [grant.guest for grant in grants], dtype=pl.Boolean),
+                *(taken.series(name, order) for name in ("work_s", "lost_s")),
+            ]
         )
         return Schedule(
             jobs=self._ends(jobs, attempts),
             attempts=attempts,
-            placements=_placements(
-                attempts.select("job_id", "attempt"), [self._grants[i] for i in order], machines
+            placements=_placements(attempts.select("job_id", "attempt"), grants, machines),
+            speeds=pl.DataFrame(
+                [
+                    self._speeds.words("job_id", ids),
+                    *map(
+                        self._speeds.series,
+                        ("attempt", "start_s", "end_s", "gpus", "speed", "cpus", "mem_gb"),
+                    ),
+                ]
             ),
-            speeds=_frame(
-                self._segments,
-                {
-                    "job_id": pl.String,
-                    "attempt": pl.Int32,
-                    "start_s": pl.Float64,
-                    "end_s": pl.Float64,
-                    "gpus": pl.Int32,
-                    "speed": pl.Float64,
-                    "cpus": pl.Float64,
-                    "mem_gb": pl.Float64,
-                },
-            ),
-            holds=self._idle(machines),
-            waits=causes.frame(),
+            holds=self._idle(ids, machines),
+            waits=causes.frame(ids),
             outages=_frame(
                 ((o.machine_id, o.gpu, o.start_s, o.end_s) for o in outages),
                 {
@@ -168,19 +171,17 @@ class Record:
             events=events,
         )
 
-    def _idle(self, machines: Sequence[Machine]) -> pl.DataFrame:
-        rows = sorted(self._holds, key=lambda hold: (hold[0].index, *hold[1:3]))
+    def _idle(self, ids: Sequence[str], machines: Sequence[Machine]) -> pl.DataFrame:
+        names = ("attempt", "start_s", "end_s")
+        by = [self._holds.numbers(name) for name in ("start_s", "attempt", "job_id")]
+        order = np.lexsort(by)
         frame = pl.DataFrame(
-            [(job.spec.job_id, *times) for job, *times, _ in rows],
-            schema={
-                "job_id": pl.String,
-                "attempt": pl.Int32,
-                "start_s": pl.Float64,
-                "end_s": pl.Float64,
-            },
-            orient="row",
+            [
+                self._holds.words("job_id", ids, order),
+                *(self._holds.series(name, order) for name in names),
+            ]
         )
-        return _placements(frame, [grant for *_, grant in rows], machines)
+        return _placements(frame, [self._held[i] for i in order.tolist()], machines)
 
     def _ends(self, jobs: Sequence[Job], attempts: pl.DataFrame) -> pl.DataFrame:
         ended = attempts.group_by("job_id").agg(pl.col("end_s").max())
@@ -220,20 +221,13 @@ def _placements(
     attempts: pl.DataFrame, grants: Sequence[Grant], machines: Sequence[Machine]
 ) -> pl.DataFrame:
     """Return one row per GPU of each row; each machine of it is one container."""
-    row: list[int] = []
-    machine: list[int] = []
-    gpu: list[int] = []
-    container: list[int] = []
-    for i, grant in enumerate(grants):
-        for c, (m, mask) in enumerate(grant.shares):
-            indices = bits(mask)
-            row += [i] * len(indices)
-            machine += [m] * len(indices)
-            container += [c] * len(indices)
-            gpu += indices
-    names = pl.Series([m.machine_id for m in machines], dtype=pl.String)
-    return attempts[row].with_columns(
-        machine_id=names.gather(machine),
-        gpu=pl.Series(gpu, dtype=pl.Int32),
-        container=pl.Series(container, dtype=pl.Int32),
+    places = Columns(row="i", machine_id="i", gpu="i", container="i")
+    for row, grant in enumerate(grants):
+        for container, (machine, gpus) in enumerate(grant.shares):
+            for gpu in bits(gpus):
+                places.add(row, machine, gpu, container)
+    return attempts[places.numbers("row")].with_columns(
+        places.words("machine_id", [m.machine_id for m in machines]),
+        places.series("gpu"),
+        places.series("container"),
     )
