@@ -1,7 +1,7 @@
 """Fills streamed tables, so that memory stays flat however long the raw files are.
 
 Raw files are read once, in blocks of lines that several threads parse and judge at once; the rows
-that pass are staged on disk. Then, day after day, those that repeat are left out, the rows of
+that pass are staged on disk. Then, hour after hour, those that repeat are left out, the rows of
 several files are joined, and the table's files are written, each once.
 """
 
@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from philly_analysis.contract import Table
 from philly_analysis.ingest.csv_file import Block, CsvFile
-from philly_analysis.ingest.days import Days
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
@@ -23,6 +22,7 @@ from philly_analysis.ingest.filling import (
     parquet,
     save_rejects,
 )
+from philly_analysis.ingest.hours import Hours
 from philly_analysis.ingest.in_order import in_order
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
@@ -45,9 +45,9 @@ def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvF
     parts = [Part(fill, table, stream, file, machines) for stream, file in files.items()]
     read = before.read + sum([part.stage() for part in parts])
     target = fill.folder / table.name
-    days = Days(fill.con, table, [part.staged for part in parts], machines, earlier, target)
-    days.write()
-    days.note_machines()
+    hours = Hours(fill.con, table, [part.staged for part in parts], machines, earlier, target)
+    hours.write()
+    hours.note_machines()
     sound = before.kept + sum(part.staged.kept for part in parts)
     for part in parts:
         part.reject_repeats()

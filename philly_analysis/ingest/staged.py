@@ -1,4 +1,4 @@
-"""Rows of a raw file on their way into a streamed table: on disk, and found again by day."""
+"""Rows of a raw file on their way into a streamed table: on disk, and found again by hour."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-DAY_US = 86_400_000_000
+HOUR_US = 3_600_000_000
 AT = pa.field("sampled_at", pa.timestamp("us"))
 MACHINE = pa.field("machine", pa.int32())
 KEY = (AT, MACHINE, pa.field("line", pa.int64()))
@@ -37,12 +37,12 @@ class Names:
 
 
 class Staged:
-    """Rows in the order of the raw file, parted by the day of ``sampled_at``.
+    """Rows in the order of the raw file, parted by the hour of ``sampled_at``.
 
     Attributes
     ----------
     rows
-        How many there are of each day, counted from 1970.
+        How many there are of each hour, counted from 1970.
     kept, repeats
         How many are kept in the table, and the lines of the others: known once it is written.
     """
@@ -52,34 +52,34 @@ class Staged:
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._file, pa.schema([*KEY, *columns]))
         self._written = 0
-        self._of_day: defaultdict[int, list[int]] = defaultdict(list)
+        self._of_hour: defaultdict[int, list[int]] = defaultdict(list)
         self.rows: Counter[int] = Counter()
         self.kept = 0
         self.repeats: list[_Numbers] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Put rows to those that are there."""
-        days = batch["sampled_at"].cast(pa.int64()).to_numpy() // DAY_US
-        if (days[1:] < days[:-1]).any():
-            order = np.argsort(days, kind="stable")
-            batch, days = batch.take(pa.array(order)), days[order]
-        edges = [0, *(np.flatnonzero(days[1:] != days[:-1]) + 1).tolist(), len(days)]
+        hours = batch["sampled_at"].cast(pa.int64()).to_numpy() // HOUR_US
+        if (hours[1:] < hours[:-1]).any():
+            order = np.argsort(hours, kind="stable")
+            batch, hours = batch.take(pa.array(order)), hours[order]
+        edges = [0, *(np.flatnonzero(hours[1:] != hours[:-1]) + 1).tolist(), len(hours)]
         for begin, end in pairwise(edges):
-            day = int(days[begin])
+            hour = int(hours[begin])
             self._writer.write_batch(batch.slice(begin, end - begin))
-            self._of_day[day].append(self._written)
+            self._of_hour[hour].append(self._written)
             self._written += 1
-            self.rows[day] += end - begin
+            self.rows[hour] += end - begin
 
     def close(self) -> None:
         """End the file: from now on it is read."""
         self._writer.close()
         self._file.close()
 
-    def of(self, days: Iterable[int]) -> pa.Table:
-        """Return the rows of some days."""
+    def of(self, hours: Iterable[int]) -> pa.Table:
+        """Return the rows of some hours."""
         with pa.OSFile(str(self._path)) as file, pa.ipc.open_file(file) as reader:
-            batches = [reader.get_batch(i) for day in days for i in self._of_day.get(day, ())]
+            batches = [reader.get_batch(i) for hour in hours for i in self._of_hour.get(hour, ())]
             return pa.Table.from_batches(batches, reader.schema)
 
     def remove(self) -> None:

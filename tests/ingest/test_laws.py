@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file, days, ingest, samples
+from philly_analysis.ingest import csv_file, hours, ingest, samples
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.strategies import one_in
@@ -83,7 +83,9 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
     grows: bool,
 ) -> None:
     def lines(rows: list[tuple[int, int, str]], rest: str) -> list[str]:
-        times = (f"2017-10-{day:02} 00:{minute:02}:00 PDT,{m}" for day, minute, m in rows)
+        times = (
+            f"2017-10-{day:02} {minute % 3:02}:{minute:02}:00 PDT,{m}" for day, minute, m in rows
+        )
         return [f"{time},{rest.format(i)}" for i, time in enumerate(times)]
 
     files = {
@@ -101,7 +103,7 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
         folder = Path(name)
         raw = write_archive(folder / "raw", [job("j")], **files)
         with (
-            patch.multiple(days, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows),
+            patch.multiple(hours, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows),
             patch.object(samples, "_TOLD", 3),
         ):
             manifest = ingest("philly", raw, folder / "trace")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.ingest import days, ingest
+from philly_analysis.ingest import hours, ingest
 from philly_analysis.trace import Trace
 from tests.ingest.conftest import Ingested, attempt, job, write_archive
 
@@ -172,10 +172,10 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
     assert got.account("host_samples").kept == 3
 
 
-def test_files_that_go_machine_by_machine_are_joined_by_day(
+def test_files_that_go_machine_by_machine_are_joined_by_hour(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(days, "_FILE_ROWS", 8)
+    monkeypatch.setattr(hours, "_FILE_ROWS", 8)
     times = [f"2017-10-{day:02} 12:00:00 PDT" for day in range(3, 15)]
     rows = [(time, m) for m in ("m1", "m2", "m3") for time in times]
     cpu = [f"{time},{m},{i}" for i, (time, m) in enumerate(rows)]
@@ -189,6 +189,31 @@ def test_files_that_go_machine_by_machine_are_joined_by_day(
     assert got.rows("select source_line, raw from rejects order by all") == [
         (22, cpu[3]),
         (23, "rubbish"),
+    ]
+
+
+def test_a_day_of_more_rows_than_a_file_is_parted_by_the_hour(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hours, "_FILE_ROWS", 5)
+    # 2 + 2 rows of a day, 3 an hour of the next, 7 of an hour of the third
+    times = ["03 08:00", "03 08:01", "03 23:00", "03 23:01"]
+    times += [f"04 {hour:02}:{minute:02}" for hour in (8, 9, 11) for minute in range(3)]
+    times += [f"05 08:{minute:02}" for minute in range(7)]
+    got = made(
+        EIGHT,
+        cluster_cpu_util=[f"2017-10-{time}:00 PDT,m1,{i}" for i, time in enumerate(times)],
+    )
+    files = got.rows(
+        "select parse_filename(filename), count(*) from read_parquet("
+        f"'{got.trace.path}/host_samples/*.parquet', filename = true) group by all order by all"
+    )
+    assert files == [
+        ("2017-10-03T15.parquet", 4),
+        ("2017-10-04T15.parquet", 3),
+        ("2017-10-04T16.parquet", 3),
+        ("2017-10-04T18.parquet", 3),
+        ("2017-10-05T15.parquet", 7),
     ]
 
 

@@ -1,8 +1,8 @@
-"""Writes staged rows as the files of a table, day after day: joined, and without repeats."""
+"""Writes staged rows as the files of a table, hour after hour: joined, and without repeats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 import duckdb
@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 from philly_analysis.contract import Table
 from philly_analysis.ingest.filling import parquet
 from philly_analysis.ingest.in_order import THREADS, in_order
-from philly_analysis.ingest.staged import AT, DAY_US, KEY, Names, Staged
+from philly_analysis.ingest.staged import AT, HOUR_US, KEY, Names, Staged
 
 _FILE_ROWS = 1_000_000
-"""Rows of a file of the table, unless a day has more."""
+"""Rows of a file of the table, unless an hour has more."""
 _HELD_ROWS = 4_000_000
-"""Rows that are joined at once, on all threads together, unless a day has more."""
+"""Rows that are joined at once, on all threads together, unless an hour has more."""
+_DAY = 24
 _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
 _PIECES = 10_000
@@ -32,7 +33,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What became of some days.
+    """What became of some hours.
 
     How many rows of each part are kept, on which lines stood those that repeat, and how many
     values the longest list of each machine has.
@@ -43,7 +44,7 @@ class _Written:
     longest: _Numbers
 
 
-class Days:
+class Hours:
     """Staged rows of one or several raw files, on their way into the files of a table."""
 
     def __init__(
@@ -70,7 +71,7 @@ class Days:
         if not runs:
             return
         self.target.mkdir()
-        most = max(sum(p.rows[day] for day in run for p in self.parts) for run in runs)
+        most = max(sum(p.rows[hour] for hour in run for p in self.parts) for run in runs)
         threads = max(1, min(THREADS, _HELD_ROWS // most))
         for written in in_order(self._write, runs, threads):
             np.maximum(self._longest, written.longest, out=self._longest)
@@ -96,25 +97,36 @@ class Days:
         self.con.unregister("written")
 
     def _runs(self) -> list[list[int]]:
-        """Put days together that have few enough rows for a file, and keys that fit a number."""
-        longest = max(1, 2**62 // (DAY_US * max(1, len(self.machines))))
+        """Put hours together that have few enough rows for a file, and keys that fit a number.
+
+        Those of a day stay together, unless it has more.
+        """
+        longest = max(_DAY, 2**62 // (HOUR_US * max(1, len(self.machines))))
+        rows = {
+            hour: max(part.rows[hour] for part in self.parts)
+            for hour in sorted(set(chain.from_iterable(part.rows for part in self.parts)))
+        }
         runs: list[list[int]] = []
         held = 0
-        for day in sorted(set(chain.from_iterable(part.rows for part in self.parts))):
-            rows = max(part.rows[day] for part in self.parts)
-            held += rows
-            if runs and held <= _FILE_ROWS and day - runs[-1][0] < longest:
-                runs[-1].append(day)
-            else:
-                runs.append([day])
-                held = rows
+        for _, day in groupby(rows, lambda hour: hour // _DAY):
+            hours = list(day)
+            of_day = sum(rows[hour] for hour in hours)
+            pieces = [hours] if of_day <= _FILE_ROWS else [[hour] for hour in hours]
+            for piece in pieces:
+                some = sum(rows[hour] for hour in piece)
+                held += some
+                if runs and held <= _FILE_ROWS and piece[-1] - runs[-1][0] < longest:
+                    runs[-1] += piece
+                else:
+                    runs.append(piece)
+                    held = some
         return runs
 
-    def _write(self, days: list[int]) -> _Written:
-        """Write a file of some days."""
-        origin, end = days[0] * DAY_US, (days[-1] + 1) * DAY_US
+    def _write(self, hours: list[int]) -> _Written:
+        """Write a file of some hours."""
+        origin, end = hours[0] * HOUR_US, (hours[-1] + 1) * HOUR_US
         before = self._before(origin, end)
-        given = [part.of(days) for part in self.parts]
+        given = [part.of(hours) for part in self.parts]
         keys = [self._keys(_moments(rows["sampled_at"]), rows["machine"], origin) for rows in given]
         found = [
             _firsts(key, rows["line"].to_numpy(), before)
@@ -126,8 +138,8 @@ class Days:
         else:
             rows = self._joined(given, keys, firsts, origin)
         if len(rows):
-            day = np.datetime64(days[0], "D")
-            self._write_file(self.target / f"{day}.parquet", rows)
+            since = np.datetime64(hours[0], "h")
+            self._write_file(self.target / f"{since}.parquet", rows)
         return _Written(
             [len(first) for first in firsts],
             [part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)],
