@@ -1,6 +1,6 @@
 """Why jobs wait: the engine's own account, second by second."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -122,7 +122,7 @@ class Causes:
                 cause = 0 if fair_share_s >= fragmentation_s else 1
             self._rows.add(job.index, job.started + 1, since_s, now_s, *parts, cause)
 
-    def frame(self, ids: Sequence[str]) -> pl.DataFrame:
+    def frame(self, ids: pl.Series) -> pl.DataFrame:
         """Return one row per wait longer than nothing.
 
         Columns: job_id, attempt (that it led to), since_s, until_s, seconds by cause (see

@@ -21,6 +21,8 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
     """Return what a job does on its own: attempts that a scheduler cut apart are joined again."""
     if len(spec.attempts) == 1:
         [only] = spec.attempts
+        if only.end_reason:
+            return spec.attempts
         end_reason = only.end_reason or LAST_END.get(spec.status or "", "completed")
         return (AttemptSpec(only.run_s, end_reason, only.stay),)
     runs: list[AttemptSpec] = []
