@@ -144,13 +144,13 @@ def _of_seed(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> Iterator[Ro
         drawn = law(sweep.jobs, setting.servers * 8, seed)
         specs = typed(one_gpu_each(drawn) if setting.gangs == "one" else drawn, setting.split, seed)
         for load in sweep.loads if name == USUAL else sweep.at:
-            stretched = at_load(specs, load, setting.servers * 8)
+            stretched = at_load(specs, load, setting.servers * 8, slice(*sweep.window))
             # greedy gives no gang room that asks for more than a server has
             for arm in (PROPORTIONAL, GREEDY, TUNE) if name == USUAL else (PROPORTIONAL, TUNE):
                 yield (name, load, arm, seed, *_jct_h(stretched, setting, arm, sweep), np.nan)
         if name == USUAL and sweep.jobs_per_h and law_name == "literature":
             hourly = at_rate(specs, sweep.jobs_per_h)
-            load = round(load_of(hourly, setting.servers * 8), 3)
+            load = round(load_of(hourly, setting.servers * 8, slice(*sweep.window)), 3)
             for arm in (PROPORTIONAL, TUNE):
                 yield (RATE, load, arm, seed, *_jct_h(hourly, setting, arm, sweep), np.nan)
         if name == USUAL:

@@ -130,7 +130,7 @@ def simulate(
     servers = [m for m in machines if m.gpus]
     capacity = sum(m.gpus for m in servers)
     if load is not None:
-        needs = demand(workload)
+        needs = demand(workload).within(capacity)
         workload = stretched(workload, factor_to(load, needs.gpu_s, needs.span_s, capacity))
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()

@@ -69,22 +69,37 @@ class Demand:
             ),
         )
 
+    def of(self, jobs: pl.DataFrame) -> "Demand":
+        """Return it with these jobs instead; what is left out stays."""
+        return replace(self, jobs=jobs)
+
+    def within(self, gpus: int) -> "Demand":
+        """Return it without the gangs that a cluster of so many GPUs has no room for."""
+        return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
+
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
         """Return it with jobs of these gang sizes only; the others join those left out."""
-        fits = pl.col("gpus").is_in(list(gangs))
-        others = self.jobs.filter(~fits)
+        sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
+        return self._only(pl.col("gpus").is_in(list(gangs)), f"gang size not among {sizes}")
+
+    def _only(self, fits: pl.Expr, reason: str) -> "Demand":
+        """Return it with some jobs only, its clock from the first of them."""
+        others, jobs = self.jobs.filter(~fits), self.jobs.filter(fits)
         if not others.height:
             return self
-        sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
         row = pl.DataFrame(
             {
-                "reason": [f"gang size not among {sizes}"],
+                "reason": [reason],
                 "jobs": [others.height],
                 "gpu_h": [others["gpu_s"].sum() / 3600],
             },
             schema=self.left_out.schema,
         )
-        return replace(self, jobs=self.jobs.filter(fits), left_out=pl.concat([self.left_out, row]))
+        return replace(
+            self,
+            jobs=jobs.with_columns(pl.col("submit_s") - pl.col("submit_s").min()),
+            left_out=pl.concat([self.left_out, row]),
+        )
 
 
 def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tuple[str, ...]:

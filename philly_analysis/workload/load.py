@@ -9,16 +9,24 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.job import JobSpec
 from philly_analysis.workload.workload import Workload
 
+ALL = slice(None)
+"""The window that measures every job."""
+
 
 def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
     """Return GPU-seconds asked for over those that the cluster has while jobs come.
+
+    This is the one definition of load: what the jobs submitted inside the measured window ask
+    for, over what the cluster has in it. Jobs that are no part of the workload, and jobs outside
+    of the window, are in neither.
 
     Parameters
     ----------
     gpu_s
         GPU-seconds that the jobs ask for.
     span_s
-        Seconds from the first submission to the last.
+        Seconds that the window lasts: from the first submission to the last, unless only part of
+        the jobs is measured.
     gpus
         GPUs of the cluster.
 
@@ -54,36 +62,44 @@ def factor_to(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
     return now / load
 
 
-def load_of(specs: Sequence[JobSpec], gpus: int) -> float:
-    """Return the load that jobs offer a cluster of so many GPUs.
+def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
+    """Return the load that jobs offer a cluster of so many GPUs, inside the measured window.
+
+    Parameters
+    ----------
+    window
+        Which jobs are measured, by their places in the order of submission; what comes before
+        and after them counts for nothing. The window lasts until the next job comes, or the last
+        of all has come.
 
     Raises
     ------
     WorkloadError
         The jobs are all submitted at once, or ask for nothing.
     """
-    first, last = (f((s.submit_s for s in specs), default=0.0) for f in (min, max))
-    asked_gpu_s = sum(s.gpu_s for s in specs)
-    load = offered_load(asked_gpu_s, last - first, gpus)
+    in_order = sorted(specs, key=lambda s: s.submit_s)
+    measured = in_order[window]
+    until = min(window.indices(len(in_order))[1], len(in_order) - 1)
+    span_s = in_order[until].submit_s - measured[0].submit_s if measured else 0.0
+    asked_gpu_s = sum(s.gpu_s for s in measured)
+    load = offered_load(asked_gpu_s, span_s, gpus)
     if not load:
         raise WorkloadError(
-            f"{len(specs):,} jobs over {last - first:g} s that ask for {asked_gpu_s:g} GPU-seconds "
+            f"{len(measured):,} jobs over {span_s:g} s that ask for {asked_gpu_s:g} GPU-seconds "
             f"offer {gpus:,} GPUs no load. Give jobs that arrive over time and take time."
         )
     return load
 
 
-def at_load(specs: Sequence[JobSpec], load: float, gpus: int) -> list[JobSpec]:
+def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = ALL) -> list[JobSpec]:
     """Return the jobs with their submissions stretched so that they offer a given load.
 
     Parameters
     ----------
-    load
-        As in :func:`offered_load`.
-    gpus
-        GPUs of the cluster.
+    load, gpus, window
+        As in :func:`load_of`.
     """
-    factor = load_of(specs, gpus) / load
+    factor = load_of(specs, gpus, window) / load
     first = min(s.submit_s for s in specs)
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 

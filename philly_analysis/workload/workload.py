@@ -122,8 +122,13 @@ class Workload:
 
     @property
     def origin_at(self) -> datetime | None:
-        """First submission, from which ``JobSpec.submit_s`` counts; None without jobs."""
-        first = self.jobs["submitted_at"].min()
+        """First submission of a job that is part of it; ``JobSpec.submit_s`` counts from there.
+
+        None without such jobs. Those that are left out, such as stragglers from before the log
+        began, move no clock.
+        """
+        told = self.answer("workload_jobs")
+        first = told.filter(pl.col("left_out").is_null())["submitted_at"].min()
         return first if isinstance(first, datetime) else None
 
     def specs(self, *, stays: bool = False) -> Iterator[JobSpec]:
