@@ -10,7 +10,7 @@ import typer
 import philly_analysis as library
 from philly_analysis import choices
 from philly_analysis.errors import OutputError
-from philly_analysis.study import RunPolicy
+from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.terminal import Verb, document, frame, say, told
 
 if TYPE_CHECKING:
@@ -306,6 +306,17 @@ def export(
         Path | None, typer.Option(help="The consumer's own file of measured speeds.")
     ] = None,
     run_policy: Annotated[RunPolicy, typer.Option(help=_RUN_POLICY)] = RunPolicy.SUM,
+    gangs: Annotated[
+        Gangs, typer.Option(help="What becomes of gangs whose size the reader does not take.")
+    ] = Gangs.DROP,
+    estimates: Annotated[
+        Estimates | None,
+        typer.Option(help="What a scheduler is told of run times, where there is a place for it."),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Even if its reader takes under 95 % of jobs or GPU time."),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a workload in another tool's format."""
@@ -320,6 +331,9 @@ def export(
         machines=machines,
         throughputs=throughputs,
         run_policy=run_policy,
+        gangs=gangs,
+        estimates=estimates,
+        partial=partial,
         force=force,
     )
     say(str(done))

@@ -112,6 +112,23 @@ class RunPolicy(StrEnum):
         }[self]
 
 
+class Estimates(StrEnum):
+    """What a scheduler is told of run times before they are known."""
+
+    EXACT = "exact"
+    NOISY = "noisy"
+    ROUNDED = "rounded"
+    HISTORY = "history"
+
+
+class Gangs(StrEnum):
+    """What becomes of gangs whose size a program does not take."""
+
+    DROP = "drop"
+    ROUND = "round"
+    SPLIT = "split"
+
+
 Tier = Literal["IF", "AE", "U"]
 
 TIER_NAMES: dict[Tier, str] = {"IF": "infrastructure", "AE": "AI engine", "U": "user"}

@@ -1,7 +1,27 @@
-"""The side-car of an export: what was written, left out and assumed."""
+"""The side-car of an export: how to run it, what is read of it, what was left out and assumed."""
 
 import json
 from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunWith:
+    """How to run the program that an export is for.
+
+    Attributes
+    ----------
+    program, source
+        What it is called, and the repository and commit (or package) that this was tried with.
+    needs
+        What it runs on, versions pinned.
+    command
+        Shell lines that run it on this export; empty where none was tried.
+    """
+
+    program: str
+    source: str
+    needs: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +32,22 @@ class Exported:
     ----------
     file
         The file, or the folder of a format of several files.
+    run_with
+        The program that it is for, and the command that runs it.
     jobs
-        Jobs in it.
+        Records in the file: jobs, or parts of gangs that were split.
+    jobs_read, gpu_h_read
+        Jobs that the program takes, by its own rules, and their GPU hours; None: it has run
+        times of its own.
+    read_by
+        Those rules.
+    jobs_asked, gpu_h_asked
+        Jobs of the workload that can be run, and their GPU hours.
     left_out
-        Jobs of the workload that are not in it, by reason.
+        Jobs of the workload that are not in the file, by reason.
     account
         Sentences: which of the workload's jobs and GPU hours it is made of, and which not.
-    lost, assumed
+    not_carried, assumed
         Sentences: what the format cannot carry, and what it wants that the workload lacks.
     sources
         Where assumed numbers come from.
@@ -36,10 +65,16 @@ class Exported:
     format: str
     dialect: str
     file: str
+    run_with: RunWith
     jobs: int
+    jobs_read: int
+    gpu_h_read: float | None
+    read_by: str
+    jobs_asked: int
+    gpu_h_asked: float
     left_out: dict[str, int]
     account: tuple[str, ...]
-    lost: tuple[str, ...]
+    not_carried: tuple[str, ...]
     assumed: tuple[str, ...]
     sources: tuple[str, ...]
     seed: int
@@ -58,16 +93,23 @@ class Exported:
     def __str__(self) -> str:
         """Return it as lines for a terminal."""
         load = "not defined" if self.offered_load is None else f"{self.offered_load:.2f}"
+        read_h = "run times of its own" if self.gpu_h_read is None else f"{self.gpu_h_read:,.0f}"
         lines = [
             f"{self.jobs:,} jobs of {self.workload} in {self.file} ({self.format}, {self.dialect})",
+            f"{self.run_with.program} takes {self.jobs_read:,} of {self.jobs_asked:,} jobs, "
+            f"{read_h} of {self.gpu_h_asked:,.0f} GPU hours: {self.read_by}",
             f"offered load {load} on {self.cluster_gpus:,} GPUs; run time of a job: "
             f"{self.run_policy} of its attempts; seed {self.seed}",
         ]
         for head, sentences in (
             ("account", self.account),
-            ("not carried", self.lost),
+            ("not carried", self.not_carried),
             ("assumed", self.assumed),
             ("source", self.sources),
         ):
             lines += [f"{head}: {s}" for s in sentences]
+        if self.run_with.command:
+            needs = f" ({self.run_with.needs})" if self.run_with.needs else ""
+            lines.append(f"run with {self.run_with.source}{needs}:")
+            lines += [f"  {line}" for line in self.run_with.command.splitlines()]
         return "\n".join(lines)

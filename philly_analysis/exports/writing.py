@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
+from string import Template
 
 import pandas as pd
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.format import Format
+from philly_analysis.exports.estimates import SAYS
+from philly_analysis.exports.format import Dialect, Format, Taken
 from philly_analysis.exports.formats import (
     batsim,
     gavel,
@@ -24,10 +27,10 @@ from philly_analysis.exports.formats import (
     synergy,
     tiresias,
 )
-from philly_analysis.exports.request import prepare
-from philly_analysis.exports.sidecar import Exported
+from philly_analysis.exports.request import Request, prepare
+from philly_analysis.exports.sidecar import Exported, RunWith
 from philly_analysis.progress import step
-from philly_analysis.study import RunPolicy
+from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import UNKNOWN, Demand
@@ -53,6 +56,9 @@ FORMATS: dict[str, Format] = {
 }
 """The formats that a workload can be exported to, by name."""
 
+LEAST_TAKEN = 0.95
+"""Share of jobs and of GPU time that a reader must take, or the export is refused."""
+
 _FAULTS_SHOWN = 5
 
 
@@ -68,6 +74,9 @@ def export(
     machines: str | Sequence[Machine] | None = None,
     throughputs: str | Path | None = None,
     run_policy: RunPolicy | str = RunPolicy.SUM,
+    gangs: Gangs | str = Gangs.DROP,
+    estimates: Estimates | str | None = None,
+    partial: bool = False,
     force: bool = False,
 ) -> Exported:
     """Write a workload in another tool's format.
@@ -94,22 +103,35 @@ def export(
     run_policy
         How attempts become one run time. The default, ``sum``, leaves waits between attempts
         to the simulator that reads the file.
+    gangs
+        What becomes of gangs whose size the reader does not take: ``drop`` leaves them out,
+        ``round`` takes the nearest size it does and keeps GPU-seconds, ``split`` makes several
+        jobs of each (see :mod:`philly_analysis.exports.gangs`).
+    estimates
+        What a scheduler is told of run times beforehand: ``exact``, ``noisy``, ``rounded`` as
+        people ask for time, or by ``history`` of the user (see
+        :mod:`philly_analysis.exports.estimates`); None: the format's default.
+    partial
+        Write it even if its reader would take less than 95 % of the jobs or of the GPU time.
     force
         Replace an export that is there already.
 
     Raises
     ------
     ExportError
-        There are no jobs, the workload lacks what the format needs, a file is missing, exists,
-        or cannot be written.
+        There are no jobs, the workload lacks what the format needs, its reader would take too
+        little of it, a file is missing, exists, or cannot be written.
     UnknownNameError
-        No format, dialect or run policy of that name.
+        No format, dialect, run policy, way with gangs or kind of estimates of that name.
     """
     chosen = _format(format)
     spelling = chosen.dialect(dialect)
     if run_policy not in list(RunPolicy):
         raise UnknownNameError("run policy", run_policy, list(RunPolicy))
     run_policy = RunPolicy(run_policy)
+    if gangs not in list(Gangs):
+        raise UnknownNameError("way with gangs", gangs, list(Gangs))
+    told = _estimates(chosen.name, spelling, estimates)
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
     if not workload.jobs.height:
@@ -123,7 +145,9 @@ def export(
         workload,
         run_policy=run_policy,
         seed=seed,
-        gangs=spelling.gangs,
+        sizes=spelling.gangs,
+        gangs=Gangs(gangs),
+        estimates=told,
         load=load,
         gpus=gpus,
         machines=fleet(machines) if isinstance(machines, str) else machines,
@@ -141,19 +165,30 @@ def export(
                 f"{workload.name} cannot be written for {chosen.name} ({spelling.name}): "
                 + "; ".join(faults[:_FAULTS_SHOWN])
             )
+        taken = spelling.taken(request, new)
+        if not partial:
+            _refuse(request, spelling, taken)
         result = Exported(
             workload=workload.name,
             synthetic=workload.synthetic,
             format=chosen.name,
             dialect=spelling.name,
             file=str(file),
+            run_with=_run_with(request, spelling, file, written.jobs),
             jobs=written.jobs,
+            jobs_read=taken.jobs,
+            gpu_h_read=None if taken.gpu_s is None else taken.gpu_s / 3600,
+            read_by=spelling.program.rules,
+            jobs_asked=(request.whole if spelling.timed else workload).jobs.height,
+            gpu_h_asked=request.whole.gpu_s / 3600,
             left_out=request.demand.reasons if spelling.timed else {},
             account=request.demand.account() if spelling.timed else (),
-            lost=(*spelling.lost, *written.lost),
+            not_carried=(*spelling.not_carried, *written.not_carried),
             assumed=(
                 *(_unnamed(request.demand) if spelling.timed else ()),
                 *_cluster_notes(request.cluster),
+                *request.made,
+                *([f"estimated run times: {SAYS[told]}"] if told else []),
                 *written.assumed,
             ),
             sources=written.sources,
@@ -176,16 +211,25 @@ def formats() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per dialect, a format's default first: format, dialect, reader, carries, lost,
-        needs (the consumer's own file, where one must be given).
+        One row per dialect, a format's default first: format, dialect, reader, carries,
+        not_carried, needs (the consumer's own file, where one must be given), tried_with (the
+        reader's repository and commit that a side-car's command was run with).
     """
     return pd.DataFrame(
         [
-            (f.name, d.name, d.reader, d.carries, "; ".join(d.lost), d.throughputs)
+            (
+                f.name,
+                d.name,
+                d.program.name,
+                d.carries,
+                "; ".join(d.not_carried),
+                d.throughputs,
+                d.program.source,
+            )
             for f in FORMATS.values()
             for d in f.dialects
         ],
-        columns=["format", "dialect", "reader", "carries", "lost", "needs"],
+        columns=["format", "dialect", "reader", "carries", "not_carried", "needs", "tried_with"],
     )
 
 
@@ -219,6 +263,66 @@ def _format(name: str) -> Format:
                 f"{name} is a dialect of {other.name}: ask for {other.name} --dialect {name}."
             )
     raise UnknownNameError("export format", name, FORMATS)
+
+
+def _estimates(name: str, spelling: Dialect, asked: Estimates | str | None) -> Estimates | None:
+    """Return the kind of estimates to write; None where the format has no place for any."""
+    if asked is None:
+        return spelling.estimates[0] if spelling.estimates else None
+    if asked not in list(Estimates):
+        raise UnknownNameError("kind of estimates", asked, list(Estimates))
+    if asked not in spelling.estimates:
+        raise ExportError(
+            f"{name} ({spelling.name}) has no place for estimated run times: leave out --estimates."
+        )
+    return Estimates(asked)
+
+
+def _refuse(request: Request, spelling: Dialect, taken: Taken) -> None:
+    """Refuse an export of which its reader would take too little."""
+    jobs, gpu_s = request.whole.jobs.height, request.whole.gpu_s
+    few = taken.jobs < LEAST_TAKEN * jobs
+    little = taken.gpu_s is not None and taken.gpu_s < LEAST_TAKEN * gpu_s
+    if not spelling.timed or not (few or little):
+        return
+    hours = (
+        ""
+        if taken.gpu_s is None
+        else (f" and {taken.gpu_s / 3600:,.0f} of {gpu_s / 3600:,.0f} GPU hours")
+    )
+    others = [
+        f"{n:,} jobs ({gpu_h:,.0f} GPU hours): {reason}"
+        for reason, n, gpu_h in request.demand.left_out.iter_rows()
+        if reason not in request.whole.reasons
+    ]
+    hint = (
+        "Make gangs that it takes by --gangs split or --gangs round, or"
+        if spelling.gangs
+        else ("Export a part of the workload that it does take, or")
+    )
+    raise ExportError(
+        f"{spelling.program.name} would take {taken.jobs:,} of {jobs:,} jobs{hours} of "
+        f"{request.workload.name} (it takes {spelling.program.rules}"
+        + "".join(f"; left out, {other}" for other in others)
+        + f"). {hint} write it all the same by --partial."
+    )
+
+
+def _run_with(request: Request, spelling: Dialect, file: Path, jobs: int) -> RunWith:
+    """Say how to run the program that this file is for."""
+    program = spelling.program
+    command = Template(program.command).substitute(
+        gpus=request.cluster.gpus,
+        nodes=request.nodes,
+        per_node=request.cluster.server.gpus,
+        jobs=jobs,
+    )
+    return RunWith(
+        program=program.name,
+        source=program.source,
+        needs=program.needs,
+        command=command and f"export OUT={quote(str(file.resolve()))}\n{command}",
+    )
 
 
 def _unnamed(needs: Demand) -> tuple[str, ...]:

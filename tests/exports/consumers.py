@@ -65,4 +65,5 @@ def all_of(folder: Path) -> dict[tuple[str, str], Path]:
         ("gavel", "shockwave"): gavel,
         ("tiresias", "elasticflow"): throughput_folder(folder / "throughputs"),
         ("lucid", "lucid"): single_data(folder / "single_data.csv"),
+        ("lucid", "venus"): single_data(folder / "single_data.csv"),
     }

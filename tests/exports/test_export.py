@@ -8,16 +8,21 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from philly_analysis import exports
 from philly_analysis.errors import ExportError, PhillyError, UnknownNameError, WorkloadError
 from philly_analysis.exports import FORMATS, export, faults, formats
+from philly_analysis.exports.estimates import ASKED_H, history
 from philly_analysis.exports.format import Format
-from philly_analysis.exports.profiles import assign, history, profiles
-from philly_analysis.study import RunPolicy
+from philly_analysis.exports.gangs import fitted
+from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.study import Gangs, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine
-from philly_analysis.workload.demand import demand
+from philly_analysis.workload.demand import Demand, demand
+from philly_analysis.workload.load import at_load, load_of
 from tests.exports import consumers
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
 from tests.paper import paper_trace
@@ -85,7 +90,9 @@ def test_jobs_that_still_run_do_not_run_longer_when_arrivals_are_stretched(tmp_p
 
 def test_load_counts_only_the_jobs_that_the_reader_takes(tmp_path: Path) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
-    done = export(TINY, "gavel", tmp_path / "out", gpus=100, load=0.5, throughputs=speeds)
+    done = export(
+        TINY, "gavel", tmp_path / "out", gpus=100, load=0.5, throughputs=speeds, partial=True
+    )
     lines = (tmp_path / "out").read_text().split("\n")[:-1]
     last_s = float(lines[-1].split("\t")[9])
     assert done.offered_load == pytest.approx(0.5, rel=1e-4)
@@ -94,7 +101,7 @@ def test_load_counts_only_the_jobs_that_the_reader_takes(tmp_path: Path) -> None
 
 def test_the_target_cluster_is_given_else_the_traces_else_assumed(tmp_path: Path) -> None:
     own = replace(TINY, machines=pl.DataFrame({"machine_id": ["m1", "m2"], "gpus": [4, 2]}))
-    assert export(own, "swf", tmp_path / "own").cluster_gpus == 6
+    assert export(own, "swf", tmp_path / "own", partial=True).cluster_gpus == 6
     machines = [Machine("x", 8), Machine("y", 8)]
     assert export(own, "swf", tmp_path / "given", machines=machines).cluster_gpus == 16
     assumed = export(TINY, "swf", tmp_path / "assumed")
@@ -201,18 +208,18 @@ def test_a_load_needs_a_span(tmp_path: Path) -> None:
 
 
 def test_an_export_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    export(TINY, "pollux", tmp_path / "out")
-    before = (tmp_path / "out" / "philly.csv").read_bytes()
+    export(TINY, "helios", tmp_path / "out")
+    before = (tmp_path / "out" / "cluster_log.csv").read_bytes()
     with pytest.raises(ExportError, match="out exists"):
-        export(TINY, "pollux", tmp_path / "out")
+        export(TINY, "helios", tmp_path / "out")
     later = TINY.jobs.with_columns(pl.col("submitted_at") + timedelta(days=1))
-    export(replace(TINY, jobs=later), "pollux", tmp_path / "out", force=True)
-    assert (tmp_path / "out" / "philly.csv").read_bytes() != before
+    export(replace(TINY, jobs=later), "helios", tmp_path / "out", force=True)
+    assert (tmp_path / "out" / "cluster_log.csv").read_bytes() != before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "out.json"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     with pytest.raises(ExportError, match="not an export"):
-        export(TINY, "pollux", tmp_path / "mine", force=True)
+        export(TINY, "helios", tmp_path / "mine", force=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
@@ -223,10 +230,143 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_an_export_says_what_it_assumed(tmp_path: Path) -> None:
-    text = str(export(TINY, "synergy", tmp_path / "out", gpus=16, seed=7))
+    text = str(export(TINY, "synergy", tmp_path / "out", gpus=16, seed=7, partial=True))
     assert "4 jobs of tiny" in text and "seed 7" in text and "sum of its attempts" in text
     assert "account: 1 job left out (24 GPU hours): gang size not among 1, 2, 4, 8, 16." in text
     assert "source: seconds per iteration" in text
+    assert "takes 4 of 5 jobs, 85 of 109 GPU hours" in text
+
+
+def test_an_export_of_which_too_little_would_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError) as refused:
+        export(TINY, "synergy", tmp_path / "out")
+    said = str(refused.value)
+    assert "would take 4 of 5 jobs and 85 of 109 GPU hours of tiny" in said
+    assert "left out, 1 jobs (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
+    assert "--gangs split" in said and "--partial" in said
+    with pytest.raises(ExportError, match="gang larger than the cluster of 8 GPUs"):
+        export(TINY, "swf", tmp_path / "out", gpus=8)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_gangs_that_the_reader_does_not_take_are_split_or_rounded(tmp_path: Path) -> None:
+    split = export(TINY, "synergy", tmp_path / "split", gangs="split")
+    rows = [line.split(",") for line in (tmp_path / "split").read_text().splitlines()]
+    assert [int(r[4]) for r in rows] == [1, 2, 4, 8, 8, 4]  # 12 = 8 + 4, at once
+    assert [float(r[2]) for r in rows[-2:]] == [1000, 1000]
+    assert (split.jobs, split.jobs_read, split.left_out) == (6, 5, {})
+    assert any("of gangs split" in s for s in split.assumed)
+    rounded = export(TINY, "synergy", tmp_path / "rounded", gangs="round")
+    rows = [line.split(",") for line in (tmp_path / "rounded").read_text().splitlines()]
+    assert [int(r[4]) for r in rows] == [1, 2, 4, 8, 16]
+    assert (rounded.jobs, rounded.jobs_read) == (5, 5)
+    for done in (split, rounded):
+        assert done.gpu_h_asked == pytest.approx(GPU_S / 3600)
+        assert done.gpu_h_read == pytest.approx(GPU_S / 3600, rel=1e-3)
+    with pytest.raises(UnknownNameError, match="way with gangs"):
+        export(TINY, "synergy", tmp_path / "out", gangs="halve")
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=20), st.sampled_from(["split", "round"]))
+def test_gpu_seconds_of_gangs_are_kept(gangs: list[int], how: str) -> None:
+    jobs = pl.DataFrame(
+        {
+            "job_id": [str(i) for i in range(len(gangs))],
+            "gpus": pl.Series(gangs, dtype=pl.Int32),
+            "run_s": [float(i + 1) for i in range(len(gangs))],
+        }
+    ).with_columns(gpu_s=pl.col("gpus") * pl.col("run_s"))
+    given = Demand("drawn", jobs, pl.DataFrame())
+    made, _ = fitted(given, (1, 2, 4, 8), Gangs(how))
+    assert set(made.jobs["gpus"]) <= {1, 2, 4, 8}
+    for column in (pl.col("gpu_s"), pl.col("gpus") * pl.col("run_s")):
+        of_job = made.jobs.group_by("job_id").agg(column.sum().alias("s")).sort("job_id")["s"]
+        assert of_job.to_list() == pytest.approx(jobs.sort("job_id")["gpu_s"].to_list())
+    if how == "split":
+        by_job = made.jobs.group_by("job_id").agg(pl.col("gpus").sum()).sort("job_id")["gpus"]
+        assert by_job.to_list() == jobs.sort("job_id")["gpus"].to_list()
+
+
+def test_a_side_car_tells_how_to_run_it(tmp_path: Path) -> None:
+    export(TINY, "tiresias", tmp_path / "an export", gpus=32)
+    told = json.loads((tmp_path / "an export.json").read_text())
+    assert told["run_with"]["source"] == "SymbioticLab/Tiresias 959f9b0"
+    assert told["run_with"]["needs"].startswith("Python 2.7")
+    command = told["run_with"]["command"].splitlines()
+    assert command[0] == f"export OUT='{tmp_path}/an export'"
+    assert any("--trace_file=$OUT/jobs.csv" in line for line in command)
+    assert (told["jobs"], told["jobs_read"], told["jobs_asked"]) == (5, 5, 5)
+    assert told["gpu_h_read"] == told["gpu_h_asked"] == pytest.approx(GPU_S / 3600)
+
+
+def test_no_sentence_of_what_is_not_carried_is_an_instruction() -> None:
+    for each in (d for f in FORMATS.values() for d in f.dialects):
+        for sentence in each.not_carried:
+            assert not sentence.startswith(("copy ", "run with", "give ", "use "))
+
+
+@pytest.mark.parametrize("kind", ["exact", "noisy", "rounded", "history"])
+def test_estimates_are_of_the_kind_asked_for(kind: str, tmp_path: Path) -> None:
+    done = export(TINY, "swf", tmp_path / "out", estimates=kind, seed=1)
+    lines = [s.split() for s in (tmp_path / "out").read_text().splitlines() if s[0] != ";"]
+    run_s, asked_s = ([int(s[i]) for s in lines] for i in (3, 8))
+    assert asked_s[1] == 900  # its time limit, as recorded
+    run_s.pop(1), asked_s.pop(1)
+    if kind == "exact":
+        assert asked_s == run_s
+    elif kind == "history":
+        # nobody had ended when a, c and d came: the mean of all; bob's b before e
+        assert asked_s == [9640, 9640, 9640, 400]
+    elif kind == "rounded":
+        hours = [s / 3600 for s in asked_s]
+        for asked, needed in zip(hours, run_s, strict=True):
+            assert needed / 3600 <= asked <= max(6 * needed / 3600 * 2, 1 / 12)
+            assert asked in ASKED_H or asked % 24 == 0
+    else:
+        assert asked_s != run_s and all(s > 0 for s in asked_s)
+    assert any(s.startswith("estimated run times: ") for s in done.assumed)
+    with pytest.raises(ExportError, match="no place for estimated run times"):
+        export(TINY, "batsim", tmp_path / "no", estimates=kind)
+
+
+def test_a_job_that_takes_no_time_takes_a_millisecond_in_batsim(tmp_path: Path) -> None:
+    instant = TINY.attempts.with_columns(
+        ended_at=pl.when(pl.col("job_id") == "a").then("started_at").otherwise("ended_at")
+    )
+    done = export(replace(TINY, attempts=instant), "batsim", tmp_path / "out", dialect="v5")
+    delays = json.loads((tmp_path / "out").read_text())["profiles"].values()
+    assert min(p["delay"] for p in delays) == 0.001
+    assert any("1 jobs that take no time" in s for s in done.assumed)
+
+
+def test_a_straggler_that_is_left_out_moves_no_clock(tmp_path: Path) -> None:
+    early = pl.DataFrame(
+        {"job_id": ["z"], "submitted_at": [at(-5_000_000)], "gpus": [8], "flag": ["left_truncated"]}
+    )
+    run = pl.DataFrame(
+        {"job_id": ["z"], "attempt": [1], "started_at": [at(0)], "ended_at": [at(9)]}
+    )
+    with_one = replace(
+        TINY,
+        jobs=pl.concat([TINY.jobs, early], how="diagonal_relaxed"),
+        attempts=pl.concat([TINY.attempts, run], how="diagonal_relaxed"),
+    )
+    done = export(with_one, "swf", tmp_path / "out", gpus=100)
+    assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))
+    assert done.left_out == {"left truncated": 1}
+    assert with_one.origin_at == TINY.origin_at
+    assert [s.submit_s for s in with_one.specs()] == [s.submit_s for s in TINY.specs()]
+
+
+def test_load_is_that_of_the_measured_window() -> None:
+    # by submission: a, b, c and d at once, e; 16,800 GPU-seconds come from 10 s until 20 s
+    specs = list(TINY.specs())
+    assert load_of(specs, 100, slice(1, 3)) == pytest.approx((800 + 16_000) / (100 * 10))
+    assert load_of(specs, 100) == pytest.approx(GPU_S / (100 * SPAN_S))
+    stretched = at_load(specs, 0.5, 100, slice(1, 4))
+    assert load_of(stretched, 100, slice(1, 4)) == pytest.approx(0.5)
+    with pytest.raises(WorkloadError, match="offer 100 GPUs no load"):
+        load_of(specs, 100, slice(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -241,12 +381,12 @@ def test_an_export_says_what_it_assumed(tmp_path: Path) -> None:
         ("tiresias", "jobs.csv", "c,4,20,", "c,4,20.5,", "submit_time is not"),
         ("tiresias", "jobs.csv", "c,4,20,", "a,4,20,", "job_id repeats"),
         ("tiresias", "jobs.csv", "c,4,", "c,0,", "num_gpu is not"),
-        ("pollux", "philly.csv", ",16000,", ",16001,", "gpu_time is not duration x num_gpus"),
-        ("pollux", "philly.csv", "07:00:20,4000", "06:00:20,4000", "timestamp falls"),
+        ("pollux/generator", "", ",16000,", ",16001,", "gpu_time is not duration x num_gpus"),
+        ("pollux/generator", "", "07:00:20,4000", "06:00:20,4000", "timestamp falls"),
         ("synergy", "", "4002,", "4001,", "job_id repeats"),
         ("synergy", "", ",8\n", ",6\n", "gpus is not"),
         ("helios", "cluster_log.csv", ",Killed,", ",CANCELLED,", "state is not"),
-        ("helios", "cluster_log.csv", ",v2,1,", ",v3,1,", "virtual cluster that"),
+        ("helios", "cluster_log.csv", ",philly,1,", ",v3,1,", "virtual cluster that"),
         ("helios", "cluster_log.csv", "2017-10-03 07:00:00", "2017-09-03 07:00:00", "before 2017"),
         ("openb", "pods.csv", ",4030,30\n", ",20,30\n", "deleted before it was scheduled"),
         ("openb", "pods.csv", ",4,1000,", ",4,500,", "gpu_milli is not"),
@@ -260,13 +400,15 @@ def test_an_export_says_what_it_assumed(tmp_path: Path) -> None:
 def test_validators_find(
     name: str, file: str, old: str, new: str, complaint: str, tmp_path: Path
 ) -> None:
-    export(TINY, name, tmp_path / "out", gpus=16)
-    assert faults(tmp_path / "out", name) == []
+    name, _, dialect = name.partition("/")
+    asked = dialect or None
+    export(TINY, name, tmp_path / "out", gpus=16, dialect=asked, partial=True)
+    assert faults(tmp_path / "out", name, dialect=asked) == []
     path = tmp_path / "out" / file if file else tmp_path / "out"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    assert complaint in "; ".join(faults(tmp_path / "out", name))
+    assert complaint in "; ".join(faults(tmp_path / "out", name, dialect=asked))
 
 
 @pytest.mark.parametrize(
@@ -285,7 +427,8 @@ def test_gavels_validator_finds(
     dialect: str, field: int, value: str, complaint: str, tmp_path: Path
 ) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
-    export(TINY, "gavel", tmp_path / "out", dialect=dialect, throughputs=speeds)
+    out = tmp_path / "out"
+    export(TINY, "gavel", out, dialect=dialect, throughputs=speeds, partial=True)
     lines = (tmp_path / "out").read_text().split("\n")
     parts = lines[2].split("\t")
     parts[field] = value

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from philly_analysis.errors import ExportError
 from philly_analysis.exports import export
 from philly_analysis.workload import Machine
 from tests.exports import consumers
@@ -34,7 +35,7 @@ def _records(path: Path) -> list[dict[str, str]]:
 
 def test_gavel(tmp_path: Path) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
-    done = export(TINY, "gavel", tmp_path / "out.trace", throughputs=speeds)
+    done = export(TINY, "gavel", tmp_path / "out.trace", throughputs=speeds, partial=True)
     rows = [line.split("\t") for line in _lines(tmp_path / "out.trace")]
     assert {len(r) for r in rows} == {10}  # no header
     # e has 12 GPUs, which Gavel does not know: 86,400 of 391,800 GPU-seconds
@@ -52,7 +53,8 @@ def test_gavel(tmp_path: Path) -> None:
 
 def test_shockwave(tmp_path: Path) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
-    export(TINY, "gavel", tmp_path / "out", dialect="shockwave", throughputs=speeds)
+    out = tmp_path / "out"
+    export(TINY, "gavel", out, dialect="shockwave", throughputs=speeds, partial=True)
     rows = [line.split("\t") for line in _lines(tmp_path / "out")]
     assert {len(r) for r in rows} == {12}
     assert [r[7] for r in rows] == ["static"] * 4
@@ -67,7 +69,8 @@ def test_job_types_that_the_workload_names_are_kept(tmp_path: Path) -> None:
     speeds = consumers.throughput_json(tmp_path / "t.json")
     workload = type(TINY)(name="named", jobs=named, attempts=TINY.attempts)
     for seed in range(5):
-        export(workload, "gavel", tmp_path / f"{seed}", throughputs=speeds, seed=seed)
+        out = tmp_path / f"{seed}"
+        export(workload, "gavel", out, throughputs=speeds, seed=seed, partial=True)
         types = [line.split("\t")[0] for line in _lines(tmp_path / f"{seed}")]
         assert types[:2] == ["A3C", "LM (batch size 5)"]
         assert "no such type" not in types
@@ -99,7 +102,7 @@ def test_tiresias(tmp_path: Path) -> None:
         "num_node_p_switch": "4",
         "num_gpu_p_node": "8",
         "num_cpu_p_node": "128",
-        "mem_p_node": "500",
+        "mem_p_node": "1000000000000",
     }
     sample = [int(r["duration"]) for r in _records(tmp_path / "out" / "yarn-gput1000.csv")]
     # five jobs, so a fifth of the quantiles each
@@ -107,7 +110,7 @@ def test_tiresias(tmp_path: Path) -> None:
 
 
 def test_muri_is_in_milliseconds(tmp_path: Path) -> None:
-    done = export(TINY, "tiresias", tmp_path / "out.csv", dialect="muri")
+    done = export(TINY, "tiresias", tmp_path / "out.csv", dialect="muri", partial=True)
     rows = _records(tmp_path / "out.csv")
     assert ",".join(rows[0]) == (
         "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
@@ -116,8 +119,9 @@ def test_muri_is_in_milliseconds(tmp_path: Path) -> None:
     assert sum(done.left_out.values()) == 1  # 12 GPUs are not a power of two
     assert [r["submit_time"] for r in rows] == ["0", "10000", "20000", "20000"]
     assert [r["duration"] for r in rows] == ["600000", "400000", "4000000", "36000000"]
-    for row in rows:
-        assert int(row["iterations"]) == round(int(row["duration"]) / int(row["iteration_time"]))
+    for row in rows:  # each takes 1.5 % longer than profiled
+        each_ms = 1.015 * int(row["iteration_time"])
+        assert int(row["iterations"]) == round(int(row["duration"]) / each_ms)
     # milliseconds of the data, GPU and network stages on one GPU, as published
     published = {
         "vgg19": ("16", 109, 114, 80, 0),
@@ -139,8 +143,9 @@ def test_muri_is_in_milliseconds(tmp_path: Path) -> None:
 
 def test_elasticflow(tmp_path: Path) -> None:
     speeds = consumers.throughput_folder(tmp_path / "throughputs")
-    export(TINY, "tiresias", tmp_path / "out.csv", dialect="elasticflow", throughputs=speeds)
-    rows = _records(tmp_path / "out.csv")
+    out = tmp_path / "out.csv"
+    export(TINY, "tiresias", out, dialect="elasticflow", throughputs=speeds, partial=True)
+    rows = _records(out)
     assert ",".join(rows[0]) == (
         "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration,best_effort"
     )
@@ -162,15 +167,11 @@ def test_pai(tmp_path: Path) -> None:
         "job_id,user,num_inst,num_gpu,num_cpu,gpu_type,submit_time,duration,wait_time,user_dur,"
         "user_gpu_dur,group_dur,group_gpu_dur"
     )
-    # 12 GPUs do not fit a server of 8: two instances of 6, each with its 3 CPUs a GPU
-    assert [(r["num_inst"], r["num_gpu"]) for r in rows] == [
-        ("1", "1"),
-        ("1", "2"),
-        ("1", "4"),
-        ("1", "8"),
-        ("2", "6"),
-    ]
-    assert [float(r["num_cpu"]) for r in rows] == [3, 6, 12, 24, 18]
+    # one node has all GPUs, and of two instances each would count as a job
+    assert [r["num_inst"] for r in rows] == ["1"] * 5
+    assert [r["num_gpu"] for r in rows] == ["1", "2", "4", "8", "12"]
+    assert [r["job_id"] for r in rows] == ["0", "1", "2", "3", "4"]
+    assert [float(r["num_cpu"]) for r in rows] == [3, 6, 12, 24, 36]
     assert [float(r["wait_time"]) for r in rows] == [5, 0, 10, 10, 100]
     # at e's submission (1000 s) bob's b (10 + 400 s) had finished, so e is taken for 400 s
     assert float(rows[4]["user_dur"]) == 400 and float(rows[4]["user_gpu_dur"]) == 4800
@@ -181,15 +182,7 @@ def test_pai(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["pollux", "sia"])
 def test_pollux_and_sia(name: str, tmp_path: Path) -> None:
     export(TINY, name, tmp_path / "out")
-    assert _lines(tmp_path / "out" / "philly.csv") == [
-        "timestamp,duration,num_gpus,gpu_time,cluster",
-        "2017-10-03 07:00:00,600,1,600,v2",
-        "2017-10-03 07:00:10,400,2,800,v1",
-        "2017-10-03 07:00:20,4000,4,16000,v1",
-        "2017-10-03 07:00:20,36000,8,288000,v2",
-        "2017-10-03 07:16:40,7200,12,86400,v1",
-    ]
-    rows = _records(tmp_path / "out" / "workload.csv")
+    rows = _records(tmp_path / "out")
     head = ["name", "time", "application", "num_replicas", "batch_size"]
     assert list(rows[0]) == head + ["category"] * (name == "sia")
     assert [r["time"] for r in rows] == ["0", "10", "20", "20", "1000"]
@@ -211,8 +204,41 @@ def test_pollux_and_sia(name: str, tmp_path: Path) -> None:
         assert int(row["batch_size"]) == min(low * int(row["num_replicas"]), high)
 
 
+def test_pollux_generator(tmp_path: Path) -> None:
+    done = export(TINY, "pollux", tmp_path / "philly.csv", dialect="generator")
+    assert _lines(tmp_path / "philly.csv") == [
+        "timestamp,duration,num_gpus,gpu_time,cluster",
+        "2017-10-03 07:00:00,600,1,600,v2",
+        "2017-10-03 07:00:10,400,2,800,v1",
+        "2017-10-03 07:00:20,4000,4,16000,v1",
+        "2017-10-03 07:00:20,36000,8,288000,v2",
+        "2017-10-03 07:16:40,7200,12,86400,v1",
+    ]
+    assert (done.jobs_read, done.gpu_h_read) == (5, None)
+    # 8 GPUs for 30 hours: the only job of at least 100 GPU hours, and not within a day
+    longer = TINY.attempts.with_columns(
+        pl.when(pl.col("job_id") == "d")
+        .then(pl.col("started_at") + pl.duration(hours=30))
+        .otherwise("ended_at")
+        .alias("ended_at")
+    )
+    workload = type(TINY)(name="longer", jobs=TINY.jobs, attempts=longer)
+    with pytest.raises(ExportError, match="1 jobs of 100 to 1000 GPU hours, but none of them"):
+        export(workload, "pollux", tmp_path / "out", dialect="generator")
+    # a job of less than a minute is none to it
+    short = longer.with_columns(
+        pl.when(pl.col("job_id") != "a")
+        .then("ended_at")
+        .otherwise(pl.col("started_at") + pl.duration(seconds=59))
+        .alias("ended_at")
+    ).filter(pl.col("job_id") != "d")
+    workload = type(TINY)(name="short", jobs=TINY.jobs, attempts=short)
+    with pytest.raises(ExportError, match="would take 3 of 4 jobs of short"):
+        export(workload, "pollux", tmp_path / "out", dialect="generator")
+
+
 def test_synergy(tmp_path: Path) -> None:
-    export(TINY, "synergy", tmp_path / "out.csv")
+    export(TINY, "synergy", tmp_path / "out.csv", partial=True)
     rows = [line.split(",") for line in _lines(tmp_path / "out.csv")]
     assert [r[0] for r in rows] == ["4000", "4001", "4002", "4003"]  # no header
     assert [float(r[2]) for r in rows] == [0, 10, 20, 20]
@@ -235,6 +261,8 @@ def test_synergy_draws_tasks_by_the_split(tmp_path: Path) -> None:
         "job_id", attempt=pl.lit(1), started_at=pl.lit(at(0)), ended_at=pl.lit(at(9))
     )
     export(type(TINY)(name="many", jobs=jobs, attempts=runs), "synergy", tmp_path / "out")
+    ids = [int(line.split(",")[0]) for line in _lines(tmp_path / "out")]
+    assert ids == list(range(3000, 6000))  # it measures 4000 to 4999: those in the middle
     models = [line.split(",")[1] for line in _lines(tmp_path / "out")]
     for task, share in (
         (("alexnet", "res18", "res50", "mobilenet", "shufflenet"), 0.2),
@@ -246,20 +274,76 @@ def test_synergy_draws_tasks_by_the_split(tmp_path: Path) -> None:
 
 
 def test_helios(tmp_path: Path) -> None:
-    export(TINY, "helios", tmp_path / "out", gpus=40)
+    done = export(TINY, "helios", tmp_path / "out", gpus=40)
     assert _lines(tmp_path / "out" / "cluster_log.csv") == [
         "jobname,user,vc,gpu_num,state,submit_time,duration",
-        "a,ann,v2,1,Pass,2017-10-03 07:00:00,600",
-        "b,bob,v1,2,Failed,2017-10-03 07:00:10,400",
-        "c,ann,v1,4,Killed,2017-10-03 07:00:20,4000",
-        "d,cid,v2,8,Pass,2017-10-03 07:00:20,36000",
-        "e,bob,v1,12,Pass,2017-10-03 07:16:40,7200",
+        "a,ann,philly,1,Pass,2017-10-03 07:00:00,600",
+        "b,bob,philly,2,Failed,2017-10-03 07:00:10,400",
+        "c,ann,philly,4,Killed,2017-10-03 07:00:20,4000",
+        "d,cid,philly,8,Pass,2017-10-03 07:00:20,36000",
+        "e,bob,philly,12,Pass,2017-10-03 07:16:40,7200",
     ]
     nodes = pickle.loads((tmp_path / "out" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
-    # v1 uses 16 GPUs at once for a third of its time, v2 uses 9 for 1.6 % of it
-    assert nodes == {"v1": 2, "v2": 2}
-    estimates = _lines(tmp_path / "out" / "Philly_lgb.csv")
+    assert nodes == {"philly": 5}
+    estimates = _lines(tmp_path / "out" / "lgb.csv")
     assert estimates[0] == "jobname,priority" and estimates[5] == "e,400"
+    assert "virtual clusters" in done.not_carried
+
+
+@pytest.mark.parametrize(("gpus", "nodes"), [(40, {"v1": 3, "v2": 2}), (24, {"v1": 2, "v2": 1})])
+def test_helios_native_has_nodes_by_virtual_cluster(
+    gpus: int, nodes: dict[str, int], tmp_path: Path
+) -> None:
+    export(TINY, "helios", tmp_path / "out", dialect="native", gpus=gpus)
+    rows = _records(tmp_path / "out" / "cluster_log.csv")
+    assert ",".join(rows[0]) == "job_id,jobname,cpu_num,user,vc,gpu_num,state,submit_time,duration"
+    # it counts from its first line, which runs as long as jobs do on average
+    first, *others = rows
+    assert (first["submit_time"], first["duration"]) == ("2020-04-01 00:00:00", "9640")
+    assert [r["submit_time"] for r in others] == [
+        f"2020-07-01 00:{s}" for s in ("00:00", "00:10", "00:20", "00:20", "16:40")
+    ]
+    assert [r["state"] for r in others] == [
+        "COMPLETED", "FAILED", "CANCELLED", "COMPLETED", "COMPLETED",
+    ]  # fmt: skip
+    assert [(r["vc"], r["cpu_num"]) for r in others[:2]] == [("v2", "3"), ("v1", "6")]
+    # v1 has used 16 GPUs and v2 9; 12 and 8 are their largest gangs
+    found = pickle.loads((tmp_path / "out" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
+    assert found == nodes and 8 * sum(found.values()) == gpus
+
+
+def test_virtual_clusters_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"2 virtual clusters need 3 nodes .* the cluster has 2"):
+        export(TINY, "helios", tmp_path / "out", dialect="native", gpus=16)
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "days"),
+    [
+        ("helios", "helios", 61),
+        ("helios", "native", 31),
+        ("lucid", "lucid", 7),
+        ("lucid", "venus", 26),
+    ],
+)
+def test_a_readers_window_is_counted_from_the_first_job(
+    name: str, dialect: str, days: int, tmp_path: Path
+) -> None:
+    table = consumers.single_data(tmp_path / "single_data.csv") if name == "lucid" else None
+    late = TINY.jobs.with_columns(
+        pl.when(pl.col("job_id") == "e")
+        .then(pl.lit(at(days * 86_400)))
+        .otherwise("submitted_at")
+        .alias("submitted_at")
+    )
+    workload = type(TINY)(name="late", jobs=late, attempts=TINY.attempts)
+    done = export(
+        workload, name, tmp_path / "out", dialect=dialect, throughputs=table, gpus=40, partial=True
+    )
+    assert (done.jobs, done.jobs_read) == (5, 4)
+    assert done.gpu_h_read == pytest.approx((600 + 800 + 16_000 + 288_000) / 3600)
+    with pytest.raises(ExportError, match="would take 4 of 5 jobs and 85 of 109 GPU hours of late"):
+        export(workload, name, tmp_path / "no", dialect=dialect, throughputs=table, gpus=40)
 
 
 def test_jobs_before_the_readers_window_are_moved_into_it(tmp_path: Path) -> None:
@@ -287,14 +371,20 @@ def test_lucid(tmp_path: Path) -> None:
     keys = ("model", "dataset", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem")
     assert {tuple(r[k] for k in keys) for r in rows} <= profiles
     assert _lines(tmp_path / "out" / "vc_config.csv") == [",num", "philly,5"]
-    for name in ("Philly_lgb.csv", "Philly_ebm.csv"):
+    for name in ("lgb.csv", "ebm.csv"):
         assert _lines(tmp_path / "out" / name)[0] == "job_id,priority"
+    forecast = _records(tmp_path / "out" / "throughput_pred.csv")
+    # from the first job on, by ten minutes, for a week: four jobs of 15 GPUs, then one of 12
+    assert [r["time"] for r in forecast][:2] == ["2017-10-03 07:00:00", "2017-10-03 07:10:00"]
+    assert len(forecast) == 7 * 144
+    seen = [(r["submit_gpu_job"], r["submit_gpu_num"], float(r["pred_gpu_job"])) for r in forecast]
+    assert seen[:3] == [("4", "15", 4), ("1", "12", 1), ("0", "0", 0)]
 
 
 def test_openb(tmp_path: Path) -> None:
     machines = [
         Machine("m1", gpus=8, cpus=96.0, mem_gb=512.0, gpu_model="V100M32"),
-        Machine("m2", gpus=2),
+        Machine("m2", gpus=4),
     ]
     export(TINY, "openb", tmp_path / "out", machines=machines)
     # 12 CPUs and 64 GB a GPU: a share of the largest server
@@ -311,13 +401,13 @@ def test_openb(tmp_path: Path) -> None:
     assert _lines(tmp_path / "out" / "nodes.csv") == [
         "sn,cpu_milli,memory_mib,gpu,model",
         "node-0000,96000,524288,8,V100M32",
-        "node-0001,24000,131072,2,P100",
+        "node-0001,48000,262144,4,P100",
     ]
     yaml = (tmp_path / "out" / "nodes.yaml").read_text()
     first, second = yaml.split("\n---\n")
     assert "alibabacloud.com/gpu-card-model: V100M32" in first
     assert first.count("alibabacloud.com/gpu-milli: '8000'") == 2
-    assert second.count("alibabacloud.com/gpu-count: '2'") == 2 and "cpu: 24000m" in second
+    assert second.count("alibabacloud.com/gpu-count: '4'") == 2 and "cpu: 48000m" in second
 
 
 @pytest.mark.parametrize(("dialect", "spelling"), [("v4", "delay"), ("v5", "DelayProfile")])

@@ -207,12 +207,15 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         {"job_id": ["x"], "gpus": [4], "submitted_at": [datetime(2017, 10, 3, 7, 0, 0, 400_000)]}
     )
     done = export(Workload("half", jobs, TINY.attempts.clear()), "philly", tmp_path / "raw")
-    assert "gang sizes of 1 jobs that have no attempt" in done.lost
-    assert any("rounded to whole seconds" in s for s in done.lost)
+    assert "gang sizes of 1 jobs that have no attempt" in done.not_carried
+    assert any("rounded to whole seconds" in s for s in done.not_carried)
     assert done.offered_load is None
     [entry] = json.loads((tmp_path / "raw" / "cluster_job_log").read_text())
     assert entry["submitted_time"] == "2017-10-03 07:00:00"
-    assert entry["status"] == entry["vc"] == entry["user"] == "None"
+    assert entry["vc"] == entry["user"] == "None"
+    # the archive knows three statuses, and its readers ask for Pass
+    assert entry["status"] == "Pass"
+    assert "status of 1 jobs: Pass" in done.assumed
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,14 @@ def test_header_and_fields(tmp_path: Path) -> None:
         "2017-10-03T07:00:00+00:00"
     )
     assert queues == {1: "v1", 2: "v2"}
+    # who has no time limit asks for what it needs
     # job submit wait run procs cpu mem req_procs req_time req_mem status user group exe queue …
     assert records == [
-        [1, 0, 5, 600, 1, -1, -1, 1, -1, -1, 1, 1, -1, -1, 2, -1, -1, -1],
+        [1, 0, 5, 600, 1, -1, -1, 1, 600, -1, 1, 1, -1, -1, 2, -1, -1, -1],
         [2, 10, 0, 400, 2, -1, -1, 2, 900, -1, 0, 2, -1, -1, 1, -1, -1, -1],
-        [3, 20, 10, 4000, 4, -1, -1, 4, -1, -1, 5, 1, -1, -1, 1, -1, -1, -1],
-        [4, 20, 10, 36000, 8, -1, -1, 8, -1, -1, 1, 3, -1, -1, 2, -1, -1, -1],
-        [5, 1000, 100, 7200, 12, -1, -1, 12, -1, -1, 1, 2, -1, -1, 1, -1, -1, -1],
+        [3, 20, 10, 4000, 4, -1, -1, 4, 4000, -1, 5, 1, -1, -1, 1, -1, -1, -1],
+        [4, 20, 10, 36000, 8, -1, -1, 8, 36000, -1, 1, 3, -1, -1, 2, -1, -1, -1],
+        [5, 1000, 100, 7200, 12, -1, -1, 12, 7200, -1, 1, 2, -1, -1, 1, -1, -1, -1],
     ]
 
 
@@ -81,7 +82,7 @@ def test_round_trip_gives_back_what_swf_carries(tmp_path: Path) -> None:
         jobs=frame.drop("started_at", "ended_at"),
         attempts=frame.select("job_id", "started_at", "ended_at", "gpus", attempt=pl.lit(1)),
     )
-    for column in ("submitted_at", "gpus", "status", "vc", "time_limit_s"):
+    for column in ("submitted_at", "gpus", "status", "vc"):
         assert again.jobs[column].to_list() == TINY.jobs[column].to_list()
     export(again, "swf", tmp_path / "two.swf", gpus=16)
     assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
@@ -92,5 +93,5 @@ def test_start_before_submission_is_no_wait(tmp_path: Path) -> None:
     done = export(Workload("early", TINY.jobs, early), "swf", tmp_path / "out.swf")
     _, _, records = _read(tmp_path / "out.swf")
     assert [r[2] for r in records] == [-1, -1, 3, 3, 93]
-    assert any(s.startswith("waits of 2 jobs") for s in done.lost)
+    assert any(s.startswith("waits of 2 jobs") for s in done.not_carried)
     assert faults(tmp_path / "out.swf", "swf") == []

@@ -137,9 +137,15 @@ def test_one_quota_for_every_virtual_cluster(sample: Path, tmp_path: Path) -> No
     out = simulate(Workload.from_trace(sample), "philly", tmp_path / "out")
     given = pl.read_parquet(out / "virtual_clusters.parquet")
     assert dict(given.iter_rows()) == found
-    export(sample, "helios", tmp_path / "helios")
+    export(sample, "helios", tmp_path / "helios", dialect="native", gpus=256)
+    nodes = pickle.loads((tmp_path / "helios" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
     largest: dict[str, int] = {}
     for spec in Workload.from_trace(sample).specs():
         largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
-    nodes = pickle.loads((tmp_path / "helios" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
-    assert nodes == {vc: -(-max(found[vc], gpus) // 8) for vc, gpus in largest.items()}
+    assert 8 * sum(nodes.values()) == 256 and set(nodes) == set(largest)
+    assert all(8 * nodes[vc] >= gpus for vc, gpus in largest.items())
+    # who has no more than its largest gang needs aside, nodes are as quotas are
+    more = [vc for vc in nodes if 8 * nodes[vc] >= largest[vc] + 8]
+    for vc in more:
+        for other in more:
+            assert (nodes[vc] - 1) / found[vc] <= (nodes[other] + 1) / found[other]

@@ -6,8 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.request import Request
+
+_LEAST_S = 0.001
 
 
 def _write(request: Request, path: Path, spelling: str) -> Written:
@@ -15,7 +17,9 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
     walltime = pl.when(pl.col("time_limit_s").is_not_null()).then(
         pl.format(', "walltime": {}', pl.col("time_limit_s").round(3))
     )
-    run_s = pl.col("run_s").round(3)
+    # version 5 refuses the whole file for one job that takes no time
+    run_s = pl.col("run_s").round(3).clip(_LEAST_S)
+    instant = int((jobs["run_s"].round(3) < _LEAST_S).sum())
     # ids are plain, so nothing in them needs escaping
     entries = jobs.select(
         pl.format(
@@ -39,7 +43,21 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
         file.write('\n],\n"profiles": {\n')
         file.write(",\n".join(delays))
         file.write("\n}}\n")
-    return Written(jobs=jobs.height, assumed=("a job is a delay: how fast it runs never changes",))
+    return Written(
+        jobs=jobs.height,
+        assumed=(
+            "a job is a delay: how fast it runs never changes",
+            *([f"{instant:,} jobs that take no time: 1 ms each"] if instant else []),
+        ),
+    )
+
+
+def _taken(request: Request, path: Path) -> Taken:
+    workload: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    delays = {name: profile["delay"] for name, profile in workload["profiles"].items()}
+    jobs = workload["jobs"]
+    run_s = pl.Series([delays[job["profile"]] for job in jobs], dtype=pl.Float64)
+    return taken_of(request, pl.Series([job["res"] for job in jobs]), run_s)
 
 
 def _faults(path: Path, spelling: str) -> list[str]:
@@ -55,7 +73,8 @@ def _faults(path: Path, spelling: str) -> list[str]:
     if len(set(ids)) != len(ids):
         found.append(f"{path.name}: job ids repeat")
     for name, profile in profiles.items():
-        if profile.get("type") != spelling or not _number(profile.get("delay")):
+        delay = profile.get("delay")
+        if profile.get("type") != spelling or not _number(delay) or delay <= 0:
             found.append(f"{path.name}: profile {name!r} is not a {spelling}: {profile!r}")
             break
     for job in jobs:
@@ -79,11 +98,16 @@ def _number(value: object) -> bool:
 def _dialect(name: str, spelling: str, versions: str) -> Dialect:
     return Dialect(
         name=name,
-        reader=f"Batsim {versions}",
+        program=Program(
+            f"Batsim {versions}",
+            command="batsim -p platform_of_${gpus}_hosts.xml -w $$OUT -e result",
+            rules="every job that takes time",
+        ),
         carries="arrival, gang size, run time, time limit",
         write=lambda request, path: _write(request, path, spelling),
+        taken=_taken,
         faults=lambda path, _: _faults(path, spelling),
-        lost=("users, virtual clusters, status, waits, attempts and placements",),
+        not_carried=("users, virtual clusters, status, waits, attempts and placements",),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.layout import DECIMAL, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.profiles import assign, profiles
 from philly_analysis.exports.request import Request
@@ -109,32 +109,76 @@ def _faults(path: Path, throughputs: Path | None, layout: Layout) -> list[str]:
     return found
 
 
-_LOST = (
-    "names of jobs, users and virtual clusters, status, attempts and placements",
-    "gangs of other sizes than 1, 2, 4, 8",
-)
-_SPEEDS = "the consumer's throughput file (such as Gavel's simulation_throughputs.json)"
+def _taken(request: Request, path: Path, layout: Layout) -> Taken:
+    rows = layout.read(path)
+    fast = speeds(request.measured).with_columns(pl.col("gpus").cast(pl.String))
+    of_type = rows.select("job_type", gpus="scale_factor").join(
+        fast, on=["job_type", "gpus"], how="left", maintain_order="left"
+    )
+    run_s = rows["total_steps"].cast(pl.Int64) / of_type["steps_per_s"]
+    return taken_of(request, rows["scale_factor"], run_s)
+
+
+_NOT_CARRIED = ("names of jobs, users and virtual clusters, status, attempts and placements",)
+_RULES = "gangs of 1, 2, 4 and 8 GPUs; a job runs in rounds, for its steps / speed"
+_RUN = """git clone https://github.com/{repository} && cd {name}/scheduler
+git checkout {commit}
+python scripts/drivers/simulate_scheduler_with_trace.py -t $$OUT -p {policy} \\
+  --throughputs_file {speeds} -c $gpus:0:0 --num_gpus_per_server $per_node:$per_node:$per_node \\
+  --seed 0 --solver ECOS{more}"""
 
 GAVEL = Format(
     "gavel",
     (
         Dialect(
             name="gavel",
-            reader="Gavel's simulator",
+            program=Program(
+                "Gavel's simulator",
+                source="stanford-futuredata/gavel c4fa400",
+                needs="Python 3.8, cvxpy 1.1",
+                command=_RUN.format(
+                    repository="stanford-futuredata/gavel",
+                    name="gavel",
+                    commit="c4fa400",
+                    policy="fifo",
+                    speeds="simulation_throughputs.json",
+                    more=" --time_per_iteration 360",
+                ),
+                rules=_RULES,
+            ),
             carries="arrival, gang size, run time as steps",
             write=lambda request, path: _write(request, path, _GAVEL),
+            taken=lambda request, path: _taken(request, path, _GAVEL),
             faults=lambda path, speeds: _faults(path, speeds, _GAVEL),
-            lost=_LOST,
+            not_carried=_NOT_CARRIED,
             gangs=_GANGS,
-            throughputs=_SPEEDS,
+            throughputs="the consumer's throughput file (such as Gavel's "
+            "simulation_throughputs.json)",
         ),
         Dialect(
             name="shockwave",
-            reader="Shockwave's simulator",
+            program=Program(
+                "Shockwave's simulator",
+                source="uw-mad-dash/shockwave 8a44f4a",
+                needs="Python 3.8, cvxpy 1.1",
+                command=_RUN.format(
+                    repository="uw-mad-dash/shockwave",
+                    name="shockwave",
+                    commit="8a44f4a",
+                    policy="max_min_fairness",
+                    speeds="tacc_throughputs.json",
+                    more=" --time_per_iteration 120 --config configurations/tacc_32gpus.json",
+                ),
+                rules=_RULES,
+            ),
             carries="arrival, gang size, run time as steps and seconds",
             write=lambda request, path: _write(request, path, _SHOCKWAVE),
+            taken=lambda request, path: _taken(request, path, _SHOCKWAVE),
             faults=lambda path, speeds: _faults(path, speeds, _SHOCKWAVE),
-            lost=(*_LOST, "batch sizes that change while a job runs: every job is static"),
+            not_carried=(
+                *_NOT_CARRIED,
+                "batch sizes that change while a job runs: every job is static",
+            ),
             gangs=_GANGS,
             throughputs="the consumer's throughput file (Shockwave's tacc_throughputs.json)",
         ),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written
 from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS
@@ -169,16 +169,31 @@ def _faults(folder: Path, _: Path | None) -> list[str]:
     return found
 
 
+def _taken(request: Request, folder: Path) -> Taken:
+    rows = _PODS.read(folder / PODS)
+    times = rows.select(
+        pl.col("num_gpu", "deletion_time", "scheduled_time").cast(pl.Int64),
+        # the pods of one gang are called pod-<job>-<part>
+        job=pl.col("name").str.extract(r"^(pod-\d+)"),
+    )
+    gpu_s = (times["num_gpu"] * (times["deletion_time"] - times["scheduled_time"])).sum()
+    return Taken(times["job"].n_unique(), float(gpu_s))
+
+
 OPENB = Format(
     "openb",
     (
         Dialect(
             name="openb",
-            reader="FGD's Kubernetes scheduler simulator; tools for cluster-trace-gpu-v2023",
+            program=Program(
+                "FGD's Kubernetes scheduler simulator; tools for cluster-trace-gpu-v2023",
+                rules="every pod, in the order of the file",
+            ),
             carries="creation, scheduling and deletion, GPUs, CPU and memory demand; nodes",
             write=_write,
+            taken=_taken,
             faults=_faults,
-            lost=(
+            not_carried=(
                 "names of jobs (numbered by submission, then id) and of machines (in order)",
                 "users, virtual clusters, attempts and placements; Failed and Killed are one",
                 "time, for the simulator: it places pods in file order until the cluster is full",

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Trace
 
@@ -169,16 +169,22 @@ def _faults(folder: Path, _: Path | None) -> list[str]:
     return found
 
 
+def _taken(request: Request, folder: Path) -> Taken:
+    tasks = pl.read_parquet(folder / TASKS)
+    return taken_of(request, tasks["gpu_count"], tasks["duration"] / 1000)
+
+
 OPENDC = Format(
     "opendc",
     (
         Dialect(
             name="opendc",
-            reader="OpenDC",
+            program=Program("OpenDC", rules="every task, times in whole milliseconds"),
             carries="submission, run time, job ids, GPUs, CPU and memory demand, GPU utilisation",
             write=_write,
+            taken=_taken,
             faults=_faults,
-            lost=("users, virtual clusters, status, attempts, placements and waits",),
+            not_carried=("users, virtual clusters, status, attempts, placements and waits",),
             folder=True,
         ),
     ),

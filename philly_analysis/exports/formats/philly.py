@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written
 from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.placing import place
 from philly_analysis.exports.request import Request
-from philly_analysis.study import STATUSES
+from philly_analysis.study import PASS, STATUSES
 from philly_analysis.workload import Workload
 from philly_analysis.workload.machines import SERVER
 
@@ -22,7 +22,7 @@ _CLOCK = "%Y-%m-%d %H:%M:%S"
 _ANY = r"(?s).*"
 _TIMES = rf"{TIMESTAMP}|{_NONE}"
 _ENTRY = (
-    Field("status", "|".join((*STATUSES, _NONE))),
+    Field("status", "|".join(STATUSES)),
     Field("vc", _ANY),
     Field("jobid", _ANY),
     Field("submitted_time", TIMESTAMP),
@@ -116,7 +116,8 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
             entry=pl.struct(
-                status=pl.col("status").fill_null(_NONE),
+                # its readers know no other status: one that asks for Pass would find no job
+                status=pl.col("status").fill_null(PASS),
                 vc=pl.col("vc").fill_null(_NONE),
                 jobid="job_id",
                 attempts=pl.col("attempts").fill_null([]),
@@ -185,6 +186,8 @@ def _write(request: Request, folder: Path) -> Written:
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
     assumed = []
+    if unknown := workload.jobs["status"].null_count():
+        assumed.append(f"status of {unknown:,} jobs: {PASS}")
     if unplaced.height:
         servers = invented["machine_id"].n_unique()
         assumed.append(
@@ -193,7 +196,7 @@ def _write(request: Request, folder: Path) -> Written:
         )
     if workload.machines.height and workload.machines["gpus_listed"].is_null().all():
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
-    return Written(jobs=workload.jobs.height, assumed=tuple(assumed), lost=tuple(lost))
+    return Written(jobs=workload.jobs.height, assumed=tuple(assumed), not_carried=tuple(lost))
 
 
 def _level(
@@ -251,17 +254,26 @@ def _faults(folder: Path, _: Path | None) -> list[str]:
     return found
 
 
+def _taken(request: Request, _: Path) -> Taken:
+    return Taken(request.workload.jobs.height, None)
+
+
 PHILLY = Format(
     "philly",
     (
         Dialect(
             name="philly",
-            reader="Blox, Synergy, Starburst, RAPS, and every notebook of the Philly archive",
+            program=Program(
+                "Starburst, RAPS, and every notebook of the Philly archive",
+                rules="every entry, as the archive has them; Synergy's and Blox' Philly modes "
+                "take gang sizes only and draw arrivals and run times of their own",
+            ),
             carries="jobs, attempts, placements, machine list and, where the trace has them, "
             "utilisation samples",
             write=_write,
+            taken=_taken,
             faults=_faults,
-            lost=(
+            not_carried=(
                 "CPU and memory demand, time limits, job types, eligible times",
                 "end reasons and exit codes of attempts; racks, GPU models, CPUs and memory of "
                 "machines; quotas of virtual clusters; failure output",

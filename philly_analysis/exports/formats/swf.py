@@ -4,11 +4,11 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.layout import COUNT, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.names import safe
 from philly_analysis.exports.request import Request
-from philly_analysis.study import FAILED, KILLED, PASS
+from philly_analysis.study import FAILED, KILLED, PASS, Estimates
 
 _UNKNOWN = "-1"
 _NUMBER = f"{_UNKNOWN}|{COUNT}"
@@ -59,6 +59,7 @@ def _write(request: Request, path: Path) -> Written:
     unknown = pl.lit(-1)
     start, end = jobs["submitted_at"].dt.epoch("s")[0], jobs["submitted_at"].dt.epoch("s")[-1]
     early = int((jobs["wait_s"] < 0).sum())
+    limited = jobs["time_limit_s"].is_not_null().sum()
     lines = jobs.select(
         job=pl.int_range(1, pl.len() + 1),
         submit=_whole("submit_s"),
@@ -66,7 +67,8 @@ def _write(request: Request, path: Path) -> Written:
         run=_whole("run_s"),
         alloc_procs="gpus",
         req_procs="gpus",
-        req_time=_whole("time_limit_s"),
+        # schedulers that order by the time asked for have no order without it
+        req_time=pl.coalesce("time_limit_s", request.estimated_s()).ceil().cast(pl.Int64).clip(1),
         req_mem=(pl.col("mem_gb") * _KB_PER_GB / pl.col("gpus")).round().cast(pl.Int64),
         status=pl.col("status").replace_strict(STATUS, default=None),
         user=numbers(jobs["user"]),
@@ -94,8 +96,19 @@ def _write(request: Request, path: Path) -> Written:
     _LAYOUT.write(lines, path, comments=comments)
     return Written(
         jobs=lines.height,
-        lost=((f"waits of {early:,} jobs that started before submission: -1",) if early else ()),
+        assumed=(
+            f"requested time (field 9): the time limit of {limited:,} jobs, the estimate of "
+            f"{lines.height - limited:,} that have none",
+        ),
+        not_carried=(
+            (f"waits of {early:,} jobs that started before submission: -1",) if early else ()
+        ),
     )
+
+
+def _taken(request: Request, path: Path) -> Taken:
+    rows = _LAYOUT.read(path)
+    return taken_of(request, rows["req_procs"], rows["run"])
 
 
 def _faults(path: Path, _: Path | None) -> list[str]:
@@ -115,17 +128,43 @@ def _faults(path: Path, _: Path | None) -> list[str]:
     return found
 
 
+_RUN = """pip install accasim==1.0
+cat > export.config <<'END'
+{"system_name": "export", "start_time": 0, "equivalence": {"processor": {"core": 1}},
+ "groups": {"g0": {"core": $per_node}}, "resources": {"g0": $nodes}}
+END
+python - <<'END'
+from accasim.base.simulator_class import Simulator
+from accasim.base.scheduler_class import FirstInFirstOut
+from accasim.base.allocator_class import FirstFit
+import os
+Simulator(os.environ["OUT"], "export.config", FirstInFirstOut(FirstFit())).start_simulation()
+END"""
+
 SWF = Format(
     "swf",
     (
         Dialect(
             name="swf",
-            reader="AccaSim, evalys, Batsim's converters, tools of the Parallel Workloads Archive",
+            program=Program(
+                "AccaSim",
+                source="cgalleguillosm/accasim 2a3c0e0",
+                needs="Python 3.9",
+                command=_RUN,
+                rules="every job, times in whole seconds",
+            ),
             carries="arrival, wait, run time, gang size, status, user and virtual cluster as "
-            "numbers, time limit, memory",
+            "numbers, time limit or an estimate of the run time, memory",
             write=_write,
+            taken=_taken,
             faults=_faults,
-            lost=(
+            estimates=(
+                Estimates.EXACT,
+                Estimates.NOISY,
+                Estimates.ROUNDED,
+                Estimates.HISTORY,
+            ),
+            not_carried=(
                 "names of jobs, users and job types (numbered), attempts and placements",
                 "fractions of a second",
             ),

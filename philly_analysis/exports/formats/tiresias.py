@@ -6,14 +6,16 @@ import numpy as np
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.format import Dialect, Format, Written
+from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.layout import COUNT, DECIMAL, NAME, POSITIVE, Field, Layout, broken
-from philly_analysis.exports.profiles import assign, history, profiles
+from philly_analysis.exports.profiles import assign, profiles
 from philly_analysis.exports.request import Request
+from philly_analysis.study import Estimates
 from philly_analysis.workload.target import Cluster
 
 JOBS, CLUSTER, GPU_TIMES = "jobs.csv", "cluster.csv", "yarn-gput1000.csv"
 _GPU_TIMES = 1000
+_MEMORY_GB = 10**12
 
 _ID, _GPUS = Field("job_id", NAME), Field("num_gpu", POSITIVE)
 _SUBMIT, _INTERVAL = Field("submit_time", COUNT), Field("interval", COUNT)
@@ -72,7 +74,7 @@ _ELASTICFLOW = Layout(
 _ESTIMATES = ("user_dur", "user_gpu_dur", "group_dur", "group_gpu_dur")
 _PAI = Layout(
     (
-        _ID,
+        Field("job_id", COUNT),
         Field("user", NAME),
         Field("num_inst", POSITIVE),
         _GPUS,
@@ -87,8 +89,10 @@ _PAI = Layout(
     unique="job_id",
 )
 
-_INSTANCE_GPUS = 8
 _DEADLINES = (0.5, 1.5)
+_MURI_SLOWER = 1.015
+"""Muri's iterations take this many times what its files say: what its profiling costs."""
+
 _POWERS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -104,6 +108,22 @@ def _timed(jobs: pl.DataFrame, unit_s: float = 1.0) -> pl.DataFrame:
     )
 
 
+def _taken(request: Request, path: Path, layout: Layout) -> Taken:
+    rows = layout.read(path)
+    return taken_of(request, rows["num_gpu"], rows["duration"])
+
+
+def _homogeneous(request: Request) -> tuple[str, ...]:
+    """Say so where servers that are all alike do not add up to the cluster."""
+    alike, gpus = request.nodes * request.cluster.server.gpus, request.cluster.gpus
+    if len({m.gpus for m in request.cluster.machines if m.gpus}) == 1 and alike == gpus:
+        return ()
+    return (
+        f"servers are all alike: {request.nodes:,} of {request.cluster.server.gpus} GPUs, "
+        f"{alike:,} in all, for the cluster's {gpus:,}",
+    )
+
+
 def _cluster_row(target: Cluster) -> pl.DataFrame:
     server = target.server
     return pl.DataFrame(
@@ -111,9 +131,10 @@ def _cluster_row(target: Cluster) -> pl.DataFrame:
             "num_switch": [1],
             "num_node_p_switch": [-(-target.gpus // server.gpus)],
             "num_gpu_p_node": [server.gpus],
-            # jobs must fit the CPUs that the simulator counts, or they never start
+            # jobs must fit the CPUs that the simulator counts, or they never start; of memory its
+            # preemptive schedules give none back when placing by yarn, until no job fits
             "num_cpu_p_node": [max(128, round(server.cpus or 0))],
-            "mem_p_node": [max(256, round(server.mem_gb or 0))],
+            "mem_p_node": [_MEMORY_GB],
         }
     )
 
@@ -136,7 +157,9 @@ def _write_tiresias(request: Request, folder: Path) -> Written:
             "model: drawn uniformly among the simulator's nine, unless the workload names one; it "
             "decides its memory and network log only",
             "iterations: one a second (its schedulers do not read them)",
-            f"{CLUSTER}: one switch; at least 128 CPUs and 256 GB a server, so that GPUs decide",
+            *_homogeneous(request),
+            f"{CLUSTER}: one switch; at least 128 CPUs a server and memory without end, so that "
+            "GPUs decide",
             f"{GPU_TIMES}: the {_GPU_TIMES} quantiles of the GPU-seconds of these very jobs",
         ),
         sources=(models.source,),
@@ -157,7 +180,10 @@ def _write_muri(request: Request, path: Path) -> Written:
         _timed(request.jobs, unit_s=1e-3), published.table, "gpus", request.rng
     ).with_columns(
         model_name="job_type",
-        iterations=(pl.col("duration") / pl.col("iteration_time")).round().cast(pl.Int64).clip(1),
+        iterations=(pl.col("duration") / (pl.col("iteration_time") * _MURI_SLOWER))
+        .round()
+        .cast(pl.Int64)
+        .clip(1),
         priority=pl.lit(0),
     )
     _MURI.write(lines, path)
@@ -167,6 +193,9 @@ def _write_muri(request: Request, path: Path) -> Written:
             "model, batch and stage times: drawn uniformly among the profiles of the job's gang "
             "size, unless the workload names a model",
             "priority 0 (resource guarantee) for every job",
+            f"iterations: so many that they take the run time, each {_MURI_SLOWER} times as long "
+            "as profiled, as the simulator has it; at each event it lets running jobs lose 3 to "
+            "50 s besides",
         ),
         sources=(published.source,),
     )
@@ -179,9 +208,15 @@ def _faults_muri(path: Path, _: Path | None) -> list[str]:
     rows = _MURI.read(path).with_columns(
         pl.col("iterations", "iteration_time", "duration").cast(pl.Float64)
     )
-    apart = (rows["iterations"] * rows["iteration_time"] - rows["duration"]).abs()
-    wrong = apart > rows["iteration_time"]
+    each = rows["iteration_time"] * _MURI_SLOWER
+    wrong = (rows["iterations"] * each - rows["duration"]).abs() > each
     return broken(path, rows["duration"], wrong, "duration is not iterations x iteration_time")
+
+
+def _taken_muri(request: Request, path: Path) -> Taken:
+    rows = _MURI.read(path)
+    each_s = rows["iteration_time"].cast(pl.Float64) * _MURI_SLOWER / 1000
+    return taken_of(request, rows["num_gpu"], rows["iterations"].cast(pl.Float64) * each_s)
 
 
 def speeds(folder: Path) -> pl.DataFrame:
@@ -240,7 +275,7 @@ def _write_elasticflow(request: Request, path: Path) -> Written:
             "no job is best-effort",
         ),
         sources=(f"speeds: {request.measured.name}, as given",),
-        lost=("job ids: numbered from 0 by submission, then job id",),
+        not_carried=("job ids: numbered from 0 by submission, then job id",),
     )
 
 
@@ -263,22 +298,17 @@ def _faults_elasticflow(path: Path, throughputs: Path | None) -> list[str]:
     return found
 
 
-def _instances(gpus: int) -> int:
-    """Return the least number of equal instances of at most 8 GPUs each."""
-    return next(n for n in range(1, gpus + 1) if gpus % n == 0 and gpus // n <= _INSTANCE_GPUS)
-
-
 def _write_pai(request: Request, path: Path) -> Written:
     jobs = _timed(request.jobs)
-    sizes = jobs["gpus"].unique().to_list()
-    instances = pl.col("gpus").replace_strict(sizes, [_instances(g) for g in sizes])
-    estimate = history(jobs, "user").round(1)
+    estimate = request.estimated_s().round(1)
     waits = pl.col("wait_s").clip(0)
     lines = jobs.with_columns(
+        # its log of jobs wants numbers, and its order breaks ties by them
+        job_id=pl.int_range(pl.len()),
         user="user_id",
-        num_inst=instances,
-        num_gpu=pl.col("gpus") // instances,
-        num_cpu=(pl.col("cpus_due") / instances).round(2),
+        # it counts each of several instances as a job, and one node has all GPUs
+        num_inst=pl.lit(1),
+        num_cpu=pl.col("cpus_due").round(2),
         gpu_type=pl.lit("MISC"),
         wait_time=waits.fill_null(0).round(1),
         user_dur=estimate,
@@ -291,57 +321,102 @@ def _write_pai(request: Request, path: Path) -> Written:
     return Written(
         jobs=lines.height,
         assumed=(
-            "gangs over 8 GPUs: the fewest equal instances of at most 8",
+            "a gang is one instance of many GPUs: the simulator has one node with all of them",
             *([f"CPUs of {unknown_cpus:,} jobs: their share of a server"] if unknown_cpus else []),
             "GPU type MISC for every job",
-            "estimated run times (user and group alike): mean of the user's jobs that had "
-            "finished at submission, as if nobody waited",
+            "groups are users: their estimated run times are the same",
             *(["waits not known: 0"] if jobs["wait_s"].null_count() else []),
         ),
-        lost=("run with -r -1, or the simulator draws its own submission times",),
+        not_carried=("job ids: numbered from 0 by submission, then job id",),
     )
 
 
 _NEVER = ("virtual cluster, status, attempts and placements",)
+
+_TIRESIAS_RUN = """git clone https://github.com/SymbioticLab/Tiresias && cd Tiresias/simulator
+git checkout 959f9b0 && cp $$OUT/yarn-gput1000.csv .
+python2.7 run_sim.py --cluster_spec=$$OUT/cluster.csv --trace_file=$$OUT/jobs.csv \\
+  --schedule=fifo --scheme=count --log_path=result"""
+_MURI_RUN = """git clone https://github.com/Rivendile/Muri && cd Muri/simulator
+git checkout 4e69a78 && mkdir -p result
+echo num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node > export.csv
+echo 1,$nodes,$per_node,128,256 >> export.csv
+python run_sim.py --cluster_spec=export.csv --trace_file=$$OUT --schedule=shortest \\
+  --scheme=yarn --multi_resource=4 --log_path=result/"""
+_PAI_RUN = """git clone https://github.com/alibaba/clusterdata
+cd clusterdata/cluster-trace-gpu-v2020/simulator && git checkout 7a6c496
+cp $$OUT traces/pai/pai_job_duration_estimate_100K.csv
+python run_simulator.py -r -1 -n $jobs -g $gpus"""
 
 TIRESIAS = Format(
     "tiresias",
     (
         Dialect(
             name="tiresias",
-            reader="Tiresias' simulator",
+            program=Program(
+                "Tiresias' simulator",
+                source="SymbioticLab/Tiresias 959f9b0",
+                needs="Python 2.7.18, numpy 1.16.6",
+                command=_TIRESIAS_RUN,
+                rules="every job whose gang the cluster has room for, times in whole seconds",
+            ),
             carries="arrival, gang size, run time, cluster shape, GPU-time sample",
             write=_write_tiresias,
+            taken=lambda request, folder: _taken(request, folder / JOBS, _TIRESIAS),
             faults=_faults_tiresias,
-            lost=("users", *_NEVER, "fractions of a second"),
+            not_carried=("users", *_NEVER, "fractions of a second"),
             folder=True,
         ),
         Dialect(
             name="muri",
-            reader="Muri's simulator (all times in milliseconds)",
+            program=Program(
+                "Muri's simulator",
+                source="Rivendile/Muri 4e69a78",
+                needs="Python 3.11, numpy 1.26, cvxpy 1.7",
+                command=_MURI_RUN,
+                rules="gangs of 1, 2, 4, 8, 16 and 32 GPUs, times in whole milliseconds",
+            ),
             carries="arrival, gang size, run time",
             write=_write_muri,
+            taken=_taken_muri,
             faults=_faults_muri,
-            lost=("users", *_NEVER, "gangs that are not a power of two up to 32"),
+            not_carried=("users", *_NEVER),
             gangs=_POWERS[:-1],
         ),
         Dialect(
             name="elasticflow",
-            reader="ElasticFlow's simulator",
+            program=Program(
+                "ElasticFlow's simulator",
+                rules="gangs of 1 to 64 GPUs, powers of two, times in whole seconds",
+            ),
             carries="arrival, gang size, run time",
             write=_write_elasticflow,
+            taken=lambda request, path: _taken(request, path, _ELASTICFLOW),
             faults=_faults_elasticflow,
-            lost=("users", *_NEVER, "gangs that are not a power of two up to 64"),
+            not_carried=("users", *_NEVER),
             gangs=_POWERS,
             throughputs="the consumer's folder of throughputs (such as its throughputs_A100)",
         ),
         Dialect(
             name="pai",
-            reader="the simulator of Alibaba's cluster-trace-gpu-v2020",
+            program=Program(
+                "the simulator of Alibaba's cluster-trace-gpu-v2020",
+                source="alibaba/clusterdata 7a6c496, cluster-trace-gpu-v2020/simulator",
+                needs="Python 3.11, numpy 1.26, matplotlib",
+                command=_PAI_RUN,
+                rules="every job, times in whole seconds; larger gangs would be cut to the cluster",
+            ),
             carries="arrival, user, gang size, CPUs, run time, wait, estimated run times",
             write=_write_pai,
+            taken=lambda request, path: _taken(request, path, _PAI),
             faults=lambda path, _: _PAI.faults(path),
-            lost=_NEVER,
+            not_carried=_NEVER,
+            estimates=(
+                Estimates.HISTORY,
+                Estimates.EXACT,
+                Estimates.NOISY,
+                Estimates.ROUNDED,
+            ),
         ),
     ),
 )
