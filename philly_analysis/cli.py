@@ -368,6 +368,10 @@ def simulate(
     ] = None,
     gpus: Gpus = None,
     machines: Machines = None,
+    run_policy: Annotated[
+        RunPolicy | None,
+        typer.Option(help="Take each job as one run, as exports do, not attempt after attempt."),
+    ] = None,
     speed: Annotated[
         str | None,
         typer.Option(
@@ -409,6 +413,7 @@ def simulate(
         load=load,
         gpus=gpus,
         machines=machines,
+        run_policy=run_policy,
         speed=speed,
         checkpoint_s=checkpoint_s,
         restart_s=restart_s,

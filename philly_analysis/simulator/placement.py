@@ -66,6 +66,28 @@ def _finished(
     return Grant(tuple(shares), gpus)
 
 
+def first_fit(cluster: Cluster, gpus: int) -> Grant | None:
+    """Place a gang on the first servers, in their order, that will do: whole ones and a rest.
+
+    So do YARN and Tiresias' simulator, where :func:`packed` looks for the fullest.
+    """
+    size = max(m.gpus for m in cluster.machines)
+    whole, rest = divmod(gpus, size)
+    shares: list[tuple[int, int]] = []
+    for machine, mask in enumerate(cluster.free_gpus):
+        if len(shares) < whole and mask.bit_count() == size:
+            shares.append((machine, mask))
+    if len(shares) < whole:
+        return None
+    if rest:
+        taken = {machine for machine, _ in shares}
+        for machine, mask in enumerate(cluster.free_gpus):
+            if machine not in taken and mask.bit_count() >= rest:
+                return Grant((*shares, (machine, lowest(mask, rest))), gpus)
+        return None
+    return Grant(tuple(shares), gpus)
+
+
 def within_rack(cluster: Cluster, gpus: int, *, servers: int = ANYWHERE) -> Grant | None:
     """Place a gang inside one rack, on as few servers as any rack allows.
 

@@ -22,10 +22,10 @@ from philly_analysis.simulator.restarts import Restarts
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed, speed_named
-from philly_analysis.study import FAILED, STATUS_AFTER
+from philly_analysis.study import FAILED, STATUS_AFTER, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
-from philly_analysis.workload.demand import demand
+from philly_analysis.workload.demand import demand, in_one_run
 from philly_analysis.workload.load import factor_to, stretched
 from philly_analysis.workload.machines import fleet, frame_of
 from philly_analysis.workload.machines import servers as servers_of
@@ -49,6 +49,7 @@ def simulate(
     load: float | None = None,
     gpus: int | None = None,
     machines: str | Sequence[Machine] | None = None,
+    run_policy: RunPolicy | str | None = None,
     speed: Speed | str | None = None,
     checkpoint_s: float = 0.0,
     restart_s: float = 0.0,
@@ -80,6 +81,10 @@ def simulate(
         :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
         own when None. Jobs run where cluster, pool and GPU model are as they ask; each pool of
         machines is simulated by itself (see :mod:`philly_analysis.simulator.pools`).
+    run_policy
+        None: jobs run attempt after attempt, and come to wait again between them. Else each is
+        one run, as long as its attempts are under this policy, as exports to other simulators
+        have it (see :class:`~philly_analysis.study.RunPolicy`).
     speed
         How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.SPEEDS`, or a law with
         its parameters set; as the policy's own publication has it when None.
@@ -135,6 +140,13 @@ def simulate(
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
     recorded = list(workload.specs(stays=speed.by_place or policy.replays))
+    if run_policy is not None:
+        if policy.replays:
+            raise SimulationError(
+                f"{policy.name} runs attempts as they were recorded, so it cannot take jobs as one "
+                "run each: leave out the run policy."
+            )
+        recorded = in_one_run(recorded, demand(workload, run_policy))
     if speed.by_use or samples:
         recorded = with_use(workload, recorded)
     as_placed: tuple[str, ...] = ()
@@ -183,6 +195,7 @@ def simulate(
         f"GPUs. Speed of jobs: {speed.says}",
         *as_placed,
         *costs.says,
+        *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
         *assumed.says(recorded, specs),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),

@@ -1,6 +1,6 @@
 """The demand of a workload: one row per job that can be run, and the account of all the others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -8,6 +8,7 @@ import polars as pl
 from philly_analysis.errors import WorkloadError
 from philly_analysis.prose import count
 from philly_analysis.study import RunPolicy
+from philly_analysis.workload.job import AttemptSpec, JobSpec
 from philly_analysis.workload.workload import Workload
 
 UNKNOWN = "unknown"
@@ -176,6 +177,15 @@ def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> D
         .sort("submit_s", "job_id")
     )
     return Demand(workload.name, jobs, not_taken(told))
+
+
+def in_one_run(specs: Iterable[JobSpec], needs: Demand) -> list[JobSpec]:
+    """Return jobs as their demand has them: each as one run, which ends as its last attempt did."""
+    run_s = dict(needs.jobs.select("job_id", "run_s").iter_rows())
+    return [
+        replace(spec, attempts=(AttemptSpec(run_s[spec.job_id], spec.attempts[-1].end_reason),))
+        for spec in specs
+    ]
 
 
 def some(needs: Demand) -> Demand:

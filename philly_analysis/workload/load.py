@@ -114,17 +114,23 @@ def stretched(workload: Workload, factor: float) -> Workload:
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     shift = ((pl.col("submitted_at") - origin).dt.total_microseconds() * (factor - 1)).round()
     jobs = workload.jobs.with_columns(shift=pl.duration(microseconds=shift.cast(pl.Int64)))
-    attempts = workload.attempts.join(
-        jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
+    key = ["job_id", "attempt"]
+    ran = workload.answer("attempt_runs").filter("running").select(*key, ran_s="run_s")
+    attempts = (
+        workload.attempts.join(
+            jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
+        )
+        .join(ran, on=key, how="left", maintain_order="left")
+        .with_columns(pl.col("started_at", "ended_at") + pl.col("shift"))
+        .with_columns(run_s=pl.coalesce("run_s", "ran_s"))
+        .drop("shift", "ran_s")
     )
     return replace(
         workload,
         jobs=jobs.with_columns(pl.col("submitted_at", "eligible_at") + pl.col("shift")).drop(
             "shift"
         ),
-        attempts=attempts.with_columns(pl.col("started_at", "ended_at") + pl.col("shift")).drop(
-            "shift"
-        ),
+        attempts=attempts,
         placements=workload.placements.clear(),
         trace=None,
     )

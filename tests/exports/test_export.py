@@ -22,7 +22,7 @@ from philly_analysis.study import Gangs, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine
 from philly_analysis.workload.demand import Demand, demand
-from philly_analysis.workload.load import at_load, load_of
+from philly_analysis.workload.load import at_load, load_of, stretched
 from tests.exports import consumers
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
 from tests.paper import paper_trace
@@ -86,6 +86,9 @@ def test_jobs_that_still_run_do_not_run_longer_when_arrivals_are_stretched(tmp_p
     assert done.offered_load == pytest.approx(gpu_s / (100 * SPAN_S) / 3)
     lines = [s.split() for s in (tmp_path / "out").read_text().split("\n") if s and s[0] != ";"]
     assert [int(s[3]) for s in lines] == [600, 400, 4000, 8270, 7200]
+    for factor in (0.2, 3):
+        runs = [s.run_s for s in stretched(workload, factor).specs()]
+        assert runs == [600, 400, 4000, 8270, 7200]
 
 
 def test_load_counts_only_the_jobs_that_the_reader_takes(tmp_path: Path) -> None:

@@ -68,6 +68,20 @@ def test_a_gang_that_is_to_be_consolidated_waits_for_one_server(name: str) -> No
         assert gantt(run(jobs, machines(3, 3), policy))["b"] == done(start_s, start_s + 10)
 
 
+def test_first_fit_takes_the_first_server_and_leaves_no_whole_one() -> None:
+    # a leaves 2 GPUs of the first server and y 1 of the second: b fits the second best, so that
+    # c finds two GPUs on the first; by first fit b is there
+    jobs = [job("a", 0, 2, 99), job("y", 0, 3, 99), job("b", 1, 1, 9), job("c", 2, 2, 5)]
+    for first_fit, start_s in ((False, 2), (True, 10)):
+        policy = Fifo(consolidate=True, first_fit=first_fit)
+        assert gantt(run(jobs, machines(4, 4), policy))["c"] == done(start_s, start_s + 5)
+    # a gang for two servers waits until one is whole, and takes its rest of the next
+    jobs = [job("a", 0, 1, 9), job("b", 1, 5, 5)]
+    assert gantt(run(jobs, machines(3, 3), Fifo(first_fit=True)))["b"] == done(1, 6)
+    jobs = [job("a", 0, 1, 9), job("b", 1, 6, 5)]
+    assert gantt(run(jobs, machines(3, 3), Fifo(first_fit=True)))["b"] == done(9, 14)
+
+
 def test_a_failed_run_is_retried_with_the_age_of_its_job() -> None:
     # a fails at 10 and again asks, before b which came later, though b waited already
     jobs = [job("a", 0, 1, 10, 5), job("b", 1, 1, 3)]

@@ -18,6 +18,7 @@ from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.samples import PublishedMeans
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Workload
+from philly_analysis.workload.demand import demand
 
 ORIGIN = datetime(2026, 1, 5, 9, 30)
 
@@ -173,6 +174,19 @@ def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
     )
     read = [pl.read_parquet(p / "gpu_samples") for p in (one, two)]
     assert read[0].equals(read[1])
+
+
+@pytest.mark.parametrize("run_policy", ["sum", "last"])
+def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
+    given = workload(60)
+    out = simulate(given, "fifo", tmp_path / "out", machines=MACHINES, run_policy=run_policy)
+    with Trace(out) as trace:
+        found = trace.sql("select job_id, epoch(ended_at - started_at) from attempts").fetchall()
+    asked = demand(given, run_policy).jobs
+    assert dict(found) == dict(asked.select("job_id", "run_s").iter_rows())
+    assert len(found) == asked.height == 60
+    with pytest.raises(SimulationError, match="recorded runs attempts as they were recorded"):
+        simulate(given, "recorded", tmp_path / "no", machines=MACHINES, run_policy="sum")
 
 
 def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> None:

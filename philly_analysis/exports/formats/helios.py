@@ -29,7 +29,6 @@ VC_SIZES, VC_LIST = "vc_dict_homo.pkl", "vc_config.csv"
 FORECAST = "throughput_pred.csv"
 LGB, EBM = "lgb.csv", "ebm.csv"
 
-_ONE_VC = "philly"
 _QUOTAS = {"vc": pl.String, "quota": pl.Int64}
 _CLOCK = "%Y-%m-%d %H:%M:%S"
 _FORECAST_S = 600
@@ -134,13 +133,13 @@ class Mode:
 
     Attributes
     ----------
-    own
-        Whether virtual clusters have nodes of their own; else all is one.
+    vc
+        What the one virtual cluster that has all nodes is called; empty: each has its own.
     """
 
     log: Layout
     window: Window
-    own: bool = False
+    vc: str
 
     def rows(self, request: Request) -> tuple[pl.DataFrame, tuple[str, ...]]:
         """Return the lines of the log but for profiles, and what was assumed for them."""
@@ -156,7 +155,7 @@ class Mode:
             job_id="id",
             jobname="id",
             user="user_id",
-            vc=pl.col("vc_id") if self.own else pl.lit(_ONE_VC),
+            vc=pl.lit(self.vc) if self.vc else pl.col("vc_id"),
             gpu_num="gpus",
             cpu_num=pl.col("cpus_due").round().cast(pl.Int64),
             state=state.replace_strict(_STATES) if window.anchored else state,
@@ -189,8 +188,8 @@ class Mode:
             They are to have nodes of their own, and there are too few for their largest gangs.
         """
         total = -(-request.cluster.gpus // SERVER.gpus)
-        if not self.own:
-            return pl.DataFrame({"vc": [_ONE_VC], "nodes": [total]})
+        if self.vc:
+            return pl.DataFrame({"vc": [self.vc], "nodes": [total]})
         quotas, _ = request.quotas()
         known = pl.DataFrame({"vc": list(quotas), "quota": list(quotas.values())}, _QUOTAS)
         vcs = (
@@ -218,10 +217,10 @@ class Mode:
         """Say what the nodes are."""
         total = -(-request.cluster.gpus // SERVER.gpus)
         said = f"{total:,} nodes of 8 GPUs, {total * SERVER.gpus:,} in all"
-        if self.own:
-            said += f", by virtual cluster: {request.quotas()[1]}"
+        if self.vc:
+            said += f"; all virtual clusters are one, {self.vc!r}"
         else:
-            said += f"; all virtual clusters are one, {_ONE_VC!r}"
+            said += f", by virtual cluster: {request.quotas()[1]}"
         return (said,)
 
     def taken(self, request: Request, path: Path) -> Taken:
@@ -252,10 +251,10 @@ def _apportioned(total: int, least: list[int], weights: list[int]) -> list[int]:
     return shares
 
 
-_PHILLY_MODE = Mode(_LOG, _HELIOS_PHILLY)
-_NATIVE_MODE = Mode(_OWN_LOG, _JULY, own=True)
-_LUCID_MODE = Mode(_FULL_LOG, _LUCID_PHILLY)
-_VENUS_MODE = Mode(_OWN_FULL_LOG, _SEPTEMBER, own=True)
+_PHILLY_MODE = Mode(_LOG, _HELIOS_PHILLY, "philly")
+_NATIVE_MODE = Mode(_OWN_LOG, _JULY, "")
+_LUCID_MODE = Mode(_FULL_LOG, _LUCID_PHILLY, "philly")
+_VENUS_MODE = Mode(_OWN_FULL_LOG, _SEPTEMBER, "venus")
 
 
 def _write_helios(request: Request, folder: Path, mode: Mode) -> Written:
@@ -422,7 +421,7 @@ def _helios(name: str, mode: Mode, what: str, experiment: str) -> Dialect:
         write=lambda request, folder: _write_helios(request, folder, mode),
         taken=lambda request, folder: mode.taken(request, folder / LOG),
         faults=lambda folder, _: _faults_helios(folder, mode),
-        not_carried=_NOT_CARRIED if mode.own else (*_NOT_CARRIED, "virtual clusters"),
+        not_carried=(*_NOT_CARRIED, "virtual clusters") if mode.vc else _NOT_CARRIED,
         folder=True,
         estimates=_ESTIMATES,
     )
@@ -450,10 +449,12 @@ def _lucid(name: str, mode: Mode, what: str, experiment: str, files: tuple[str, 
         faults=lambda folder, profiles: _faults_lucid(folder, profiles, mode),
         not_carried=(
             *_NOT_CARRIED,
-            "nodes that policy lucid profiles on: it takes them from the virtual clusters vc8Gr "
-            "and vcefl, so run that policy in the mode of 2017"
-            if mode.own
-            else "virtual clusters",
+            "virtual clusters",
+            *(
+                ["nodes to profile on: policy lucid takes them from clusters vc8Gr and vcefl here"]
+                if mode is _VENUS_MODE
+                else []
+            ),
         ),
         folder=True,
         estimates=_ESTIMATES,
@@ -481,7 +482,7 @@ LUCID = Format(
         _lucid(
             "venus",
             _VENUS_MODE,
-            "virtual clusters and their nodes, CPUs, forecast of arrivals",
+            "nodes, CPUs, forecast of arrivals",
             "Venus_Sept",
             ("Venus_Sept_lgb.csv", "Venus_Sept_ebm_weekly_updated.csv"),
         ),

@@ -128,7 +128,7 @@ def _faults(path: Path, _: Path | None) -> list[str]:
     return found
 
 
-_RUN = """pip install accasim==1.0
+_RUN = """pip install accasim==1.1.3
 cat > export.config <<'END'
 {"system_name": "export", "start_time": 0, "equivalence": {"processor": {"core": 1}},
  "groups": {"g0": {"core": $per_node}}, "resources": {"g0": $nodes}}
@@ -148,7 +148,7 @@ SWF = Format(
             name="swf",
             program=Program(
                 "AccaSim",
-                source="cgalleguillosm/accasim 2a3c0e0",
+                source="accasim 1.1.3 (cgalleguillosm/accasim 2a3c0e0)",
                 needs="Python 3.9",
                 command=_RUN,
                 rules="every job, times in whole seconds",

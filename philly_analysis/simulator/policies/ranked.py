@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.placement import ANYWHERE, packed
+from philly_analysis.simulator.placement import ANYWHERE, first_fit, packed
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -27,6 +27,7 @@ class Fifo(Policy):
 
     backfill: bool = knob(False, "let jobs that fit pass a gang that does not")
     consolidate: bool = knob(False, CONSOLIDATE)
+    first_fit: bool = knob(False, "consolidate, on the first servers as YARN does, not the fullest")
 
     def group(self, job: Job, now_s: float) -> int:
         """Return one group for all, or one per gang size."""
@@ -37,8 +38,13 @@ class Fifo(Policy):
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan = view.plan()
-        plan.offer(lambda job: plan.grant(job, placed(plan, job, consolidate=self.consolidate)))
+        plan.offer(lambda job: plan.grant(job, self._placed(plan, job)))
         return plan.wish
+
+    def _placed(self, plan: Plan, job: Job) -> Grant | None:
+        if self.first_fit:
+            return first_fit(plan.cluster, job.gpus)
+        return placed(plan, job, consolidate=self.consolidate)
 
 
 @dataclass(frozen=True)
