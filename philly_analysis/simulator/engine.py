@@ -134,6 +134,7 @@ class Simulation:
         ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
         self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
         _check(jobs, machines)
+        policy = policy.informed(ordered)
         self._policy, self._speed, self._restarts = policy, speed, restarts
         self._cluster = Cluster(machines)
         self.view = View(self._cluster, policy.key, quotas or {})
@@ -141,7 +142,7 @@ class Simulation:
         self._record = Record()
         self._agenda = Agenda()
         self._upkeep = Upkeep(outages, self._cluster)
-        self._arrived = self._events = 0
+        self._arrived = self._events = self._starts = 0
         self._until_done = frozenset(until_done)
         self._to_do = len(self._until_done) or len(jobs)
         self._round_at_s = self._wake_at_s = FOREVER
@@ -403,6 +404,8 @@ class Simulation:
         self._causes.close(job, now_s)
         self.view.queue.remove(job)
         stall_s = self._restarts.restart_s if job.interrupted else 0.0
+        self._starts += 1
+        job.nth_start = self._starts
         job.begin(grant, now_s, stall_s + self._policy.stall_s(job, grant))
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:

@@ -61,6 +61,8 @@ class Job:
         When the present attempt began.
     started
         Attempts begun so far.
+    nth_start
+        Place of its last start among all starts of the simulation.
     segment_s
         Since when it runs at its present speed.
     util_frac, gpu_mem_frac
@@ -96,6 +98,7 @@ class Job:
         "level",
         "level_s",
         "limit_s",
+        "nth_start",
         "queued_s",
         "run",
         "run_s",
@@ -117,7 +120,7 @@ class Job:
         self.gpus, self.vc = spec.gpus, spec.vc
         self.runs = runs_of(spec)
         self.run_s = spec.run_s
-        self.run = self.started = self.version = 0
+        self.run = self.started = self.nth_start = self.version = 0
         self.queued_s = self.started_s = self.segment_s = spec.submit_s
         self.grant: Grant | None = None
         self.running = self.interrupted = False

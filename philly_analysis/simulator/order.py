@@ -76,6 +76,15 @@ class Order:
             if len(self._news) > len(self._place_of) + _BLOCK:
                 self._news = None
 
+    def below(self, key: Any) -> Iterator[Place]:
+        """Yield the places of smaller keys, greatest first."""
+        at = bisect_left(self._lasts, (key,))
+        if at < len(self._blocks):
+            block = self._blocks[at]
+            yield from reversed(block[: bisect_left(block, (key,))])
+        for block in reversed(self._blocks[:at]):
+            yield from reversed(block)
+
     @property
     def first(self) -> Place:
         """The place of the first job; there must be one."""

@@ -13,7 +13,7 @@ Bars = dict[str, list[tuple[float, float, str]]]
 """Attempts per job: start, end, how it ended."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Walker:
     """A present job."""
 
@@ -27,6 +27,7 @@ class Walker:
     counts_from_gpu_s: float = 0.0
     level: int = 0
     level_s: float = 0.0
+    guest: bool = False
 
     @property
     def gpus(self) -> int:
@@ -51,7 +52,7 @@ class Walk:
 
     @property
     def free(self) -> int:
-        return self.gpus - sum(job.gpus for job in self.present if job.running)
+        return self.gpus - sum(job.gpus for job in self.present if job.running and not job.guest)
 
     @property
     def waiting(self) -> list[Walker]:
@@ -103,7 +104,7 @@ def walk_through(specs: Sequence[JobSpec], gpus: int, policy: Policy) -> Bars:
             nth += 1
         policy.mark(walk)
         chosen = policy.serve(walk)
-        assert sum(job.gpus for job in chosen) <= gpus
+        assert sum(job.gpus for job in chosen if not job.guest) <= gpus
         for job in walk.present:
             if job.running and job not in chosen:
                 bars.setdefault(job.spec.job_id, []).append((job.started_s, next_s, "preempted"))
@@ -198,17 +199,58 @@ class ShortestRemaining(Preemptive):
 
 
 @dataclass
-class LeastAttained(Preemptive):
-    """Tiresias, section 3.2: discretised queues of GPU time, first in first out in each."""
+class LeastAttained(Policy):
+    """Tiresias, section 3.2, with queues that are lists, as in its simulator.
+
+    Jobs come to the end of a list; it is gone through from its front; then those that wait are
+    moved behind those that run, in the order in which they stand.
+    """
 
     limits: tuple[float, ...]
+    promote: float = 0.0
+    queues: list[list[Walker]] = field(default_factory=list)
+    chosen: list[Walker] = field(default_factory=list)
+    came: dict[Walker, tuple[float, bool, int]] = field(default_factory=dict)
 
-    def queue(self, job: Walker) -> int:
+    def level(self, job: Walker) -> int:
         return sum(job.counted_gpu_s >= limit - 1e-5 for limit in self.limits)
 
+    def mark(self, walk: Walk) -> None:
+        coming = []
+        for job in walk.present:
+            level = self.level(job)
+            if level and self.starves_s(job) <= walk.now_s + 1e-6:
+                job.counts_from_gpu_s, level = job.held_gpu_s, 0
+            failed = job in self.chosen and not job.running
+            if level != job.level:
+                job.level, job.level_s = level, walk.now_s
+            elif job in self.came and not failed:
+                continue
+            again = job.level_s > job.spec.submit_s or len(job.runs_s) < len(job.spec.attempts)
+            self.came[job] = walk.now_s, again, job.nth
+            coming.append(job)
+        self.queues = self.queues or [[] for _ in range(len(self.limits) + 1)]
+        for level, queue in enumerate(self.queues):
+            stay = [job for job in queue if job in walk.present and job not in coming]
+            front = [job for job in stay if job.running or self.came[job][0] < walk.now_s]
+            new = [job for job in [*stay, *coming] if job.level == level and job not in front]
+            self.queues[level] = [*front, *sorted(new, key=self.came.__getitem__)]
+
     def rank(self, job: Walker) -> tuple[float, ...]:
-        since_s = job.started_s if job.running else job.queued_s
-        return self.queue(job), not job.running, since_s
+        """In a list as it stands."""
+        return (self.queues[job.level].index(job),)
+
+    def serve(self, walk: Walk) -> list[Walker]:
+        chosen, free = [], walk.gpus
+        for queue in self.queues:
+            for job in sorted(queue, key=self.rank):
+                if job.gpus <= free:
+                    chosen.append(job)
+                    free -= job.gpus
+        for queue in self.queues:
+            queue.sort(key=lambda job: job not in chosen)
+        self.chosen = chosen
+        return chosen
 
     def next_s(self, walk: Walk) -> float:
         falls_s = [
@@ -217,31 +259,11 @@ class LeastAttained(Preemptive):
             for limit in self.limits
             if job.counted_gpu_s < limit - 1e-5
         ]
-        return min(falls_s, default=inf)
+        rises_s = [self.starves_s(job) for job in walk.waiting if job.level]
+        return min([*falls_s, *(s for s in rises_s if s > walk.now_s)], default=inf)
 
-
-@dataclass
-class LeastAttainedWithPromotion(LeastAttained):
-    """Tiresias, section 3.3: who has starved goes back to the first queue."""
-
-    promote: float = 8.0
-
-    def rank(self, job: Walker) -> tuple[float, ...]:
-        return job.level, job.level_s, not job.running
-
-    def mark(self, walk: Walk) -> None:
-        for job in walk.present:
-            queue = self.queue(job)
-            if queue and self._starves_s(job) <= walk.now_s + 1e-6:
-                job.counts_from_gpu_s, queue = job.held_gpu_s, 0
-            if queue != job.level:
-                job.level, job.level_s = queue, walk.now_s
-
-    def next_s(self, walk: Walk) -> float:
-        rises_s = [self._starves_s(job) for job in walk.waiting if job.level]
-        return min([super().next_s(walk), *(s for s in rises_s if s > walk.now_s)])
-
-    def _starves_s(self, job: Walker) -> float:
+    def starves_s(self, job: Walker) -> float:
+        """Section 3.3: when it goes back to the first queue."""
         if job.running or not self.promote:
             return inf
         return job.queued_s + self.promote * job.held_gpu_s / job.gpus

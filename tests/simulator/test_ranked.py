@@ -145,12 +145,26 @@ def test_srtf_sorts_anew_when_speeds_change() -> None:
 
 def test_las_sends_a_job_down_at_the_threshold() -> None:
     # threshold 8 GPU-s; a holds 2 GPUs, so it falls at 4; b then outranks it on arrival at 5,
-    # falls itself at 13, but runs on: in a queue, who runs stays before who waits
+    # and falls itself at 13 to the end of the second queue, behind a
     jobs = [job("a", 0, 2, 10), job("b", 5, 1, 12)]
     assert gantt(run(jobs, machines(2), Las(thresholds_gpu_s=(8.0,)))) == {
-        "a": [(0, 5, "preempted"), (17, 22, "completed")],
-        "b": done(5, 17),
+        "a": [(0, 5, "preempted"), (13, 18, "completed")],
+        "b": [(5, 13, "preempted"), (18, 22, "completed")],
     }
+
+
+def test_a_preempted_job_waits_before_those_that_have_waited_longer() -> None:
+    # a falls at 8 and runs on alone; b and c come, fall at 17 and 25, each behind who waits there;
+    # a, which runs from 25 on, is stopped by d at 26, and goes on before b, which waits since 17
+    jobs = [job("a", 0, 1, 20), job("b", 9, 1, 20), job("c", 17, 1, 20), job("d", 26, 1, 2)]
+    bars = gantt(run(jobs, machines(1), Las(thresholds_gpu_s=(8.0,))))
+    assert bars["a"] == [
+        (0, 9, "preempted"),
+        (25, 26, "preempted"),
+        (28, 38, "completed"),
+    ]
+    assert bars["b"] == [(9, 17, "preempted"), (38, 50, "completed")]
+    assert bars["c"] == [(17, 25, "preempted"), (50, 62, "completed")]
 
 
 def test_las_counts_gpus_as_well_as_time() -> None:

@@ -9,12 +9,18 @@ import pandas as pd
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.conservative import Conservative
+from philly_analysis.simulator.policies.demands import Drf, Tetris
 from philly_analysis.simulator.policies.easy import Easy
+from philly_analysis.simulator.policies.gandiva import Gandiva
+from philly_analysis.simulator.policies.gittins import Gittins
 from philly_analysis.simulator.policies.knobs import allowed, read, written
+from philly_analysis.simulator.policies.maxmin import MaxMin
 from philly_analysis.simulator.policies.own import load
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Sjf, Srtf
+from philly_analysis.simulator.policies.qssf import Qssf
+from philly_analysis.simulator.policies.ranked import Fifo, Sjf, Srsf, Srtf
 from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.themis import Themis
@@ -25,8 +31,8 @@ __all__ = ["POLICIES", "Policy", "policies", "policy_named"]
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
     for p in (
-        *(Fifo, Easy, Sjf, Srtf, Las, Tiresias),
-        *(Philly, Synergy, Amoeba, AntMan, Themis, Recorded),
+        *(Fifo, Easy, Conservative, Sjf, Qssf, Srtf, Srsf, Las, Tiresias, Gittins),
+        *(Philly, MaxMin, Themis, Drf, Tetris, Synergy, Amoeba, Gandiva, AntMan, Recorded),
     )
 }
 """Every policy by the name that the user types."""

@@ -1,14 +1,15 @@
 """What a policy is: a frozen set of knobs that says who should hold what now."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, knob
 from philly_analysis.simulator.speed import AS_RECORDED, Speed
 from philly_analysis.simulator.view import View, Wish
+from philly_analysis.workload import JobSpec
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,13 @@ class Policy:
     def __post_init__(self) -> None:
         """Refuse knobs outside of their bounds."""
         check(self, self.name)
+
+    def informed(self, specs: Sequence[JobSpec]) -> Self:
+        """Return the policy with what it is to know of the jobs, in the order of submission.
+
+        Each simulation asks once, before anything happens.
+        """
+        return self
 
     def decide(self, view: View) -> Wish:
         """Say who should hold what now; jobs not named stay as they are."""

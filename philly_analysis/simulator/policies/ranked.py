@@ -1,6 +1,10 @@
 """Policies that are an order of jobs: first come, shortest, shortest remaining."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
+from math import inf
+from typing import Any
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
@@ -76,12 +80,16 @@ class Preemptive(Policy):
         """Plan a job's start, where GPUs are enough; False when it does not fit even so."""
         raise NotImplementedError
 
+    def worst_first(self, view: View) -> Iterable[Job]:
+        """Return the running jobs, those of the greatest keys first."""
+        return reversed(view.running)
+
     def _victims(self, plan: Plan, job: Job) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
         now_s = plan.view.now_s
         missing, key = job.gpus - plan.cluster.free, self.key(job, now_s)
         victims = []
-        for victim in reversed(plan.view.running):
+        for victim in self.worst_first(plan.view):
             if self.key(victim, now_s) <= key:
                 return []
             if (held := plan.held(victim)) is not None:
@@ -124,9 +132,44 @@ class Srtf(Ranked):
         restart_s = self.restart_s if job.interrupted and not job.running else 0.0
         return job.to_go_s(now_s) + restart_s
 
-    def standing(self, job: Job, now_s: float) -> float:
+    def standing(self, job: Job, now_s: float) -> Any:
         """Return when it would end."""
         return now_s + job.to_go_s(now_s)
+
+
+@dataclass(frozen=True)
+class Srsf(Srtf):
+    """Shortest remaining service first: as ``srtf``, by the time to go times the GPUs of the gang.
+
+    What a large gang has to go falls faster than what a small one has, so that of two running
+    jobs now one, now the other may be first.
+    """
+
+    name = "srsf"
+    SOURCE = "Gu et al., Tiresias, NSDI'19, section 2: SRSF, shortest-gpu in its simulator"
+
+    def key(self, job: Job, now_s: float) -> float:
+        """Return the GPU-seconds until its end."""
+        return job.gpus * super().key(job, now_s)
+
+    def standing(self, job: Job, now_s: float) -> tuple[int, float]:
+        """Return its gang, in which what is to go falls alike, and when it would end."""
+        return job.gpus, now_s + job.to_go_s(now_s)
+
+    def worst_first(self, view: View) -> Iterable[Job]:
+        """Return the running jobs, those with most to go first: each gang size in its order."""
+        lines: list[Iterator[tuple[float, int, Job]]] = []
+        above = inf
+        while (top := next(view.running.below((above,)), None)) is not None:
+            above = top.job.gpus
+            lines.append(self._line(view, above))
+        return (job for _, _, job in merge(*lines))
+
+    def _line(self, view: View, gpus: int) -> Iterator[tuple[float, int, Job]]:
+        for place in view.running.below((gpus, inf)):
+            if place.job.gpus < gpus:
+                return
+            yield -self.key(place.job, view.now_s), -place.nth, place.job
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Synergy(Preemptive):
 
     def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
         """Return gang and wants: jobs alike in these fit, or do not, together."""
-        return job.gpus, *self._wants(job)
+        return job.gpus, *wants(job)
 
     def decide(self, view: View) -> Wish:
         """Give out GPUs in order, then let those who want more have what is spare."""
@@ -88,9 +88,9 @@ class Synergy(Preemptive):
             found = packed(cluster, job.gpus)
             return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.grant(job, fit(cluster, job.gpus, *self._within_reach(plan.view, job)))
-        wants = self._wants(job)
-        if found := fit(cluster, job.gpus, *wants):
+            return plan.grant(job, fit(cluster, job.gpus, *within_reach(plan.view, job)))
+        wanted = wants(job)
+        if found := fit(cluster, job.gpus, *wanted):
             return plan.grant(job, found)
         found = packed(cluster, job.gpus)
         if found is None:
@@ -98,36 +98,11 @@ class Synergy(Preemptive):
         for machine, _ in found.shares:
             for other in plan.on(machine):
                 self._give_up_excess(plan, other)
-        return plan.grant(job, self._at_most(plan.cluster, found, wants))
+        return plan.grant(job, self._at_most(plan.cluster, found, wanted))
 
     @cached_property
     def _order(self) -> Policy:
         return _ORDERS[self.order]()
-
-    @staticmethod
-    def _wants(job: Job) -> tuple[float, float]:
-        """Return the CPUs and memory (GB) per GPU that a job wants; its full share if unknown."""
-        cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
-        if cpus is None or mem_gb is None:
-            return FULL_SHARE
-        return cpus / job.gpus, mem_gb / job.gpus
-
-    def _within_reach(self, view: View, job: Job) -> tuple[float, float]:
-        """Return what a job wants, or a proportional share where no empty servers have that."""
-        asked = job.gpus, *self._wants(job)
-        if asked not in view.kept:
-            machines = [m for m in view.cluster.machines if m.gpus]
-            if "empty" not in view.kept:
-                view.kept["empty"] = Cluster(machines)
-            view.kept[asked] = (
-                asked[1:]
-                if fit(view.kept["empty"], *asked)
-                else (
-                    min((m.cpus or 0.0) / m.gpus for m in machines),
-                    min((m.mem_gb or 0.0) / m.gpus for m in machines),
-                )
-            )
-        return cast("tuple[float, float]", view.kept[asked])
 
     @staticmethod
     def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
@@ -152,10 +127,10 @@ class Synergy(Preemptive):
         now_s = plan.view.now_s
         for job in sorted(plan.on(machine), key=lambda j: (self.key(j, now_s), j.index)):
             grant = plan.held(job)
-            wants = self._wants(job)
-            if grant is None or wants == FULL_SHARE:
+            wanted = wants(job)
+            if grant is None or wanted == FULL_SHARE:
                 continue
-            more_cpus, more_gb = wants[0] - grant.cpus, wants[1] - grant.mem_gb
+            more_cpus, more_gb = wanted[0] - grant.cpus, wanted[1] - grant.mem_gb
             for m, gpus in grant.shares:
                 count = gpus.bit_count()
                 more_cpus = min(more_cpus, plan.cluster.free_cpus[m] / count)
@@ -165,3 +140,29 @@ class Synergy(Preemptive):
                     cpus=grant.cpus + max(more_cpus, 0.0), mem_gb=grant.mem_gb + max(more_gb, 0.0)
                 )
                 plan.grant(job, more)
+
+
+def wants(job: Job) -> tuple[float, float]:
+    """Return the CPUs and memory (GB) per GPU that a job wants; its full share if unknown."""
+    cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
+    if cpus is None or mem_gb is None:
+        return FULL_SHARE
+    return cpus / job.gpus, mem_gb / job.gpus
+
+
+def within_reach(view: View, job: Job) -> tuple[float, float]:
+    """Return what a job wants, or a proportional share where no empty servers have that."""
+    asked = job.gpus, *wants(job)
+    if asked not in view.kept:
+        machines = [m for m in view.cluster.machines if m.gpus]
+        if "empty" not in view.kept:
+            view.kept["empty"] = Cluster(machines)
+        view.kept[asked] = (
+            asked[1:]
+            if fit(view.kept["empty"], *asked)
+            else (
+                min((m.cpus or 0.0) / m.gpus for m in machines),
+                min((m.mem_gb or 0.0) / m.gpus for m in machines),
+            )
+        )
+    return cast("tuple[float, float]", view.kept[asked])

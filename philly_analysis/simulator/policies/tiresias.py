@@ -9,20 +9,33 @@ from philly_analysis.simulator.policies.ranked import Ranked
 
 _EPS = 1e-6
 
+_RUNS, _STOPPED, _CAME = range(3)
+
 
 @dataclass(frozen=True)
 class Las(Ranked):
     """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
 
-    A job falls to the next queue when the GPU-seconds that it has held reach a threshold. In a
-    queue those that run stay before those that wait, and these are served as they came to wait.
+    A job falls to the next queue when the GPU-seconds that it has held reach a threshold. Each
+    queue is a line that is served from its front, those that do not fit being passed by. Whoever
+    comes to a queue, new or fallen, stands at its end; whoever then runs goes before all that
+    wait, behind those that ran already. So in a queue
+
+    - those that run stay before those that wait, in the order in which they came to run there;
+    - a job that is stopped waits before those that have waited longer; of several stopped at once,
+      the one that came to run first is the first;
+    - the others are served as they came, and a job that fails and asks again has come again; of
+      several at once the new come first, each kind as submitted.
+
+    Tiresias' simulator, ``dlas-gpu``, does the same on whole seconds. It notices that a gang has
+    fallen only as something else happens, or up to as late as the gang had run before.
     """
 
     name = "las"
-    SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS"
+    SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS as its simulator has it"
 
     thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0,),
+        (3250.0, 7200.0),
         "service at which a job falls to the next queue",
         unit="GPU s",
         within=Bounds(1, LONG_S),
@@ -34,9 +47,23 @@ class Las(Ranked):
         return bisect_right(self.thresholds_gpu_s, job.counted_gpu_s(now_s) + _EPS)
 
     def key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue, whether it waits, and since when it runs or waits."""
-        since_s = job.started_s if job.running else job.queued_s
-        return job.level, not job.running, since_s
+        """Return its queue, whether it runs, was stopped or came there, and its place among such.
+
+        A job that has just fallen came there, even while it runs.
+        """
+        fell = job.level_s > job.started_s
+        if job.running:
+            if fell and job.level_s == now_s:
+                return job.level, _CAME, now_s, True, job.index
+            return job.level, _RUNS, *self._seat(job)
+        if job.interrupted and job.queued_s > job.level_s:
+            return job.level, _STOPPED, -job.queued_s, *self._seat(job)
+        again = job.run > 0 or job.level_s > job.spec.submit_s
+        return job.level, _CAME, max(job.level_s, job.queued_s), again, job.index
+
+    def standing(self, job: Job, now_s: float) -> tuple[float, ...]:
+        """Return its queue, and since when it runs there."""
+        return job.level, *self._seat(job)
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls to the next queue."""
@@ -45,30 +72,31 @@ class Las(Ranked):
         to_go_gpu_s = self.thresholds_gpu_s[job.level] - job.counted_gpu_s(now_s)
         return now_s + to_go_gpu_s / job.grant.gpus
 
+    @staticmethod
+    def _seat(job: Job) -> tuple[float, bool, int]:
+        """Return since when it runs, or ran, in its queue; of those at once, who started first.
+
+        Who fell at that moment comes behind those that started, as submitted.
+        """
+        if job.level_s > job.started_s:
+            return job.level_s, True, job.index
+        return job.started_s, False, job.nth_start
+
 
 @dataclass(frozen=True)
 class Tiresias(Las):
-    """Tiresias' queues as its simulator has them, with promotion of jobs that starve.
+    """Tiresias' queues with promotion of jobs that starve.
 
-    In a queue jobs are served as they entered it: on submission, by falling, or by rising. So a
-    preempted job keeps its place, ahead of those that entered later, be they running. A job that
-    has waited in one go for ``promote`` times as long as it has run in all rises to the first
-    queue, and what it has held so far counts no more.
+    A job that has waited in one go for ``promote`` times as long as it has run in all rises to
+    the end of the first queue, and what it has held so far counts no more. Queues and their order
+    are those of ``las``.
 
-    Not modelled: placement by the skew of a model's tensors (jobs take what GPUs there are), and
-    Gittins indices.
+    Not modelled: placement by the skew of a model's tensors (``consolidate`` is for all gangs).
     """
 
     name = "tiresias"
     SOURCE = "Gu et al., Tiresias, NSDI'19, sections 3.2 and 3.3, with its simulator's thresholds"
 
-    thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0, 7200.0),
-        "service at which a job falls to the next queue",
-        unit="GPU s",
-        within=Bounds(1, LONG_S),
-        rises=True,
-    )
     promote: float = knob(
         8.0,
         "waits, in times that a job has run, after which it rises; 0: it never does",
@@ -79,10 +107,6 @@ class Tiresias(Las):
         """Return its queue; the first for one that has starved."""
         queue = super().level(job, now_s)
         return 0 if queue and self._rises_s(job, now_s) <= now_s + _EPS else queue
-
-    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue, and since when it is there."""
-        return job.level, job.level_s
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls, or a waiting one rises."""

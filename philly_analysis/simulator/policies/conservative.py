@@ -1,0 +1,129 @@
+"""Conservative backfilling: everybody has a reservation, and nobody's is put off."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.policies.easy import Easy
+from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.view import Plan, View, Wish
+
+_EPS_S = 1e-6
+
+
+@dataclass(frozen=True)
+class Conservative(Easy):
+    """First come, first served, with a reservation for each job that waits.
+
+    As it comes to wait, a job reserves the earliest stretch of time in which its gang fits for as
+    long as it is believed to run, beside those that run and all reservations made before; then it
+    starts. So jobs pass others only where that delays none of them. When a run ends otherwise than
+    was believed, all reservations are made again, in the order in which jobs came to wait.
+
+    Gangs are as many GPUs anywhere. Only the first ``depth`` that wait have reservations, as in
+    production schedulers; 1 is not EASY, where those behind may start, too.
+    """
+
+    name = "conservative"
+    SOURCE = "Mu'alem and Feitelson, TPDS'01, section 2: conservative backfilling"
+
+    depth: int = knob(
+        100, "waiting jobs, first come, that have a reservation", within=Bounds(1, 1_000_000)
+    )
+
+    def group(self, job: Job, now_s: float) -> int:
+        """Return one group for all."""
+        return 0
+
+    def key(self, job: Job, now_s: float) -> float:
+        """Return since when it waits: who failed and asks again comes last."""
+        return job.queued_s
+
+    def decide(self, view: View) -> Wish:
+        """Reserve for those who have come, and start whose time has come."""
+        if not view.queue.groups:
+            return {}
+        table: _Timetable | None = view.kept.get("table")
+        if table is None or not table.holds(view):
+            table = view.kept["table"] = _Timetable(view)
+        now_s, plan = view.now_s, view.plan()
+        table.forget_before(now_s)
+        for job in view.queue.groups[0]:
+            if len(table.starts_s) >= self.depth:
+                break
+            if job not in table.starts_s:
+                table.reserve(job, self.estimate * job.left_s(now_s))
+        for job, starts_s in list(table.starts_s.items()):
+            if starts_s <= now_s + _EPS_S:
+                self._start(plan, job, table)
+        return plan.wish
+
+    def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
+        if plan.grant(job, packed(plan.cluster, job.gpus)):
+            del table.starts_s[job]
+            table.ends_s[job] = plan.view.now_s + self.estimate * job.left_s(plan.view.now_s)
+        else:  # somebody is late
+            plan.view.kept.pop("table", None)
+
+
+class _Timetable:
+    """GPUs that will be free, as is believed, and who has reserved them.
+
+    Attributes
+    ----------
+    starts_s
+        When those that wait will start, who reserved first first.
+    ends_s
+        When those that run are believed to end.
+    """
+
+    def __init__(self, view: View) -> None:
+        self.starts_s: dict[Job, float] = {}
+        self.ends_s = {place.job: place.key for place in view.running.places()}
+        self._from_s, self._free = [view.now_s], [view.cluster.capacity]
+        for job, ends_s in self.ends_s.items():
+            self._take(job.gpus, view.now_s, max(ends_s, view.now_s))
+
+    def holds(self, view: View) -> bool:
+        """Whether all who ran have ended, or will, as was believed."""
+        gone = [job for job in self.ends_s if not job.running]
+        early = any(self.ends_s.pop(job) > view.now_s + _EPS_S for job in gone)
+        return not early and all(
+            abs(place.key - self.ends_s[place.job]) < _EPS_S and place.key > view.now_s - _EPS_S
+            for place in view.running.places()
+        )
+
+    def forget_before(self, now_s: float) -> None:
+        """Leave out what has passed."""
+        past = bisect_right(self._from_s, now_s) - 1
+        del self._from_s[:past], self._free[:past]
+        self._from_s[0] = max(self._from_s[0], now_s)
+
+    def reserve(self, job: Job, takes_s: float) -> None:
+        """Reserve the earliest stretch in which a gang fits for so long."""
+        starts_s, at, fits = self._from_s[0], 0, False
+        while not fits:
+            while self._free[at] < job.gpus:
+                at += 1
+            starts_s, fits = self._from_s[at], True
+            while fits and at + 1 < len(self._from_s) and self._from_s[at + 1] < starts_s + takes_s:
+                at += 1
+                fits = self._free[at] >= job.gpus
+        self.starts_s[job] = starts_s
+        self._take(job.gpus, starts_s, starts_s + takes_s)
+
+    def _take(self, gpus: int, from_s: float, until_s: float) -> None:
+        if from_s < until_s:
+            first, last = self._cut(from_s), self._cut(until_s)
+            for at in range(first, last):
+                self._free[at] -= gpus
+
+    def _cut(self, at_s: float) -> int:
+        """Return the place of a step that begins at a moment."""
+        at = bisect_right(self._from_s, at_s) - 1
+        if self._from_s[at] < at_s:
+            at += 1
+            self._from_s.insert(at, at_s)
+            self._free.insert(at, self._free[at - 1])
+        return at

@@ -1,0 +1,257 @@
+"""Schedulers of data clusters, to whom a job is a fixed demand of GPUs, CPUs and memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from philly_analysis.simulator.cluster import Cluster, Grant, lowest
+from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.order import Order
+from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.synergy import wants, within_reach
+from philly_analysis.simulator.room import fit
+from philly_analysis.simulator.speed import HostResources, Speed
+from philly_analysis.simulator.view import Plan, View, Wish
+
+_SAME = 9
+"""Decimals to which shares that are equal agree."""
+
+
+class _Shape(NamedTuple):
+    """What a job asks for: GPUs, and CPUs and memory (GB) for each."""
+
+    gpus: int
+    cpus: float
+    mem_gb: float
+
+
+class _Owned(NamedTuple):
+    """Jobs of one owner and shape."""
+
+    owner: str
+    shape: _Shape
+
+
+@dataclass(frozen=True)
+class Drf(Policy):
+    """Dominant-resource fairness: whoever holds least of what they hold most of is next.
+
+    A job gets the CPUs and memory that it wants with its GPUs, or it waits, as Synergy has it run
+    for comparison; one that wants more than empty servers have, or does not say, takes a
+    proportional share. The dominant share of a user, or virtual cluster, is the greatest of its
+    shares of the cluster's GPUs, CPUs and memory; the next job is the first that fits of the owner
+    whose is least. Nobody is stopped.
+    """
+
+    name = "drf"
+    SOURCE = "Ghodsi et al., DRF, NSDI'11, algorithm 1; as a baseline in Synergy (OSDI'22)"
+
+    of: str = knob("user", "between whom resources are divided", among=("user", "vc"))
+
+    def group(self, job: Job, now_s: float) -> _Owned:
+        """Return owner and demand."""
+        return _Owned(self._owner(job), _Shape(job.gpus, *wants(job)))
+
+    def speed(self) -> Speed:
+        """Return speeds by CPUs and memory."""
+        return HostResources()
+
+    def decide(self, view: View) -> Wish:
+        """Give what is free to the owners of least dominant shares."""
+        holders: dict[Job, npt.NDArray[np.float64]] = view.kept.setdefault("holders", {})
+        used: dict[str, npt.NDArray[np.float64]] = view.kept.setdefault("used", {})
+        for job in [job for job in holders if not job.running]:
+            used[self._owner(job)] -= holders.pop(job)
+        if not view.cluster.free or not view.queue.groups:
+            return {}
+        plan, capacity = view.plan(), _capacity(view)
+        lines = {
+            group: order.places()
+            for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
+            if group.shape.gpus <= view.cluster.free
+        }
+        heads = {group: next(line) for group, line in lines.items()}
+        owned: dict[str, list[_Owned]] = {}
+        for group in heads:
+            owned.setdefault(group.owner, []).append(group)
+            used.setdefault(group.owner, np.zeros(3))
+        refused: set[_Shape] = set()
+        least = [(_share(used[owner], capacity), owner) for owner in owned]
+        heapify(least)
+        while least:
+            _, owner = heappop(least)
+            groups = [g for g in owned[owner] if g in heads and g.shape not in refused]
+            if not groups:
+                continue
+            group = min(groups, key=heads.__getitem__)
+            job = heads[group].job
+            grant = fit(plan.cluster, job.gpus, *within_reach(view, job))
+            if plan.grant(job, grant):
+                holders[job] = _vector(grant)
+                used[owner] = used[owner] + holders[job]
+                heads.pop(group)
+                if (behind := next(lines[group], None)) is not None:
+                    heads[group] = behind
+            else:
+                refused.add(group.shape)
+            heappush(least, (_share(used[owner], capacity), owner))
+        return plan.wish
+
+    def _owner(self, job: Job) -> str:
+        return job.spec.user if self.of == "user" else job.vc
+
+
+def _vector(grant: Grant | None) -> npt.NDArray[np.float64]:
+    """Return the GPUs, CPUs and memory of a grant."""
+    return np.array([1.0, grant.cpus, grant.mem_gb]) * grant.gpus if grant else np.zeros(3)
+
+
+def _capacity(view: View) -> npt.NDArray[np.float64]:
+    """Return the GPUs, CPUs and memory of all servers; infinite where one does not say."""
+    machines = view.cluster.machines
+    cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
+    mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
+    return np.array([view.cluster.capacity, cpus or inf, mem_gb or inf])
+
+
+def _share(used: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]) -> float:
+    return round(float((used / capacity).max()), _SAME)
+
+
+@dataclass(frozen=True)
+class Tetris(Policy):
+    """Packing by alignment: jobs go where what they demand is most like what is free.
+
+    A job gets the CPUs and memory that it wants with its GPUs, or it waits, as under ``drf``. Of
+    the jobs and servers that fit, the pair is next whose score is greatest: the alignment, the dot
+    product of the demand and of what the server has free, both as shares of the server; minus
+    ``shortest`` times the work that is left of the job, in units in which the mean job that fits
+    has as much of it as the mean pair has alignment. Work is time times the sum of the demand's
+    shares of the cluster. A gang on several servers has the alignments of its parts, added.
+    Nobody is stopped. Not modelled: disk and network, and fairness, the share of jobs from whom
+    the best is chosen.
+    """
+
+    name = "tetris"
+    SOURCE = (
+        "Grandl et al., Tetris, SIGCOMM'14, sections 3.2 and 3.3; baseline in Synergy (OSDI'22)"
+    )
+
+    shortest: float = knob(
+        1.0, "weight of the work left beside alignment: m of the paper", within=Bounds(0, 1000)
+    )
+
+    def group(self, job: Job, now_s: float) -> _Shape:
+        """Return the demand: of those alike in it the one with least work left is first."""
+        return _Shape(job.gpus, *wants(job))
+
+    def key(self, job: Job, now_s: float) -> float:
+        """Return the seconds that it still needs."""
+        return job.remaining_s(now_s)
+
+    def speed(self) -> Speed:
+        """Return speeds by CPUs and memory."""
+        return HostResources()
+
+    def decide(self, view: View) -> Wish:
+        """Start the best pair of job and server, again and again."""
+        if not view.cluster.free or not view.queue.groups:
+            return {}
+        plan, capacity = view.plan(), _capacity(view)
+        lines = {
+            shape: order.places()
+            for shape, order in cast("dict[_Shape, Order]", view.queue.groups).items()
+            if shape.gpus <= view.cluster.free
+        }
+        heads = {shape: next(line).job for shape, line in lines.items()}
+        servers = _Servers(plan.cluster)
+        while heads:
+            found = {}
+            for shape, job in list(heads.items()):
+                grant = servers.best(_Shape(job.gpus, *within_reach(view, job)))
+                if grant is None:  # nor will it once others have started
+                    del heads[shape]
+                else:
+                    found[shape] = grant
+            if not found:
+                break
+            shape = self._next(plan, heads, found, servers, capacity)
+            job, grant = heads.pop(shape), found[shape]
+            plan.grant(job, grant)
+            servers.refresh([machine for machine, _ in grant.shares])
+            if (behind := next(lines[shape], None)) is not None:
+                heads[shape] = behind.job
+        return plan.wish
+
+    def _next(
+        self,
+        plan: Plan,
+        heads: dict[_Shape, Job],
+        found: dict[_Shape, Grant],
+        servers: "_Servers",
+        capacity: npt.NDArray[np.float64],
+    ) -> _Shape:
+        """Return the shape whose first job has the best score; of several, submitted first."""
+        now_s = plan.view.now_s
+        aligned = {shape: servers.aligned(grant) for shape, grant in found.items()}
+        work = {
+            shape: heads[shape].remaining_s(now_s) * float((_vector(grant) / capacity).sum())
+            for shape, grant in found.items()
+        }
+        total = sum(work.values())
+        unit = self.shortest * sum(aligned.values()) / total if total else 0.0
+        return min(
+            found,
+            key=lambda s: (-round(aligned[s] - unit * work[s], _SAME), heads[s].index),
+        )
+
+
+class _Servers:
+    """What servers have, and have free, as arrays."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        machines = cluster.machines
+        self._of = np.array(
+            [[m.gpus or inf, m.cpus or inf, m.mem_gb or inf] for m in machines], np.float64
+        )
+        self._free = np.zeros_like(self._of)
+        self.refresh(range(len(machines)))
+
+    def refresh(self, machines: Sequence[int]) -> None:
+        """Look at some servers anew."""
+        cluster = self._cluster
+        for m in machines:
+            self._free[m] = (
+                cluster.free_gpus[m].bit_count(),
+                min(cluster.free_cpus[m], 1e300),
+                min(cluster.free_mem_gb[m], 1e300),
+            )
+
+    def best(self, shape: _Shape) -> Grant | None:
+        """Return where a gang fits with the greatest alignment; over several servers if large."""
+        if shape.gpus > self._cluster.biggest:
+            return fit(self._cluster, *shape)
+        demand = shape.gpus * np.array([1.0, shape.cpus, shape.mem_gb])
+        fits = np.flatnonzero((self._free + 1e-6 >= demand).all(axis=1))
+        if not len(fits):
+            return None
+        aligned = ((demand / self._of[fits]) * (self._free[fits] / self._of[fits])).sum(axis=1)
+        machine = int(fits[aligned.round(_SAME).argmax()])
+        share = (machine, lowest(self._cluster.free_gpus[machine], shape.gpus))
+        return Grant((share,), *shape)
+
+    def aligned(self, grant: Grant) -> float:
+        """Return how a grant's demand is aligned with what its servers have free."""
+        total = 0.0
+        for machine, gpus in grant.shares:
+            demand = gpus.bit_count() * np.array([1.0, grant.cpus, grant.mem_gb])
+            of, free = self._of[machine], self._free[machine]
+            total += float(((demand / of) * (free / of)).sum())
+        return total

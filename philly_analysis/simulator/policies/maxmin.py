@@ -1,0 +1,130 @@
+"""Max-min fairness: GPUs, round by round, to whoever holds least."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, merge
+from typing import NamedTuple, cast
+
+from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.view import View, Wish
+
+
+class _Line(NamedTuple):
+    """Jobs of one owner with gangs of one size."""
+
+    owner: str
+    gpus: int
+
+
+@dataclass(frozen=True)
+class MaxMin(Policy):
+    """Max-min fairness in GPUs over users, or virtual clusters; first come, first served within.
+
+    At each round all GPUs are divided anew: the next gang is always the first that fits of the
+    owner who holds fewest GPUs, or, of several, has held fewest GPU-seconds until now. So with
+    more owners than gangs that fit they take turns.
+
+    On GPUs of one kind this is what Gavel's policy of two levels comes to, fairness above and
+    first come, first served below, but for its shares that may be parts of a round. Not modelled:
+    kinds of GPUs, weights.
+    """
+
+    name = "maxmin"
+    SOURCE = "Narayanan et al., Gavel, OSDI'20, sections 4.1 and 4.3"
+
+    round_s: float = knob(
+        360.0,
+        "divide GPUs only at multiples of so many seconds; 0: whenever something happens",
+        unit="s",
+        within=PERIOD._replace(or_else=(0,)),
+    )
+    of: str = knob("user", "between whom GPUs are divided", among=("user", "vc"))
+
+    def __post_init__(self) -> None:
+        """Refuse restarts that would eat up the rounds."""
+        super().__post_init__()
+        if self.round_s:
+            check_below(self, self.name, "restart_s", "round_s", 2)
+
+    def group(self, job: Job, now_s: float) -> _Line:
+        """Return owner and gang."""
+        return _Line(self._owner(job), job.gpus)
+
+    def wake_s(self, view: View) -> float:
+        """Return the next round, if a job waits for that."""
+        if not view.queue.groups or not self.round_s:
+            return FOREVER
+        return (view.now_s // self.round_s + 1) * self.round_s
+
+    def decide(self, view: View) -> Wish:
+        """Divide all GPUs anew."""
+        if not view.queue.groups:
+            return {}
+        chosen = self._divided(view, self._served(view))
+        plan = view.plan()
+        for job in view.running:
+            if job not in chosen:
+                plan.release(job)
+        for job in chosen:
+            if not job.running:
+                plan.grant(job, packed(plan.cluster, job.gpus))
+        view.kept["held"] = {job: job.attained_gpu_s(view.now_s) for job in chosen}
+        return plan.wish
+
+    def _owner(self, job: Job) -> str:
+        return job.spec.user if self.of == "user" else job.vc
+
+    def _served(self, view: View) -> dict[str, float]:
+        """Return the GPU-seconds that each owner's jobs have held."""
+        served: dict[str, float] = view.kept.setdefault("served", {})
+        for job, before in view.kept.get("held", {}).items():
+            owner = self._owner(job)
+            served[owner] = served.get(owner, 0.0) + job.attained_gpu_s(view.now_s) - before
+        return served
+
+    def _divided(self, view: View, served: dict[str, float]) -> dict[Job, None]:
+        """Return who is to run."""
+        running: dict[_Line, list[tuple[float, int, Job]]] = {}
+        for job in view.running:
+            line = _Line(self._owner(job), job.gpus)
+            running.setdefault(line, []).append((job.spec.submit_s, job.index, job))
+        waiting = view.queue.groups
+        owners: dict[str, list[tuple[int, Iterator[tuple[float, int, Job]]]]] = {}
+        for line in dict.fromkeys([*running, *cast("list[_Line]", list(waiting))]):
+            jobs = merge(
+                sorted(running.get(line, ())), waiting[line].places() if line in waiting else ()
+            )
+            owners.setdefault(line.owner, []).append((line.gpus, jobs))
+        return _filled(owners, served, view.cluster.capacity)
+
+
+def _filled(
+    owners: dict[str, list[tuple[int, Iterator[tuple[float, int, Job]]]]],
+    served: dict[str, float],
+    free: int,
+) -> dict[Job, None]:
+    """Give GPUs, gang by gang, to the owner that has least."""
+    chosen: dict[Job, None] = {}
+    heads = {
+        owner: [(*next(jobs), gpus, jobs) for gpus, jobs in lines]
+        for owner, lines in owners.items()
+    }
+    least = [(0, served.get(owner, 0.0), owner) for owner in heads]
+    heapify(least)
+    while least:
+        held, before, owner = heappop(least)
+        heads[owner] = fitting = [head for head in heads[owner] if head[3] <= free]
+        if not fitting:
+            continue
+        first = min(fitting)
+        _, _, job, gpus, line = first
+        fitting.remove(first)
+        if (behind := next(line, None)) is not None:
+            fitting.append((*behind, gpus, line))
+        chosen[job] = None
+        free -= gpus
+        heappush(least, (held + gpus, before, owner))
+    return chosen
