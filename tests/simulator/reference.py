@@ -26,7 +26,6 @@ class Walker:
     held_gpu_s: float = 0.0
     counts_from_gpu_s: float = 0.0
     level: int = 0
-    level_s: float = 0.0
     guest: bool = False
 
     @property
@@ -100,7 +99,7 @@ def walk_through(specs: Sequence[JobSpec], gpus: int, policy: Policy) -> Bars:
         while to_come and to_come[0].submit_s <= next_s:
             spec = to_come.pop(0)
             runs_s = [attempt.run_s for attempt in spec.attempts]
-            walk.present.append(Walker(spec, nth, runs_s, next_s, level_s=next_s))
+            walk.present.append(Walker(spec, nth, runs_s, next_s))
             nth += 1
         policy.mark(walk)
         chosen = policy.serve(walk)
@@ -210,7 +209,7 @@ class LeastAttained(Policy):
     promote: float = 0.0
     queues: list[list[Walker]] = field(default_factory=list)
     chosen: list[Walker] = field(default_factory=list)
-    came: dict[Walker, tuple[float, bool, int]] = field(default_factory=dict)
+    came: dict[Walker, tuple[float, int, int]] = field(default_factory=dict)
 
     def level(self, job: Walker) -> int:
         return sum(job.counted_gpu_s >= limit - 1e-5 for limit in self.limits)
@@ -222,13 +221,10 @@ class LeastAttained(Policy):
             if level and self.starves_s(job) <= walk.now_s + 1e-6:
                 job.counts_from_gpu_s, level = job.held_gpu_s, 0
             failed = job in self.chosen and not job.running
-            if level != job.level:
-                job.level, job.level_s = level, walk.now_s
-            elif job in self.came and not failed:
-                continue
-            again = job.level_s > job.spec.submit_s or len(job.runs_s) < len(job.spec.attempts)
-            self.came[job] = walk.now_s, again, job.nth
-            coming.append(job)
+            moved, job.level = level != job.level, level
+            if moved or failed or job not in self.came:
+                self.came[job] = walk.now_s, 1 if failed else 2 * moved, job.nth
+                coming.append(job)
         self.queues = self.queues or [[] for _ in range(len(self.limits) + 1)]
         for level, queue in enumerate(self.queues):
             stay = [job for job in queue if job in walk.present and job not in coming]

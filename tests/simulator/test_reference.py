@@ -12,12 +12,14 @@ from philly_analysis.simulator import Policy, policy_named, run
 from philly_analysis.simulator.job import FOREVER
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import Sharing
 from philly_analysis.simulator.view import Plan, View, Wish
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import JobSpec, Machine
 from tests.strategies import one_in
 
 from . import reference as slow
+from . import reference_servers as on_servers
 from . import reference_shares as shares
 from .drawn import gantt, job, machines
 
@@ -33,7 +35,6 @@ workloads: st.SearchStrategy[Rows] = st.lists(
     min_size=1,
     max_size=14,
 )
-GPUS = 11
 
 
 class EagerPhilly(Philly):
@@ -146,25 +147,98 @@ def same(name: str, rows: Rows) -> None:
     knobs, reference = PAIRS[name]
     if name.split()[0] in ("las", "tiresias", "conservative"):  # no two passes of one moment
         rows = [(s, g, [max(run_s, 1) for run_s in runs]) for s, g, runs in rows]
+    sizes = (8, 3)
+    if name.split()[0] == "gandiva":  # so few GPUs that jobs share them
+        sizes, rows = (2, 1), [(s, g // 2 or 1, runs) for s, g, runs in rows if g < 8]
+    assume(rows)
     specs = [
         replace(
             job(f"j{i:02d}", s, g, *runs, vc="abc"[i % 3]),
             user=f"u{i % 3}",
-            util_frac=(i * 5 % 8 + 1) / 8,
-            gpu_mem_frac=(i * 3 % 8 + 1) / 8,
+            util_frac=(i * 5 % 8 + 1) / 10,
+            gpu_mem_frac=(i * 3 % 8 + 1) / 10,
         )
         for i, (s, g, runs) in enumerate(rows)
     ]
     policy: Policy = policy_named(name.split()[0], knobs)
-    ours = gantt(run(specs, machines(8, 3), policy, speed=policy.speed()))
+    ours = gantt(run(specs, machines(*sizes), policy, speed=policy.speed()))
     # who is moved begins to run anew, which a walk that counts GPUs cannot know
     assume(all(how != "migrated" for bars in ours.values() for *_, how in bars))
     in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
-    theirs = slow.walk_through(specs, GPUS, reference(in_turn))
+    theirs = slow.walk_through(specs, sum(sizes), reference(in_turn))
     assert ours == {
         name: [(round(a, 3), round(b, 3), how) for a, b, how in bars]
         for name, bars in theirs.items()
     }
+
+
+SERVERS = [
+    Machine("m0", 4, cpus=12.0, mem_gb=250.0, rack="r"),
+    Machine("m1", 4, cpus=12.0, mem_gb=250.0, rack="r"),
+    Machine("m2", 2, cpus=8.0, mem_gb=100.0, rack="s"),
+]
+MODELS: list[str | None] = [None, *list(PROFILES)[:4]]
+ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]] = {
+    "drf": ({"of": "vc"}, lambda: on_servers.DominantShares()),
+    "tetris": ({}, lambda: on_servers.Alignment()),
+    "synergy": ({}, lambda: on_servers.Tuned()),
+    "antman": (
+        {"convert_after_s": 15, "looks_at": 4},
+        lambda: on_servers.Opportunistic(15, looks_at=4),
+    ),
+    "amoeba": (
+        {"order": "srtf", "round_s": 20, "pending_above": 1, "resize_s": 3.3},
+        lambda: on_servers.Elastic(
+            round_s=20, pending_above=1, most=2, least=0.25, alpha=0.9, stall_s=3.3
+        ),
+    ),
+}
+ALONE = [Machine("all", sum(m.gpus for m in SERVERS), cpus=99.0, mem_gb=999.0)]
+
+
+def same_on_servers(name: str, rows: Rows) -> None:
+    knobs, reference = ON_SERVERS[name]
+    specs = []
+    for i, (submit_s, asked, runs_s) in enumerate(rows):
+        gpus = 1 if name == "synergy" else asked
+        model = MODELS[(i * 3 + gpus) % len(MODELS)]
+        off_s = submit_s + 0.0123 * i  # nobody comes just as another leaves
+        spec = job(f"j{i:02d}", off_s, gpus, *(max(run_s, 1) for run_s in runs_s))
+        wants = PROFILES[model] if model else None
+        specs.append(
+            replace(
+                spec,
+                vc="abc"[i % 3],
+                job_type=model,
+                cpus=wants.cpus * gpus if wants else None,
+                mem_gb=wants.mem_gb * gpus if wants else None,
+                util_frac=(i * 5 % 8 + 1) / 8,
+                gpu_mem_frac=(i * 3 % 8 + 1) / 8,
+            )
+        )
+    policy: Policy = policy_named(name.split()[0], knobs)
+    ours = gantt(run(specs, SERVERS, policy, speed=policy.speed()))
+    theirs = on_servers.walk_on(specs, ALONE if name == "amoeba" else SERVERS, reference())
+    assert set(ours) == set(theirs)
+    for job_id, bars in ours.items():
+        assert [how for *_, how in bars] == [how for *_, how in theirs[job_id]]
+        for one, other in zip(bars, theirs[job_id], strict=True):
+            assert one[:2] == pytest.approx(other[:2], abs=2e-3)
+
+
+@pytest.mark.parametrize("name", ON_SERVERS)
+@settings(max_examples=15)
+@given(workloads)
+def test_a_policy_on_servers_is_its_paper_on_some_workloads(name: str, rows: Rows) -> None:
+    same_on_servers(name, rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_SERVERS)
+@settings(max_examples=3_000)
+@given(workloads)
+def test_a_policy_on_servers_is_its_paper_on_thousands_of_workloads(name: str, rows: Rows) -> None:
+    same_on_servers(name, rows)
 
 
 @pytest.mark.parametrize("name", PAIRS)

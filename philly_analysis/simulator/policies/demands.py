@@ -1,6 +1,5 @@
 """Schedulers of data clusters, to whom a job is a fixed demand of GPUs, CPUs and memory."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -161,6 +160,10 @@ class Tetris(Policy):
 
     def decide(self, view: View) -> Wish:
         """Start the best pair of job and server, again and again."""
+        servers: _Servers | None = view.kept.get("servers")
+        if servers is None:
+            servers = view.kept["servers"] = _Servers(view.cluster)
+        servers.changed |= view.touched
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
@@ -170,8 +173,8 @@ class Tetris(Policy):
             if shape.gpus <= view.cluster.free
         }
         heads = {shape: next(line).job for shape, line in lines.items()}
-        servers = _Servers(plan.cluster)
         while heads:
+            servers.refresh()
             found = {}
             for shape, job in list(heads.items()):
                 grant = servers.best(_Shape(job.gpus, *within_reach(view, job)))
@@ -184,7 +187,7 @@ class Tetris(Policy):
             shape = self._next(plan, heads, found, servers, capacity)
             job, grant = heads.pop(shape), found[shape]
             plan.grant(job, grant)
-            servers.refresh([machine for machine, _ in grant.shares])
+            servers.changed.update(machine for machine, _ in grant.shares)
             if (behind := next(lines[shape], None)) is not None:
                 heads[shape] = behind.job
         return plan.wish
@@ -213,7 +216,13 @@ class Tetris(Policy):
 
 
 class _Servers:
-    """What servers have, and have free, as arrays."""
+    """What servers have, and have free, as arrays kept from decision to decision.
+
+    Attributes
+    ----------
+    changed
+        Servers to be looked at anew.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -222,17 +231,18 @@ class _Servers:
             [[m.gpus or inf, m.cpus or inf, m.mem_gb or inf] for m in machines], np.float64
         )
         self._free = np.zeros_like(self._of)
-        self.refresh(range(len(machines)))
+        self.changed = set(range(len(machines)))
 
-    def refresh(self, machines: Sequence[int]) -> None:
-        """Look at some servers anew."""
+    def refresh(self) -> None:
+        """Look at the servers on which something changed."""
         cluster = self._cluster
-        for m in machines:
+        for m in self.changed:
             self._free[m] = (
                 cluster.free_gpus[m].bit_count(),
                 min(cluster.free_cpus[m], 1e300),
                 min(cluster.free_mem_gb[m], 1e300),
             )
+        self.changed.clear()
 
     def best(self, shape: _Shape) -> Grant | None:
         """Return where a gang fits with the greatest alignment; over several servers if large."""

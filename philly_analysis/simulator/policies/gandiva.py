@@ -123,8 +123,9 @@ class Gandiva(Policy):
         moving = []
         for job in by_use:
             old = guests.get(job)
-            if old is not None and old.shares in hosts and _fit(job, hosts[old.shares]):
-                del hosts[old.shares]
+            host = hosts.get(old.shares) if old is not None else None
+            if old is not None and host is not None and host.grant is not None and _fit(job, host):
+                del hosts[old.shares]  # it stays where it is, beside the same job
                 plan.grant(job, old)
             else:
                 moving.append(job)

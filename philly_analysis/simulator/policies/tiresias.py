@@ -25,7 +25,7 @@ class Las(Ranked):
     - a job that is stopped waits before those that have waited longer; of several stopped at once,
       the one that came to run first is the first;
     - the others are served as they came, and a job that fails and asks again has come again; of
-      several at once the new come first, each kind as submitted.
+      several at once the new come first, then those that ask again, each kind as submitted.
 
     Tiresias' simulator, ``dlas-gpu``, does the same on whole seconds. It notices that a gang has
     fallen only as something else happens, or up to as late as the gang had run before.
@@ -54,12 +54,12 @@ class Las(Ranked):
         fell = job.level_s > job.started_s
         if job.running:
             if fell and job.level_s == now_s:
-                return job.level, _CAME, now_s, True, job.index
+                return job.level, _CAME, now_s, 2, job.index
             return job.level, _RUNS, *self._seat(job)
         if job.interrupted and job.queued_s > job.level_s:
             return job.level, _STOPPED, -job.queued_s, *self._seat(job)
-        again = job.run > 0 or job.level_s > job.spec.submit_s
-        return job.level, _CAME, max(job.level_s, job.queued_s), again, job.index
+        kind = 2 if job.interrupted else min(job.run, 1)
+        return job.level, _CAME, max(job.level_s, job.queued_s), kind, job.index
 
     def standing(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, and since when it runs there."""
