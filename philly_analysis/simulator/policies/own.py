@@ -39,7 +39,8 @@ starts large gangs first, except that nobody waits for longer than ``patience_s`
 What else a policy may say (groups that wait for the same, running jobs' order, when to decide
 again, how fast jobs run) is in :class:`~philly_analysis.simulator.policies.policy.Policy`; the
 policies of this folder are meant to be read. To decide from outside, as a learner does, go through
-a :class:`~philly_analysis.simulator.engine.Simulation` by its ``advance`` and ``apply``.
+a :class:`~philly_analysis.simulator.engine.Simulation` by its ``advance`` and ``apply``, or take
+:class:`~philly_analysis.simulator.environment.SchedulingEnv`, which does so for Gymnasium.
 '''
 
 import sys
