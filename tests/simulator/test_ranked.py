@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from philly_analysis.simulator import Speed, policy_named, run
+from philly_analysis.simulator import POLICIES, Speed, policy_named, run
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.policies.easy import Easy
-from philly_analysis.simulator.policies.ranked import Fifo, Srtf
+from philly_analysis.simulator.policies.ranked import Fifo, Ranked, Srtf
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 
@@ -59,7 +59,10 @@ def test_easy_believes_estimates_that_are_too_long() -> None:
     assert bars == {"a": done(0, 20), "b": done(20, 30), "e": done(8, 20), "f": done(30, 46)}
 
 
-@pytest.mark.parametrize("name", ["fifo", "sjf", "srtf", "las", "tiresias"])
+ORDERS = [name for name, policy in POLICIES.items() if issubclass(policy, (Fifo, Ranked))]
+
+
+@pytest.mark.parametrize("name", ORDERS)
 def test_a_gang_that_is_to_be_consolidated_waits_for_one_server(name: str) -> None:
     # a and x leave one GPU of each server: b starts on both, or waits for a to end
     jobs = [job("a", 0, 2, 8), job("x", 0, 2, 30), job("b", 1, 2, 10)]

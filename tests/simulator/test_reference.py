@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from philly_analysis.simulator import Policy, policy_named, run
 from philly_analysis.simulator.job import FOREVER
 from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import Sharing
@@ -110,6 +111,20 @@ def test_antman_misses_no_room_by_looking_only_where_something_changed(
     )
     assert gantt(ours) == gantt(theirs)
     assert ours.placements.equals(theirs.placements)
+
+
+@one_in(2)
+@given(workloads)
+def test_packing_adds_nothing_where_every_gpu_is_fully_used(rows: Rows) -> None:
+    specs = [
+        replace(job(f"j{i:02d}", s, g, *runs), util_frac=1.0, gpu_mem_frac=0.1)
+        for i, (s, g, runs) in enumerate(rows)
+    ]
+    packed, alone = (
+        run(specs, machines(4, 2, 2), Gandiva(quantum_s=20.0, pack=pack), speed=Sharing())
+        for pack in (True, False)
+    )
+    assert gantt(packed) == gantt(alone)
 
 
 PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]]] = {
