@@ -142,7 +142,7 @@ def walk_on(specs: Sequence[JobSpec], machines: Sequence[Machine], policy: Polic
                 world.changed = True
                 how = "failed" if job.runs_s else "completed"
                 bars.setdefault(job.spec.job_id, []).append((job.started_s, next_s, how))
-                job.place, job.queued_s = {}, next_s
+                job.place, job.slots, job.queued_s = {}, [], next_s
         world.present = [job for job in world.present if job.runs_s]
         while to_come and to_come[0].submit_s <= next_s:
             spec = to_come.pop(0)
@@ -153,19 +153,20 @@ def walk_on(specs: Sequence[JobSpec], machines: Sequence[Machine], policy: Polic
         if policy.round_s and (next_s % policy.round_s or not world.changed):
             continue
         world.changed = False
-        before = {job: dict(job.place) for job in world.present}
+        before = {job: (dict(job.place), list(job.slots)) for job in world.present}
         policy.serve(world)
         for m in range(len(machines)):
             assert world.free(m) >= 0 and world.cpus(m) > -1e-6 and world.mem_gb(m) > -1e-6
         for job in world.present:
-            old, new = before[job], job.place
-            if old and old != new:
+            (old, held), new = before[job], job.place
+            moved = old != new or held != job.slots
+            if old and moved:
                 same = sum(old.values()) == sum(new.values())
                 how = ("migrated" if same else "resized") if new else "preempted"
                 bars.setdefault(job.spec.job_id, []).append((job.started_s, next_s, how))
                 job.stopped = True
                 job.queued_s = job.queued_s if new else next_s
-            if new and old != new:
+            if new and moved:
                 job.stalls_s = policy.stall_s if job.stopped else 0.0
                 job.started_s, job.stopped = next_s, False
         for job in world.present:

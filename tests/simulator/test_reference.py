@@ -23,6 +23,7 @@ from . import reference as slow
 from . import reference_servers as on_servers
 from . import reference_shares as shares
 from .drawn import gantt, job, machines
+from .reference_philly import Quotas
 
 Rows = list[tuple[int, int, list[int]]]
 """Submission, gang and run times of each job."""
@@ -192,10 +193,15 @@ SERVERS = [
     Machine("m1", 4, cpus=12.0, mem_gb=250.0, rack="r"),
     Machine("m2", 2, cpus=8.0, mem_gb=100.0, rack="s"),
 ]
+QUOTAS = {"a": 5, "b": 3, "c": 2}
 MODELS: list[str | None] = [None, *list(PROFILES)[:4]]
 ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]] = {
     "drf": ({"of": "vc"}, lambda: on_servers.DominantShares()),
     "tetris": ({}, lambda: on_servers.Alignment()),
+    "philly": (
+        {"hold_s": 17, "backoff_s": 12, "relax": [1, 2]},
+        lambda: Quotas(17, 12, (1, 2), QUOTAS),
+    ),
     "synergy": ({}, lambda: on_servers.Tuned()),
     "antman": (
         {"convert_after_s": 15, "looks_at": 4},
@@ -232,7 +238,7 @@ def same_on_servers(name: str, rows: Rows) -> None:
             )
         )
     policy: Policy = policy_named(name.split()[0], knobs)
-    ours = gantt(run(specs, SERVERS, policy, speed=policy.speed()))
+    ours = gantt(run(specs, SERVERS, policy, speed=policy.speed(), quotas=QUOTAS))
     theirs = on_servers.walk_on(specs, ALONE if name == "amoeba" else SERVERS, reference())
     assert set(ours) == set(theirs)
     for job_id, bars in ours.items():

@@ -58,7 +58,8 @@ class Las(Ranked):
             return job.level, _RUNS, *self._seat(job)
         if job.interrupted and job.queued_s > job.level_s:
             return job.level, _STOPPED, -job.queued_s, *self._seat(job)
-        kind = 2 if job.interrupted else min(job.run, 1)
+        moved = job.interrupted or job.level_s > job.queued_s
+        kind = 2 if moved else min(job.run, 1)
         return job.level, _CAME, max(job.level_s, job.queued_s), kind, job.index
 
     def standing(self, job: Job, now_s: float) -> tuple[float, ...]:
