@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.knobs import Bounds, knob
@@ -81,15 +81,17 @@ class _Timetable:
     def __init__(self, view: View) -> None:
         self.starts_s: dict[Job, float] = {}
         self.ends_s = {place.job: place.key for place in view.running.places()}
-        self._from_s, self._free = [view.now_s], [view.cluster.capacity]
+        self._gpus = view.cluster.capacity
+        self._from_s, self._free = [view.now_s], [self._gpus]
         for job, ends_s in self.ends_s.items():
             self._take(job.gpus, view.now_s, max(ends_s, view.now_s))
 
     def holds(self, view: View) -> bool:
-        """Whether all who ran have ended, or will, as was believed."""
+        """Whether all who ran have ended, or will, as was believed, and the GPUs are the same."""
         gone = [job for job in self.ends_s if not job.running]
         early = any(self.ends_s.pop(job) > view.now_s + _EPS_S for job in gone)
-        return not early and all(
+        same = not early and self._gpus == view.cluster.capacity
+        return same and all(
             abs(place.key - self.ends_s[place.job]) < _EPS_S and place.key > view.now_s - _EPS_S
             for place in view.running.places()
         )
@@ -101,7 +103,10 @@ class _Timetable:
         self._from_s[0] = max(self._from_s[0], now_s)
 
     def reserve(self, job: Job, takes_s: float) -> None:
-        """Reserve the earliest stretch in which a gang fits for so long."""
+        """Reserve the earliest stretch in which a gang fits for so long, if it ever will."""
+        if job.gpus > self._gpus:
+            self.starts_s[job] = FOREVER
+            return
         starts_s, at, fits = self._from_s[0], 0, False
         while not fits:
             while self._free[at] < job.gpus:
