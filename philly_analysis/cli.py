@@ -386,9 +386,6 @@ def simulate(
             help="Work between checkpoints, which preempted jobs fall back to; inf: none."
         ),
     ] = 0.0,
-    restart_s: Annotated[
-        float, typer.Option(help="What an interrupted job needs before it gets on again.")
-    ] = 0.0,
     outages: Annotated[
         str | None,
         typer.Option(
@@ -416,7 +413,6 @@ def simulate(
         run_policy=run_policy,
         speed=speed,
         checkpoint_s=checkpoint_s,
-        restart_s=restart_s,
         outages=_failing(workload) if outages == "recorded" else outages,
         seed=seed,
         samples=samples,

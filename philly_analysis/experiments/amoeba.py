@@ -54,8 +54,8 @@ SETTINGS: dict[str, Amoeba] = {
     "at most 1.5 times": replace(_BASE, scale_out=1.5),
     "at most 4 times": replace(_BASE, scale_out=4.0),
     "at least a half": replace(_BASE, shrink_to=0.5),
-    "a change costs 1.5 s": replace(_BASE, resize_s=1.5),
-    "a change costs 300 s": replace(_BASE, resize_s=300.0),
+    "a change costs 1.5 s": replace(_BASE, restart_s=1.5),
+    "a change costs 300 s": replace(_BASE, restart_s=300.0),
     "shrinks above 1 waiting": replace(_BASE, pending_above=1),
     "queues at 1 GPU hour": replace(_BASE, thresholds_gpu_s=(3600.0,)),
     "order SRTF": replace(_BASE, order="srtf"),
@@ -151,7 +151,7 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             f"grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}. "
             f"Shrinking adds {percent(added)} to growing.",
             f"Changes of GPUs lose {lost_pct:.2g} % of the GPU time held, at "
-            f"{SETTINGS[USUAL].resize_s:g} s each.",
+            f"{SETTINGS[USUAL].restart_s:g} s each.",
         ),
         caveats=MODELLED,
         comparisons=(

@@ -48,7 +48,7 @@ def run(
     quotas
         GPUs that each virtual cluster is entitled to, for policies that look at it.
     restarts
-        What interruptions cost.
+        What interruptions lose.
     outages
         What fails when, in the order of its beginning, maybe for ever: jobs that it hits are
         stopped, lose what they have not saved, and wait anew.
@@ -403,10 +403,9 @@ class Simulation:
             return
         self._causes.close(job, now_s)
         self.view.queue.remove(job)
-        stall_s = self._restarts.restart_s if job.interrupted else 0.0
         self._starts += 1
         job.nth_start = self._starts
-        job.begin(grant, now_s, stall_s + self._policy.stall_s(job, grant))
+        job.begin(grant, now_s, self._policy.stall_s(job, grant))
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
         """Work out how fast a job runs from now on, and so when its run ends."""

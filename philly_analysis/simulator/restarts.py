@@ -1,4 +1,4 @@
-"""What an interruption costs a job: the work since its last checkpoint, and the time to restart."""
+"""What an interruption costs a job: the work since its last checkpoint."""
 
 from dataclasses import dataclass
 
@@ -11,28 +11,25 @@ PATIENCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """Costs of interruptions by the scheduler, whatever its policy.
+    """What interruptions by the scheduler lose, whatever its policy.
 
     A job saves its state whenever it has got done so many seconds of its recorded run. Preempted,
     or as its GPUs fail, it loses what it has done since; moved or resized, nothing, as it saves its
-    state first.
+    state first. How long it takes to get on again is the policy's knob ``restart_s``.
 
     Attributes
     ----------
     checkpoint_s
         Seconds of a job's recorded run between checkpoints; 0: nothing is ever lost; infinite:
         a preempted job starts its run from the beginning.
-    restart_s
-        Seconds without progress after each interruption, on top of what the policy says.
 
     Raises
     ------
     SimulationError
-        One of them is negative, or not a number.
+        It is negative, or not a number.
     """
 
     checkpoint_s: float = 0.0
-    restart_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.checkpoint_s >= 0:
@@ -40,23 +37,14 @@ class Restarts:
                 f"a checkpoint every {self.checkpoint_s:g} s was asked for; give 0 (nothing is "
                 "lost) or more, inf for none."
             )
-        if not 0 <= self.restart_s < FOREVER:
-            raise SimulationError(
-                f"a restart of {self.restart_s:g} s was asked for; give 0 or more."
-            )
 
     @property
     def says(self) -> tuple[str, ...]:
-        """What interruptions cost, in sentences; none where they cost nothing."""
-        said = []
-        if self.checkpoint_s:
-            often = (
-                f"every {self.checkpoint_s:g} s of it" if self.checkpoint_s < FOREVER else "never"
-            )
-            said.append(f"Jobs save their work {often}; preempted, they lose what came since.")
-        if self.restart_s:
-            said.append(f"A job that was interrupted takes {self.restart_s:g} s to get on again.")
-        return tuple(said)
+        """What interruptions lose, in sentences; none where they lose nothing."""
+        if not self.checkpoint_s:
+            return ()
+        often = f"every {self.checkpoint_s:g} s of it" if self.checkpoint_s < FOREVER else "never"
+        return (f"Jobs save their work {often}; preempted, they lose what came since.",)
 
     def lost_s(self, job: Job, now_s: float) -> float:
         """Return how much of its work a job loses that is stopped now (s at full speed).

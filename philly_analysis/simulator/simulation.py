@@ -52,7 +52,6 @@ def simulate(
     run_policy: RunPolicy | str | None = None,
     speed: Speed | str | None = None,
     checkpoint_s: float = 0.0,
-    restart_s: float = 0.0,
     outages: Failures | Sequence[Outage] | str | Path | None = None,
     seed: int = 0,
     samples: bool | Utilisation = False,
@@ -88,8 +87,8 @@ def simulate(
     speed
         How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.SPEEDS`, or a law with
         its parameters set; as the policy's own publication has it when None.
-    checkpoint_s, restart_s
-        What the policy's interruptions cost jobs (see
+    checkpoint_s
+        How often jobs save their work, which those that are preempted fall back to (see
         :class:`~philly_analysis.simulator.restarts.Restarts`).
     outages
         Machines and GPUs that fail and are repaired: how often, or which when (see
@@ -155,7 +154,7 @@ def simulate(
     if speed.by_place:
         recorded, as_placed = at_full_speed(workload, recorded, speed)
     specs = speed.completed(recorded, rng)
-    costs = Restarts(checkpoint_s=checkpoint_s, restart_s=restart_s)
+    costs = Restarts(checkpoint_s=checkpoint_s)
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
     quotas, quota_note = quotas_of(workload, capacity) if asked else ({}, "")

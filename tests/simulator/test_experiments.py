@@ -239,7 +239,7 @@ def test_every_assumption_is_among_the_settings() -> None:
     not_assumed = {"round_s", "restart_s", "looks_at"}
     assert moved | arms | not_assumed >= known(AntMan, Sharing)
     settled = varied(*amoeba.SETTINGS.values())
-    assert settled | {"shrink_to", "restart_s"} >= known(Amoeba)
+    assert settled | {"shrink_to"} >= known(Amoeba)
 
 
 @pytest.mark.slow

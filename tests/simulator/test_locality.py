@@ -153,7 +153,7 @@ def test_a_what_if_is_given_back_by_its_own_placements(policy: str, tmp_path: Pa
     def what_if(load: Workload | Path, by: str) -> Path:
         return simulate(
             load, by, tmp_path / by, machines=MACHINES, speed="locality",
-            checkpoint_s=120, restart_s=30,
+            checkpoint_s=120, knobs={"restart_s": 30},
         )  # fmt: skip
 
     out = what_if(workload(150), policy)

@@ -102,7 +102,7 @@ def test_users_bring_their_own_profiles(tmp_path: Path) -> None:
 
 def test_amoeba_grows_when_alone_and_shares_when_not() -> None:
     jobs = [job("a", 0, 2, 100), job("b", 10, 2, 100)]
-    amoeba = Amoeba(round_s=0.0, alpha=1.0, scale_out=2.0, resize_s=0.0)
+    amoeba = Amoeba(round_s=0.0, alpha=1.0, scale_out=2.0, restart_s=0.0)
     assert gantt(run(jobs, machines(4), amoeba, speed=Parallelism(alpha=1.0))) == {
         "a": [(0, 10, "resized"), (10, 90, "completed")],  # 20 s of work done by 10, on 4 GPUs
         "b": [(10, 90, "resized"), (90, 100, "completed")],
@@ -111,7 +111,7 @@ def test_amoeba_grows_when_alone_and_shares_when_not() -> None:
 
 def test_a_change_of_gpus_costs_what_the_knob_says() -> None:
     jobs = [job("a", 0, 2, 100), job("b", 10, 2, 100)]
-    amoeba = Amoeba(round_s=0.0, alpha=1.0, scale_out=2.0, resize_s=6.0)
+    amoeba = Amoeba(round_s=0.0, alpha=1.0, scale_out=2.0, restart_s=6.0)
     bars = gantt(run(jobs, machines(4), amoeba, speed=Parallelism(alpha=1.0)))
     assert bars["a"] == [(0, 10, "resized"), (10, 96, "completed")]
     assert bars["b"] == [(10, 96, "resized"), (96, 109, "completed")]  # 14 s left, 2 at a time
@@ -127,7 +127,7 @@ def test_amoeba_shrinks_jobs_outside_the_first_queue_for_those_that_wait() -> No
         pending_above=0,
         scale_out=1.0,
         alpha=0.5,
-        resize_s=0.0,
+        restart_s=0.0,
     )
     schedule = run(jobs, machines(4), amoeba, speed=Parallelism(alpha=0.5))
     bars = gantt(schedule)

@@ -5,7 +5,6 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
@@ -52,7 +51,7 @@ class Amoeba(Policy):
         0.25, "fewest GPUs, as a share of those asked for, at least one", within=Bounds(0, 1)
     )
     alpha: float = knob(0.9, "exponent of speed in GPUs that it reckons with", within=Bounds(0, 1))
-    resize_s: float = knob(
+    restart_s: float = knob(
         30.0, "what a change of GPUs, or a restart, costs a job", unit="s", within=STALL
     )
 
@@ -75,10 +74,6 @@ class Amoeba(Policy):
     def speed(self) -> Speed:
         """Return speeds by the number of GPUs."""
         return Parallelism(alpha=self.alpha)
-
-    def stall_s(self, job: Job, grant: Grant) -> float:
-        """Return the cost of a change of GPUs, or of a restart after preemption."""
-        return self.resize_s if job.interrupted else 0.0
 
     def decide(self, view: View) -> Wish:
         """Divide all GPUs anew, moving as few as that takes."""

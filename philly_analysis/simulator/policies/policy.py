@@ -45,7 +45,10 @@ class Policy:
         within=PERIOD._replace(or_else=(0,)),
     )
     restart_s: float = knob(
-        0.0, "what a stopped job needs before it gets on again", unit="s", within=STALL
+        0.0,
+        "what a stopped, moved or resized job needs before it gets on again",
+        unit="s",
+        within=STALL,
     )
 
     def __post_init__(self) -> None:
