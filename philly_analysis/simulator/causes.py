@@ -71,14 +71,20 @@ class Causes:
         self._go_to(now_s)
         self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus
         self._changed_vcs.add(vc)
+        alone = self._cluster.dedicated and grant.gpus > 1
         for machine, gpus in grant.shares:
-            self._give(machine, -sign * gpus.bit_count())
+            if alone:  # all of the server that is in use goes with its gang
+                there = self._cluster.in_use(machine) if sign < 0 else 0
+                self._give(machine, there - self._free[machine])
+            else:
+                self._give(machine, -sign * gpus.bit_count())
 
     def out(self, machine: int, gpus: int, now_s: float) -> None:
         """Note that so many GPUs of a machine go out of use, or (below zero) come back."""
         self._go_to(now_s)
         self._changed_vcs.update(self._clocks)
-        self._give(machine, -gpus)
+        if not self._cluster.alone >> machine & 1:
+            self._give(machine, -gpus)
 
     def _give(self, machine: int, gpus: int) -> None:
         free = self._free[machine]
@@ -174,6 +180,13 @@ class Causes:
         if servers is None:
             servers = self._fewest[gpus] = self._cluster.fewest(gpus)
         room, having = 0, self._having
+        if self._cluster.dedicated and gpus > 1:  # only empty servers count
+            whole = [
+                m.gpus
+                for m, free in zip(self._cluster.machines, self._free, strict=True)
+                if free == m.gpus
+            ]
+            having = [whole.count(free) for free in range(len(having))]
         for free in range(len(having) - 1, 0, -1):
             if having[free]:
                 taken = min(servers, having[free])

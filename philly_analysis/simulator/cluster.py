@@ -60,6 +60,11 @@ class Cluster:
     GPUs, so that the best fit is found in as many steps as a machine has GPUs, however many
     machines and jobs there are.
 
+    Parameters
+    ----------
+    dedicated
+        Whether a gang has its servers to itself: all of their GPUs are taken with its own.
+
     Attributes
     ----------
     free_gpus
@@ -68,6 +73,8 @@ class Cluster:
         Per number of free GPUs, a bit per machine.
     at
         Index of each machine by its identifier.
+    alone
+        A bit per machine that a gang has to itself.
     free, capacity
         Free GPUs, and all GPUs in use or free, of the cluster.
     out
@@ -79,6 +86,8 @@ class Cluster:
         machines on which they were taken or given since.
     says_all
         Whether every machine says how many CPUs and how much memory it has.
+    of_size
+        Per number of GPUs, a bit per machine that has so many.
     racks
         Per rack, a bit per machine; one rack of all machines where none is named.
     """
@@ -86,24 +95,29 @@ class Cluster:
     __slots__ = (
         "_largest",
         "_tried",
+        "_were_alone",
+        "alone",
         "at",
         "biggest",
         "by_free",
         "capacity",
         "changed_hosts",
+        "dedicated",
         "free",
         "free_cpus",
         "free_gpus",
         "free_mem_gb",
         "machines",
+        "of_size",
         "out",
         "racks",
         "rooms",
         "says_all",
     )
 
-    def __init__(self, machines: Sequence[Machine]) -> None:
-        self.machines = tuple(machines)
+    def __init__(self, machines: Sequence[Machine], *, dedicated: bool = False) -> None:
+        self.machines, self.dedicated = tuple(machines), dedicated
+        self.alone = self._were_alone = 0
         self.at = {m.machine_id: i for i, m in enumerate(self.machines)}
         self.free_gpus = [(1 << m.gpus) - 1 for m in self.machines]
         self.biggest = max((m.gpus for m in self.machines), default=0)
@@ -113,6 +127,7 @@ class Cluster:
         for i, machine in enumerate(self.machines):
             self.by_free[machine.gpus] |= 1 << i
             racks[machine.rack] = racks.get(machine.rack, 0) | 1 << i
+        self.of_size = {size: mask for size, mask in enumerate(self.by_free) if mask}
         self.racks = tuple(racks.values())
         self.capacity = self.free = sum(m.gpus for m in self.machines)
         self.says_all = all(m.cpus is not None and m.mem_gb is not None for m in self.machines)
@@ -128,13 +143,34 @@ class Cluster:
         """Return on how few servers a gang would fit, were they all empty."""
         return bisect_left(self._largest, gpus) + 1
 
+    def in_use(self, machine: int) -> int:
+        """Return the GPUs of a machine that are not out of use."""
+        return self.machines[machine].gpus - self.out.get(machine, 0).bit_count()
+
+    def open_to(self, gpus: int) -> int:
+        """Return a bit per machine that may take part of such a gang, were there room."""
+        if gpus == 1 or not self.dedicated:
+            return -1
+        empty = 0
+        for size, mask in self.of_size.items():
+            empty |= mask & self.by_free[size]
+        return empty
+
+    def all_free(self, grant: Grant) -> bool:
+        """Whether the GPUs of a grant are free, and those beside them that it would take."""
+        if grant.gpus > 1 and self.dedicated:
+            open_to = self.open_to(grant.gpus)
+            return all(open_to >> machine & 1 for machine, _ in grant.shares)
+        return not any(gpus & ~self.free_gpus[machine] for machine, gpus in grant.shares)
+
     def attempt(self) -> None:
         """Begin to try things: from now on it is noted how the machines were."""
-        self._tried = {}
+        self._tried, self._were_alone = {}, self.alone
 
     def restore(self) -> None:
         """End what was tried: put the machines back as they were."""
         tried, self._tried = self._tried, None
+        self.alone = self._were_alone
         for machine, (gpus, cpus, mem_gb) in (tried or {}).items():
             self._set(machine, gpus)
             if (self.free_cpus[machine], self.free_mem_gb[machine]) != (cpus, mem_gb):
@@ -161,14 +197,21 @@ class Cluster:
             One of its GPUs is held or out of use, or a machine lacks the CPUs or the memory.
         """
         self._note(grant)
+        alone = self.dedicated and grant.gpus > 1 and not grant.guest
         for machine, gpus in grant.shares:
-            if gpus & (self.out.get(machine, 0) if grant.guest else ~self.free_gpus[machine]):
+            free = self.free_gpus[machine]
+            if gpus & (self.out.get(machine, 0) if grant.guest else ~free) or (
+                alone and free.bit_count() < self.machines[machine].gpus
+            ):
                 raise SimulationError(
                     f"GPUs {bits(gpus)} of {self.machines[machine].machine_id} were granted "
-                    f"while only {bits(self.free_gpus[machine])} were free."
+                    f"while only {bits(free)} were free."
+                    + " A gang needs dedicated servers here." * alone
                 )
             if not grant.guest:
-                self._set(machine, self.free_gpus[machine] & ~gpus)
+                self._set(machine, 0 if alone else free & ~gpus)
+            if alone:
+                self.alone |= 1 << machine
         self._reserve(grant, -1)
 
     def put_out(self, machine: int, gpus: int) -> None:
@@ -179,7 +222,8 @@ class Cluster:
 
     def put_back(self, machine: int, gpus: int) -> None:
         """Put GPUs to use again."""
-        self._set(machine, self.free_gpus[machine] | gpus)
+        if not self.alone >> machine & 1:
+            self._set(machine, self.free_gpus[machine] | gpus)
         self.out[machine] &= ~gpus
         if not self.out[machine]:
             del self.out[machine]
@@ -189,8 +233,14 @@ class Cluster:
         """Give back what a grant names."""
         self._note(grant)
         if not grant.guest:
+            alone = self.dedicated and grant.gpus > 1
             for machine, gpus in grant.shares:
-                self._set(machine, self.free_gpus[machine] | gpus)
+                if alone:
+                    whole = (1 << self.machines[machine].gpus) - 1
+                    self._set(machine, whole & ~self.out.get(machine, 0))
+                    self.alone &= ~(1 << machine)
+                else:
+                    self._set(machine, self.free_gpus[machine] | gpus)
         self._reserve(grant, 1)
 
     def _set(self, machine: int, free: int) -> None:

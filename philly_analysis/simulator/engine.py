@@ -31,6 +31,7 @@ def run(
     quotas: Mapping[str, int] | None = None,
     restarts: Restarts = NO_COST,
     outages: Iterable[Outage] = (),
+    dedicated: bool = False,
     until_done: Collection[str] = (),
 ) -> Schedule:
     """Simulate jobs on machines.
@@ -52,6 +53,8 @@ def run(
     outages
         What fails when, in the order of its beginning, maybe for ever: jobs that it hits are
         stopped, lose what they have not saved, and wait anew.
+    dedicated
+        Whether gangs have their servers to themselves.
     until_done
         Stop when these jobs have ended; empty: when all have. Attempts that still run then are
         not in the schedule.
@@ -75,6 +78,7 @@ def run(
         quotas=quotas,
         restarts=restarts,
         outages=outages,
+        dedicated=dedicated,
         until_done=until_done,
     )
     while simulation.step():
@@ -129,6 +133,7 @@ class Simulation:
         quotas: Mapping[str, int] | None = None,
         restarts: Restarts = NO_COST,
         outages: Iterable[Outage] = (),
+        dedicated: bool = False,
         until_done: Collection[str] = (),
     ) -> None:
         ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
@@ -136,7 +141,7 @@ class Simulation:
         _check(jobs, machines)
         policy = policy.informed(ordered)
         self._policy, self._speed, self._restarts = policy, speed, restarts
-        self._cluster = Cluster(machines)
+        self._cluster = Cluster(machines, dedicated=dedicated)
         self.view = View(self._cluster, policy.key, quotas or {})
         self._causes = Causes(quotas or {}, self._cluster)
         self._record = Record()

@@ -26,6 +26,8 @@ def packed(
     if gpus > cluster.free:
         return None
     by_free, biggest = cluster.by_free, cluster.biggest
+    if cluster.dedicated:
+        among &= cluster.open_to(gpus)
     if gpus <= biggest:
         for free in range(gpus, biggest + 1):
             if found := by_free[free] & among:
@@ -117,6 +119,7 @@ def part_of_gang(cluster: Cluster, gpus: int, *, servers: int, among: int = -1) 
     """Take what there is towards a gang that does not fit: the emptiest servers, up to a limit."""
     shares: list[tuple[int, int]] = []
     left = gpus
+    among &= cluster.open_to(gpus)
     for free in range(cluster.biggest, 0, -1):
         found = cluster.by_free[free] & among
         while found and left and len(shares) < servers:

@@ -168,7 +168,7 @@ class Plan:
     def return_to(self, job: Job) -> bool:
         """Give a job back what it holds in the present, if that is still free in the plan."""
         old, cluster = job.grant, self.cluster
-        if old is None or any(gpus & ~cluster.free_gpus[m] for m, gpus in old.shares):
+        if old is None or not cluster.all_free(old):
             return False
         for machine, gpus in old.shares if old.cpus or old.mem_gb else ():
             count = gpus.bit_count()

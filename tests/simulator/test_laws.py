@@ -38,8 +38,12 @@ EXCLUSIVE = [p for p in POLICIES.values() if not p.shares]
 RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
 
 
+def specs_of(rows: Rows) -> list[JobSpec]:
+    return [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+
+
 def simulated(rows: Rows, policy: Policy) -> tuple[list[JobSpec], Schedule]:
-    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    specs = specs_of(rows)
     return specs, run(specs, MACHINES, policy, quotas=QUOTAS)
 
 
