@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from hypothesis import given
 
@@ -12,7 +13,7 @@ from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.ranked import Fifo, Srtf
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.speed import Locality
-from philly_analysis.workload import Machine
+from philly_analysis.workload import JobSpec, Machine
 
 from ..strategies import one_in
 from .drawn import done, gantt, held, job, machines
@@ -66,3 +67,40 @@ def test_dedicated_servers_take_interference_away() -> None:
     slowed = 100 / Locality().beside[0]
     assert gantt(both) == {name: done(0, round(slowed, 3)) for name in "ab"}
     assert gantt(alone) == {name: done(0, 100) for name in "ab"}
+
+
+def fragmented() -> list[JobSpec]:
+    """Two servers of 4, a job of one GPU on each for 1000 s, and then a gang of 4."""
+    return [
+        job("a", 0, 3, 20), job("b", 0, 4, 10), job("s", 1, 1, 1000), job("t", 12, 1, 1000),
+        job("u", 12, 3, 8), job("g", 30, 4, 100),
+    ]  # fmt: skip
+
+
+def test_jobs_move_out_of_a_gangs_way() -> None:
+    # a and s on one server, t and u on the other; from 20 on s and t alone, 3 GPUs free beside each
+    quotas = {"a": 8}
+    never = gantt(run(fragmented(), machines(4, 4), Philly(), quotas=quotas))
+    assert never["g"][0][0] > 200 and len(never["s"]) == len(never["t"]) == 1
+    moving = Philly(migrate_after_s=15.0, restart_s=5.0)
+    schedule = run(fragmented(), machines(4, 4), moving, quotas=quotas)
+    bars = gantt(schedule)
+    assert bars["g"] == done(30, 130)
+    moved, [stays] = sorted((bars["s"], bars["t"]), key=len, reverse=True)
+    start_s = moved[0][0]
+    assert moved == [(start_s, 30, "migrated"), (30, start_s + 1000 + 5, "completed")]
+    assert stays[2] == "completed" and stays[1] == stays[0] + 1000
+    # t has run for 18 s by then, s for 10 at least: who started lately is left where it is
+    patient = Philly(migrate_after_s=60.0)
+    assert gantt(run(fragmented(), machines(4, 4), patient, quotas=quotas))["g"][0][0] > 30
+
+
+@given(workloads)
+@one_in(4)
+def test_migration_loses_nothing(rows: Rows) -> None:
+    specs = specs_of(rows)
+    schedule = run(specs, MACHINES, Philly(migrate_after_s=0.0), quotas=QUOTAS)
+    assert schedule.jobs["end_s"].null_count() == 0
+    kept = schedule.attempts.group_by("job_id").agg(pl.col("work_s").sum())
+    asked = {s.job_id: s.run_s for s in specs}
+    assert {j: pytest.approx(asked[j], abs=1e-3) for j, _ in kept.rows()} == dict(kept.rows())

@@ -8,10 +8,17 @@ from math import ceil, floor
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.defragment import make_room
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.order import Order, Place
 from philly_analysis.simulator.placement import packed, part_of_gang, within_rack
-from philly_analysis.simulator.policies.knobs import PERIOD, Bounds, check_below, knob
+from philly_analysis.simulator.policies.knobs import (
+    LONG_S,
+    PERIOD,
+    Bounds,
+    check_below,
+    knob,
+)
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -52,7 +59,9 @@ class Philly(Policy):
     fit best. Idle GPUs go to the virtual cluster that uses least of its quota; one above quota
     may take them too. When nearly all GPUs are in use, a job within quota that has waited
     ``hold_s`` stops the youngest jobs of virtual clusters above theirs: first such as leave
-    theirs with its quota, then, if that is not enough, larger ones.
+    theirs with its quota, then, if that is not enough, larger ones. What the study asks for
+    instead, migration to defragment, is the knob ``migrate_after_s``: a gang that fits in number
+    but nowhere together has jobs moved out of its way.
 
     Not modelled: data locality, the application master's own start-up time, and what decides
     how far a particular user's job may be relaxed.
@@ -74,6 +83,12 @@ class Philly(Policy):
     )
     preempt_above_frac: float = knob(
         0.9, "share of GPUs in use above which quota is restored by force", within=Bounds(0, 1)
+    )
+    migrate_after_s: float = knob(
+        FOREVER,
+        "for how long a job runs before it may be moved to make room for a gang; inf: never",
+        unit="s",
+        within=Bounds(0, LONG_S, or_else=(FOREVER,)),
     )
 
     def __post_init__(self) -> None:
@@ -219,7 +234,12 @@ class Philly(Policy):
         return within_rack(plan.cluster, job.gpus, servers=servers)
 
     def _start(self, plan: Plan, job: Job) -> bool:
-        return plan.grant(job, self._search(plan, job))
+        if plan.grant(job, self._search(plan, job)):
+            return True
+        if job.gpus > plan.cluster.free or self.migrate_after_s == FOREVER:
+            return False
+        before_s = plan.view.now_s - self.migrate_after_s + _EPS_S
+        return make_room(plan, job, lambda other: other.started_s <= before_s)
 
     def _let_hold(self, plan: Plan, line: Iterable[Job]) -> None:
         """Let the first gang that may hold GPUs, of those that ask for the same, hold some."""
