@@ -394,6 +394,16 @@ def simulate(
             metavar="FILE|RATES|recorded",
         ),
     ] = None,
+    dedicated: Annotated[
+        bool, typer.Option("--dedicated", help="Give gangs their servers to themselves.")
+    ] = False,
+    prerun_servers: Annotated[
+        int, typer.Option(help="Servers on which gangs run on one GPU first, to fail early.")
+    ] = 0,
+    prerun_s: Annotated[float, typer.Option(help="For how long they do.")] = 600.0,
+    retry_by_reason: Annotated[
+        bool, typer.Option("--retry-by-reason", help="Do not retry users' errors.")
+    ] = False,
     seed: Seed = 0,
     samples: Annotated[
         bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
@@ -414,6 +424,10 @@ def simulate(
         speed=speed,
         checkpoint_s=checkpoint_s,
         outages=_failing(workload) if outages == "recorded" else outages,
+        dedicated=dedicated,
+        prerun_servers=prerun_servers,
+        prerun_s=prerun_s,
+        retry_by_reason=retry_by_reason,
         seed=seed,
         samples=samples,
         force=force,

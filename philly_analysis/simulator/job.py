@@ -24,7 +24,7 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
         if only.end_reason:
             return spec.attempts
         end_reason = only.end_reason or LAST_END.get(spec.status or "", "completed")
-        return (AttemptSpec(only.run_s, end_reason, only.stay),)
+        return (AttemptSpec(only.run_s, end_reason, only.stay, only.failure),)
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:

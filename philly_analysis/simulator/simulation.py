@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
 from philly_analysis.simulator.job import FOREVER
 from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
+from philly_analysis.simulator.prerun import Prerun
 from philly_analysis.simulator.recorded import at_full_speed, beside_holders
 from philly_analysis.simulator.restarts import Restarts
 from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
@@ -26,6 +29,7 @@ from philly_analysis.study import FAILED, STATUS_AFTER, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand, in_one_run
+from philly_analysis.workload.failing import with_failures
 from philly_analysis.workload.load import factor_to, stretched
 from philly_analysis.workload.machines import fleet, frame_of
 from philly_analysis.workload.machines import servers as servers_of
@@ -53,6 +57,10 @@ def simulate(
     speed: Speed | str | None = None,
     checkpoint_s: float = 0.0,
     outages: Failures | Sequence[Outage] | str | Path | None = None,
+    dedicated: bool = False,
+    prerun_servers: int = 0,
+    prerun_s: float = 600.0,
+    retry_by_reason: bool = False,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
@@ -94,6 +102,15 @@ def simulate(
         Machines and GPUs that fail and are repaired: how often, or which when (see
         :func:`~philly_analysis.simulator.outages.outages_of`); None: nothing fails. Jobs that one
         hits fall back to what they saved last, and wait anew.
+    dedicated
+        Give gangs their servers to themselves: nobody runs beside a gang.
+    prerun_servers, prerun_s
+        Let gangs run on one GPU of so many of the servers first, for so long, so that what is
+        plainly wrong fails there; 0: none do (see
+        :class:`~philly_analysis.simulator.prerun.Prerun`).
+    retry_by_reason
+        Do not retry what failed by its user's error, by the reasons that the trace has, or that
+        are drawn (see :mod:`philly_analysis.simulator.failing`).
     seed
         Of everything drawn: the outages, the samples, and what a speed must know that jobs do not
         say.
@@ -154,6 +171,24 @@ def simulate(
     if speed.by_place:
         recorded, as_placed = at_full_speed(workload, recorded, speed)
     specs = speed.completed(recorded, rng)
+    guided: tuple[str, ...] = ()
+    if policy.replays and (dedicated or prerun_servers or retry_by_reason):
+        raise SimulationError(
+            f"{policy.name} runs jobs where and as they were recorded, so that there is nothing to "
+            "dedicate, to run first or to leave out. Give another policy."
+        )
+    if dedicated:
+        guided += ("Gangs have their servers to themselves.",)
+    prerun = Prerun(prerun_servers, prerun_s) if prerun_servers else None
+    if prerun or retry_by_reason:
+        told = with_failures(workload, specs)
+        specs = with_reasons(told, rng)
+        guided += says_reasons(told, specs)
+    if retry_by_reason:
+        specs, said = without_retries(specs)
+        guided += said
+    if prerun:
+        guided += (prerun.says,)
     costs = Restarts(checkpoint_s=checkpoint_s)
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
@@ -172,20 +207,26 @@ def simulate(
             "Give another policy, or no outages."
         )
     failing = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
-    schedule = joined(
-        [
-            run(
-                *(pool.jobs, pool.machines, policy),
-                speed=speed,
-                quotas=own,
-                restarts=costs,
-                outages=outages_of(
-                    outages or (), pool.machines, origin_at, np.random.default_rng(s)
-                ),
-            )
-            for pool, own, s in zip(pools, divided(quotas, pools), failing, strict=True)
-        ]
-    )
+
+    def cluster(
+        jobs: Sequence[JobSpec], there: Sequence[Machine], own: Mapping[str, int], drawn: Any
+    ) -> Schedule:
+        broken = outages_of(outages or (), there, origin_at, np.random.default_rng(drawn))
+        return run(
+            *(jobs, there, policy),
+            speed=speed,
+            quotas=own,
+            restarts=costs,
+            outages=broken,
+            dedicated=dedicated,
+        )
+
+    parts = []
+    for pool, own, drawn in zip(pools, divided(quotas, pools), failing, strict=True):
+        of_pool = partial(cluster, own=own, drawn=drawn)
+        through = partial(prerun.through, cluster=of_pool) if prerun else of_pool
+        parts.append(through(pool.jobs, pool.machines))
+    schedule = joined(parts)
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     needs = demand(workload)
     notes = (
@@ -195,6 +236,7 @@ def simulate(
         *as_placed,
         *costs.says,
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
+        *guided,
         *assumed.says(recorded, specs),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
@@ -254,11 +296,15 @@ def _tables(
     """Return the tables of the trace."""
     asked = pl.DataFrame(
         [
-            (s.job_id, s.job_type, s.cpus, s.mem_gb, s.censored, s.attempts[-1].end_reason)
+            (
+                *(s.job_id, s.status, s.job_type, s.cpus, s.mem_gb, s.censored),
+                s.attempts[-1].end_reason,
+            )
             for s in specs
         ],
         schema={
             "job_id": pl.String,
+            "status": pl.String,
             "job_type": pl.String,
             "cpus": pl.Float64,
             "mem_gb": pl.Float64,
@@ -282,7 +328,7 @@ def _tables(
     known = pl.when(pl.col("end_reason").is_not_null()).then(status)
     cut = limited & pl.col("recorded_end").ne_missing("time_limit")
     jobs = (
-        workload.jobs.drop("job_type", "cpus", "mem_gb", strict=False)
+        workload.jobs.drop("status", "job_type", "cpus", "mem_gb", strict=False)
         .join(asked, on="job_id", maintain_order="left")
         .join(last, on="job_id", maintain_order="left")
         .with_columns(

@@ -120,6 +120,18 @@ class Locality(Speed):
 
 
 @dataclass(frozen=True)
+class Spread(Locality):
+    """Slower when spread over servers, but not by who runs beside them: what if none interfered.
+
+    What is gained over ``locality`` is the most that keeping gangs apart could give.
+    """
+
+    neighbourly: ClassVar[bool] = False
+
+    interference: bool = False
+
+
+@dataclass(frozen=True)
 class HostResources(Speed):
     """By the CPUs and the memory that each GPU gets, from per-model profiles.
 
@@ -268,6 +280,7 @@ def _overlap(one: Grant, other: Grant) -> bool:
 SPEEDS: dict[str, type[Speed]] = {
     "recorded": Speed,
     "locality": Locality,
+    "spread": Spread,
     "resources": HostResources,
     "parallelism": Parallelism,
     "sharing": Sharing,

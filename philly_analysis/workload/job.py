@@ -36,11 +36,15 @@ class AttemptSpec:
     ----------
     stay
         Where and when it ran, for those who ask (see ``Workload.specs``).
+    failure
+        Why it failed, in the words of the study's Table 7, for those who ask (see
+        :func:`philly_analysis.workload.failing.with_failures`); None: it did not, or nobody knows.
     """
 
     run_s: float
     end_reason: str | None = None
     stay: Stay | None = None
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
