@@ -570,7 +570,7 @@ def experiment(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Systems to re-run; all when none.",
+            help="What to ask; all when none.",
             metavar="NAME",
             autocompletion=choices.experiments,
         ),
@@ -579,7 +579,7 @@ def experiment(
         list[str] | None,
         typer.Option(
             "--model",
-            help="A model's file, or one that ships.",
+            help="A model's file, or one that ships; or a trace, taken window by window.",
             show_default="literature and philly",
             autocompletion=choices.models,
         ),
@@ -588,7 +588,7 @@ def experiment(
     jobs: Jobs = 1,
     cluster: OnCluster = None,
 ) -> None:
-    """Re-run the headlines of Synergy, Amoeba and AntMan."""
+    """Ask Philly's guidelines, and re-run Synergy, Amoeba and AntMan."""
     page = library.experiment(names or (), models=models or (), out=out, jobs=jobs, cluster=cluster)
     say(f"page written to {page}")
 

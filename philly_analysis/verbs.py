@@ -18,7 +18,7 @@ from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments import sweep as sweeps
-from philly_analysis.experiments.workloads import LawOf
+from philly_analysis.experiments.workloads import JobLaw, LawOf, WindowsOf
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -265,15 +265,16 @@ def experiment(
     jobs: int = 1,
     cluster: str | None = None,
 ) -> Path:
-    """Re-run the headlines of Synergy, Amoeba and AntMan.
+    """Ask Philly's guidelines, and re-run Synergy, Amoeba and AntMan.
 
     Parameters
     ----------
     names
         Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none.
     models
-        Models, their files, or names of models that ship: whose jobs they run on. None:
-        ``literature``, what papers assume, and ``philly``.
+        Models, their files, or names of models that ship: whose jobs they run on; or folders of
+        traces, whose jobs are taken window by window. None: ``literature``, what papers assume,
+        and ``philly``.
     out
         Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all.
     jobs, cluster
@@ -293,7 +294,7 @@ def experiment(
     for name in chosen:
         if name not in EXPERIMENTS:
             raise UnknownNameError("experiment", name, EXPERIMENTS)
-    laws = {m.name: LawOf(m.sample) for m in map(_model, list(models) or ("literature", "philly"))}
+    laws = dict(map(_law, list(models) or ("literature", "philly")))
     chapters = []
     with workers(jobs, cluster) as executor:
         for name in chosen or EXPERIMENTS:
@@ -306,22 +307,32 @@ def experiment(
                 sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
             chapters.append(Chapter(name.capitalize(), tuple(sections)))
     return results_page(
-        "The systems that followed Philly",
-        "Synergy, Amoeba and AntMan each answered a guideline of the Philly study. Here each "
-        "one's headline is divided into what its parts do, against the right baselines, over "
-        "offered load and over every assumption that decides it, on the workload that papers "
-        "assume and on models of real ones. Changes are paired by draw of jobs; intervals are "
-        "95 % over draws.",
+        "Philly's guidelines, and the systems that followed",
+        "What would the study's guidelines have gained? Synergy, Amoeba and AntMan each answered "
+        "one of them. Here each headline is divided into what its parts do, against the right "
+        "baselines, over offered load and over every assumption that decides it, on the workload "
+        "that papers assume and on models of real ones. Changes are paired by draw of jobs; "
+        "intervals are 95 % over draws.",
         chapters,
         Path(out) / ("-".join(chosen) or SEEDS),
         closing=_figures(chosen),
     )
 
 
-def _figures(names: Sequence[str]) -> pd.DataFrame:
+def _law(given: WorkloadModel | str | Path) -> tuple[str, JobLaw]:
+    """Return whose jobs to take, by name: of a model, or of a trace, window by window."""
+    if not isinstance(given, WorkloadModel) and (Path(given) / MANIFEST).is_file():
+        recorded = Workload.from_trace(given)
+        return recorded.name, WindowsOf(tuple(recorded.specs()))
+    model = _model(given)
+    return model.name, LawOf(model.sample)
+
+
+def _figures(names: Sequence[str]) -> pd.DataFrame | None:
     """Return what the papers of these experiments printed, of all when none is named."""
     printed = figures()
-    return printed[printed["system"].str.lower().isin(names or EXPERIMENTS)]
+    printed = printed[printed["system"].str.lower().isin(names or EXPERIMENTS)]
+    return printed if len(printed) else None
 
 
 def sweep(

@@ -365,7 +365,7 @@ class Tiny:
 @pytest.mark.parametrize(
     ("asked", "folder", "ran"),
     [
-        ((), "seeds", ["synergy", "amoeba", "antman"]),
+        ((), "seeds", ["guidelines", "synergy", "amoeba", "antman"]),
         (("amoeba",), "amoeba", ["amoeba"]),
         (("antman", "amoeba"), "antman-amoeba", ["antman", "amoeba"]),
     ],

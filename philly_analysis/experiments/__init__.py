@@ -1,11 +1,11 @@
-"""The systems that followed the study: their headline results, re-run as curves."""
+"""The study's guidelines, and the systems that followed it: their results, re-run as curves."""
 
 from concurrent.futures import Executor
 from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments import amoeba, antman, synergy
+from philly_analysis.experiments import amoeba, antman, guidelines, synergy
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.result import Result
 
@@ -33,7 +33,12 @@ class Experiment(Protocol):
         """Draw its curves, the published value beside them."""
 
 
-EXPERIMENTS: dict[str, Experiment] = {"synergy": synergy, "amoeba": amoeba, "antman": antman}
+EXPERIMENTS: dict[str, Experiment] = {
+    "guidelines": guidelines,
+    "synergy": synergy,
+    "amoeba": amoeba,
+    "antman": antman,
+}
 """Every experiment by name."""
 
 __all__ = ["EXPERIMENTS", "Experiment", "JobLaw"]

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from philly_analysis.experiments.effects import effects
 from philly_analysis.figures import CYCLE, INK, MUTED, legend
+from philly_analysis.inference import Paired
 
 
 def below(ax: Axes, columns: int = 1) -> None:
@@ -55,4 +56,15 @@ def moved(
     if len(usual):
         ax.axvline(float(usual.iloc[0]), color=CYCLE[0], lw=0.8, ls="--")
     ax.set_yticks(at, list(rows["setting"]), fontsize=8)
+    ax.set_ylim(-0.6, len(rows) - 0.4)
+
+
+def forest(ax: Axes, rows: Sequence[tuple[str, Paired, str]]) -> None:
+    """Draw an effect a row, with its interval."""
+    for at, (_, found, color) in enumerate(reversed(rows)):
+        error = [[found.effect - found.low], [found.high - found.effect]]
+        ax.errorbar(found.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
+    ax.axvline(0, color=MUTED, lw=0.8)
+    ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
+    ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(rows) - 0.4)

@@ -1,8 +1,9 @@
-"""Jobs for the experiments: any law of jobs, brought to a wanted load."""
+"""Jobs for the experiments: any law of jobs, or those of a trace, brought to a wanted load."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from philly_analysis.errors import WorkloadError
 from philly_analysis.workload import JobSpec, Workload
 from philly_analysis.workload.load import load_of
 
@@ -30,6 +31,38 @@ class LawOf:
         as_fitted = list(self.sample(jobs=jobs, gpus=gpus, seed=seed).specs())
         factor = 1 / load_of(as_fitted, gpus)
         return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, load=factor).specs())
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsOf:
+    """The jobs of a trace, window by window: what a law draws from a seed, recorded.
+
+    Windows follow one another, each of as many jobs as are asked for, or of as many as let ten of
+    them lie apart; of more seeds than there are windows the first come again.
+
+    Attributes
+    ----------
+    specs
+        All jobs, by submission.
+    windows
+        Into how many they are divided at least.
+    """
+
+    specs: Sequence[JobSpec]
+    windows: int = 10
+
+    def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
+        """Return the jobs of a window, those that fit a cluster of so many GPUs."""
+        fitting = [s for s in self.specs if s.gpus <= gpus]
+        size = min(jobs, len(fitting) // self.windows)
+        if size < 2:
+            raise WorkloadError(
+                f"{self.windows} windows were asked for of {len(fitting):,} jobs that fit "
+                f"{gpus:,} GPUs. Give a longer trace."
+            )
+        start = (seed - 1) % (len(fitting) // size) * size
+        window = fitting[start : start + size]
+        return [replace(s, submit_s=s.submit_s - window[0].submit_s) for s in window]
 
 
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:

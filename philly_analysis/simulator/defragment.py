@@ -27,7 +27,8 @@ def make_room(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
     """
     for servers in _choices(plan, job):
         grant, movers = _cleared(plan, job, servers, may_move)
-        if grant is None:
+        here = sum(plan.cluster.free_gpus[machine].bit_count() for machine in servers)
+        if grant is None or sum(m.held.gpus for m in movers) > plan.cluster.free - here:
             continue
         held = {mover: plan.held(mover) for mover in movers}
         for mover in movers:
@@ -45,12 +46,15 @@ def make_room(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
 
 
 def _choices(plan: Plan, job: Job) -> Iterator[list[int]]:
-    """Yield the sets of servers to clear, emptiest first: one server of many, or the emptiest."""
+    """Yield the sets of servers to clear, emptiest first: one server of many, or the emptiest.
+
+    Servers without a free GPU are left alone.
+    """
     cluster = plan.cluster
     count = cluster.fewest(job.gpus)
     for rack in cluster.racks:
         ranked = sorted(
-            (m for m in range(len(cluster.machines)) if rack >> m & 1),
+            (m for m, free in enumerate(cluster.free_gpus) if free and rack >> m & 1),
             key=lambda m: (-cluster.free_gpus[m].bit_count(), m),
         )
         if count == 1:

@@ -142,3 +142,10 @@ def test_the_three_minute_step_of_the_study() -> None:
         at_step[policy.name] = ((wait_s > 179) & (wait_s < 181)).mean()
     assert at_step["philly"] > 0.15  # 15 to 40 points of each virtual cluster's curve there
     assert at_step["fifo"] < 0.02
+
+
+def test_a_gang_that_asks_twice_waits_twice_as_long_for_one_server() -> None:
+    # it asks from 10 to 190 and from 310 to 490, when it relaxes
+    jobs = [*busy_pair(), job("c", 10, 2, 50)]
+    schedule = run(jobs, machines(4, 4, rack="r"), Philly(asks=2), quotas={"a": 8})
+    assert gantt(schedule)["c"] == done(490, 540)

@@ -81,6 +81,9 @@ class Philly(Policy):
         within=Bounds(1, 1000),
         rises=True,
     )
+    asks: int = knob(
+        1, "times that a gang asks before it relaxes by a step", within=Bounds(1, 10_000)
+    )
     preempt_above_frac: float = knob(
         0.9, "share of GPUs in use above which quota is restored by force", within=Bounds(0, 1)
     )
@@ -115,7 +118,8 @@ class Philly(Policy):
         if job.gpus == 1:
             return job.queued_s + self.hold_s
         step = self._step(job, now_s)
-        return self._lets_go_s(job, step) if step < len(self.relax) else FOREVER
+        relaxes_s = self._lets_go_s(job, (step + 1) * self.asks - 1)
+        return relaxes_s if step < len(self.relax) else FOREVER
 
     def decide(self, view: View) -> Wish:
         """Complete gangs, start what can start, hold for what cannot, and restore quotas."""
@@ -204,12 +208,12 @@ class Philly(Policy):
         return now_s < self._lets_go_s(job, self._cycle(job, now_s)) - _EPS_S
 
     def _step(self, job: Job, now_s: float) -> int:
-        """Return how often a gang has relaxed: each time that it lets go."""
+        """Return how often a gang has relaxed: each time that it lets go, or each so many times."""
         if job.gpus == 1:
             return 0
         cycle = self._cycle(job, now_s)
         steps = cycle + (now_s >= self._lets_go_s(job, cycle) - _EPS_S)
-        return min(max(steps, 0), len(self.relax))
+        return min(max(steps, 0) // self.asks, len(self.relax))
 
     def _quota(self, plan: Plan, vc: str) -> int:
         return plan.view.quotas.get(vc, plan.cluster.capacity)
