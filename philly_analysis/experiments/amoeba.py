@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,7 +16,9 @@ from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.policies import Policy
 from philly_analysis.simulator.policies.amoeba import Amoeba
+from philly_analysis.simulator.policies.tiresias import Tiresias
 from philly_analysis.simulator.speed import Parallelism
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
@@ -27,39 +31,61 @@ PUBLISHED_REDUCTION_PCT = 29.0
 
 STATIC, GROW, SHRINK, BOTH = "static", "growth only", "shrink only", "elastic"
 
+TIRESIAS = "Tiresias"
+"""The policy that the elastic one starts from, as published: jobs as they are, and promotion."""
+
 MODELLED: tuple[str, ...] = (
     "64 GPUs on 8 servers; the scheduler is the published re-implementation's: Tiresias' queues "
     "(two, 3.2 GPU hours), compaction above 10 waiting jobs, marginal gains; decisions every "
-    "300 s. The static arm is the same with jobs that hold what they ask for.",
-    "Synthetic: speed is (GPUs held / GPUs asked for) to the power 0.9 for every job, jobs may "
-    "hold 1/4 to 2 times what they ask for, and a change costs 30 s. Amoeba's own curves are not "
-    "public, its abstract names neither trace, load nor limits: these constants decide the gain, "
-    "and the right-hand panel moves each.",
-    "Where nobody waits, growth alone shortens a job by 1 - 1 / 2^0.9 = 46 %, whatever the trace: "
-    "it uses GPUs that rigid jobs leave idle.",
+    "300 s. static: the same with jobs that hold what they ask for. Tiresias: with promotion.",
+    "How much a job gains by a GPU, and how far it can grow, is its model's: five models measured "
+    "by Pollux (OSDI'21) on servers of 4 T4 GPUs, the batch as it was on the GPUs asked for. Which "
+    "job trains which is drawn from those that scale at least half as well as perfectly to what "
+    "it asks for. Amoeba's own curves are not public.",
+    "Assumed: jobs may hold 1/4 to 2 times what they ask for (less, where the model's batch says "
+    "so), a change costs 30 s. Amoeba's abstract names neither trace, load nor limits: these "
+    "decide the gain, and the right-hand panel moves each, and the models.",
+    "Where nobody waits, growth alone shortens jobs, whatever the trace: it uses GPUs that rigid "
+    "jobs leave idle.",
     "The published cut of a change's cost, 95 %, is an input here, not a result: the right-hand "
     "panel moves the cost.",
-    "Not modelled: batch sizes, accuracy, per-model speed-ups, and speed by locality.",
+    "Not modelled: accuracy by batch size, and speed by locality beyond what was measured.",
 )
+
+
+class Setting(NamedTuple):
+    """What the scheduler and the jobs are taken to be."""
+
+    policy: Amoeba
+    speed: Parallelism = Parallelism()
+
 
 USUAL = "as assumed"
 """Name of the setting from which all others differ in one thing."""
 
 _BASE = Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0)
-SETTINGS: dict[str, Amoeba] = {
-    USUAL: _BASE,
-    "exponent 0.6": replace(_BASE, alpha=0.6),
-    "exponent 0.8": replace(_BASE, alpha=0.8),
-    "exponent 1": replace(_BASE, alpha=1.0),
-    "at most 1.5 times": replace(_BASE, scale_out=1.5),
-    "at most 4 times": replace(_BASE, scale_out=4.0),
-    "at least a half": replace(_BASE, shrink_to=0.5),
-    "a change costs 1.5 s": replace(_BASE, restart_s=1.5),
-    "a change costs 300 s": replace(_BASE, restart_s=300.0),
-    "shrinks above 1 waiting": replace(_BASE, pending_above=1),
-    "queues at 1 GPU hour": replace(_BASE, thresholds_gpu_s=(3600.0,)),
-    "order SRTF": replace(_BASE, order="srtf"),
-    "decides every 60 s": replace(_BASE, round_s=60.0),
+
+
+def _one_law(alpha: float) -> Setting:
+    return Setting(replace(_BASE, alpha=alpha), Parallelism(alpha=alpha, models=()))
+
+
+SETTINGS: dict[str, Setting] = {
+    USUAL: Setting(_BASE),
+    "one law, exponent 0.6": _one_law(0.6),
+    "one law, exponent 0.9": _one_law(0.9),
+    "one law, exponent 1": _one_law(1.0),
+    "ImageNet only": Setting(_BASE, Parallelism(models=("imagenet",))),
+    "BERT only": Setting(_BASE, Parallelism(models=("bert",))),
+    "at most 1.5 times": Setting(replace(_BASE, scale_out=1.5)),
+    "at most 4 times": Setting(replace(_BASE, scale_out=4.0)),
+    "at least a half": Setting(replace(_BASE, shrink_to=0.5)),
+    "a change costs 1.5 s": Setting(replace(_BASE, restart_s=1.5)),
+    "a change costs 300 s": Setting(replace(_BASE, restart_s=300.0)),
+    "shrinks above 1 waiting": Setting(replace(_BASE, pending_above=1)),
+    "queues at 1 GPU hour": Setting(replace(_BASE, thresholds_gpu_s=(3600.0,))),
+    "order SRTF": Setting(replace(_BASE, order="srtf")),
+    "decides every 60 s": Setting(replace(_BASE, round_s=60.0)),
 }
 """Settings by name: the usual one, and each constant moved."""
 
@@ -80,7 +106,7 @@ class Sweep:
 def compute(
     law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
 ) -> Result:
-    """Simulate four arms over load, and elastic against static jobs under each constant.
+    """Simulate the arms over load, and elastic against static jobs under each constant.
 
     Returns
     -------
@@ -100,16 +126,23 @@ def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
 def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
     drawn = law(sweep.jobs, 64, seed)
     for name in sweep.settings:
+        policy, speed = SETTINGS[name]
+        training = speed.completed(drawn, np.random.default_rng(seed))
         for load in sweep.loads if name == USUAL else (sweep.at,):
-            specs = at_load(drawn, load, 64)
-            for arm, policy in arms(SETTINGS[name]).items():
+            specs = at_load(training, load, 64)
+            for arm, who in arms(policy).items():
                 if name == USUAL or arm in (STATIC, BOTH):
-                    yield (name, load, arm, seed, *_outcome(specs, policy))
+                    yield (name, load, arm, seed, *_outcome(specs, who, speed))
 
 
-def arms(policy: Amoeba) -> dict[str, Amoeba]:
-    """Return the policy of each arm: they differ in how far jobs may grow and shrink."""
+def arms(policy: Amoeba) -> dict[str, Policy]:
+    """Return the policy of each arm: all but one differ in how far jobs may grow and shrink."""
     return {
+        TIRESIAS: Tiresias(
+            thresholds_gpu_s=policy.thresholds_gpu_s,
+            round_s=policy.round_s,
+            restart_s=policy.restart_s,
+        ),
         STATIC: replace(policy, scale_out=1.0, shrink_to=1.0),
         GROW: replace(policy, shrink_to=1.0),
         SHRINK: replace(policy, scale_out=1.0),
@@ -117,8 +150,10 @@ def arms(policy: Amoeba) -> dict[str, Amoeba]:
     }
 
 
-def _outcome(specs: Sequence[JobSpec], policy: Amoeba) -> tuple[float, float, float]:
-    schedule = run(specs, fleet("8x8"), policy, speed=Parallelism(alpha=policy.alpha))
+def _outcome(
+    specs: Sequence[JobSpec], policy: Policy, speed: Parallelism
+) -> tuple[float, float, float]:
+    schedule = run(specs, fleet("8x8"), policy, speed=speed)
     held_s = (schedule.speeds["end_s"] - schedule.speeds["start_s"]) * schedule.speeds["gpus"]
     stalled_s = held_s.filter(schedule.speeds["speed"] == 0)
     resizes = schedule.attempts.filter(schedule.attempts["end_reason"] == "resized").height
@@ -132,7 +167,7 @@ def _outcome(specs: Sequence[JobSpec], policy: Amoeba) -> tuple[float, float, fl
 def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
     parts = {arm: usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK)}
-    added = usual(BOTH, GROW)
+    added, promotion = usual(BOTH, GROW), usual(STATIC, TIRESIAS)
     lost = table[(table["arm"] == BOTH) & (table["load"] == sweep.at)]
     lost_pct = float(lost.loc[lost["setting"] == USUAL, "lost_pct"].mean())
     return Result(
@@ -149,9 +184,10 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             f"On the {law_name} law at a load of {sweep.at:g}, {len(sweep.seeds)} draws: elastic "
             f"jobs change mean JCT by {percent(parts[BOTH])} against rigid ones; jobs that only "
             f"grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}. "
-            f"Shrinking adds {percent(added)} to growing.",
+            f"Shrinking adds {percent(added)} to growing. The rigid arm is {percent(promotion)} "
+            "off Tiresias with promotion.",
             f"Changes of GPUs lose {lost_pct:.2g} % of the GPU time held, at "
-            f"{SETTINGS[USUAL].restart_s:g} s each.",
+            f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
         ),
         caveats=MODELLED,
         comparisons=(
@@ -178,6 +214,7 @@ def plot(result: Result) -> Figure:
         (GROW, STATIC, "growth only against static"),
         (SHRINK, STATIC, "shrink only against static"),
         (BOTH, GROW, "what shrinking adds to growing"),
+        (TIRESIAS, STATIC, "Tiresias against static"),
     )
     over_load(axes[0], table, "mean_jct_h", pairs, USUAL)
     axes[0].axhline(

@@ -12,6 +12,7 @@ from philly_analysis.published.utilisation import SPREADS, table_4, table_5
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.profiles import PROFILES, Profile
+from philly_analysis.simulator.scaling import SCALING, well_tuned
 from philly_analysis.workload import JobSpec
 
 
@@ -184,19 +185,39 @@ class HostResources(Speed):
 
 @dataclass(frozen=True)
 class Parallelism(Speed):
-    """By the number of GPUs, as a power of it, relative to the number asked for.
+    """By the number of GPUs, relative to the number asked for, as measured of the job's model.
 
     Attributes
     ----------
     alpha
-        Exponent: 1 is perfect scaling. An assumption; Amoeba's own curves are not public.
+        Exponent for models of which nothing was measured: (GPUs held / GPUs asked for) to this
+        power; 1 is perfect scaling. An assumption.
+    models
+        What jobs train that do not say: drawn evenly from these, of those that would ask for so
+        many GPUs; none: such jobs follow the power law.
     """
 
     alpha: float = 0.9
+    models: tuple[str, ...] = tuple(SCALING)
+
+    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with a model."""
+        if not self.models:
+            return specs
+        picks = rng.random(len(specs)).tolist()
+        done = []
+        for spec, pick in zip(specs, picks, strict=True):
+            tuned = [m for m in well_tuned(spec.gpus) if m in self.models] or self.models
+            model = spec.job_type or tuned[int(pick * len(tuned))]
+            done.append(replace(spec, job_type=model))
+        return done
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return (GPUs held / GPUs asked for) to the power alpha."""
-        return float((grant.gpus / job.gpus) ** self.alpha)
+        """Return the speed on the GPUs held, relative to that on those asked for."""
+        scaling = SCALING.get(job.spec.job_type or "")
+        if scaling is None:
+            return float((grant.gpus / job.gpus) ** self.alpha)
+        return scaling.speed(grant.gpus, job.gpus)
 
 
 def _tenths() -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.tiresias import Las
+from philly_analysis.simulator.scaling import SCALING
 from philly_analysis.simulator.speed import Parallelism, Speed
 from philly_analysis.simulator.view import View, Wish
 
@@ -23,8 +24,10 @@ class Amoeba(Policy):
     to the job that gains most, a waiting job's first gain being that of its least per GPU.
 
     What the re-implementation in heyfey/vodascheduler says of the paper's settings is followed;
-    ``scale_out``, ``shrink_to`` and the exponent are assumptions, to be swept. Not modelled:
-    changes of batch size and accuracy with the number of GPUs.
+    ``scale_out`` and ``shrink_to`` are assumptions, to be swept. How much a job gains is its
+    model's own measured speed-up (see :mod:`philly_analysis.simulator.scaling`), which also says
+    how far it can grow; of other models a power law, whose exponent is an assumption. Not
+    modelled: changes of batch size and accuracy with the number of GPUs.
     """
 
     name = "amoeba"
@@ -50,7 +53,9 @@ class Amoeba(Policy):
     shrink_to: float = knob(
         0.25, "fewest GPUs, as a share of those asked for, at least one", within=Bounds(0, 1)
     )
-    alpha: float = knob(0.9, "exponent of speed in GPUs that it reckons with", within=Bounds(0, 1))
+    alpha: float = knob(
+        0.9, "exponent of speed in GPUs, of models not measured", within=Bounds(0, 1)
+    )
     restart_s: float = knob(
         30.0, "what a change of GPUs, or a restart, costs a job", unit="s", within=STALL
     )
@@ -110,30 +115,42 @@ class Amoeba(Policy):
                 sizes[job] = job.gpus
                 free -= job.gpus
         least = {job: max(1, int(job.gpus * self.shrink_to)) for job in jobs}
-        most = {job: max(job.gpus, int(job.gpus * self.scale_out)) for job in jobs}
+        most = {job: self._most(job) for job in jobs}
         waiting = sum(not gpus for gpus in sizes.values())
         if waiting > self.pending_above:
             for job, gpus in sizes.items():
                 if gpus > least[job] and self._may_shrink(job, now_s):
                     free += gpus - least[job]
                     sizes[job] = least[job]
-        gains = [(-self._gain(sizes[job], least[job]), at) for at, job in enumerate(jobs)]
+        gains = [(-self._gain(job, sizes[job], least[job]), at) for at, job in enumerate(jobs)]
         heapify(gains)
         while gains and free:
-            _, at = heappop(gains)
+            gain, at = heappop(gains)
+            if gain >= 0:
+                break
             job = jobs[at]
             step = 1 if sizes[job] else least[job]
             if step <= free and sizes[job] + step <= most[job]:
                 sizes[job] += step
                 free -= step
-                heappush(gains, (-self._gain(sizes[job], least[job]), at))
+                heappush(gains, (-self._gain(job, sizes[job], least[job]), at))
         return sizes
 
-    def _gain(self, gpus: int, least: int) -> float:
+    def _gain(self, job: Job, gpus: int, least: int) -> float:
         """Return what the next GPU adds to a job's speed, in speeds of one GPU."""
         if not gpus:
-            return float(least**self.alpha) / least
-        return float((gpus + 1) ** self.alpha - gpus**self.alpha)
+            return self._speed_up(job, least) / least
+        return self._speed_up(job, gpus + 1) - self._speed_up(job, gpus)
+
+    def _speed_up(self, job: Job, gpus: int) -> float:
+        scaling = SCALING.get(job.spec.job_type or "")
+        return scaling.speed_up(gpus, job.gpus) if scaling else float(gpus**self.alpha)
+
+    def _most(self, job: Job) -> int:
+        """Return the most GPUs that a job may hold."""
+        most = max(job.gpus, int(job.gpus * self.scale_out))
+        scaling = SCALING.get(job.spec.job_type or "")
+        return min(most, scaling.most(job.gpus)) if scaling else most
 
     def _may_shrink(self, job: Job, now_s: float) -> bool:
         """Whether a job is outside the first queue; an order without queues shrinks all."""
