@@ -14,14 +14,16 @@ from scipy.stats import beta
 
 from philly_analysis.experiments.curves import below, heading, moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
-from philly_analysis.experiments.workloads import JobLaw
+from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import MUTED, canvas
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
 from philly_analysis.simulator.policies.antman import AntMan
+from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.simulator.policies.ranked import Fifo
 from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import PHILLY_MINUTES, Sharing
-from philly_analysis.simulator.view import View, Wish
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import fleet
@@ -32,14 +34,19 @@ PUBLISHED_COMPUTE_PCT, PUBLISHED_MEMORY_PCT = 34.0, 42.0
 """Gains of the cluster's GPU compute and memory utilisation (abstract of OSDI'20)."""
 
 BLOCKED, BACKFILL, IDLE, SHARED = "blocked", "backfill", "idle guests", "sharing"
+UPGRADED, YARN, GANDIVA = "sharing, upgraded", "YARN", "Gandiva"
 """First come, first served, and a gang that does not fit blocks the queue; smaller gangs pass it;
-AntMan, whose guests run on GPUs that nobody holds, and stand still while somebody does; AntMan."""
+AntMan, whose guests run on GPUs that nobody holds, and stand still while somebody does; AntMan;
+AntMan, whose guests hold GPUs that nobody else holds any more; and the paper's baselines: Philly's
+scheduler, and Gandiva's."""
 
 MODELLED: tuple[str, ...] = (
     "64 GPUs on 8 servers; gangs whole and on as few servers as can be, in every arm.",
     "blocked: first come, first served, a gang that does not fit blocks the queue. backfill: "
     "smaller gangs pass it. idle guests: as AntMan, but guests run only while nobody holds their "
-    "GPUs. sharing: AntMan, guests run on what holders leave.",
+    "GPUs. sharing: AntMan, guests run on what holders leave. sharing, upgraded: and hold their "
+    "GPUs once nobody else does. YARN: policy “philly”, which is a YARN with gangs. Gandiva: time "
+    "slices of ten minutes, and two jobs on a GPU if both fit.",
     "Sharing's own increment is that over idle guests; the two differ in nothing else.",
     "Synthetic: how busy jobs keep their GPUs, how much of their memory they take (Beta(2, 2.5)), "
     "and that holders are not disturbed, are assumptions; all three decide the gain, and the "
@@ -48,26 +55,12 @@ MODELLED: tuple[str, ...] = (
     "relative or points; they are read as relative.",
     "A guest whose memory does not fit beside a holder that came later stands still; its memory "
     "is then not counted, as AntMan would have spilled it to the host.",
-    "Not modelled: tenants' quotas, guests that become holders again, how fast a spilled guest "
-    "runs, Gandiva's and YARN's schedulers as baselines.",
+    "Quotas, where they count, are shares of the GPU time that virtual clusters ask for. Fairness "
+    "is Jain's index of their mean slowdowns.",
+    "Not modelled: how fast a spilled guest runs.",
 )
 _JUST_IDLE = 1e-9
 """Utilisation below which only GPUs that nobody holds are."""
-
-
-@dataclass(frozen=True)
-class Backfill(AntMan):
-    """AntMan's order and placement without guests, where smaller gangs pass one that waits."""
-
-    def group(self, job: object, now_s: float) -> int:
-        """Return one group per gang size."""
-        return job.gpus  # type: ignore[attr-defined,no-any-return]
-
-    def decide(self, view: View) -> Wish:
-        """Start whoever fits, in order."""
-        plan = view.plan()
-        plan.offer(lambda job: plan.grant(job, self._together(plan, job.gpus)))
-        return plan.wish
 
 
 def beta_quantiles(mean: float, concentration: float = 3.0) -> tuple[float, ...]:
@@ -100,10 +93,19 @@ SETTINGS: dict[str, Setting] = {
     "guests after 1 min": Setting(replace(_POLICY, convert_after_s=60.0)),
     "guests after 1 h": Setting(replace(_POLICY, convert_after_s=3600.0)),
     "beside holders < 0.5": Setting(replace(_POLICY, util_below_frac=0.5)),
+    "tenants' quotas": Setting(replace(_POLICY, tenants=True)),
 }
 """Settings by name: the usual one, and each constant moved. The means of Beta laws are named."""
 
-MEASURES = ["compute_pct", "memory_pct", "mean_jct_h", "holders_jct_h", "guests_pct"]
+MEASURES = [
+    "compute_pct",
+    "memory_pct",
+    "mean_jct_h",
+    "holders_jct_h",
+    "guests_pct",
+    "wait_h",
+    "fairness",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,16 @@ class Sweep:
 def compute(
     law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
 ) -> Result:
-    """Simulate four arms over load, and the two that differ in sharing under each constant.
+    """Simulate the arms over load, and the two that differ in sharing under each constant.
 
     Returns
     -------
     Result
         Table: setting, load, arm, seed, compute_pct, memory_pct (use of the cluster's, time mean
         from the arrival of the first fifth of the jobs to that of the last), mean_jct_h,
-        holders_jct_h (of the jobs that were never guests), guests_pct (jobs that ran as guests).
+        holders_jct_h (of the jobs that were never guests), guests_pct (jobs that ran as guests),
+        wait_h (from submission to the first start), fairness (Jain's index of the virtual
+        clusters' mean slowdowns).
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, sweep)
@@ -148,24 +152,27 @@ def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
             for arm, (who, how) in arms(policy, speed).items():
                 if name != USUAL and arm not in (IDLE, SHARED):
                     continue
-                schedule = run(specs, fleet("8x8"), who, speed=how)
+                quotas = quotas_by_use(specs, 64)
+                schedule = run(specs, fleet("8x8"), who, speed=how, quotas=quotas)
                 yield (name, load, arm, seed, *_outcome(schedule, specs))
 
 
-def arms(policy: AntMan, speed: Sharing) -> dict[str, tuple[AntMan, Sharing]]:
+def arms(policy: AntMan, speed: Sharing) -> dict[str, tuple[Policy, Sharing]]:
     """Return who decides, and how fast jobs run, in each arm."""
     alone = replace(speed, together=False)
-    return {
+    rivals: dict[str, tuple[Policy, Sharing]] = {YARN: (Philly(), alone)}
+    if "gandiva" in POLICIES:
+        rivals[GANDIVA] = (policy_named("gandiva", {}), speed)
+    return rivals | {
         BLOCKED: (replace(policy, convert_after_s=float("inf")), alone),
-        BACKFILL: (Backfill(), alone),
+        BACKFILL: (Fifo(backfill=True, consolidate=True), alone),
         IDLE: (replace(policy, util_below_frac=_JUST_IDLE), alone),
         SHARED: (policy, speed),
+        UPGRADED: (replace(policy, upgrade=True), speed),
     }
 
 
-def _outcome(
-    schedule: Schedule, specs: Sequence[JobSpec]
-) -> tuple[float, float, float, float, float]:
+def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
     begin_s, end_s = specs[len(specs) // 5].submit_s, specs[-1].submit_s
     traits = pl.DataFrame(
         [(s.job_id, s.util_frac, s.gpu_mem_frac) for s in specs],
@@ -186,6 +193,14 @@ def _outcome(
     ).row(0)
     guests = schedule.attempts.filter("guest")["job_id"].unique()
     ended = schedule.jobs.with_columns(jct_h=(pl.col("end_s") - pl.col("submit_s")) / 3600)
+    first = schedule.attempts.group_by("job_id").agg(pl.col("start_s").min())
+    wait_h = ended.join(first, on="job_id").select((pl.col("start_s") - pl.col("submit_s")) / 3600)
+    slowdown = (
+        ended.filter(pl.col("run_s") > 0)
+        .group_by("vc", maintain_order=True)
+        .agg((3600 * pl.col("jct_h") / pl.col("run_s")).mean().alias("slowdown"))["slowdown"]
+        .to_numpy()
+    )
     holders = ended.filter(~pl.col("job_id").is_in(guests.implode()))["jct_h"].to_numpy()
     return (
         100 * compute / there_gpu_s,
@@ -193,6 +208,8 @@ def _outcome(
         float(ended["jct_h"].to_numpy().mean()),
         float(holders.mean()) if len(holders) else float("nan"),
         100 * len(guests) / len(specs),
+        float(wait_h.to_series().to_numpy().mean()),
+        float(slowdown.sum() ** 2 / (len(slowdown) * (slowdown**2).sum())),
     )
 
 
@@ -232,6 +249,25 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
                     "and memory of jobs decide it, as the figure shows; the paper's are not public",
                 )
             )
+    rivals = [
+        f"{arm} {percent(found)}"
+        for arm in (UPGRADED, YARN, GANDIVA)
+        if (found := usual("mean_jct_h", arm, SHARED)).pairs
+    ]
+    waits = [
+        f"{arm} {percent(usual('wait_h', arm, BLOCKED))}"
+        for arm in (BACKFILL, IDLE, SHARED, UPGRADED, YARN, GANDIVA)
+        if usual("wait_h", arm, BLOCKED).pairs
+    ]
+    rows = table[(table["setting"] == USUAL) & (table["load"] == sweep.at)]
+    fair = rows.groupby("arm", sort=False)["fairness"].mean()
+    sentences += [
+        f"Against AntMan as assumed, mean JCT differs by: {'; '.join(rivals)}.",
+        f"Queueing delay against a queue that blocks: {'; '.join(waits)}.",
+        "Fairness among virtual clusters: "
+        + "; ".join(f"{arm} {value:.2f}" for arm, value in fair.items())
+        + ".",
+    ]
     return Result(
         name=f"antman_{law_name}",
         table=table,
@@ -252,6 +288,9 @@ def plot(result: Result) -> Figure:
         (IDLE, BLOCKED, "idle guests against blocked"),
         (BACKFILL, BLOCKED, "backfill against blocked"),
         (SHARED, IDLE, "sharing's own"),
+        (UPGRADED, BLOCKED, "upgraded against blocked"),
+        (YARN, BLOCKED, "YARN against blocked"),
+        (GANDIVA, BLOCKED, "Gandiva against blocked"),
     )
     for ax, measure, title in (
         (axes[0], "compute_pct", "GPU compute in use"),

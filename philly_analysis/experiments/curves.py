@@ -32,6 +32,8 @@ def over_load(
     for i, (arm, against, label) in enumerate(pairs):
         curve = effects(table, measure, arm, against)
         curve = curve[curve["setting"] == setting].sort_values("load")
+        if curve.empty:
+            continue
         color = CYCLE[i % len(CYCLE)]
         ax.plot(curve["load"], curve["effect_pct"], color=color, marker="o", ms=3, label=label)
         ax.fill_between(

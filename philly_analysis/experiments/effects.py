@@ -39,6 +39,8 @@ def trials(
 def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.DataFrame:
     """Return by how many percent an arm changes a measure against another.
 
+    Where one of them is zero there is no such number, and no row.
+
     Returns
     -------
     pandas.DataFrame
@@ -50,8 +52,9 @@ def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.Dat
     rows = []
     if {arm, against} <= set(wide.columns):
         for (setting, load), pair in wide.dropna().groupby(level=[0, 1], sort=False):
-            found = paired(pair[arm], pair[against], relative=True)
-            rows.append((setting, load, found.effect, found.low, found.high, found.pairs))
+            if (pair > 0).all(axis=None):
+                found = paired(pair[arm], pair[against], relative=True)
+                rows.append((setting, load, found.effect, found.low, found.high, found.pairs))
     columns = ["setting", "load", "effect_pct", "low_pct", "high_pct", "seeds"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -60,8 +63,8 @@ def effect(
     table: pd.DataFrame, measure: str, arm: str, against: str, *, setting: str, load: float
 ) -> Paired:
     """Return one row of :func:`effects`; NaN where there is none."""
-    rows = effects(table, measure, arm, against)
-    rows = rows[(rows["setting"] == setting) & ((rows["load"] - load).abs() < 1e-9)]
+    there = table[(table["setting"] == setting) & ((table["load"] - load).abs() < 1e-9)]
+    rows = effects(there, measure, arm, against)
     if rows.empty:
         nan = float("nan")
         return Paired(nan, nan, nan, 0)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from philly_analysis.experiments.curves import below, forest, heading, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
-from philly_analysis.experiments.workloads import JobLaw
+from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import CYCLE, INK, canvas
 from philly_analysis.inference import paired
 from philly_analysis.result import Fact, Result
@@ -173,17 +173,6 @@ def _moved_by(setting: str) -> tuple[str, str]:
     usual, there = (SETTINGS[name].arms() for name in (USUAL, setting))
     moved = (arm for arm in ("migration", "patient", "pre-run") if there[arm] != usual[arm])
     return AS_IT_WAS, next(moved, "migration")
-
-
-def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
-    """Return each virtual cluster's share of the GPUs, as its jobs ask for; its largest gang's."""
-    asked: dict[str, float] = {}
-    largest: dict[str, int] = {}
-    for spec in specs:
-        asked[spec.vc] = asked.get(spec.vc, 0.0) + spec.gpu_s
-        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
-    total = sum(asked.values())
-    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in asked.items()}
 
 
 def _simulated(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> Schedule:

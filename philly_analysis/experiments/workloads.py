@@ -75,3 +75,14 @@ def at_rate(specs: Sequence[JobSpec], jobs_per_h: float) -> list[JobSpec]:
     first, last = (f(s.submit_s for s in specs) for f in (min, max))
     factor = 3600 * (len(specs) - 1) / jobs_per_h / (last - first)
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
+
+
+def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
+    """Return each virtual cluster's share of the GPUs, as its jobs ask for; its largest gang's."""
+    asked: dict[str, float] = {}
+    largest: dict[str, int] = {}
+    for spec in specs:
+        asked[spec.vc] = asked.get(spec.vc, 0.0) + spec.gpu_s
+        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
+    total = sum(asked.values())
+    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in asked.items()}

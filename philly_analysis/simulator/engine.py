@@ -379,7 +379,8 @@ class Simulation:
                 del self.view.holding[job]
             return None
         old = job.held
-        if grant is not None and grant.shares == old.shares:  # same GPUs, other CPUs
+        same = grant is not None and grant.shares == old.shares and grant.guest == old.guest
+        if same:  # the same GPUs, other CPUs
             self._record.segment(job, now_s)
             return self._take_back(job, now_s)
         reason = "preempted"

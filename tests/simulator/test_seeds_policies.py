@@ -195,3 +195,46 @@ def test_locality_costs_what_the_study_measured(
 
     bars = gantt(run(jobs, machines(*servers), Fifo(), speed=Locality()))
     assert bars["x"][0][1] == pytest.approx(100 / speed, abs=1e-3)
+
+
+def guest_and_holder(*, gone_s: float = 300) -> list[JobSpec]:
+    """A GPU that a holds until it has gone, and b, which uses half of what a leaves, from 10 on."""
+    return [
+        using(job("a", 0, 1, gone_s), 0.5, 0.3),
+        using(job("b", 0, 1, 600), 1.0, 0.3),
+        using(job("c", 20, 1, 100), 1.0, 0.3),
+    ]
+
+
+def test_a_guest_is_upgraded_when_its_holder_has_left() -> None:
+    # b is a guest from 10 to 300, at half speed: 145 s of 600 are done. Upgraded, it holds the
+    # GPU and ends at 300 + 455; c, a guest too, but behind it, has to wait for that: b leaves none
+    schedule = run(
+        guest_and_holder(), machines(1), AntMan(upgrade=True, convert_after_s=10.0), speed=Sharing()
+    )
+    bars = gantt(schedule)
+    assert bars["b"] == [(10, 300, "migrated"), (300, 755, "completed")]
+    assert bars["c"] == done(755, 855)
+    guests = schedule.attempts.select("job_id", "attempt", "guest").rows()
+    assert guests == [("a", 1, False), ("b", 1, True), ("b", 2, False), ("c", 1, False)]
+    # without, c, which waits, is given what a left, and b stands still beside it
+    plain = gantt(
+        run(guest_and_holder(), machines(1), AntMan(convert_after_s=10.0), speed=Sharing())
+    )
+    assert plain["c"] == done(300, 400)
+    assert plain["b"] == [(10, 855, "completed")]
+
+
+def test_tenants_hold_up_to_their_quota_and_queue_apart() -> None:
+    # x may hold one GPU of two. Its second job waits though a GPU is idle, and is its guest after
+    # 50 s; y's job does not wait behind it
+    jobs = [
+        using(job("x1", 0, 1, 200, vc="x"), 1.0, 0.5),
+        using(job("x2", 0, 1, 100, vc="x"), 1.0, 0.5),
+        using(job("y1", 10, 1, 20, vc="y"), 1.0, 0.5),
+    ]
+    policy = AntMan(tenants=True, convert_after_s=50.0)
+    schedule = run(jobs, machines(2), policy, speed=Sharing(), quotas={"x": 1, "y": 1})
+    assert gantt(schedule) == {"x1": done(0, 200), "x2": done(50, 150), "y1": done(10, 30)}
+    assert schedule.attempts["guest"].to_list() == [False, True, False]
+    assert policy.quotas and not AntMan().quotas

@@ -1,6 +1,7 @@
 """AntMan: jobs that have waited long run as guests on GPUs whose holders leave room."""
 
 from dataclasses import dataclass
+from heapq import merge
 from itertools import islice
 
 import numpy as np
@@ -28,8 +29,12 @@ class AntMan(Policy):
     guaranteed jobs; there is at most one guest per GPU, and guests never delay a holder.
     ``convert_after_s = inf`` turns sharing off.
 
-    Not modelled: memory spilled to the host (a guest that does not fit stands still), quotas
-    of tenants, guests that users choose, and guests that become holders again.
+    With ``tenants`` each virtual cluster has a queue of its own, and its jobs hold no more than its
+    quota; what does not start for that may still be a guest. With ``upgrade`` a guest holds its
+    GPUs from when nobody else does, if nobody of its queue who came before it waits.
+
+    Not modelled: memory spilled to the host (a guest that does not fit stands still), and guests
+    that users choose.
     """
 
     name = "antman"
@@ -45,13 +50,20 @@ class AntMan(Policy):
     util_below_frac: float = knob(
         0.8, "utilisation of the holder below which guests may come", within=Bounds(0, 1)
     )
+    tenants: bool = knob(False, "keep virtual clusters to their quotas, in queues of their own")
+    upgrade: bool = knob(False, "let guests hold the GPUs that nobody else holds any more")
     looks_at: int = knob(
         256, "waiting jobs that are considered as guests at a time", within=Bounds(1, 100_000)
     )
 
-    def group(self, job: Job, now_s: float) -> int:
-        """Return one group for all: a gang that cannot start blocks those behind it."""
-        return 0
+    @property
+    def quotas(self) -> bool:  # type: ignore[override]
+        """Whether it looks at the virtual clusters' quotas."""
+        return self.tenants
+
+    def group(self, job: Job, now_s: float) -> str:
+        """Return one group for all, or its tenant: who cannot start blocks those behind it."""
+        return job.vc if self.tenants else ""
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job turns opportunistic."""
@@ -68,10 +80,16 @@ class AntMan(Policy):
         if room is None:
             room = view.kept["room"] = _Room(view.cluster)
         room.changed |= view.touched
-        if not view.queue.groups:
+        if not view.queue.groups and not self.upgrade:
             return {}
         plan = view.plan()
-        plan.offer(lambda job: plan.grant(job, self._together(plan, job.gpus)))
+        if self.upgrade:
+            self._upgrade(plan)
+        plan.offer(
+            lambda job: (
+                self._may_hold(plan, job) and plan.grant(job, self._together(plan, job.gpus))
+            )
+        )
         room.refresh(plan, self.util_below_frac)
         for job in self._patient(plan):
             plan.grant(job, room.fit(job))
@@ -81,9 +99,30 @@ class AntMan(Policy):
         """Place a gang on as few servers as empty ones would take."""
         return packed(plan.cluster, gpus, servers=plan.cluster.fewest(gpus))
 
+    def _may_hold(self, plan: Plan, job: Job) -> bool:
+        """Whether a job's tenant may hold so many more GPUs."""
+        quota = plan.view.quotas.get(job.vc, plan.cluster.capacity)
+        return not self.tenants or plan.in_use(job.vc) + job.gpus <= quota
+
+    def _upgrade(self, plan: Plan) -> None:
+        """Let guests hold what nobody holds any more, first come first."""
+        view = plan.view
+        for guest in sorted(
+            (job for job in view.running if job.held.guest),
+            key=lambda job: (self.key(job, view.now_s), job.index),
+        ):
+            line = view.queue.groups.get(self.group(guest, view.now_s))
+            head = next(iter(line)) if line else None
+            if head is not None and self.key(head, view.now_s) < self.key(guest, view.now_s):
+                continue
+            grant = guest.held._replace(guest=False)
+            if plan.cluster.all_free(grant) and self._may_hold(plan, guest):
+                plan.grant(guest, grant)
+
     def _patient(self, plan: Plan) -> list[Job]:
         """Return the waiting jobs, first come first, that have turned opportunistic."""
-        waiting = list(islice(plan.view.queue.groups[0], self.looks_at))
+        lines = [order.places() for order in plan.view.queue.groups.values()]
+        waiting = [place.job for place in islice(merge(*lines), self.looks_at)]
         due_s, starting = plan.view.now_s - self.convert_after_s + 1e-6, plan.wish
         return [job for job in waiting if job.queued_s <= due_s and job not in starting]
 
