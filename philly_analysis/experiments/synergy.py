@@ -2,28 +2,36 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, heading, moved, over_load
+from philly_analysis.experiments.curves import below, forest, heading, moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
-from philly_analysis.experiments.optimum import best_throughput
+from philly_analysis.experiments.shares import (
+    BIG_DATA,
+    GREEDY,
+    PROPORTIONAL,
+    SETTINGS,
+    TUNE,
+    USUAL,
+    all_at_once,
+    arms,
+    at_once,
+    completion_times,
+    typed,
+)
 from philly_analysis.experiments.workloads import JobLaw, at_rate, one_gpu_each
-from philly_analysis.figures import canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, canvas
 from philly_analysis.inference import Paired, paired
 from philly_analysis.result import Comparison, Fact, Result
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.simulator.speed import HostResources
-from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load, load_of
-from philly_analysis.workload.machines import fleet
 
 QUESTION = "What does dividing CPUs and memory by need do to completion times?"
 
@@ -34,61 +42,34 @@ PUBLISHED_TUNE_H, PUBLISHED_TUNE_P99_H = 21.8766, 156.93308
 """Mean and 99th percentile of completion time, FIFO, tune, 9 jobs an hour on 128 GPUs, 20/70/10
 (hours): ``ae-readme.md`` of msr-fiddle/synergy at 05bb5a5."""
 
-PROPORTIONAL, GREEDY, TUNE = "proportional", "greedy", "tune"
-
 MODELLED: tuple[str, ...] = (
     "128 GPUs on 16 servers of 8 GPUs, 24 CPUs and 500 GB, first come, first served, one GPU per "
     "job, as in the artifact, unless said otherwise. Offered load: that with proportional shares.",
     "CPU and memory profiles are the artifact's measurements of ten models; which job trains "
     "which model is drawn by its split of tasks (percent image, language, speech).",
-    "Jobs 4000 to 4999 of the stream are looked at, as in the artifact; past a load of 1 "
-    "completion times grow with the window's place, so that a ratio there is one of backlogs: it "
-    "depends on where the window lies as much as on the allocation.",
+    "Jobs 4000 to 4999 of the stream are looked at, as in the artifact, or as far into it where a "
+    "stream is shorter, as it is under all settings but the usual one; past a load of 1 completion "
+    "times grow with the window's place, so that a ratio there is one of backlogs: it depends on "
+    "where the window lies as much as on the allocation.",
+    "512 GPUs: 64 such servers and gangs as they are, which is the paper's window of the Philly "
+    "trace when the jobs are Philly's (a model of them, or a trace by --model).",
+    "DRF and Tetris take a job's wanted CPUs and memory for fixed, as the paper has it.",
+    "100 jobs at once on 32 GPUs, one GPU each: the paper's static trace, of which it gives the "
+    "makespan.",
     "The optimum is an integer program over 16 jobs that start at once on two servers: the most "
     "throughput that any division could give, no job below its proportional share.",
     "Not modelled: rounds of 300 s (we decide at each event, jobs stay where they are), profiling, "
-    "DRF and Tetris as baselines, the 512-GPU window of the Philly trace, storage and network.",
+    "storage and network.",
 )
 
-
-class Setting(NamedTuple):
-    """Jobs, order and servers."""
-
-    order: str = "fifo"
-    split: tuple[int, int, int] = (20, 70, 10)
-    servers: int = 16
-    cpus: int = 24
-    gangs: str = "one"
-
-    @property
-    def fleet(self) -> str:
-        """The servers as :func:`fleet` reads them."""
-        return f"{self.servers}x8:{self.cpus}:500"
-
-
-USUAL = "FIFO, 20/70/10"
-"""Name of the setting from which all others differ in one thing."""
-
-_BASE = Setting()
-SETTINGS: dict[str, Setting] = {
-    USUAL: _BASE,
-    "order SRTF": _BASE._replace(order="srtf"),
-    "order LAS": _BASE._replace(order="las"),
-    "split 33/33/33": _BASE._replace(split=(33, 33, 33)),
-    "split 50/0/50": _BASE._replace(split=(50, 0, 50)),
-    "split 0/100/0": _BASE._replace(split=(0, 100, 0)),
-    "gangs as drawn": _BASE._replace(gangs="own"),
-    "32 GPUs": _BASE._replace(servers=4),
-    "4 CPUs a GPU": _BASE._replace(cpus=32),
-    "5 CPUs a GPU": _BASE._replace(cpus=40),
-    "6 CPUs a GPU": _BASE._replace(cpus=48),
-}
-"""Settings by name: the usual one, and each thing varied."""
 
 RATE = "9 jobs an hour"
 """Setting of the artifact's own check."""
 
-MEASURES = ["mean_jct_h", "p99_jct_h"]
+STATIC = "100 jobs at once"
+"""Setting of the paper's static trace."""
+
+MEASURES = ["mean_jct_h", "p99_jct_h", "throughput", "makespan_h", "gpu_pct", "cpu_pct"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +106,12 @@ def compute(
     -------
     Result
         Table: setting, load, arm (allocation; optimum: the integer program), seed, mean_jct_h,
-        p99_jct_h, throughput (of 16 jobs at once, relative to proportional shares).
+        p99_jct_h, throughput (of 16 jobs at once, relative to proportional shares); of 100 jobs at
+        once makespan_h, and gpu_pct and cpu_pct (what jobs held till the last one ended).
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, law_name, sweep)
-    return _result(
-        trials(of_seed, sweep.seeds, [*MEASURES, "throughput"], executor), law_name, sweep
-    )
+    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
 def _rows(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> list[Row]:
@@ -139,63 +119,32 @@ def _rows(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> list[Row]:
 
 
 def _of_seed(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> Iterator[Row]:
+    def row(setting: str, load: float, arm: str, **measured: float) -> Row:
+        return (setting, load, arm, seed, *(measured.get(name, np.nan) for name in MEASURES))
+
     for name in sweep.settings:
         setting = SETTINGS[name]
-        drawn = law(sweep.jobs, setting.servers * 8, seed)
+        jobs = sweep.jobs if name == USUAL else sweep.jobs // 2
+        drawn = law(jobs, setting.servers * 8, seed)
         specs = typed(one_gpu_each(drawn) if setting.gangs == "one" else drawn, setting.split, seed)
+        window = slice(*(at * len(specs) // sweep.jobs for at in sweep.window))
+        watched = [s.job_id for s in specs[window]]
         for load in sweep.loads if name == USUAL else sweep.at:
-            stretched = at_load(specs, load, setting.servers * 8, slice(*sweep.window))
-            # greedy gives no gang room that asks for more than a server has
-            for arm in (PROPORTIONAL, GREEDY, TUNE) if name == USUAL else (PROPORTIONAL, TUNE):
-                yield (name, load, arm, seed, *_jct_h(stretched, setting, arm, sweep), np.nan)
-        if name == USUAL and sweep.jobs_per_h and law_name == "literature":
+            stretched = at_load(specs, load, setting.servers * 8, window)
+            for arm, policy in arms(setting, several=name == USUAL).items():
+                yield row(name, load, arm, **completion_times(stretched, setting, policy, watched))
+        if name != USUAL:
+            continue
+        if sweep.jobs_per_h and law_name == "literature":
             hourly = at_rate(specs, sweep.jobs_per_h)
-            load = round(load_of(hourly, setting.servers * 8, slice(*sweep.window)), 3)
-            for arm in (PROPORTIONAL, TUNE):
-                yield (RATE, load, arm, seed, *_jct_h(hourly, setting, arm, sweep), np.nan)
-        if name == USUAL:
-            for arm, throughput in at_once(setting, seed).items():
-                yield (USUAL, np.nan, arm, seed, np.nan, np.nan, throughput)
-
-
-def typed(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
-    """Return the jobs with models drawn by task split (percent image, language, speech)."""
-    tasks = tuple(zip(("image", "language", "speech"), map(float, split), strict=True))
-    bare = [replace(s, job_type=None, cpus=None, mem_gb=None) for s in specs]
-    return list(HostResources(split=tasks).completed(bare, np.random.default_rng(seed)))
-
-
-def at_once(setting: Setting, seed: int, servers: int = 2) -> dict[str, float]:
-    """Return the throughput of jobs that fill a few servers, by allocation, and the optimum."""
-    there = fleet(setting._replace(servers=servers).fleet)
-    same = [
-        JobSpec(f"j{i:03d}", "v", "u", 1, 0.0, (AttemptSpec(3600.0),), status="Pass")
-        for i in range(sum(m.gpus for m in there))
-    ]
-    specs = typed(same, setting.split, seed)
-    found = {}
-    for allocation in (PROPORTIONAL, TUNE):
-        schedule = run(specs, there, Synergy(allocation=allocation), speed=HostResources())
-        first = schedule.speeds.filter(schedule.speeds["start_s"] == 0)
-        found[allocation] = float(first["speed"].sum()) / len(specs)
-    best = best_throughput([PROFILES[s.job_type or ""] for s in specs], there)
-    return found | {"optimum": best / len(specs)}
-
-
-def _jct_h(
-    specs: Sequence[JobSpec], setting: Setting, allocation: str, sweep: Sweep
-) -> tuple[float, float]:
-    watched = [s.job_id for s in specs[slice(*sweep.window)]]
-    schedule = run(
-        specs,
-        fleet(setting.fleet),
-        Synergy(allocation=allocation, order=setting.order),
-        speed=HostResources(),
-        until_done=watched,
-    )
-    ended = schedule.jobs.filter(schedule.jobs["job_id"].is_in(watched))
-    jct_h = ((ended["end_s"] - ended["submit_s"]) / 3600).to_numpy()
-    return float(jct_h.mean()), float(np.percentile(jct_h, 99))
+            load = round(load_of(hourly, setting.servers * 8, window), 3)
+            for arm, policy in arms(setting).items():
+                yield row(RATE, load, arm, **completion_times(hourly, setting, policy, watched))
+        for arm, throughput in at_once(setting, seed).items():
+            yield row(USUAL, np.nan, arm, throughput=throughput)
+        small = setting._replace(servers=4)
+        for arm, policy in arms(small, several=True).items():
+            yield row(STATIC, np.nan, arm, **all_at_once(specs[:100], small, policy))
 
 
 def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
@@ -219,6 +168,26 @@ def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
     ]
     if rivals:
         sentences.append(f"Against giving each job greedily what it wants: {'; '.join(rivals)}.")
+    [first, *_] = sweep.at
+    rivals = [
+        f"{arm} {percent(found)}"
+        for arm in BIG_DATA
+        if (found := effect(table, "mean_jct_h", TUNE, arm, setting=USUAL, load=first)).pairs
+    ]
+    if rivals:
+        sentences.append(f"Against data clusters' schedulers at {first:g}: {'; '.join(rivals)}.")
+    static = table[table["setting"] == STATIC].pivot_table(
+        index="seed", columns="arm", values=["makespan_h", "cpu_pct"]
+    )
+    if len(static):
+        ends = paired(static["makespan_h", TUNE], static["makespan_h", PROPORTIONAL], relative=True)
+        facts.append(Fact("static_makespan_pct", ends.effect, "makespan of 100 jobs, by tune"))
+        cpus = {arm: float(static["cpu_pct", arm].mean()) for arm in (TUNE, PROPORTIONAL)}
+        sentences.append(
+            f"100 jobs at once on 32 GPUs end {percent(ends)} later or sooner with tuned shares; "
+            f"of the CPUs jobs hold {cpus[TUNE]:.0f} % with them and {cpus[PROPORTIONAL]:.0f} % "
+            "with proportional ones."
+        )
     once = table[table["throughput"].notna()].pivot_table(
         index="seed", columns="arm", values="throughput"
     )
@@ -278,9 +247,9 @@ def _across(values: "pd.Series[float]") -> Paired:
 
 
 def plot(result: Result) -> Figure:
-    """Draw the change of JCT over load, what moves it, and throughput against the optimum."""
+    """Draw the change of JCT over load, what moves it, CPUs a GPU, and the models' sensitivity."""
     table = result.table
-    fig, axes = canvas(3, width=11, height=4.2)
+    fig, axes = canvas(3, 2, width=11, height=7.6)
     over_load(
         axes[0],
         table,
@@ -289,22 +258,79 @@ def plot(result: Result) -> Figure:
             (TUNE, PROPORTIONAL, "tune against proportional"),
             (GREEDY, PROPORTIONAL, "greedy against proportional"),
             (TUNE, GREEDY, "tune against greedy"),
+            *((TUNE, arm, f"tune against {arm}") for arm in BIG_DATA),
         ),
         USUAL,
     )
     axes[0].set(ylabel="change of mean JCT, %")
     heading(axes[0], "by allocation")
     below(axes[0])
-    load = float(table.loc[~table["setting"].isin((USUAL, RATE)), "load"].median())
+    load = float(table.loc[~table["setting"].isin((USUAL, RATE, STATIC)), "load"].median())
     if load == load:
         moved(axes[1], table, "mean_jct_h", TUNE, PROPORTIONAL, load, USUAL)
         axes[1].set(xlabel="tune against proportional, mean JCT, %")
         heading(axes[1], f"what moves it, at a load of {load:g}")
+        _by_ratio(axes[2], table, load)
+    _sensitivity(axes[3])
     once = table[table["throughput"].notna()]
     for i, (_, pair) in enumerate(once.groupby("seed")):
         values = pair.set_index("arm")["throughput"].reindex([PROPORTIONAL, TUNE, "optimum"])
-        axes[2].plot(range(3), values, color="#9aa5b1", lw=1, marker="o", ms=3, label="_" * (i > 0))
-    axes[2].set_xticks(range(3), [PROPORTIONAL, TUNE, "optimum"], fontsize=8)
-    axes[2].set(ylabel="throughput per job, proportional = 1")
-    heading(axes[2], "16 jobs at once, by draw")
+        axes[4].plot(range(3), values, color="#9aa5b1", lw=1, marker="o", ms=3, label="_" * (i > 0))
+    axes[4].set_xticks(range(3), [PROPORTIONAL, TUNE, "optimum"], fontsize=8)
+    axes[4].set(ylabel="throughput per job, proportional = 1")
+    heading(axes[4], "16 jobs at once, by draw")
+    static = table[table["setting"] == STATIC]
+    rows = [
+        (
+            arm,
+            effect(_at_zero(static), "makespan_h", arm, PROPORTIONAL, setting=STATIC, load=0),
+            INK,
+        )
+        for arm in dict.fromkeys(static["arm"])
+        if arm != PROPORTIONAL
+    ]
+    forest(axes[5], rows)
+    axes[5].set(xlabel="makespan against proportional shares, %")
+    heading(axes[5], "100 jobs at once on 32 GPUs")
     return fig
+
+
+def _at_zero(table: pd.DataFrame) -> pd.DataFrame:
+    """Return trials without a load as such of load 0, to be paired like any other."""
+    return table.assign(load=table["load"].fillna(0.0))
+
+
+def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
+    """Draw the gain over the CPUs that a server has for each GPU."""
+    found = {
+        setting.cpus / 8: effect(table, "mean_jct_h", TUNE, PROPORTIONAL, setting=name, load=load)
+        for name, setting in SETTINGS.items()
+        if setting == SETTINGS[USUAL]._replace(cpus=setting.cpus)
+    }
+    ratios = sorted(found)
+    ax.plot(ratios, [found[r].effect for r in ratios], color=CYCLE[0], marker="o", ms=3)
+    lows, highs = ([getattr(found[r], end) for r in ratios] for end in ("low", "high"))
+    ax.fill_between(ratios, lows, highs, color=CYCLE[0], alpha=0.15, lw=0)
+    ax.axhline(0, color=MUTED, lw=0.8)
+    ax.set(xlabel="CPUs a GPU", ylabel="tune against proportional, %", xticks=ratios)
+    heading(ax, "by CPUs a GPU")
+
+
+def _sensitivity(ax: Axes) -> None:
+    """Draw each model's throughput by CPUs a GPU, with the memory that it wants."""
+    grid = np.linspace(1, 12, 45)
+    styles = {"image": "-", "language": "--", "speech": ":"}
+    for i, profile in enumerate(PROFILES.values()):
+        curve = [profile.throughput(cpus, profile.mem_gb) for cpus in grid]
+        ax.plot(
+            grid,
+            curve,
+            color=CYCLE[i % len(CYCLE)],
+            ls=styles[profile.task],
+            lw=1.2,
+            label=profile.job_type,
+        )
+    ax.axvline(3, color=MUTED, lw=0.8)
+    ax.set(xlabel="CPUs a GPU (line: proportional)", ylabel="throughput, proportional = 1")
+    heading(ax, "sensitivity, as measured")
+    below(ax, columns=3)

@@ -206,7 +206,8 @@ class Cluster:
                 raise SimulationError(
                     f"GPUs {bits(gpus)} of {self.machines[machine].machine_id} were granted "
                     f"while only {bits(free)} were free."
-                    + " A gang needs dedicated servers here." * alone
+                    + " A gang needs dedicated servers here."
+                    * alone
                 )
             if not grant.guest:
                 self._set(machine, 0 if alone else free & ~gpus)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, guidelines, synergy
+from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, guidelines, shares, synergy
 from philly_analysis.experiments.effects import effect, effects
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.experiments.printed_failures import failing_as_printed
@@ -67,7 +67,7 @@ def fluid_jct_h(
 @pytest.mark.parametrize("load", [0.6, 1.2])
 def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
     """The published ratio is a ratio of backlogs: a queue without CPUs and memory shows it."""
-    jobs = synergy.typed(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
+    jobs = shares.typed(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
     specs, window = at_load(jobs, load, 128), (2000, 2500)
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}
     jct_h, fluid_h = {}, {}
@@ -95,27 +95,32 @@ def test_synergy_gains_where_models_want_more_and_only_there() -> None:
     sweep = synergy.Sweep(
         loads=(0.6, 1.2),
         at=(0.6,),
-        settings=(synergy.USUAL, "order SRTF", "split 0/100/0", "4 CPUs a GPU"),
+        settings=(shares.USUAL, "order SRTF", "split 0/100/0", "4 CPUs a GPU"),
         jobs=400,
         window=(200, 320),
         jobs_per_h=0,
         seeds=(1, 2, 3),
     )
     result = synergy.compute(literature, "literature", sweep)
-    tune = partial(at, result, "mean_jct_h", synergy.TUNE, synergy.PROPORTIONAL)
+    tune = partial(at, result, "mean_jct_h", shares.TUNE, shares.PROPORTIONAL)
     language = tune(setting="split 0/100/0", load=0.6)
     assert (language.effect, language.low, language.high) == pytest.approx((0, 0, 0), abs=1e-6)
-    for setting, load in ((synergy.USUAL, 0.6), (synergy.USUAL, 1.2), ("order SRTF", 0.6)):
+    for setting, load in ((shares.USUAL, 0.6), (shares.USUAL, 1.2), ("order SRTF", 0.6)):
         assert tune(setting=setting, load=load).effect < -1
     richer = tune(setting="4 CPUs a GPU", load=0.6)  # proportional shares are larger there
-    assert tune(setting=synergy.USUAL, load=0.6).effect < richer.effect
+    assert tune(setting=shares.USUAL, load=0.6).effect < richer.effect
     assert all(c.measured is None for c in result.comparisons)
-    assert len(synergy.plot(result).axes) == 3
+    assert len(synergy.plot(result).axes) == 6
+    static = result.table[result.table["setting"] == synergy.STATIC].groupby("arm")
+    last_h, cpu_pct = static["makespan_h"].mean(), static["cpu_pct"].mean()
+    # held to the end by the longest job, most GPUs are idle by then
+    assert last_h[shares.TUNE] <= last_h[shares.PROPORTIONAL] * (1 + 1e-9)
+    assert cpu_pct.between(0, 100).all() and static["gpu_pct"].mean().between(0, 100).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_division_of_cpus_is_better_than_the_optimum(seed: int) -> None:
-    found = synergy.at_once(synergy.Setting(), seed)
+    found = shares.at_once(shares.Setting(), seed)
     proportional, tune, optimum = found.values()
     assert proportional == pytest.approx(1)
     assert proportional <= tune + 1e-9 <= optimum + 2e-9
@@ -205,7 +210,7 @@ MOVING: dict[str, tuple[Any, tuple[str, str], Any]] = {
     ),
     "synergy": (
         synergy,
-        (synergy.TUNE, synergy.PROPORTIONAL),
+        (shares.TUNE, shares.PROPORTIONAL),
         synergy.Sweep(
             loads=(3.0,), at=(3.0,), jobs=400, window=(200, 350), jobs_per_h=0, seeds=(1,)
         ),

@@ -1,0 +1,120 @@
+"""Synergy's jobs, servers and allocations, and a simulation of each kind that is asked of them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from philly_analysis.experiments.optimum import best_throughput
+from philly_analysis.simulator.engine import run
+from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
+from philly_analysis.simulator.policies.synergy import Synergy
+from philly_analysis.simulator.profiles import PROFILES
+from philly_analysis.simulator.speed import HostResources
+from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload.machines import fleet
+
+PROPORTIONAL, GREEDY, TUNE = "proportional", "greedy", "tune"
+
+BIG_DATA = {"DRF": "drf", "Tetris": "tetris"}
+"""The paper's other baselines, and the policies of that name: schedulers of data clusters."""
+
+
+class Setting(NamedTuple):
+    """Jobs, order and servers."""
+
+    order: str = "fifo"
+    split: tuple[int, int, int] = (20, 70, 10)
+    servers: int = 16
+    cpus: int = 24
+    gangs: str = "one"
+
+    @property
+    def fleet(self) -> str:
+        """The servers as :func:`fleet` reads them."""
+        return f"{self.servers}x8:{self.cpus}:500"
+
+
+USUAL = "FIFO, 20/70/10"
+"""Name of the setting from which all others differ in one thing."""
+
+_BASE = Setting()
+SETTINGS: dict[str, Setting] = {
+    USUAL: _BASE,
+    "order SRTF": _BASE._replace(order="srtf"),
+    "order LAS": _BASE._replace(order="las"),
+    "split 33/33/33": _BASE._replace(split=(33, 33, 33)),
+    "split 50/0/50": _BASE._replace(split=(50, 0, 50)),
+    "split 0/100/0": _BASE._replace(split=(0, 100, 0)),
+    "gangs as drawn": _BASE._replace(gangs="own"),
+    "32 GPUs": _BASE._replace(servers=4),
+    "512 GPUs, own gangs": _BASE._replace(servers=64, gangs="own"),
+    "4 CPUs a GPU": _BASE._replace(cpus=32),
+    "5 CPUs a GPU": _BASE._replace(cpus=40),
+    "6 CPUs a GPU": _BASE._replace(cpus=48),
+}
+"""Settings by name: the usual one, and each thing varied."""
+
+
+def arms(setting: Setting, *, several: bool = False) -> dict[str, Policy]:
+    """Return the policy of each arm: proportional shares and tuned ones, or all that there are."""
+    own = (PROPORTIONAL, GREEDY, TUNE) if several else (PROPORTIONAL, TUNE)
+    found: dict[str, Policy] = {
+        allocation: Synergy(allocation=allocation, order=setting.order) for allocation in own
+    }
+    if several:
+        there = {arm: name for arm, name in BIG_DATA.items() if name in POLICIES}
+        found |= {arm: policy_named(name, {}) for arm, name in there.items()}
+    return found
+
+
+def typed(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
+    """Return the jobs with models drawn by task split (percent image, language, speech)."""
+    tasks = tuple(zip(("image", "language", "speech"), map(float, split), strict=True))
+    bare = [replace(s, job_type=None, cpus=None, mem_gb=None) for s in specs]
+    return list(HostResources(split=tasks).completed(bare, np.random.default_rng(seed)))
+
+
+def at_once(setting: Setting, seed: int, servers: int = 2) -> dict[str, float]:
+    """Return the throughput of jobs that fill a few servers, by allocation, and the optimum."""
+    there = fleet(setting._replace(servers=servers).fleet)
+    same = [
+        JobSpec(f"j{i:03d}", "v", "u", 1, 0.0, (AttemptSpec(3600.0),), status="Pass")
+        for i in range(sum(m.gpus for m in there))
+    ]
+    specs = typed(same, setting.split, seed)
+    found = {}
+    for allocation in (PROPORTIONAL, TUNE):
+        schedule = run(specs, there, Synergy(allocation=allocation), speed=HostResources())
+        first = schedule.speeds.filter(schedule.speeds["start_s"] == 0)
+        found[allocation] = float(first["speed"].sum()) / len(specs)
+    best = best_throughput([PROFILES[s.job_type or ""] for s in specs], there)
+    return found | {"optimum": best / len(specs)}
+
+
+def completion_times(
+    specs: Sequence[JobSpec], setting: Setting, policy: Policy, watched: Sequence[str]
+) -> dict[str, float]:
+    """Return mean and 99th percentile of the completion times of the jobs watched."""
+    schedule = run(specs, fleet(setting.fleet), policy, speed=HostResources(), until_done=watched)
+    ended = schedule.jobs.filter(schedule.jobs["job_id"].is_in(watched))
+    jct_h = ((ended["end_s"] - ended["submit_s"]) / 3600).to_numpy()
+    return {"mean_jct_h": float(jct_h.mean()), "p99_jct_h": float(np.percentile(jct_h, 99))}
+
+
+def all_at_once(specs: Sequence[JobSpec], setting: Setting, policy: Policy) -> dict[str, float]:
+    """Return how long jobs that come at once take in all, and what they hold till then."""
+    there = fleet(setting.fleet)
+    schedule = run([replace(s, submit_s=0.0) for s in specs], there, policy, speed=HostResources())
+    last_s = float(schedule.attempts["end_s"].to_numpy().max())
+    lasted_s = schedule.speeds["end_s"] - schedule.speeds["start_s"]
+    held = {
+        "gpu_pct": (schedule.speeds["gpus"], sum(m.gpus for m in there)),
+        "cpu_pct": (schedule.speeds["cpus"], sum(m.cpus or 0 for m in there)),
+    }
+    shares = {
+        name: 100 * float((lasted_s * of).sum()) / (last_s * total)
+        for name, (of, total) in held.items()
+    }
+    return {"makespan_h": last_s / 3600, **shares}
