@@ -96,10 +96,10 @@ MEASURES = ["mean_jct_h", "resizes", "lost_pct"]
 class Sweep:
     """What is varied: load, the constants (at one load), and the seeds of the draws."""
 
-    loads: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1)
+    loads: tuple[float, ...] = (0.5, 0.7, 0.9, 1.1)
     at: float = 0.9
     settings: tuple[str, ...] = field(default_factory=lambda: tuple(SETTINGS))
-    jobs: int = 800
+    jobs: int = 500
     seeds: tuple[int, ...] = tuple(range(1, 11))
 
 
@@ -116,7 +116,7 @@ def compute(
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, sweep)
-    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
+    return result_of(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
 def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
@@ -164,7 +164,8 @@ def _outcome(
     )
 
 
-def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+    """Return what trials show, in facts and sentences."""
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
     parts = {arm: usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK)}
     added, promotion = usual(BOTH, GROW), usual(STATIC, TIRESIAS)

@@ -112,7 +112,7 @@ MEASURES = [
 class Sweep:
     """What is varied: load, the constants (at one load), and the seeds of the draws."""
 
-    loads: tuple[float, ...] = (0.6, 0.8, 0.9, 1.0, 1.1, 1.2)
+    loads: tuple[float, ...] = (0.6, 0.8, 1.0, 1.2)
     at: float = 1.0
     settings: tuple[str, ...] = field(default_factory=lambda: tuple(SETTINGS))
     jobs: int = 1000
@@ -135,7 +135,7 @@ def compute(
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, sweep)
-    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
+    return result_of(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
 def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
@@ -213,7 +213,8 @@ def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
     )
 
 
-def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+    """Return what trials show, in facts and sentences."""
     usual = partial(effect, table, setting=USUAL, load=sweep.at)
     facts, sentences, comparisons = [], [], []
     for measure, word, published in (

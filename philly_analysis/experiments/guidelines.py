@@ -146,7 +146,7 @@ def compute(
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, sweep)
-    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
+    return result_of(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
 def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
@@ -163,12 +163,12 @@ def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
         arms = SETTINGS[name].arms()
         for load in sweep.loads if name == USUAL else (sweep.at,):
             specs = at_load(drawn, load, GPUS)
-            for arm in ARMS if name == USUAL else _moved_by(name):
+            for arm in ARMS if name == USUAL else moved_by(name):
                 outcome = _outcome(_simulated(specs, arms[arm], SETTINGS[name]), specs)
                 yield (name, load, arm, seed, *outcome)
 
 
-def _moved_by(setting: str) -> tuple[str, str]:
+def moved_by(setting: str) -> tuple[str, str]:
     """Return what is run under a setting: Philly as it was, and the guideline that it is about."""
     usual, there = (SETTINGS[name].arms() for name in (USUAL, setting))
     moved = (arm for arm in ("migration", "patient", "pre-run") if there[arm] != usual[arm])
@@ -221,7 +221,8 @@ def _mean_h(seconds: pl.Series) -> float:
     return float(seconds.to_numpy().mean()) / 3600 if len(seconds) else float("nan")
 
 
-def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+    """Return what trials show, in facts and sentences."""
     usual = partial(effect, table, against=AS_IT_WAS, setting=USUAL, load=sweep.at)
     facts, said = [], []
     for arm in ARMS[1:]:
@@ -275,7 +276,7 @@ def plot(result: Result) -> Figure:
     below(axes[1], columns=2)
     under = []
     for setting in dict.fromkeys(moved["setting"]):
-        against, arm = _moved_by(setting)
+        against, arm = moved_by(setting)
         found = effect(table, "gang_jct_h", arm, against, setting=setting, load=load)
         under.append((f"{arm}: {setting}", found, INK))
     forest(axes[2], under)

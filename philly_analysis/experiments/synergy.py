@@ -1,6 +1,6 @@
 """Synergy's headline as a curve: what dividing CPUs and memory by need does to completion times."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +30,6 @@ from philly_analysis.figures import CYCLE, INK, MUTED, canvas
 from philly_analysis.inference import Paired, paired
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load, load_of
 
 QUESTION = "What does dividing CPUs and memory by need do to completion times?"
@@ -88,7 +87,7 @@ class Sweep:
         Of the draws.
     """
 
-    loads: tuple[float, ...] = (0.6, 0.75, 0.92, 1.0, 1.1, 1.18)
+    loads: tuple[float, ...] = (0.75, 0.92, 1.0, 1.1)
     at: tuple[float, ...] = (0.92,)
     settings: tuple[str, ...] = field(default_factory=lambda: tuple(SETTINGS))
     jobs: int = 5500
@@ -111,7 +110,7 @@ def compute(
     """
     sweep = sweep or Sweep()
     of_seed = partial(_rows, law, law_name, sweep)
-    return _result(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
+    return result_of(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
 
 
 def _rows(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> list[Row]:
@@ -147,7 +146,8 @@ def _of_seed(law: JobLaw, law_name: str, sweep: Sweep, seed: int) -> Iterator[Ro
             yield row(STATIC, np.nan, arm, **all_at_once(specs[:100], small, policy))
 
 
-def _result(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
+    """Return what trials show, in facts and sentences."""
     facts, said = [], []
     for load in sorted({*sweep.loads, *sweep.at}):
         tune = effect(table, "mean_jct_h", TUNE, PROPORTIONAL, setting=USUAL, load=load)

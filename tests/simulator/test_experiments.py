@@ -197,6 +197,11 @@ def test_sharing_adds_nothing_where_every_gpu_is_fully_used(load: float) -> None
     assert shared.attempts["guest"].any()
 
 
+def in_three_clusters(jobs: int, gpus: int, seed: int) -> list[JobSpec]:
+    specs = literature(jobs, gpus, seed)
+    return [replace(s, vc="abc"[i % 7 // 3]) for i, s in enumerate(specs)]
+
+
 MOVING: dict[str, tuple[Any, tuple[str, str], Any]] = {
     "antman": (
         antman,
@@ -223,11 +228,44 @@ MOVING: dict[str, tuple[Any, tuple[str, str], Any]] = {
 def test_each_constant_moves_what_is_shown(name: str) -> None:
     """No number of the page is shown without what decides it: each setting moves it."""
     module, arms, sweep = MOVING[name]
-    table = module.compute(literature, "literature", sweep).table
+    table = module.compute(in_three_clusters, "literature", sweep).table
     shown = effects(table, "mean_jct_h", *arms).set_index("setting")["effect_pct"]
     usual = shown.pop(module.USUAL)
     assert set(shown.index) == set(module.SETTINGS) - {module.USUAL}
     assert (abs(shown - usual) > 1e-4).all(), shown - usual
+
+
+@pytest.mark.slow
+def test_each_constant_moves_what_is_shown_of_the_guidelines() -> None:
+    sweep = guidelines.Sweep(loads=(1.2,), at=1.2, jobs=400, seeds=(1,))
+    table = guidelines.compute(in_three_clusters, "literature", sweep).table
+    for setting in set(guidelines.SETTINGS) - {guidelines.USUAL}:
+        against, arm = guidelines.moved_by(setting)
+        rows = table[table["arm"].isin((against, arm))].set_index(["setting", "arm"])["jct_h"]
+        usual, there = rows.loc[guidelines.USUAL], rows.loc[setting]
+        assert max(abs(usual[name] - there[name]) for name in (against, arm)) > 1e-4, setting
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_nothing_is_called_measured_that_an_assumption_decides(name: str) -> None:
+    """What stands beside a published number does not change when every assumption's runs do."""
+    asked: Any = EXPERIMENTS[name]
+    settings_of = {"synergy": shares.SETTINGS}.get(name) or asked.SETTINGS
+    knobs: dict[str, Any] = {"window": (30, 50)} if name == "synergy" else {}
+    sweep = asked.Sweep(settings=tuple(settings_of)[:2], jobs=60, seeds=(1,), **knobs)
+    sweep = replace(sweep, loads=(np.ravel(sweep.at)[0],))
+    result = asked.compute(literature, "literature", sweep)
+    said = [(c.what, c.measured) for c in result.comparisons]
+    kept = (synergy.RATE,) if name == "synergy" else ()  # the artifact's own check, as it runs it
+    assert all((m is None) or kept for _, m in said)
+    other = result.table.copy()
+    measures = other.select_dtypes("number").columns.difference(["load", "seed"])
+    other.loc[~other["setting"].isin(kept), measures] *= np.arange(1, len(other) + 1)[
+        (~other["setting"].isin(kept)).to_numpy(), None
+    ]
+    moved = asked.result_of(other, "literature", sweep)
+    assert [(c.what, c.measured) for c in moved.comparisons] == said
+    assert moved.facts != result.facts
 
 
 def test_every_assumption_is_among_the_settings() -> None:
