@@ -134,7 +134,8 @@ def _one_after_the_other(specs: Sequence[JobSpec], pool: Schedule, cluster: Sche
         work_s=pl.when(trial).then(0.0).otherwise("work_s"),
     )
     pool = replace(pool, attempts=thrown)
-    return Schedule(
+    return replace(
+        cluster,
         jobs=jobs,
         attempts=both("attempts", "attempt"),
         placements=both("placements", "attempt"),
