@@ -10,6 +10,7 @@ from philly_analysis.errors import ModelError
 from philly_analysis.laws.balance import evenly, runs
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.parts import Parts, Servers
+from philly_analysis.models.people import people
 from philly_analysis.models.users import MAX_DURATION_CORRELATION
 from philly_analysis.study import LAST_END
 from philly_analysis.workload import Workload
@@ -67,7 +68,11 @@ def drawn(
         {
             "job_id": "job-" + job_id,
             "vc": pl.Series(vc).replace("", None),
-            "user": pl.Series(user),
+            "user": pl.Series(
+                user
+                if model.users.named
+                else people(vc, gang, run_s, clinging=model.users.duration_correlation, seed=seed)
+            ),
             "gpus": gang,
             "submitted_at": submitted,
             "status": pl.Series(status).replace("", None),
