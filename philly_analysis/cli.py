@@ -404,6 +404,12 @@ def simulate(
     retry_by_reason: Annotated[
         bool, typer.Option("--retry-by-reason", help="Do not retry users' errors.")
     ] = False,
+    estimates: Annotated[
+        str,
+        typer.Option(
+            help="What is believed of run times: exact, requested (time limits) or noisy:SIGMA."
+        ),
+    ] = "exact",
     seed: Seed = 0,
     samples: Annotated[
         bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
@@ -428,6 +434,7 @@ def simulate(
         prerun_servers=prerun_servers,
         prerun_s=prerun_s,
         retry_by_reason=retry_by_reason,
+        estimates=estimates,
         seed=seed,
         samples=samples,
         force=force,

@@ -23,8 +23,8 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
         [only] = spec.attempts
         if only.end_reason:
             return spec.attempts
-        end_reason = only.end_reason or LAST_END.get(spec.status or "", "completed")
-        return (AttemptSpec(only.run_s, end_reason, only.stay, only.failure),)
+        end_reason = LAST_END.get(spec.status or "", "completed")
+        return (replace(only, end_reason=end_reason),)
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:
@@ -52,7 +52,7 @@ class Job:
     run
         Which of its runs it is in, from 0: each but the last fails and is retried.
     run_s
-        Seconds that all its runs need by themselves.
+        Seconds that all its runs need by themselves; policies go by what is believed.
     grant
         What it holds, or None; ``running`` is False while it only holds part of its gang.
     queued_s
@@ -90,6 +90,7 @@ class Job:
         "_forgiven_gpu_s",
         "_later_s",
         "_left_s",
+        "_off_s",
         "gpu_mem_frac",
         "gpus",
         "grant",
@@ -131,10 +132,15 @@ class Job:
         self.speed = 1.0
         self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
         self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
-        self._left_s = self.runs[0].run_s
-        self._later_s = sum(r.run_s for r in self.runs[1:])
+        self._begin_run()
         self._counts_from_s = self._attained_gpu_s = 0.0
         self._began_left_s = self._left_s
+
+    def _begin_run(self) -> None:
+        run = self.runs[self.run]
+        self._left_s = run.run_s
+        self._off_s = 0.0 if run.believed_s is None else run.believed_s - run.run_s
+        self._later_s = sum(map(_believed_s, self.runs[self.run + 1 :]))
 
     def __repr__(self) -> str:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
@@ -154,17 +160,27 @@ class Job:
         """Return the seconds at speed 1 that it has got done in its present attempt."""
         return self._began_left_s - self.left_s(now_s)
 
+    def believed_left_s(self, now_s: float) -> float:
+        """Return the seconds that its present run is believed to need still, at speed 1."""
+        return max(0.0, self.left_s(now_s) + self._off_s)
+
+    @property
+    def believed_run_s(self) -> float:
+        """Seconds that all its runs are believed to need by themselves."""
+        return sum(map(_believed_s, self.runs))
+
     def remaining_s(self, now_s: float) -> float:
-        """Return the seconds that it still needs at speed 1, retries included."""
-        return self.left_s(now_s) + self._later_s
+        """Return the seconds that it is believed to need at speed 1, retries included."""
+        return self.believed_left_s(now_s) + self._later_s
 
     def to_go_s(self, now_s: float) -> float:
-        """Return the seconds until its end if it runs on as it does, or (waiting) at speed 1.
+        """Return the seconds until its end, as believed, if it runs on, or (waiting) at speed 1.
 
         Retries are counted at speed 1.
         """
-        left_s = self.end_s() - now_s if self.running else self._left_s
-        return left_s + self._later_s
+        if self.running:
+            return max(0.0, self.believed_end_s() - now_s) + self._later_s
+        return max(0.0, self._left_s + self._off_s) + self._later_s
 
     def attained_gpu_s(self, now_s: float) -> float:
         """Return the GPU-seconds that it has held so far."""
@@ -209,6 +225,12 @@ class Job:
         done_s = self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER
         return min(done_s, self.started_s + self.limit_s)
 
+    def believed_end_s(self) -> float:
+        """Return when its present run is believed to end if nothing changes; it may be past."""
+        left_s = self._left_s + self._off_s
+        done_s = self._counts_from_s + left_s / self.speed if self.speed else FOREVER
+        return min(done_s, self.started_s + self.limit_s)
+
     def over_limit(self, now_s: float) -> bool:
         """Whether its time limit, and not its own end, stops it now."""
         return now_s >= self.started_s + self.limit_s and self.left_s(now_s) > _NOTHING_S
@@ -226,6 +248,9 @@ class Job:
         if self.run == len(self.runs):
             self._left_s = 0.0
             return False
-        self._left_s = self.runs[self.run].run_s
-        self._later_s = sum(r.run_s for r in self.runs[self.run + 1 :])
+        self._begin_run()
         return True
+
+
+def _believed_s(run: AttemptSpec) -> float:
+    return run.run_s if run.believed_s is None else run.believed_s

@@ -15,6 +15,7 @@ from philly_analysis.manifest import Manifest
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
+from philly_analysis.simulator.estimates import Estimates, estimates_of
 from philly_analysis.simulator.job import FOREVER
 from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named
@@ -61,6 +62,7 @@ def simulate(
     prerun_servers: int = 0,
     prerun_s: float = 600.0,
     retry_by_reason: bool = False,
+    estimates: Estimates | str = "exact",
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
@@ -111,9 +113,13 @@ def simulate(
     retry_by_reason
         Do not retry what failed by its user's error, by the reasons that the trace has, or that
         are drawn (see :mod:`philly_analysis.simulator.failing`).
+    estimates
+        What policies that go by run times believe of them: ``exact``, ``requested`` (the time
+        limits asked for) or ``noisy:SIGMA`` (see
+        :class:`~philly_analysis.simulator.estimates.Estimates`).
     seed
-        Of everything drawn: the outages, the samples, and what a speed must know that jobs do not
-        say.
+        Of everything drawn: the outages, the estimates, the samples, and what a speed must know
+        that jobs do not say.
     samples
         Whether to write per-minute GPU samples; or the law that they follow where the trace does
         not say how busy a job kept its GPUs.
@@ -189,6 +195,14 @@ def simulate(
         guided += said
     if prerun:
         guided += (prerun.says,)
+    estimates = estimates_of(estimates) if isinstance(estimates, str) else estimates
+    if not estimates.exact:
+        if policy.replays:
+            raise SimulationError(
+                f"{policy.name} runs attempts when they were recorded, whatever is believed of "
+                "them: leave out the estimates."
+            )
+        specs = estimates.told(specs, np.random.default_rng([seed, *b"estimates"]))
     costs = Restarts(checkpoint_s=checkpoint_s)
     # an estimate takes a sweep over the whole log, so it is made for those only who look at it
     asked = policy.quotas or workload.virtual_clusters.height
@@ -237,6 +251,7 @@ def simulate(
         *costs.says,
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
         *guided,
+        *estimates.says(specs),
         *assumed.says(recorded, specs),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),

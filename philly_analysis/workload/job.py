@@ -39,12 +39,15 @@ class AttemptSpec:
     failure
         Why it failed, in the words of the study's Table 7, for those who ask (see
         :func:`philly_analysis.workload.failing.with_failures`); None: it did not, or nobody knows.
+    believed_s
+        How long it is believed to run, for those who plan by that; None: as long as it does.
     """
 
     run_s: float
     end_reason: str | None = None
     stay: Stay | None = None
     failure: str | None = None
+    believed_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ class Easy(Policy):
     def standing(self, job: Job, now_s: float) -> float:
         """Return when its run is believed to end: whose ends first stands first."""
         if not job.running:
-            return now_s + self.estimate * job.left_s(now_s)
-        return job.started_s + self.estimate * (job.end_s() - job.started_s)
+            return now_s + self.estimate * job.believed_left_s(now_s)
+        return job.started_s + self.estimate * (job.believed_end_s() - job.started_s)
 
     def decide(self, view: View) -> Wish:
         """Start jobs in turn, then those behind that delay the first that waits by nothing."""
@@ -72,7 +72,7 @@ class Easy(Policy):
             if best is None:
                 return
             job = best.job
-            if now_s + self.estimate * job.left_s(now_s) > starts_s + _EPS_S:
+            if now_s + self.estimate * job.believed_left_s(now_s) > starts_s + _EPS_S:
                 spare -= job.gpus
             plan.grant(job, packed(cluster, job.gpus))
 
@@ -109,5 +109,7 @@ class Easy(Policy):
         """Return the waiting jobs of a gang size, with how long each will run, as is believed."""
         order, line = view.queue.groups[gpus], view.kept.get(gpus)
         if line is None or not line.of(order):
-            line = view.kept[gpus] = Line(order, lambda job: (self.estimate * job.left_s(0.0),))
+            line = view.kept[gpus] = Line(
+                order, lambda job: (self.estimate * job.believed_left_s(0.0),)
+            )
         return line

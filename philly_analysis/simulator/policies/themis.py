@@ -20,7 +20,7 @@ _EPS_S = 1e-6
 
 def _parts(job: Job) -> tuple[float, ...]:
     """Return what rho is made of that does not change while a job waits."""
-    return job.spec.submit_s, job.to_go_s(0.0), max(job.run_s, 1.0)
+    return job.spec.submit_s, job.to_go_s(0.0), max(job.believed_run_s, 1.0)
 
 
 def _rho(line: Line, now_s: float) -> npt.NDArray[np.float64]:
@@ -75,7 +75,7 @@ class Themis(Policy):
         """Take their GPUs from the running jobs that would not get them again."""
         now_s, running = plan.view.now_s, list(plan.view.running)
         own = [
-            (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.run_s, 1.0)
+            (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.believed_run_s, 1.0)
             for job in running
         ]
         rho = np.concatenate([own, *(_rho(line, now_s) for line in lines)])
