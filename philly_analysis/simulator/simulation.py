@@ -14,8 +14,8 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
 from philly_analysis.simulator.estimates import Estimates, estimates_of
+from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
 from philly_analysis.simulator.job import FOREVER
 from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named

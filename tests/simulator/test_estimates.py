@@ -10,13 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator import policy_named, run, simulate
+from philly_analysis.simulator import POLICIES, Policy, policy_named, run, simulate
 from philly_analysis.simulator.estimates import Estimates, estimates_of
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec
 
 from . import reference as slow
-from .drawn import done, gantt, job, machines
+from .drawn import done, ended_in_time, gantt, job, machines
+from .test_laws import MACHINES as SERVERS
+from .test_laws import QUOTAS, Rows
+from .test_laws import workloads as law_workloads
 from .test_simulation import MACHINES, workload
 
 
@@ -107,6 +110,19 @@ def test_policies_go_by_what_is_believed(
         name: [(round(a, 3), round(b, 3), how) for a, b, how in bars]
         for name, bars in theirs.items()
     }
+
+
+@pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])
+@given(law_workloads, st.integers(0, 9))
+def test_whatever_is_believed_every_job_is_done(
+    policy: type[Policy], rows: Rows, seed: int
+) -> None:
+    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    told = Estimates(sigma=3).told(specs, np.random.default_rng(seed))
+    schedule = run(told, SERVERS, policy(), quotas=QUOTAS)
+    assert ended_in_time(schedule)
+    kept = dict(schedule.attempts.group_by("job_id").agg(pl.col("work_s").sum()).iter_rows())
+    assert kept == pytest.approx({s.job_id: s.run_s for s in specs}, abs=1e-3)
 
 
 def test_the_shortest_is_the_one_believed_to_be() -> None:

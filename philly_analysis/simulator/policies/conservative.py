@@ -53,7 +53,7 @@ class Conservative(Easy):
             if len(table.starts_s) >= self.depth:
                 break
             if job not in table.starts_s:
-                table.reserve(job, self.estimate * job.left_s(now_s))
+                table.reserve(job, self.estimate * job.believed_left_s(now_s))
         for job, starts_s in list(table.starts_s.items()):
             if starts_s <= now_s + _EPS_S:
                 self._start(plan, job, table)
@@ -62,7 +62,9 @@ class Conservative(Easy):
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
         if plan.grant(job, packed(plan.cluster, job.gpus)):
             del table.starts_s[job]
-            table.ends_s[job] = plan.view.now_s + self.estimate * job.left_s(plan.view.now_s)
+            table.ends_s[job] = plan.view.now_s + self.estimate * job.believed_left_s(
+                plan.view.now_s
+            )
         else:  # somebody is late
             plan.view.kept.pop("table", None)
 
