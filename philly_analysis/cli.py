@@ -595,7 +595,7 @@ def experiment(
     jobs: Jobs = 1,
     cluster: OnCluster = None,
 ) -> None:
-    """Ask Philly's guidelines, and re-run Synergy, Amoeba and AntMan."""
+    """Divide the gains of guidelines, Synergy, Amoeba and AntMan."""
     page = library.experiment(names or (), models=models or (), out=out, jobs=jobs, cluster=cluster)
     say(f"page written to {page}")
 

@@ -265,7 +265,7 @@ def experiment(
     jobs: int = 1,
     cluster: str | None = None,
 ) -> Path:
-    """Ask Philly's guidelines, and re-run Synergy, Amoeba and AntMan.
+    """Divide the gains of guidelines, Synergy, Amoeba and AntMan.
 
     Parameters
     ----------

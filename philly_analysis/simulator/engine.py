@@ -387,7 +387,8 @@ class Simulation:
         if grant is not None:
             reason = "migrated" if grant.gpus == old.gpus else "resized"
         self._stop(job, now_s, reason)
-        job.interrupted = True
+        # who only turns guest or holder goes on where it is
+        job.interrupted = grant is None or grant.shares != old.shares
         if grant is None:
             self._wait(job, now_s)
         return old

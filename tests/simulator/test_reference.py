@@ -208,7 +208,7 @@ ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]]
         lambda: on_servers.Opportunistic(15, looks_at=4),
     ),
     "amoeba": (
-        {"order": "srtf", "round_s": 20, "pending_above": 1, "resize_s": 3.3},
+        {"order": "srtf", "round_s": 20, "pending_above": 1, "restart_s": 3.3},
         lambda: on_servers.Elastic(
             round_s=20, pending_above=1, most=2, least=0.25, alpha=0.9, stall_s=3.3
         ),

@@ -30,8 +30,9 @@ class AntMan(Policy):
     ``convert_after_s = inf`` turns sharing off.
 
     With ``tenants`` each virtual cluster has a queue of its own, and its jobs hold no more than its
-    quota; what does not start for that may still be a guest. With ``upgrade`` a guest holds its
-    GPUs from when nobody else does, if nobody of its queue who came before it waits.
+    quota, or one gang over it; what does not start for that may still be a guest. With ``upgrade``
+    a guest holds its GPUs from when nobody else does, if nobody of its queue who came before it
+    waits.
 
     Not modelled: memory spilled to the host (a guest that does not fit stands still), and guests
     that users choose.
@@ -100,9 +101,9 @@ class AntMan(Policy):
         return packed(plan.cluster, gpus, servers=plan.cluster.fewest(gpus))
 
     def _may_hold(self, plan: Plan, job: Job) -> bool:
-        """Whether a job's tenant may hold so many more GPUs."""
+        """Whether a job's tenant may hold so many more GPUs: a gang over its quota, by itself."""
         quota = plan.view.quotas.get(job.vc, plan.cluster.capacity)
-        return not self.tenants or plan.in_use(job.vc) + job.gpus <= quota
+        return not self.tenants or plan.in_use(job.vc) + job.gpus <= max(quota, job.gpus)
 
     def _upgrade(self, plan: Plan) -> None:
         """Let guests hold what nobody holds any more, first come first."""
