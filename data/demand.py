@@ -74,7 +74,11 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
     monday = datetime.combine(first - timedelta(days=first.weekday()), MONDAY.time())
     weeks = -(-(plan.at(until_s) - monday) // timedelta(weeks=1))
     workload = model.sample(
-        days=STRETCHES * 7 * weeks, gpus=LARGEST_GANG, seed=plan.seed, start=monday
+        days=STRETCHES * 7 * weeks,
+        gpus=LARGEST_GANG,
+        seed=plan.seed,
+        start=monday,
+        variation="none",
     )
     folded_s = (pl.col("submitted_at") - pl.lit(monday)).dt.total_seconds() % (weeks * 7 * DAY_S)
     pool = (

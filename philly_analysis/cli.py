@@ -275,11 +275,23 @@ def sample(
     load: Annotated[float, typer.Option(help="Factor on the fitted rate of arrivals.")] = 1.0,
     gpus: Gpus = None,
     seed: Seed = 0,
+    variation: Annotated[
+        str,
+        typer.Option(help="month: each seed is another month; none: the fitted one again."),
+    ] = "month",
     force: Force = False,
 ) -> None:
     """Draw a synthetic workload from a model, as a trace."""
     drawn = library.sample(
-        model, out, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, force=force
+        model,
+        out,
+        jobs=jobs,
+        days=days,
+        load=load,
+        gpus=gpus,
+        seed=seed,
+        variation=variation,
+        force=force,
     )
     say(f"{drawn.jobs.height:,} jobs written to {out}")
 

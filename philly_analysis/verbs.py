@@ -118,6 +118,7 @@ def sample(
     load: float = 1.0,
     gpus: int | None = None,
     seed: int = 0,
+    variation: str = "month",
     force: bool = False,
 ) -> Workload:
     """Draw a synthetic workload from a model, as a trace.
@@ -128,7 +129,7 @@ def sample(
         A model, its file, or the name of one that ships.
     out
         Folder of the trace to write as well; None: none.
-    jobs, days, load, gpus, seed
+    jobs, days, load, gpus, seed, variation
         See :meth:`WorkloadModel.sample`.
     force
         Replace a trace that is there already.
@@ -136,13 +137,15 @@ def sample(
     Raises
     ------
     UnknownNameError
-        No such model ships, and there is no such file.
+        No such model ships, and there is no such file; or no such variation.
     ModelError
         Neither jobs nor days, numbers that are not positive, or no gang that fits the cluster.
     TraceError
         The folder exists or cannot be written.
     """
-    drawn = _model(model).sample(jobs=jobs, days=days, load=load, gpus=gpus, seed=seed)
+    drawn = _model(model).sample(
+        jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, variation=variation
+    )
     if out is not None:
         drawn.to_trace(out, source="sample", force=force)
     return drawn

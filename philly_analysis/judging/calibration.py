@@ -104,7 +104,7 @@ def held_out(
     days = rest.span_s / DAY_S
     n = max(round(len(fitted_to.frame) * rest.span_s / fitted_to.span_s), 1)
     made = {
-        OURS: Jobs.of_workload(model.sample(days=days, seed=seed)),
+        OURS: Jobs.of_workload(model.sample(days=days, seed=seed, variation="none")),
         FLOOR: fitted_to,
     }
     for name, fit in BASELINES.items():

@@ -193,7 +193,7 @@ def _laws(model: WorkloadModel) -> dict[str, Distribution]:
 
 
 def _gpu_h(model: WorkloadModel, seed: int) -> float:
-    work = model.sample(jobs=20_000, seed=seed)
+    work = model.sample(jobs=20_000, seed=seed, variation="none")
     runs = work.attempts
     held_s = (runs["ended_at"] - runs["started_at"]).dt.total_microseconds() / 1e6
     return float((held_s * runs["gpus"]).sum()) / 3_600 / work.jobs.height

@@ -163,6 +163,7 @@ def html(model: Parts) -> str:
             f"mean {model.utilisation().mean():.0f} %" if model.utilisation else "not known",
         ),
         ("cluster", f"{model.gpus:,} GPUs" if model.gpus else "not known"),
+        ("another month", _another_month(model)),
     ]
     body = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
     unknown = "".join(f"<li>{escape(s)}</li>" for s in (*model.cannot_know, *model.sources))
@@ -183,6 +184,19 @@ def _top_gangs(model: Parts) -> str:
     law = model.gang_size.overall
     top = sorted(zip(law.shares, law.sizes, strict=True), reverse=True)[:4]
     return ", ".join(f"{size}: {100 * share:.1f} %" for share, size in top)
+
+
+def _another_month(model: Parts) -> str:
+    if model.variation is None:
+        return "is as the fitted one"
+    of = {
+        "all jobs": model.variation.activity,
+        "jobs of a gang class and run time": model.variation.kinds,
+        "dispersion of arrivals": model.variation.burstiness,
+        "a user's jobs": model.variation.users,
+    }
+    factors = ", ".join(f"{what} × or ÷ {np.exp(n.value):.1f}" for what, n in of.items())
+    return f"typically {factors} (a standard deviation), as learned on {model.variation.learned_on}"
 
 
 def _endings(model: Parts) -> str:

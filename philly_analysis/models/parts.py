@@ -10,6 +10,7 @@ from philly_analysis.models.locality import Locality
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
+from philly_analysis.models.variation import Variation
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Parts:
         None where the data have nothing on it.
     servers
         The cluster's servers by size; may be empty.
+    variation
+        How much another month differs; None: every month is the fitted one.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Parts:
     locality: Locality | None = None
     utilisation: Utilisation | None = None
     servers: tuple[Servers, ...] = ()
+    variation: Variation | None = None
 
     @property
     def gpus(self) -> int | None:

@@ -1,14 +1,18 @@
 """Draws a workload from a model: who submits what, when, how long it runs and how it ends."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from typing import Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from philly_analysis.errors import ModelError
+from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.laws.balance import evenly, runs
 from philly_analysis.models.gang_size import GangSize
+from philly_analysis.models.month import Wish, by_month
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.people import people
 from philly_analysis.models.users import MAX_DURATION_CORRELATION
@@ -21,6 +25,35 @@ Ints = NDArray[np.int_]
 
 SERVER_GPUS = 8
 
+DAY_S = 86_400
+
+VARIATIONS = ("month", "none")
+"""Whether each seed is another month that might have been, or the fitted one again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Jobs as arrays of one length, by ascending submission in s."""
+
+    at_s: Floats
+    vc: NDArray[np.str_]
+    user: NDArray[np.str_]
+    gang: Ints
+    status: NDArray[np.str_]
+    tries: Ints
+    run_s: Floats
+
+    def later(self, days: float) -> Self:
+        """Return the jobs so many days later."""
+        return replace(self, at_s=self.at_s + days * DAY_S)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the jobs of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
+
 
 def drawn(
     model: Parts,
@@ -31,28 +64,18 @@ def drawn(
     gpus: int | None,
     seed: int,
     start: datetime,
+    variation: str,
 ) -> Workload:
     """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
     if gpus is not None and gpus < 1:
         raise ModelError(f"a cluster of {gpus} GPUs was asked for; it needs at least one")
     if start.weekday() or start.time() != datetime.min.time():
         raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
-    rng = np.random.default_rng(seed)
-    scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
-    at_s = model.arrivals.sample(rng, jobs=jobs, days=days, load=load * scale)
-    n = at_s.size
-    vc, user, who = model.users.sample(at_s, rng)
-    score, run = runs(model.users.repeat_gang, rng, who, n)
-    gang = _gangs(model.gang_size, score, vc, gpus, rng)
-    status = np.full(n, "")
-    tries, last_share = np.ones(n, int), 1.0
-    if model.status is not None:
-        mood, _ = runs(model.users.repeat_status, rng, who, n)
-        status = model.status.sample(mood, gang, vc, rng)
-        tries = model.status.sample_attempts(gang, status, rng)
-        last_share = model.status.last_share
-    run_s = _run_s(model, run, gang, vc, status, rng)
-    span_s = float(at_s[-1] - at_s[0]) if n else 0.0
+    made, rng = draw(
+        model, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, variation=variation
+    )
+    n, gang, run_s = made.at_s.size, made.gang, made.run_s
+    span_s = float(made.at_s[-1] - made.at_s[0]) if n else 0.0
     gpu_s, target = float(run_s @ gang), gpus or model.gpus
     rho = offered_load(gpu_s, span_s, target or 0)
     notes = (
@@ -62,30 +85,76 @@ def drawn(
         + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
         *model.cannot_know,
     )
+    if model.variation is not None and variation != "none":
+        notes = (*notes[:2], "Each seed is another month that might have been.", *notes[2:])
     job_id = pl.Series("job_id", np.arange(1, n + 1)).cast(pl.String).str.zfill(8)
-    submitted = pl.Series(np.datetime64(start, "us") + (at_s * 1e6).astype("timedelta64[us]"))
+    submitted = pl.Series(np.datetime64(start, "us") + (made.at_s * 1e6).astype("timedelta64[us]"))
     job_frame = pl.DataFrame(
         {
             "job_id": "job-" + job_id,
-            "vc": pl.Series(vc).replace("", None),
+            "vc": pl.Series(made.vc).replace("", None),
             "user": pl.Series(
-                user
+                made.user
                 if model.users.named
-                else people(vc, gang, run_s, clinging=model.users.duration_correlation, seed=seed)
+                else people(
+                    made.vc, gang, run_s, clinging=model.users.duration_correlation, seed=seed
+                )
             ),
             "gpus": gang,
             "submitted_at": submitted,
-            "status": pl.Series(status).replace("", None),
+            "status": pl.Series(made.status).replace("", None),
         }
     )
+    last_share = model.status.last_share if model.status else 1.0
     return Workload(
         name=f"{model.name}-sample",
         jobs=job_frame,
-        attempts=_attempts(job_frame, run_s, tries, last_share, rng),
+        attempts=_attempts(job_frame, run_s, made.tries, last_share, rng),
         machines=_machines(model, gpus),
         synthetic=True,
         notes=notes,
     )
+
+
+def draw(
+    model: Parts,
+    *,
+    jobs: int | None = None,
+    days: float | None = None,
+    load: float = 1.0,
+    gpus: int | None = None,
+    seed: int = 0,
+    variation: str = "month",
+) -> tuple[Drawn, np.random.Generator]:
+    """Draw jobs as arrays, and return what chance is left; see :meth:`WorkloadModel.sample`."""
+    if variation not in VARIATIONS:
+        raise UnknownNameError("variation", variation, VARIATIONS)
+    rng = np.random.default_rng(seed)
+    scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
+    wish = Wish(jobs, days, load * scale)
+    if model.variation is None or variation == "none" or not wish.possible:
+        return _jobs(model, wish, gpus, rng), rng
+    parts = [
+        _jobs(month, part, gpus, rng).later(from_d)
+        for month, part, from_d in by_month(model, model.variation, wish, seed)
+    ]
+    return Drawn.joined(parts), rng
+
+
+def _jobs(model: Parts, wish: Wish, gpus: int | None, rng: np.random.Generator) -> Drawn:
+    """Draw jobs of one law."""
+    at_s = model.arrivals.sample(rng, jobs=wish.jobs, days=wish.days, load=wish.load)
+    n = at_s.size
+    vc, user, who = model.users.sample(at_s, rng)
+    score, run = runs(model.users.repeat_gang, rng, who, n)
+    gang = _gangs(model.gang_size, score, vc, gpus, rng)
+    status, tries = np.full(n, ""), np.ones(n, int)
+    if model.status is not None:
+        mood, _ = runs(model.users.repeat_status, rng, who, n)
+        status = model.status.sample(mood, gang, vc, rng)
+        tries = model.status.sample_attempts(gang, status, rng)
+    run_s = _run_s(model, run, gang, vc, status, rng)
+    return Drawn(at_s, vc, user, gang, status, tries, run_s)
 
 
 def _gangs(

@@ -1,9 +1,11 @@
 """A workload model: every part fitted to one cluster, and sampled together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import repeat
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -15,6 +17,7 @@ from philly_analysis.models.duration import Duration
 from philly_analysis.models.failures import Failures
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.locality import Locality
+from philly_analysis.models.month import months
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
@@ -22,6 +25,7 @@ from philly_analysis.models.sampling import drawn
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users
 from philly_analysis.models.utilisation import Utilisation
+from philly_analysis.models.variation import LEARNED
 from philly_analysis.study import GANGS
 from philly_analysis.workload import Workload
 
@@ -83,6 +87,7 @@ class WorkloadModel(Parts):
                 Servers(int(g), int(m))
                 for g, m in zip(data.machines["gpus"], data.machines["machines"], strict=True)
             ),
+            variation=LEARNED,
         )
 
     def sample(
@@ -94,11 +99,15 @@ class WorkloadModel(Parts):
         gpus: int | None = None,
         seed: int = 0,
         start: datetime = MONDAY,
+        variation: str = "month",
     ) -> Workload:
         """Draw a workload: the trace of an infinite cluster where nobody waits.
 
-        Marginals are drawn evenly (stratified): a sample of n jobs has the fitted laws up to one
-        job each, and chance moves which job gets what, when.
+        First another month is drawn, as far from the fitted one as months are from each other
+        (:class:`Variation`): who is active, how many jobs of which kind come, how they cluster.
+        Then its jobs, evenly (stratified): a sample of n jobs has the month's laws up to one job
+        each, and chance moves which job gets what, when. Of a long sample each four weeks are a
+        month of their own.
 
         Parameters
         ----------
@@ -114,14 +123,37 @@ class WorkloadModel(Parts):
             The same seed gives the same workload.
         start
             A Monday 00:00 UTC.
+        variation
+            ``month``: each seed is another month that might have been; ``none``: each is the
+            fitted one again.
 
         Raises
         ------
         ModelError
             Neither jobs nor days, numbers that are not positive, jobs and days and a load, or no
             gang that fits the cluster.
+        UnknownNameError
+            No such variation.
         """
-        return drawn(self, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, start=start)
+        return drawn(
+            self,
+            jobs=jobs,
+            days=days,
+            load=load,
+            gpus=gpus,
+            seed=seed,
+            start=start,
+            variation=variation,
+        )
+
+    def months(self, seed: int = 0) -> Iterator[Self]:
+        """Draw the models of other months, without end: those of samples with that seed.
+
+        A model that does not vary is its own month.
+        """
+        if self.variation is None:
+            return repeat(self)
+        return cast("Iterator[Self]", months(self, self.variation, seed))
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.

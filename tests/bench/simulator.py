@@ -62,7 +62,7 @@ def work(jobs: int, *, clusters: int = 1, seed: int = 0) -> Work:
         for m in one
     ]
     gpus = sum(m.gpus for m in machines)
-    drawn = load_model("philly").sample(jobs=jobs, gpus=gpus, seed=seed)
+    drawn = load_model("philly").sample(jobs=jobs, gpus=gpus, seed=seed, variation="none")
     quotas, _ = quotas_of(drawn, gpus)
     return Work(at_load(list(drawn.specs()), LOAD, gpus), machines, dict(quotas))
 

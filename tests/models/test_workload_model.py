@@ -42,7 +42,7 @@ MODEL = WorkloadModel.fit(DATA, family="empirical")
 
 
 def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> None:
-    sample = MODEL.sample(jobs=3_000, seed=1)
+    sample = MODEL.sample(jobs=3_000, seed=1, variation="none")
     sample.to_trace(tmp_path / "t", source="sample")
     with Trace(tmp_path / "t", run_policy="sum") as trace:
         assert trace.manifest.synthetic
@@ -79,7 +79,7 @@ def test_attempts_lie_end_to_end_and_add_up() -> None:
 
 
 def test_virtual_clusters_keep_their_run_times() -> None:
-    runs = MODEL.sample(jobs=5_000, seed=2)
+    runs = MODEL.sample(jobs=5_000, seed=2, variation="none")
     frame = Jobs.of_workload(runs).frame.assign(vc=runs.jobs["vc"].to_numpy())
     real = JOBS.groupby("vc")["run_s"].median()
     ours = frame.groupby("vc")["run_s"].median()

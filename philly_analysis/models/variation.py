@@ -1,0 +1,195 @@
+"""How much another month differs from the one that was fitted, as learned across clusters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from philly_analysis.study import GANGS
+
+Floats = NDArray[np.float64]
+
+MONTH_D = 28
+"""Days that are alike: a longer sample is several months."""
+
+RUN_TIMES_S = (60.0, 300.0, 1_500.0, 7_200.0, 36_000.0, 216_000.0)
+"""Run times at which changes are drawn; between them they are interpolated."""
+
+FARTHEST = 5.0
+"""Nothing grows or shrinks beyond e^5, 150 times."""
+
+_HOUR = np.log(3_600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A number, and where it lies with 90 % when other clusters are learned from (a bootstrap)."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """One month that might have been.
+
+    Attributes
+    ----------
+    log_jobs
+        Shape (gang classes, run times): natural logarithm of the factor on the jobs of a gang
+        class that run as long as `RUN_TIMES_S` says.
+    log_burstiness
+        Of the factor on the dispersion of hourly arrivals, beyond what more jobs bring.
+    scale
+        How eventful the month is: factor on every standard deviation.
+    seed
+        Of what is drawn of users and endings.
+    """
+
+    log_jobs: Floats
+    log_burstiness: float
+    scale: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """What changes from one month to another, level by level.
+
+    A period changes how many jobs there are of each *kind*: of a gang class and about a run time.
+    The logarithms of these factors are normal, given how eventful the period is; their means are
+    such that on average as many jobs come as were fitted. Standard deviations are of natural
+    logarithms.
+
+    Attributes
+    ----------
+    activity
+        Standard deviation of the number of jobs, of all kinds alike.
+    run_time
+        Of the jobs of about one run time, in all gang classes alike.
+    kinds
+        Of the jobs of one gang class and about one run time.
+    reach
+        Natural logarithm of the factor between run times at which 37 % of the correlation is left.
+    fall
+        By how much a factor e of run time changes the logarithm of these deviations; they are as
+        given at an hour.
+    burstiness
+        Standard deviation of the dispersion of hourly arrivals beyond what more jobs bring.
+    freedom
+        Degrees of freedom: how eventful periods are is that of a t law.
+    groups, users
+        Standard deviation of the activity of a virtual cluster, and of a user in it.
+    leaving, coming
+        Users that submit nothing any more, and new ones, over those there were.
+    crowd
+        Standard deviation of how many users come.
+    endings
+        Standard deviation of how often jobs end one way.
+    unseen
+        Jobs expected of a gang class of which none was seen.
+    learned_on
+        From what, in a sentence.
+    """
+
+    activity: Learned
+    run_time: Learned
+    kinds: Learned
+    reach: Learned
+    fall: Learned
+    burstiness: Learned
+    freedom: Learned
+    groups: Learned
+    users: Learned
+    leaving: Learned
+    coming: Learned
+    crowd: Learned
+    endings: Learned
+    unseen: Learned
+    learned_on: str
+
+    def months(self, jobs: Floats, seed: int) -> Iterator[Month]:
+        """Draw months, one after the other.
+
+        Half of what is unlike the fitted month is so in all of them: it was the fitted one that
+        was unusual.
+
+        Parameters
+        ----------
+        jobs
+            Shape (gang classes, run times): jobs of each kind that were fitted to. Few of them
+            say little of how many there are.
+        seed
+            The same seed gives the same months.
+        """
+        rng = np.random.default_rng((seed, MONTH_D))
+        at = np.log(RUN_TIMES_S)
+        near = np.exp(-np.abs(at[:, None] - at) / self.reach.value)
+        alike = np.linalg.cholesky(near)
+        deviation = np.exp(self.fall.value * (at - _HOUR))
+        freedom = self.freedom.value
+        scale = float(np.sqrt(freedom / rng.chisquare(freedom)))
+        own = np.sqrt(2 / (jobs + 0.5))
+        variance = (
+            scale**2
+            * deviation**2
+            * (self.activity.value**2 + self.run_time.value**2 + self.kinds.value**2)
+        )
+        # half-way between months that have the fitted jobs in the mean and in the median
+        share = jobs / max(float(jobs.sum()), 1e-9)
+        retreat = np.log(max(float((share * np.exp(variance / 2)).sum()), 1.0)) / 2
+        always = self._effects(rng)
+        while True:
+            now = self._effects(rng)
+            every, by_run_time, by_kind, count, burst = (
+                np.sqrt(0.5) * (a + b) for a, b in zip(always, now, strict=True)
+            )
+            log_jobs = (
+                scale
+                * deviation
+                * (
+                    self.activity.value * every
+                    + self.run_time.value * (alike @ by_run_time)
+                    + self.kinds.value * (by_kind @ alike.T)
+                )
+            )
+            log_jobs = log_jobs + own * count - retreat
+            yield Month(
+                np.clip(log_jobs, -FARTHEST, FARTHEST),
+                float(np.clip(scale * self.burstiness.value * burst[0], -FARTHEST, FARTHEST)),
+                scale,
+                int(rng.integers(2**62)),
+            )
+
+    @staticmethod
+    def _effects(rng: np.random.Generator) -> tuple[Floats, ...]:
+        kinds = (len(GANGS), len(RUN_TIMES_S))
+        return tuple(rng.standard_normal(shape) for shape in ((1,), kinds[1:], kinds, kinds, (1,)))
+
+
+LEARNED = Variation(
+    activity=Learned(0.5, 0.3, 0.6),
+    run_time=Learned(0.5, 0.35, 0.7),
+    kinds=Learned(1.1, 1.0, 1.25),
+    reach=Learned(2.5, 2.4, 4.9),
+    fall=Learned(-0.06, -0.07, -0.03),
+    burstiness=Learned(0.6, 0.6, 0.85),
+    freedom=Learned(8.0, 6.0, 30.0),
+    groups=Learned(0.5, 0.3, 1.0),
+    users=Learned(0.9, 0.7, 1.3),
+    leaving=Learned(0.35, 0.2, 0.45),
+    coming=Learned(1.2, 1.0, 1.3),
+    crowd=Learned(0.6, 0.5, 0.8),
+    endings=Learned(0.4, 0.3, 1.0),
+    unseen=Learned(0.5, 0.2, 1.0),
+    learned_on="pairs of consecutive windows of 5 to 28 days of Philly (as a whole and by virtual "
+    "cluster), five clusters of ITP, openb and the MIT SuperCloud",
+)
+"""What was learned across clusters: the least interval scores of windows that were not fitted to.
+
+How often users change is from Philly and the SuperCloud alone. Drift was found to be the same over
+windows of 5 and of 28 days, and how much one cluster drifts inside its window to say next to
+nothing of how much it will drift after it: so there is one such law for all.
+"""

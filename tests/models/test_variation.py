@@ -1,0 +1,137 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.laws.distribution import Distribution, Parameter
+from philly_analysis.laws.fitting import fit_distribution
+from philly_analysis.laws.tilting import tilted
+from philly_analysis.models.variation import LEARNED, RUN_TIMES_S, Learned
+from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.study import GANGS
+from tests.models.test_workload_model import DATA, MODEL
+
+MANY = np.full((len(GANGS), len(RUN_TIMES_S)), 1e9)
+LOGNORMAL = Distribution("lognormal", (Parameter("mu", 6.0), Parameter("sigma", 1.5)))
+
+
+def test_without_variation_a_seed_moves_who_gets_what_and_no_more() -> None:
+    fitted = replace(MODEL, variation=None)
+    for seed in (1, 2):
+        a = MODEL.sample(days=10, seed=seed, variation="none")
+        b = fitted.sample(days=10, seed=seed)
+        assert a.jobs.equals(b.jobs) and a.attempts.equals(b.attempts)
+    with pytest.raises(UnknownNameError, match="month"):
+        MODEL.sample(days=10, variation="year")
+
+
+def test_each_seed_is_another_month() -> None:
+    drawn = [MODEL.sample(days=14, seed=seed) for seed in range(12)]
+    counts = [work.jobs.height for work in drawn]
+    assert max(counts) > 1.5 * min(counts)
+    # about as many come as were fitted, in the median
+    expected = 14 * 24 * MODEL.arrivals.mean_per_h
+    assert expected / 2 < np.median(counts) < 2 * expected
+    assert MODEL.sample(days=14, seed=3).jobs.equals(drawn[3].jobs)
+    # a seed is the same month at any load, and on any cluster that takes its gangs
+    twice = MODEL.sample(days=14, seed=3, load=2).jobs
+    assert twice.height == pytest.approx(2 * counts[3], rel=0.02)
+    assert twice["gpus"].mean() == pytest.approx(drawn[3].jobs["gpus"].mean(), rel=0.05)
+
+
+def test_jobs_and_days_are_granted_over_many_months() -> None:
+    assert MODEL.sample(jobs=12_345, seed=1).jobs.height == 12_345
+    both = MODEL.sample(jobs=9_000, days=100, seed=1).jobs
+    at_s = both["submitted_at"].dt.epoch("s").to_numpy()
+    assert at_s.size == 9_000 and (np.diff(at_s) >= 0).all()
+    day = (at_s - at_s[0]) // 86_400
+    assert day[-1] == 99
+    by_month = np.bincount(day // 28, minlength=4)[:3]
+    assert by_month.max() > 1.1 * by_month.min()
+
+
+def test_months_vary_as_much_as_is_said() -> None:
+    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6))
+    log_jobs = np.array([next(given.months(MANY, s)).log_jobs for s in range(1_500)])
+    at = np.log(RUN_TIMES_S)
+    told = np.exp(given.fall.value * (at - np.log(3_600)))
+    parts = np.array([given.activity.value, given.run_time.value, given.kinds.value]) ** 2
+    np.testing.assert_allclose(
+        log_jobs.std(axis=0), np.tile(np.sqrt(parts.sum()) * told, (len(GANGS), 1)), rtol=0.08
+    )
+    cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 1, 2])[0, 1]
+    assert cor == pytest.approx(parts[:2].sum() / parts.sum(), abs=0.07)
+    near = np.exp(-(at[3] - at[2]) / given.reach.value)
+    cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 0, 3])[0, 1]
+    assert cor == pytest.approx((parts[0] + parts[1:].sum() * near) / parts.sum(), abs=0.07)
+    # half of what is unlike the fitted month is so in all months of a seed
+    two = np.array(
+        [
+            [m.log_jobs[0, 0] for m in itertools.islice(given.months(MANY, s), 2)]
+            for s in range(1_500)
+        ]
+    )
+    assert np.corrcoef(two.T)[0, 1] == pytest.approx(0.5, abs=0.07)
+
+
+def test_few_jobs_say_little() -> None:
+    few = np.ones_like(MANY)
+    spread = [
+        np.std([next(LEARNED.months(n, s)).log_jobs[2, 2] for s in range(300)]) for n in (few, MANY)
+    ]
+    assert spread[0] > 1.2 * spread[1]
+
+
+@pytest.mark.parametrize("empirical", [False, True])
+def test_a_tilted_law_is_the_reweighted_sample(empirical: bool) -> None:
+    x = LOGNORMAL.rvs(100_000, 1)
+    law = fit_distribution(x[:20_000], family="empirical") if empirical else LOGNORMAL
+    made, mean = tilted(law, lambda log_x: 0.8 * np.sin(log_x))
+    weight = np.exp(0.8 * np.sin(np.log(x)))
+    assert mean == pytest.approx(weight.mean(), rel=0.02)
+    order = np.argsort(x)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    at = np.interp([0.05, 0.3, 0.6, 0.9, 0.98], reached, x[order])
+    np.testing.assert_allclose(made.cdf(at), [0.05, 0.3, 0.6, 0.9, 0.98], atol=0.015)
+
+
+def test_the_same_weights_everywhere_change_nothing_but_the_mass() -> None:
+    made, mean = tilted(LOGNORMAL, lambda log_x: np.full(log_x.shape, np.log(3)))
+    assert mean == pytest.approx(3)
+    q = np.array([0.01, 0.2, 0.5, 0.9, 0.985, 0.995, 0.999])
+    np.testing.assert_allclose(made.ppf(q), LOGNORMAL.ppf(q), rtol=0.03)
+
+
+def test_gangs_that_were_not_seen_may_come_but_fit_the_cluster() -> None:
+    jobs = DATA.jobs[DATA.jobs["gpus"] <= 2].head(400)
+    small = WorkloadModel.fit(replace(DATA, jobs=jobs), family="empirical")
+    largest = [max(next(small.months(s)).gang_size.overall.sizes) for s in range(5)]
+    assert largest == [16] * 5
+    assert (small.sample(jobs=200, gpus=4, seed=1).jobs["gpus"] <= 4).all()
+    for month in itertools.islice(small.months(1), 3):
+        assert sum(month.gang_size.overall.shares) == pytest.approx(1)
+
+
+def test_users_come_and_leave_and_keep_their_names() -> None:
+    frame = DATA.jobs.assign(user=np.arange(len(DATA.jobs)) % 40)
+    model = WorkloadModel.fit(replace(DATA, jobs=frame), family="empirical")
+    fitted = {c.vc: c.user_shares for c in model.users.virtual_clusters}
+    left = came = 0
+    for seed in range(20):
+        for cluster in next(model.months(seed)).users.virtual_clusters:
+            before = len(fitted[cluster.vc])
+            left += sum(share == 0 for share in cluster.user_shares[:before])
+            came += len(cluster.user_shares) - before
+    there = 20 * sum(map(len, fitted.values()))
+    assert left / there == pytest.approx(LEARNED.leaving.value, abs=0.08)
+    assert came / there == pytest.approx(LEARNED.coming.value, rel=0.5)
+
+
+def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
+    for month in itertools.islice(MODEL.months(4), 3):
+        at = month.arrivals.sample(np.random.default_rng(0), days=28)
+        hourly = np.bincount((at // 3_600).astype(int), minlength=28 * 24)
+        assert hourly.mean() == pytest.approx(month.arrivals.mean_per_h, rel=0.02)
+        assert hourly.var() / hourly.mean() == pytest.approx(month.arrivals.dispersion, rel=0.3)
