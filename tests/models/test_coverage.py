@@ -1,0 +1,110 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from philly_analysis.judging import coverage
+from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, pairs, scored, statistics
+from philly_analysis.judging.resampling import RESAMPLERS, whose
+from philly_analysis.models.observations import Observations
+
+
+def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:
+    """Users of one kind of job each, who are at work on some days only."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for user in range(users):
+        for day in np.flatnonzero(rng.random(days) < 0.4):
+            n = rng.integers(2, 30)
+            at = day * 86_400 + rng.integers(0, 86_400, n)
+            run_s = np.rint(rng.lognormal(4 + user / 3, 0.5, n)) + 1
+            rows += [(a, user, int(2 ** (user % 4)), r) for a, r in zip(at, run_s, strict=True)]
+    frame = pd.DataFrame(rows, columns=["at", "user", "gpus", "run_s"]).sort_values("at")
+    return Observations.of_jobs(
+        "made", frame["at"], frame["gpus"], frame["run_s"], user=[f"u{u}" for u in frame["user"]]
+    )
+
+
+MADE = cluster()
+
+
+def test_statistics_by_hand() -> None:
+    frame = pd.DataFrame(
+        {
+            "submitted_s": [0.0, 10.0, 4_000.0, 90_000.0],
+            "gpus": [1, 1, 8, 2],
+            "run_s": [60.0, 61.0, 7_200.0, np.nan],
+            "user": ["a", "a", "b", "a"],
+        }
+    )
+    values = dict(zip(STATISTICS, statistics(frame, 0.0, 5), strict=True))
+    assert values["jobs of at most 60 s"] == pytest.approx(1 / 3)
+    assert values["jobs of at most 14,400 s"] == 1
+    assert [values[f"{g} GPU"] for g in ("1", "2-4", "5-8", ">8")] == [0.5, 0.25, 0.25, 0]
+    assert values["mean gang"] == 3
+    assert np.exp(values["ln jobs"]) == pytest.approx(4)
+    # the job whose run time is not known counts as the mean of the others
+    assert np.exp(values["ln GPU hours"]) == pytest.approx((121 + 8 * 7_200) / 3_600 * 4 / 3)
+    hourly = np.array([2, 1, *[0] * 23, 1, *[0] * 94])
+    assert np.exp(values["ln dispersion"]) == pytest.approx(hourly.var() / hourly.mean())
+    assert np.exp(values["ln users"]) == pytest.approx(2)
+    assert values["share of the busiest tenth"] == 0.75
+
+
+def test_pairs_are_consecutive_and_of_one_length() -> None:
+    found = list(pairs(MADE, lengths_d=(5, 7), most=2))
+    assert [a.days for a, _ in found] == [5, 5, 7, 7]
+    at = MADE.jobs["submitted_s"]
+    for a, b in found:
+        assert b.start_s == a.start_s + a.days * 86_400
+        for window in (a, b):
+            inside = at.between(window.start_s, window.start_s + window.days * 86_400 - 1e-6)
+            assert len(window.data.jobs) == inside.sum() >= coverage.MIN_JOBS
+
+
+@pytest.mark.parametrize("name", RESAMPLERS)
+def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
+    window = next(pairs(MADE, lengths_d=(14,)))[0]
+    jobs = window.data.jobs
+    drawn = RESAMPLERS[name](jobs, window.start_s, np.random.default_rng(1))
+    assert len(jobs) / 4 < len(drawn) < 4 * len(jobs)
+    assert set(zip(drawn["gpus"], drawn["run_s"], strict=True)) <= set(
+        zip(jobs["gpus"], jobs["run_s"], strict=True)
+    )
+    at = drawn["submitted_s"] - window.start_s
+    assert (at >= 0).all() and (at < window.days * 86_400).all()
+    if name == "user blocks":  # whole users, and twins are told apart
+        of_user = drawn.groupby("user")["run_s"].apply(sorted).tolist()
+        assert all(own in jobs.groupby("user")["run_s"].apply(sorted).tolist() for own in of_user)
+
+
+def test_sessions_stand_for_users_that_are_not_known() -> None:
+    frame = pd.DataFrame(
+        {
+            "submitted_s": [0.0, 60.0, 120.0, 5_000.0],
+            "vc": "v",
+            "gpus": [1, 8, 1, 1],
+            "user": pd.Series([None] * 4, dtype=object),
+        }
+    )
+    session = whose(frame)
+    assert session[0] == session[2] and len(set(session)) == 3
+
+
+def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws of 0 to 100: the interval is 5 to 95, and a miss by 5 costs 100."""
+    levels = np.repeat(np.arange(101.0)[:, None], len(STATISTICS), axis=1)
+    monkeypatch.setitem(METHODS, "known", lambda window, draws, seed: levels)
+    monkeypatch.setattr(coverage, "statistics", lambda *_: np.full(len(STATISTICS), 100.0))
+    table = scored(MADE, methods=["known"], lengths_d=(14,))
+    assert len(table) == len(STATISTICS) and not table["covered"].any()
+    assert (table["width"] == 90).all() and table["winkler"].tolist() == pytest.approx([190] * 18)
+    assert (table["pit"] > 100 / 101 - 1e-9).all()
+
+
+def test_the_model_covers_where_independent_jobs_do_not() -> None:
+    table = scored(
+        MADE, methods=(OURS, "jobs one by one"), draws=40, lengths_d=(7, 14), most=1
+    ).assign(data="made")
+    covered = table.groupby("method")["covered"].mean()
+    assert covered[OURS] > covered["jobs one by one"] + 0.1 and covered[OURS] > 0.8
+    assert set(coverage.summary(table).columns) >= {"covered_pct", "winkler", "width"}
