@@ -144,7 +144,7 @@ class Duration:
         if gpus < 1:
             raise ModelError(f"a gang of {gpus} GPUs was asked for; gangs have at least one")
         gang = GANGS[int(gang_class(gpus))]
-        for cell in self.cells:
+        for cell in (*self.cells, *(self.leaves if vc and status else ())):
             if (cell.gang, cell.vc, cell.status) == (gang, vc or ANY, status or ANY):
                 return cell.law
         asked = ", ".join(

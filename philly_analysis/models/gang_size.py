@@ -93,10 +93,13 @@ class Gangs:
         total = np.concatenate(([0.0], np.cumsum(self.shares)))
         return np.minimum(total[np.searchsorted(self.sizes, np.asarray(gpus), side="right")], 1)
 
-    def ppf(self, q: ArrayLike) -> Ints:
-        """Return the smallest size whose probability reaches `q`."""
-        at = np.searchsorted(np.cumsum(self.shares), np.asarray(q) - 1e-12)
-        return np.asarray(self.sizes)[np.minimum(at, len(self.sizes) - 1)]
+    def ppf(self, q: ArrayLike) -> Ints | Floats:
+        """Return the smallest size whose probability reaches `q`; nan outside of 0 to 1."""
+        p = np.asarray(q, float)
+        at = np.searchsorted(np.cumsum(self.shares), p - 1e-12)
+        size = np.asarray(self.sizes)[np.minimum(at, len(self.sizes) - 1)]
+        possible = (p >= 0) & (p <= 1)
+        return size if possible.all() else np.where(possible, size, np.nan)
 
     def mean(self) -> float:
         """Return the mean gang size."""
@@ -108,7 +111,7 @@ class Gangs:
         random_state: np.random.Generator | int | None = None,
     ) -> Ints:
         """Draw gang sizes."""
-        return self.ppf(np.random.default_rng(random_state).random(size))
+        return self.ppf(np.random.default_rng(random_state).random(size)).astype(int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,8 @@ class GangSize:
         """Return the probability of at most so many GPUs, over all jobs."""
         return self.overall.cdf(gpus)
 
-    def ppf(self, q: ArrayLike) -> Ints:
-        """Return quantiles, over all jobs."""
+    def ppf(self, q: ArrayLike) -> Ints | Floats:
+        """Return quantiles, over all jobs; nan outside of 0 to 1."""
         return self.overall.ppf(q)
 
     def mean(self) -> float:

@@ -14,6 +14,7 @@ from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view
 from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.duration import Duration
+from philly_analysis.models.endings import with_endings
 from philly_analysis.models.failures import Failures
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.locality import Locality
@@ -63,6 +64,7 @@ class WorkloadModel(Parts):
                 f"{data.name} has {len(jobs)} jobs with a known gang size{why}; "
                 "a workload model needs many, and at least two"
             )
+        ended = with_endings(jobs)
         span_d = (jobs["submitted_s"].max() - jobs["submitted_s"].min()) / 86_400
         first = datetime(1970, 1, 1) + timedelta(seconds=float(jobs["submitted_s"].min()))
         return cls(
@@ -77,9 +79,9 @@ class WorkloadModel(Parts):
             run_policy=data.run_policy,
             arrivals=Arrivals.fit(jobs["submitted_s"], windows),
             gang_size=GangSize.fit(jobs["gpus"], jobs["vc"]),
-            duration=Duration.fit(data.timed, family=family),
+            duration=Duration.fit(ended[ended["run_s"].notna()], family=family),
             users=Users.fit(jobs),
-            status=Status.fit(jobs),
+            status=Status.fit(ended),
             failures=Failures.fit(data.failures),
             locality=Locality.fit(data.spreads),
             utilisation=Utilisation.fit(data.use),

@@ -8,6 +8,7 @@ from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.judging.distances import cdf_gap
 from philly_analysis.laws.balance import evenly
 from philly_analysis.models.duration import Duration
+from philly_analysis.models.endings import with_endings
 from philly_analysis.models.failures import Failures
 from philly_analysis.models.gang_size import Gangs, GangSize
 from philly_analysis.models.locality import Locality
@@ -255,3 +256,50 @@ def test_durations_choose_a_family_by_themselves() -> None:
     assert law.rejected is False
     assert {c.family for c in law.candidates} >= {"lognormal", "weibull", "hyperexponential"}
     assert law.median() == pytest.approx(frame["run_s"].median(), rel=0.15)
+
+
+def test_no_gang_has_a_probability_above_one() -> None:
+    law = Gangs.fit([1, 1, 1, 8])
+    np.testing.assert_array_equal(law.ppf([-0.1, 0.5, 1, 2]), [np.nan, 1, 8, np.nan])
+    assert np.isnan(law.ppf(2))
+
+
+def test_a_virtual_clusters_endings_are_asked_of_the_law_that_samples_them() -> None:
+    mine = JOBS[(JOBS["gpus"] == 1) & (JOBS["vc"] == "b") & (JOBS["status"] == "Pass")]
+    law = DURATION(1, vc="b", status="Pass")
+    assert law.n == len(mine)
+    assert law.median() == pytest.approx(mine["run_s"].median(), rel=0.1)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_jobs_that_still_run_count_in_samples_too(known: bool) -> None:
+    """A third still runs as the log ends: mostly the longer ones, which are killed."""
+    rng = np.random.default_rng(5)
+    n = 6_000
+    killed = rng.random(n) < 0.4
+    run_s = rng.exponential(np.where(killed, 200_000.0, 10_000.0)) + 1
+    until = rng.uniform(0, 3e5, n)
+    censored = run_s > until
+    assert 0.2 < censored.mean() < 0.4
+    status = np.where(killed, "Killed", "Pass").astype(object)
+    if not known:
+        status[censored] = None
+    frame = pd.DataFrame(
+        {
+            "gpus": 1,
+            "vc": "",
+            "status": status,
+            "run_s": np.minimum(run_s, until) + 1,
+            "censored": censored,
+            "attempts": 1,
+        }
+    )
+    ended = with_endings(frame)
+    assert ended["status"].notna().mean() > 0.99
+    assert (ended["status"] == "Killed").mean() == pytest.approx(killed.mean(), abs=0.02)
+    model, law = Status.fit(ended), Duration.fit(ended, family="empirical")
+    assert model is not None
+    one, none = np.ones(n, int), np.full(n, "")
+    drawn = model.sample(rng.random(n), one, none, rng)
+    sampled = law.sample(rng.random(n), law.leaf_of(one, none, drawn))
+    assert sampled.mean() == pytest.approx(run_s.mean(), rel=0.1)
