@@ -311,7 +311,13 @@ MACHINES = Table(
             nullable=True,
             check="gpu_mem_gb > 0",
         ),
-        Column("rack", "varchar", "rack or network domain", nullable=True, tells="name"),
+        Column(
+            "rack",
+            "varchar",
+            "rack or network domain, by name; p/r is rack r of pod p",
+            nullable=True,
+            tells="path",
+        ),
         Column("cluster", "varchar", "cluster that it belongs to", nullable=True, tells="name"),
         Column(
             "pool",

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.topology import Topology
 from philly_analysis.workload import Machine
 
 
@@ -88,8 +89,8 @@ class Cluster:
         Whether every machine says how many CPUs and how much memory it has.
     of_size
         Per number of GPUs, a bit per machine that has so many.
-    racks
-        Per rack, a bit per machine; one rack of all machines where none is named.
+    topology
+        Which machines are near each other.
     """
 
     __slots__ = (
@@ -110,9 +111,9 @@ class Cluster:
         "machines",
         "of_size",
         "out",
-        "racks",
         "rooms",
         "says_all",
+        "topology",
     )
 
     def __init__(self, machines: Sequence[Machine], *, dedicated: bool = False) -> None:
@@ -123,12 +124,10 @@ class Cluster:
         self.biggest = max((m.gpus for m in self.machines), default=0)
         self._largest = tuple(accumulate(sorted((m.gpus for m in self.machines), reverse=True)))
         self.by_free = [0] * (self.biggest + 1)
-        racks: dict[str | None, int] = {}
         for i, machine in enumerate(self.machines):
             self.by_free[machine.gpus] |= 1 << i
-            racks[machine.rack] = racks.get(machine.rack, 0) | 1 << i
         self.of_size = {size: mask for size, mask in enumerate(self.by_free) if mask}
-        self.racks = tuple(racks.values())
+        self.topology = Topology(self.machines)
         self.capacity = self.free = sum(m.gpus for m in self.machines)
         self.says_all = all(m.cpus is not None and m.mem_gb is not None for m in self.machines)
         unlimited = float("inf")

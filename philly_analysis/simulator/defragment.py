@@ -52,7 +52,7 @@ def _choices(plan: Plan, job: Job) -> Iterator[list[int]]:
     """
     cluster = plan.cluster
     count = cluster.fewest(job.gpus)
-    for rack in cluster.racks:
+    for rack in cluster.topology.racks:
         ranked = sorted(
             (m for m, free in enumerate(cluster.free_gpus) if free and rack >> m & 1),
             key=lambda m: (-cluster.free_gpus[m].bit_count(), m),

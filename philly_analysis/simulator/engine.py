@@ -140,8 +140,9 @@ class Simulation:
         self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
         _check(jobs, machines)
         policy = policy.informed(ordered)
-        self._policy, self._speed, self._restarts = policy, speed, restarts
+        self._policy, self._restarts = policy, restarts
         self._cluster = Cluster(machines, dedicated=dedicated)
+        self._speed = speed.on(self._cluster.topology)
         self.view = View(self._cluster, policy.key, quotas or {})
         self._causes = Causes(quotas or {}, self._cluster)
         self._record = Record()

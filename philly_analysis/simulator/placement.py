@@ -1,6 +1,7 @@
 """Which GPUs a gang gets: searches over the free part of a cluster that change nothing."""
 
 from philly_analysis.simulator.cluster import Cluster, Grant, lowest
+from philly_analysis.simulator.topology import SERVER
 
 ANYWHERE = 1 << 30
 """A limit on servers that limits nothing."""
@@ -90,22 +91,38 @@ def first_fit(cluster: Cluster, gpus: int) -> Grant | None:
     return Grant(tuple(shares), gpus)
 
 
-def within_rack(cluster: Cluster, gpus: int, *, servers: int = ANYWHERE) -> Grant | None:
-    """Place a gang inside one rack, on as few servers as any rack allows.
+def within(cluster: Cluster, gpus: int, level: int, *, servers: int = ANYWHERE) -> Grant | None:
+    """Place a gang inside one rack, or one pod, ..., on as few servers as any of them allows.
 
-    Racks that give the same number of servers are tried in their order, emptiest first.
+    Of those that give the same number of servers the emptiest comes first, then by their order.
+
+    Parameters
+    ----------
+    level
+        Which: see :mod:`philly_analysis.simulator.topology`.
     """
-    if len(cluster.racks) == 1:
+    domains = cluster.topology.domains(level)
+    if len(domains) == 1:
         return packed(cluster, gpus, servers=servers)
     best: Grant | None = None
-    ranked = sorted(cluster.racks, key=lambda rack: -free_in(cluster, rack))
-    for rack in ranked:
-        grant = packed(cluster, gpus, servers=servers, among=rack)
+    ranked = sorted(domains, key=lambda domain: -free_in(cluster, domain))
+    for domain in ranked:
+        grant = packed(cluster, gpus, servers=servers, among=domain)
         if grant and (best is None or len(grant.shares) < len(best.shares)):
             best = grant
             if len(best.shares) == 1:
                 break
     return best
+
+
+def nearest(cluster: Cluster, gpus: int, *, beyond: int = SERVER) -> Grant | None:
+    """Place a gang inside the innermost level, beyond one, that has room for it."""
+    if gpus > cluster.free:
+        return None
+    for level in range(beyond + 1, cluster.topology.top):
+        if found := within(cluster, gpus, level):
+            return found
+    return packed(cluster, gpus)
 
 
 def free_in(cluster: Cluster, among: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.speed import Speed
+from philly_analysis.simulator.topology import Topology
 from philly_analysis.workload import AttemptSpec, JobSpec, Stay, Workload
 
 _ROUNDING_S = 1e-6
@@ -108,7 +109,8 @@ def _mean_speeds(
     workload: Workload, specs: Sequence[JobSpec], speed: Speed
 ) -> dict[tuple[int, int], float]:
     """Return the mean speed of each attempt whose place is known, by job and attempt from 0."""
-    at = {m.machine_id: i for i, m in enumerate(workload.servers())}
+    servers = workload.servers()
+    at, speed = {m.machine_id: i for i, m in enumerate(servers)}, speed.on(Topology(servers))
     ran: dict[Job, tuple[int, int]] = {}
     moments: list[tuple[float, bool, int, Job]] = []
     for i, spec in enumerate(specs):

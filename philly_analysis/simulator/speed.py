@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.profiles import PROFILES, Profile
 from philly_analysis.simulator.scaling import SCALING, well_tuned
+from philly_analysis.simulator.topology import RACK, Topology
 from philly_analysis.workload import JobSpec
 
 
@@ -43,6 +44,10 @@ class Speed:
         What a job says stays as it is.
         """
         return specs
+
+    def on(self, topology: Topology) -> Self:
+        """Return the law for machines that stand so; each simulation asks once."""
+        return self
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the seconds of its recorded run that a job gets done in one second.
@@ -86,6 +91,11 @@ class Locality(Speed):
         Whether gangs beside each other slow each other.
     biggest_server
         GPUs of the servers on which the tables were measured.
+    across
+        Speed of a gang over several racks, over several pods, ..., relative to one rack; the last
+        holds for all beyond. The study measured none: 1 unless it is set.
+    topology
+        Which machines share racks and pods; set by the simulation.
     """
 
     neighbourly: ClassVar[bool] = True
@@ -104,6 +114,12 @@ class Locality(Speed):
     )
     interference: bool = True
     biggest_server: int = 8
+    across: tuple[float, ...] = (1.0,)
+    topology: Topology | None = field(default=None, repr=False, compare=False)
+
+    def on(self, topology: Topology) -> Self:
+        """Return the law for machines that stand so."""
+        return replace(self, topology=topology)
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
         """Return the speed by the number of servers, and by whether gangs share a server."""
@@ -115,6 +131,9 @@ class Locality(Speed):
             alone = [speed for n, speed in self.spread if n <= servers][-1]
         else:
             alone = [speed for n, speed in self.spread_large if n <= max(servers / fewest, 1)][-1]
+        if self.topology is not None and servers > 1:
+            beyond = self.topology.level(machine for machine, _ in grant.shares) - RACK
+            alone *= (1.0, *self.across)[min(beyond, len(self.across))]
         if self.interference and any(other.held.gpus > 1 for other in neighbours):
             return min(alone, self.beside[servers > fewest])
         return alone

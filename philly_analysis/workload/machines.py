@@ -52,7 +52,7 @@ def frame_of(machines: Sequence[Machine]) -> pl.DataFrame:
 
 _PART = re.compile(
     r"(?P<count>\d+)x(?P<gpus>\d+)(:(?P<cpus>\d+(\.\d+)?):(?P<mem_gb>\d+(\.\d+)?))?"
-    r"(@(?P<rack>\d+))?(=(?P<model>[^,=]+))?"
+    r"(@(?P<rack>\d+)(/(?P<pod>\d+))?)?(=(?P<model>[^,=]+))?"
 )
 
 
@@ -63,8 +63,8 @@ def fleet(text: str) -> tuple[Machine, ...]:
     ----------
     text
         ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add CPUs and memory
-        in GB (``16x8:24:500``), machines per rack (``240x8@40``) and the model of their GPUs
-        (``240x8=V100``).
+        in GB (``16x8:24:500``), machines per rack (``240x8@40``) and racks per pod
+        (``240x8@40/3``), and the model of their GPUs (``240x8=V100``).
 
     Raises
     ------
@@ -72,25 +72,31 @@ def fleet(text: str) -> tuple[Machine, ...]:
         The text does not read like this.
     """
     machines: list[Machine] = []
-    racks = 0
+    racks = pods = 0
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
         if not match:
             raise WorkloadError(
                 f"machines {text!r} cannot be read: {part!r} is not COUNTxGPUS, with CPUs:GB and "
-                "@machines-per-rack and =model if wanted, e.g. 240x8,288x2 or 16x8:24:500@8=V100."
+                "@machines-per-rack/racks-per-pod and =model if wanted, e.g. 240x8,288x2 or "
+                "16x8:24:500@8=V100."
             )
         count, per_rack = int(match["count"]), int(match["rack"] or 0)
+        per_pod = int(match["pod"] or 0)
         for i in range(count):
             if per_rack and i % per_rack == 0:
                 racks += 1
+            if per_rack and per_pod and i % (per_rack * per_pod) == 0:
+                pods += 1
             machines.append(
                 Machine(
                     machine_id=f"m{len(machines)}",
                     gpus=int(match["gpus"]),
                     cpus=float(match["cpus"]) if match["cpus"] else None,
                     mem_gb=float(match["mem_gb"]) if match["mem_gb"] else None,
-                    rack=f"r{racks - 1}" if per_rack else None,
+                    rack=(f"p{pods - 1}/" if per_pod else "") + f"r{racks - 1}"
+                    if per_rack
+                    else None,
                     gpu_model=match["model"],
                 )
             )

@@ -11,7 +11,7 @@ from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.defragment import make_room
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.order import Order, Place
-from philly_analysis.simulator.placement import packed, part_of_gang, within_rack
+from philly_analysis.simulator.placement import nearest, packed, part_of_gang, within
 from philly_analysis.simulator.policies.knobs import (
     LONG_S,
     PERIOD,
@@ -20,6 +20,7 @@ from philly_analysis.simulator.policies.knobs import (
     knob,
 )
 from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.topology import RACK
 from philly_analysis.simulator.view import Plan, View, Wish
 
 _EPS_S = 1e-6
@@ -230,12 +231,14 @@ class Philly(Policy):
 
     def _search(self, plan: Plan, job: Job) -> Grant | None:
         step = self._step(job, plan.view.now_s)
-        if job.gpus == 1 or step == len(self.relax):
-            return packed(plan.cluster, job.gpus)
+        if job.gpus == 1:
+            return packed(plan.cluster, 1)
+        if step == len(self.relax):
+            return nearest(plan.cluster, job.gpus, beyond=RACK)
         servers = self._servers(plan, job, step)
         if servers == 1:
             return packed(plan.cluster, job.gpus, servers=1)
-        return within_rack(plan.cluster, job.gpus, servers=servers)
+        return within(plan.cluster, job.gpus, RACK, servers=servers)
 
     def _start(self, plan: Plan, job: Job) -> bool:
         if plan.grant(job, self._search(plan, job)):
@@ -259,7 +262,7 @@ class Philly(Policy):
         if step == len(self.relax):
             return plan.grant(job, part_of_gang(plan.cluster, job.gpus, servers=job.gpus))
         servers = self._servers(plan, job, step)
-        racks = plan.cluster.racks
+        racks = plan.cluster.topology.racks
         parts = [part_of_gang(plan.cluster, job.gpus, servers=servers, among=r) for r in racks]
         found = [part for part in parts if part is not None]
         return plan.grant(job, max(found, key=lambda part: part.gpus, default=None))
