@@ -81,6 +81,7 @@ class _Timetable:
     """
 
     def __init__(self, view: View) -> None:
+        view.running.news()  # from here on
         self.starts_s: dict[Job, float] = {}
         self.ends_s = {place.job: place.key for place in view.running.places()}
         self._gpus = view.cluster.capacity
@@ -90,13 +91,18 @@ class _Timetable:
 
     def holds(self, view: View) -> bool:
         """Whether all who ran have ended, or will, as was believed, and the GPUs are the same."""
-        gone = [job for job in self.ends_s if not job.running]
-        early = any(self.ends_s.pop(job) > view.now_s + _EPS_S for job in gone)
-        same = not early and self._gpus == view.cluster.capacity
-        return same and all(
-            abs(place.key - self.ends_s[place.job]) < _EPS_S and place.key > view.now_s - _EPS_S
-            for place in view.running.places()
-        )
+        news = view.running.news()
+        if news is None or self._gpus != view.cluster.capacity:
+            return False
+        for place, came in news:
+            job, now_s = place.job, view.now_s
+            if came and job.running:
+                as_believed = abs(place.key - self.ends_s.get(job, FOREVER)) < _EPS_S
+            else:
+                as_believed = job.running or self.ends_s.pop(job, now_s) <= now_s + _EPS_S
+            if not as_believed:
+                return False
+        return True
 
     def forget_before(self, now_s: float) -> None:
         """Leave out what has passed."""

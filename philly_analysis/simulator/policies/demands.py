@@ -65,8 +65,11 @@ class Drf(Policy):
         """Give what is free to the owners of least dominant shares."""
         holders: dict[Job, npt.NDArray[np.float64]] = view.kept.setdefault("holders", {})
         used: dict[str, npt.NDArray[np.float64]] = view.kept.setdefault("used", {})
-        for job in [job for job in holders if not job.running]:
-            used[self._owner(job)] -= holders.pop(job)
+        news = view.running.news()
+        changed = list(holders) if news is None else [place.job for place, _ in news]
+        for job in changed:
+            if not job.running and job in holders:
+                used[self._owner(job)] -= holders.pop(job)
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
@@ -113,10 +116,14 @@ def _vector(grant: Grant | None) -> npt.NDArray[np.float64]:
 
 def _capacity(view: View) -> npt.NDArray[np.float64]:
     """Return the GPUs, CPUs and memory of all servers; infinite where one does not say."""
-    machines = view.cluster.machines
-    cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
-    mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
-    return np.array([view.cluster.capacity, cpus or inf, mem_gb or inf])
+    capacity: npt.NDArray[np.float64] | None = view.kept.get("capacity")
+    if capacity is None:
+        machines = view.cluster.machines
+        cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
+        mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
+        gpus = sum(m.gpus for m in machines)
+        capacity = view.kept["capacity"] = np.array([gpus, cpus or inf, mem_gb or inf])
+    return capacity
 
 
 def _share(used: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]) -> float:
