@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import islice
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.placement import packed
@@ -44,10 +45,17 @@ class Conservative(Easy):
         """Reserve for those who have come, and start whose time has come."""
         if not view.queue.groups:
             return {}
+        now_s, plan = view.now_s, view.plan()
         table: _Timetable | None = view.kept.get("table")
+        if table is None or not table.starts_s:  # nothing is reserved, so what fits starts
+            first = list(islice(view.queue.groups[0], self.depth))
+            if sum(job.gpus for job in first) <= view.cluster.free:
+                view.kept.pop("table", None)
+                for job in first:
+                    plan.grant(job, packed(plan.cluster, job.gpus))
+                return plan.wish
         if table is None or not table.holds(view):
             table = view.kept["table"] = _Timetable(view)
-        now_s, plan = view.now_s, view.plan()
         table.forget_before(now_s)
         for job in view.queue.groups[0]:
             if len(table.starts_s) >= self.depth:
@@ -81,28 +89,31 @@ class _Timetable:
     """
 
     def __init__(self, view: View) -> None:
-        view.running.news()  # from here on
         self.starts_s: dict[Job, float] = {}
+        view.running.news()  # from now on
         self.ends_s = {place.job: place.key for place in view.running.places()}
         self._gpus = view.cluster.capacity
-        self._from_s, self._free = [view.now_s], [self._gpus]
-        for job, ends_s in self.ends_s.items():
-            self._take(job.gpus, view.now_s, max(ends_s, view.now_s))
+        running = {job: ends_s for job, ends_s in self.ends_s.items() if ends_s > view.now_s}
+        self._from_s, self._free = [view.now_s], [self._gpus - sum(job.gpus for job in running)]
+        for job, ends_s in running.items():  # those that end first come first
+            if self._from_s[-1] < ends_s:
+                self._from_s.append(ends_s)
+                self._free.append(self._free[-1])
+            self._free[-1] += job.gpus
 
     def holds(self, view: View) -> bool:
         """Whether all who ran have ended, or will, as was believed, and the GPUs are the same."""
-        news = view.running.news()
+        running = view.running
+        news, now_s = running.news(), view.now_s
         if news is None or self._gpus != view.cluster.capacity:
             return False
-        for place, came in news:
-            job, now_s = place.job, view.now_s
-            if came and job.running:
-                as_believed = abs(place.key - self.ends_s.get(job, FOREVER)) < _EPS_S
-            else:
-                as_believed = job.running or self.ends_s.pop(job, now_s) <= now_s + _EPS_S
-            if not as_believed:
+        for job, key in {place.job: place.key for place, _ in news}.items():
+            if not job.running:
+                if self.ends_s.pop(job, now_s) > now_s + _EPS_S:
+                    return False
+            elif abs(key - self.ends_s[job]) >= _EPS_S:
                 return False
-        return True
+        return not running or running.first.key > now_s - _EPS_S
 
     def forget_before(self, now_s: float) -> None:
         """Leave out what has passed."""
