@@ -111,7 +111,7 @@ class _Timetable:
             if not job.running:
                 if self.ends_s.pop(job, now_s) > now_s + _EPS_S:
                     return False
-            elif abs(key - self.ends_s[job]) >= _EPS_S:
+            elif abs(key - self.ends_s.get(job, FOREVER)) >= _EPS_S:
                 return False
         return not running or running.first.key > now_s - _EPS_S
 

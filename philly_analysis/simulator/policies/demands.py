@@ -21,6 +21,9 @@ from philly_analysis.simulator.view import Plan, View, Wish
 _SAME = 9
 """Decimals to which shares that are equal agree."""
 
+_SHAPES = 256
+"""Shapes of which scores are kept."""
+
 
 class _Shape(NamedTuple):
     """What a job asks for: GPUs, and CPUs and memory (GB) for each."""
@@ -222,8 +225,17 @@ class Tetris(Policy):
         )
 
 
+class _Scores(NamedTuple):
+    """How a shape is aligned with each server, minus infinity where it does not fit."""
+
+    aligned: npt.NDArray[np.float64]
+    stale: set[int]
+
+
 class _Servers:
     """What servers have, and have free, as arrays kept from decision to decision.
+
+    So is what each shape scores on them, of which only changed servers are worked out anew.
 
     Attributes
     ----------
@@ -238,6 +250,7 @@ class _Servers:
             [[m.gpus or inf, m.cpus or inf, m.mem_gb or inf] for m in machines], np.float64
         )
         self._free = np.zeros_like(self._of)
+        self._scores: dict[_Shape, _Scores] = {}
         self.changed = set(range(len(machines)))
 
     def refresh(self) -> None:
@@ -249,20 +262,36 @@ class _Servers:
                 min(cluster.free_cpus[m], 1e300),
                 min(cluster.free_mem_gb[m], 1e300),
             )
+        for scores in self._scores.values() if self.changed else ():
+            scores.stale.update(self.changed)
         self.changed.clear()
 
     def best(self, shape: _Shape) -> Grant | None:
         """Return where a gang fits with the greatest alignment; over several servers if large."""
         if shape.gpus > self._cluster.biggest:
             return fit(self._cluster, *shape)
-        demand = shape.gpus * np.array([1.0, shape.cpus, shape.mem_gb])
-        fits = np.flatnonzero((self._free + 1e-6 >= demand).all(axis=1))
-        if not len(fits):
+        aligned = self._aligned(shape)
+        machine = int(aligned.argmax())
+        if aligned[machine] == -inf:
             return None
-        aligned = ((demand / self._of[fits]) * (self._free[fits] / self._of[fits])).sum(axis=1)
-        machine = int(fits[aligned.round(_SAME).argmax()])
         share = (machine, lowest(self._cluster.free_gpus[machine], shape.gpus))
         return Grant((share,), *shape)
+
+    def _aligned(self, shape: _Shape) -> npt.NDArray[np.float64]:
+        scores = self._scores.pop(shape, None)
+        if scores is None:
+            scores = _Scores(np.empty(len(self._of)), set(range(len(self._of))))
+        self._scores[shape] = scores  # those that asked last stand last
+        if len(self._scores) > _SHAPES:
+            del self._scores[next(iter(self._scores))]
+        if scores.stale:
+            at = np.fromiter(scores.stale, np.intp)
+            demand = shape.gpus * np.array([1.0, shape.cpus, shape.mem_gb])
+            of, free = self._of[at], self._free[at]
+            aligned = ((demand / of) * (free / of)).sum(axis=1).round(_SAME)
+            scores.aligned[at] = np.where((free + 1e-6 >= demand).all(axis=1), aligned, -inf)
+            scores.stale.clear()
+        return scores.aligned
 
     def aligned(self, grant: Grant) -> float:
         """Return how a grant's demand is aligned with what its servers have free."""
