@@ -64,6 +64,9 @@ class Philly(Policy):
     instead, migration to defragment, is the knob ``migrate_after_s``: a gang that fits in number
     but nowhere together has jobs moved out of its way.
 
+    It is a YARN with gangs: where later systems compare with the capacity scheduler that Philly ran
+    (YARN-CS in AntMan), they mean this.
+
     Not modelled: data locality, the application master's own start-up time, and what decides
     how far a particular user's job may be relaxed.
     """

@@ -28,7 +28,9 @@ class Las(Ranked):
       several at once the new come first, then those that ask again, each kind as submitted.
 
     Tiresias' simulator, ``dlas-gpu``, does the same on whole seconds. It notices that a gang has
-    fallen only as something else happens, or up to as late as the gang had run before.
+    fallen only as something else happens, or up to as late as the gang had run before. At loads of
+    1 and 2 (800 jobs on 64 GPUs; its commit 959f9b0, placement by count; 2026-11-22) mean
+    completion times are the same to 0.1 %.
     """
 
     name = "las"
@@ -91,6 +93,9 @@ class Tiresias(Las):
     A job that has waited in one go for ``promote`` times as long as it has run in all rises to
     the end of the first queue, and what it has held so far counts no more. Queues and their order
     are those of ``las``.
+
+    Its simulator, ``dlas-gpu-8``, adds up all waits since a job's first run; there mean completion
+    times are 0.6 % (load 1) less, and 3.5 % (load 2) more, than here.
 
     Not modelled: placement by the skew of a model's tensors (``consolidate`` is for all gangs).
     """
