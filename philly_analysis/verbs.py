@@ -298,6 +298,7 @@ def experiment(
         if name not in EXPERIMENTS:
             raise UnknownNameError("experiment", name, EXPERIMENTS)
     laws = dict(map(_law, list(models) or ("literature", "philly")))
+    titles = {system.lower(): system for system in figures()["system"]}
     chapters = []
     with workers(jobs, cluster) as executor:
         for name in chosen or EXPERIMENTS:
@@ -308,7 +309,7 @@ def experiment(
                     result = asked.compute(law, model, executor=executor)
                 question = f"{asked.QUESTION} On the jobs of “{model}”"
                 sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
-            chapters.append(Chapter(name.capitalize(), tuple(sections)))
+            chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
     return results_page(
         "Philly's guidelines, and the systems that followed",
         "What would the study's guidelines have gained? Synergy, Amoeba and AntMan each answered "

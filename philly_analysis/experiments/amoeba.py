@@ -168,7 +168,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
     """Return what trials show, in facts and sentences."""
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
     parts = {arm: usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK)}
-    added, promotion = usual(BOTH, GROW), usual(STATIC, TIRESIAS)
+    added, promotion = usual(BOTH, GROW), usual(TIRESIAS, STATIC)
     lost = table[(table["arm"] == BOTH) & (table["load"] == sweep.at)]
     lost_pct = float(lost.loc[lost["setting"] == USUAL, "lost_pct"].mean())
     return Result(
@@ -185,8 +185,8 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             f"On the {law_name} law at a load of {sweep.at:g}, {len(sweep.seeds)} draws: elastic "
             f"jobs change mean JCT by {percent(parts[BOTH])} against rigid ones; jobs that only "
             f"grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}. "
-            f"Shrinking adds {percent(added)} to growing. The rigid arm is {percent(promotion)} "
-            "off Tiresias with promotion.",
+            f"Shrinking adds {percent(added)} to growing. With promotion Tiresias changes it by "
+            f"{percent(promotion)} against the rigid arm.",
             f"Changes of GPUs lose {lost_pct:.2g} % of the GPU time held, at "
             f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
         ),

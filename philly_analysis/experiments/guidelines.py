@@ -11,11 +11,11 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, forest, heading, over_load
-from philly_analysis.experiments.effects import Row, effect, percent, trials
+from philly_analysis.experiments.curves import below, forest, heading
+from philly_analysis.experiments.effects import Row, effect, effects, percent, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
-from philly_analysis.figures import CYCLE, INK, canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, canvas
 from philly_analysis.inference import paired
 from philly_analysis.result import Fact, Result
 from philly_analysis.simulator.engine import run
@@ -107,11 +107,11 @@ SETTINGS: dict[str, Setting] = {
     "no checkpoints": Setting(checkpoint_s=float("inf")),
     "asks 3 times": Setting(asks=3),
     "asks 24 times": Setting(asks=24),
-    "moves at once": Setting(migrate_after_s=0.0),
-    "moves after 1 h": Setting(migrate_after_s=3600.0),
-    "pre-run on 2 servers": Setting(prerun_servers=2),
-    "pre-run of 2 min": Setting(prerun_s=120.0),
-    "pre-run of 1 h": Setting(prerun_s=3600.0),
+    "at once": Setting(migrate_after_s=0.0),
+    "after 1 h": Setting(migrate_after_s=3600.0),
+    "on 2 servers": Setting(prerun_servers=2),
+    "for 2 min": Setting(prerun_s=120.0),
+    "for 1 h": Setting(prerun_s=3600.0),
 }
 """Settings by name: the usual one, and each constant moved."""
 
@@ -225,14 +225,17 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
     """Return what trials show, in facts and sentences."""
     usual = partial(effect, table, against=AS_IT_WAS, setting=USUAL, load=sweep.at)
     facts, said = [], []
-    for arm in ARMS[1:]:
-        jct = usual("jct_h", arm)
-        name = arm.replace(" ", "_").replace("-", "_")
-        facts.append(Fact(f"{name}_jct_pct", jct.effect, f"change of mean JCT by “{arm}”"))
-        gang, spent = usual("gang_jct_h", arm), usual("gpu_h", arm)
-        said.append(
-            f"{arm}: {percent(jct)}, of gangs {percent(gang)}; GPU hours held {percent(spent)}."
-        )
+    for measure, of in (
+        ("jct_h", "The mean completion time of sound jobs"),
+        ("gang_jct_h", "That of the gangs among them"),
+        ("gpu_h", "GPU hours that all jobs held"),
+    ):
+        found = {arm: usual(measure, arm) for arm in ARMS[1:]}
+        each = "; ".join(f"{arm} {percent(change)}" for arm, change in found.items())
+        said.append(f"{of}: {each}.")
+        for arm, change in found.items():
+            name = f"{arm}_{measure.removesuffix('_h')}_pct".replace(" ", "_").replace("-", "_")
+            facts.append(Fact(name, change.effect, f"{of.lower()}, changed by “{arm}”"))
     lost = _lost(table, sweep)
     return Result(
         name=f"guidelines_{law_name}",
@@ -240,7 +243,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         facts=(*facts, Fact("passes_lost_pct", lost, "fewer jobs that pass, retried by reason")),
         sentences=(
             f"Against Philly as it was, on the jobs of {law_name} at a load of {sweep.at:g}, "
-            f"{len(sweep.seeds)} draws, sound jobs' mean completion time changes so:",
+            f"{len(sweep.seeds)} draws:",
             *said,
             f"Not retrying users' errors lets {lost:.2g} % fewer jobs pass: a later try would have "
             "gone well.",
@@ -257,29 +260,38 @@ def _lost(table: pd.DataFrame, sweep: Sweep) -> float:
 
 
 def plot(result: Result) -> Figure:
-    """Draw what each guideline changes at one load, over load, and under every assumption."""
+    """Draw what each guideline changes, and costs, at one load; over load; by assumption."""
     table = result.table
-    fig, axes = canvas(3, width=11, height=4.6)
-    moved = table[table["setting"] != USUAL]
-    load = float((moved if len(moved) else table)["load"].median())
-    at_once = []
-    for arm in ARMS[1:]:
-        for measure, of in (("jct_h", "all"), ("gang_jct_h", "gangs")):
-            found = effect(table, measure, arm, AS_IT_WAS, setting=USUAL, load=load)
-            at_once.append((arm if of == "all" else "", found, INK if of == "all" else CYCLE[0]))
-    forest(axes[0], at_once)
-    axes[0].set(xlabel="change of mean JCT, % (dark: sound jobs; blue: gangs)")
-    heading(axes[0], f"at a load of {load:g}")
-    over_load(axes[1], table, "gang_jct_h", [(arm, AS_IT_WAS, arm) for arm in ARMS[1:]], USUAL)
-    axes[1].set(ylabel="change of gangs' mean JCT, %")
-    heading(axes[1], "over load")
-    below(axes[1], columns=2)
-    under = []
-    for setting in dict.fromkeys(moved["setting"]):
-        against, arm = moved_by(setting)
-        found = effect(table, "gang_jct_h", arm, against, setting=setting, load=load)
-        under.append((f"{arm}: {setting}", found, INK))
-    forest(axes[2], under)
-    axes[2].set(xlabel="change of gangs' mean JCT, %")
-    heading(axes[2], "what moves it")
+    fig, axes = canvas(2, 2, width=10, height=7.2)
+    settings = [s for s in dict.fromkeys(table["setting"]) if s != USUAL]
+    load = float(table.loc[table["setting"].isin(settings or [USUAL]), "load"].median())
+    usual = partial(effect, table, against=AS_IT_WAS, setting=USUAL, load=load)
+    times = [
+        (arm if of == "jct_h" else "", usual(of, arm), INK if of == "jct_h" else CYCLE[0])
+        for arm in ARMS[1:]
+        for of in ("jct_h", "gang_jct_h")
+    ]
+    under = [
+        (f"{arm}: {setting}", effect(table, "gang_jct_h", arm, base, setting=setting, load=load))
+        for setting in settings
+        for base, arm in (moved_by(setting),)
+    ]
+    for ax, rows, label, title in (
+        (axes[0], times, "mean JCT, dark: sound jobs, blue: gangs", f"at a load of {load:g}"),
+        (axes[1], [(arm, usual("gpu_h", arm), INK) for arm in ARMS[1:]], "GPU hours held", "cost"),
+        (axes[3], [(*row, INK) for row in under], "gangs' mean JCT", "what moves it"),
+    ):
+        forest(ax, rows)
+        ax.set(xlabel=f"change of {label}, %")
+        heading(ax, title)
+    for i, arm in enumerate(ARMS[1:]):
+        curve = effects(table, "gang_jct_h", arm, AS_IT_WAS)
+        curve = curve[curve["setting"] == USUAL]
+        axes[2].plot(curve["load"], curve["effect_pct"], color=CYCLE[i % len(CYCLE)], label=arm)
+    axes[2].axhline(0, color=MUTED, lw=0.8)
+    axes[2].set(xlabel="offered load", ylabel="change of gangs' mean JCT, %")
+    for scale in (axes[0].set_xscale, axes[2].set_yscale):
+        scale("symlog", linthresh=10)  # one guideline's cost would hide the others' gains
+    heading(axes[2], "over load")
+    below(axes[2], columns=3)
     return fig

@@ -184,7 +184,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         facts.append(Fact("static_makespan_pct", ends.effect, "makespan of 100 jobs, by tune"))
         cpus = {arm: float(static["cpu_pct", arm].mean()) for arm in (TUNE, PROPORTIONAL)}
         sentences.append(
-            f"100 jobs at once on 32 GPUs end {percent(ends)} later or sooner with tuned shares; "
+            f"Tuned shares change the makespan of 100 jobs at once on 32 GPUs by {percent(ends)}; "
             f"of the CPUs jobs hold {cpus[TUNE]:.0f} % with them and {cpus[PROPORTIONAL]:.0f} % "
             "with proportional ones."
         )

@@ -430,4 +430,4 @@ def test_guidelines_do_what_they_are_for() -> None:
     assert change("gpu_h", "apart").effect < -1
     assert change("gpu_h", "by reason").effect < -1
     assert change("passed", "by reason").effect <= 0 == change("passed", "migration").effect
-    assert len(guidelines.plot(result).axes) == 3
+    assert len(guidelines.plot(result).axes) == 4
