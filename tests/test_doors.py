@@ -27,6 +27,7 @@ from philly_analysis.ingest.table.table_map import load_map
 from philly_analysis.laws.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
 from philly_analysis.laws.families import FAMILIES
 from philly_analysis.simulator.speed import SPEEDS
+from philly_analysis.trace import Trace
 from tests.paper import paper_trace
 
 ROOT = Path(__file__).parent.parent
@@ -387,6 +388,14 @@ def test_an_experiment_runs_what_is_named_and_on_the_models_named(
     assert [t.stem for t in sorted((page.parent / "tables").iterdir())] == sorted(
         f"{name}-{model}" for name, model in quick
     )
+
+
+def test_an_experiment_takes_the_jobs_of_a_trace(
+    quick: list[tuple[str, str]], paths: dict[str, Any], tmp_path: Path
+) -> None:
+    run("experiment", "amoeba", "--model", paths["paper"], "--out", tmp_path)
+    with Trace(paths["paper"]) as trace:
+        assert quick == [("amoeba", trace.manifest.name)]
 
 
 @pytest.mark.parametrize(
