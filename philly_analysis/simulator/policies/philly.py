@@ -60,9 +60,11 @@ class Philly(Policy):
     fit best. Idle GPUs go to the virtual cluster that uses least of its quota; one above quota
     may take them too. When nearly all GPUs are in use, a job within quota that has waited
     ``hold_s`` stops the youngest jobs of virtual clusters above theirs: first such as leave
-    theirs with its quota, then, if that is not enough, larger ones. What the study asks for
-    instead, migration to defragment, is the knob ``migrate_after_s``: a gang that fits in number
-    but nowhere together has jobs moved out of its way.
+    theirs with its quota, then, if that is not enough, larger ones.
+
+    Two knobs are not Philly's, but what its study asks for: more patience for locality (``asks``),
+    and migration to defragment (``migrate_after_s``): a gang that fits in number but nowhere
+    together has jobs moved out of its way, none of which is stopped or spread for it.
 
     It is a YARN with gangs: where later systems compare with the capacity scheduler that Philly ran
     (YARN-CS in AntMan), they mean this.
