@@ -7,6 +7,7 @@ from itertools import takewhile
 import polars as pl
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.prose import count
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.failing import users_own
 from philly_analysis.simulator.job import runs_of
@@ -44,10 +45,11 @@ class Prerun:
     @property
     def says(self) -> str:
         """What is done, in a sentence."""
+        pool = count(self.servers, "server")
         return (
-            f"Gangs run on one GPU of {self.servers} servers first: a failure by its user's error "
-            f"within {self.limit_s:g} s shows there; what has not failed by then starts anew on "
-            "the other servers."
+            f"Gangs run on one GPU of {pool} first: a failure by its user's error within "
+            f"{self.limit_s:g} s shows there; what has not failed by then starts anew on the other "
+            "servers."
         )
 
     def through(
