@@ -60,14 +60,15 @@ class Demand:
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
     def stretched(self, factor: float) -> "Demand":
-        """Return it with submissions `factor` times as far apart; waits and run times stay."""
-        submit_us = (pl.col("submit_s") * factor * 1e6).round().cast(pl.Int64)
+        """Return it with submissions `factor` times as far apart, to the second, all else as is."""
+        submit_s = (pl.col("submit_s") * factor).round()
         return replace(
             self,
             jobs=self.jobs.with_columns(
-                submitted_at=pl.col("submitted_at").min() + pl.duration(microseconds=submit_us),
-                submit_s=submit_us / 1e6,
-            ),
+                submitted_at=pl.col("submitted_at").min()
+                + pl.duration(seconds=submit_s.cast(pl.Int64)),
+                submit_s=submit_s,
+            ).sort("submit_s", "job_id"),
         )
 
     def of(self, jobs: pl.DataFrame) -> "Demand":

@@ -105,15 +105,19 @@ def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = AL
 
 
 def stretched(workload: Workload, factor: float) -> Workload:
-    """Return the workload with its submissions `factor` times as far apart.
+    """Return the workload with its submissions `factor` times as far apart, to the second.
 
-    Attempts move with their jobs, so waits and run times stay: an attempt that still ran keeps the
-    time that it had run (as ``run_s``), wherever the log now ends. Recorded placements and samples
-    no longer fit and are dropped.
+    Most formats know seconds only, so whoever reads one has the same submissions. Attempts move
+    with their jobs, so waits and run times stay: an attempt that still ran keeps the time that it
+    had run (as ``run_s``), wherever the log now ends. Recorded placements and samples no longer
+    fit and are dropped.
     """
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
-    shift = ((pl.col("submitted_at") - origin).dt.total_microseconds() * (factor - 1)).round()
-    jobs = workload.jobs.with_columns(shift=pl.duration(microseconds=shift.cast(pl.Int64)))
+    since_us = (pl.col("submitted_at") - origin).dt.total_microseconds()
+    to_s = (since_us / 1e6 * factor).round().cast(pl.Int64)
+    jobs = workload.jobs.with_columns(
+        shift=pl.duration(seconds=to_s) - pl.duration(microseconds=since_us)
+    )
     key = ["job_id", "attempt"]
     ran = workload.answer("attempt_runs").filter("running").select(*key, ran_s="run_s")
     attempts = (
