@@ -54,13 +54,13 @@ def failures_of(trace: Trace | str | Path, repair_s: float | None = None) -> Fai
         No server of it is known to have failed.
     """
     with opened(trace) as given:
-        found = node_failures.compute(given)
-    if not found.fact("failures"):
+        between_s = node_failures.compute(given).fact("mttf_s")
+    if not isinstance(between_s, float):
         raise InputError(
             "The rates at which servers failed were asked for, but none is known to have failed. "
             "Give rates, e.g. machine:2.6e6:14400 (seconds from repair to failure, to repair)."
         )
-    measured = Failures(machine_s=float(found.fact("mttf_s")))
+    measured = Failures(machine_s=between_s)
     return measured if repair_s is None else replace(measured, machine_repair_s=repair_s)
 
 

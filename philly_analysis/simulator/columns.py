@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ class Columns:
         for append, value in zip(self._appends, row, strict=True):
             append(value)  # type: ignore[arg-type]
 
-    def numbers(self, name: str) -> npt.NDArray[np.generic]:
+    def numbers(self, name: str) -> npt.NDArray[Any]:
         """Return the numbers of a column, which grows on by itself."""
         return np.array(self._columns[name])
 

@@ -26,7 +26,8 @@ def _parts(job: Job) -> tuple[float, ...]:
 def _rho(line: Line, now_s: float) -> npt.NDArray[np.float64]:
     """Return rho of each waiting job."""
     submit_s, to_go_s, alone_s = line.columns()
-    return (now_s - submit_s + to_go_s) / alone_s
+    rho: npt.NDArray[np.float64] = (now_s - submit_s + to_go_s) / alone_s
+    return rho
 
 
 @dataclass(frozen=True)
