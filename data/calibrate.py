@@ -3,9 +3,10 @@
     python data/calibrate.py [EXTRACT ...] > table.md
 
 prints one Markdown table: for each extract, quantity and way of holding data out, the distance of
-the workload model's jobs, of the real jobs that it was fitted to (no model that knows only those
-can be expected to come closer), and of what people use today. Run times have the empirical law with
-a parametric tail, the one that is chosen where no family passes.
+the workload model's jobs, of the real jobs that it was fitted to (a law smoother than they are may
+come closer by chance), and of what people use today. The model samples the fitted month again
+(`coverage.py` judges the others), and run times have the empirical law with a parametric tail, the
+one that is chosen where no family passes.
 """
 
 import sys

@@ -59,8 +59,9 @@ def held_out(
 
     Samples last as long as the part they are compared with, at the rate of the part that was
     fitted to: nothing of the part held out is known to them. Beside the workload model stand the
-    baselines, and the part that was fitted to itself: how far real jobs lie from real jobs, which
-    no model that knows only that part can be expected to beat.
+    baselines, and the part that was fitted to itself: how far real jobs lie from real jobs. A
+    smoother law may come closer; :mod:`philly_analysis.judging.coverage` asks whether a model
+    knows how far.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.laws.balance import evenly, runs
+from philly_analysis.models.crowding import crowded
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.month import Wish, by_month
 from philly_analysis.models.parts import Parts, Servers
@@ -133,16 +134,18 @@ def draw(
     scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
     wish = Wish(jobs, days, load * scale)
     if model.variation is None or variation == "none" or not wish.possible:
-        return _jobs(model, wish, gpus, rng), rng
+        return _jobs(model, wish, gpus, rng, crowding=False), rng
     parts = [
-        _jobs(month, part, gpus, rng).later(from_d)
+        _jobs(month, part, gpus, rng, crowding=True).later(from_d)
         for month, part, from_d in by_month(model, model.variation, wish, seed)
     ]
     return Drawn.joined(parts), rng
 
 
-def _jobs(model: Parts, wish: Wish, gpus: int | None, rng: np.random.Generator) -> Drawn:
-    """Draw jobs of one law."""
+def _jobs(
+    model: Parts, wish: Wish, gpus: int | None, rng: np.random.Generator, *, crowding: bool
+) -> Drawn:
+    """Draw jobs of one law; with `crowding` run times go with how many jobs come."""
     at_s = model.arrivals.sample(rng, jobs=wish.jobs, days=wish.days, load=wish.load)
     n = at_s.size
     vc, user, who = model.users.sample(at_s, rng)
@@ -153,7 +156,7 @@ def _jobs(model: Parts, wish: Wish, gpus: int | None, rng: np.random.Generator) 
         mood, _ = runs(model.users.repeat_status, rng, who, n)
         status = model.status.sample(mood, gang, vc, rng)
         tries = model.status.sample_attempts(gang, status, rng)
-    run_s = _run_s(model, run, gang, vc, status, rng)
+    run_s = _run_s(model, run, gang, vc, status, rng, at_s if crowding else None)
     return Drawn(at_s, vc, user, gang, status, tries, run_s)
 
 
@@ -185,14 +188,17 @@ def _run_s(
     vc: NDArray[np.str_],
     status: NDArray[np.str_],
     rng: np.random.Generator,
+    at_s: Floats | None,
 ) -> Floats:
-    """Run times: jobs of one run of a user share a random effect."""
+    """Run times: jobs of one run of a user share a random effect, and `at_s` goes with them."""
     users = model.users
     shared = min(
         users.duration_correlation / max(users.repeat_gang, 1e-9), MAX_DURATION_CORRELATION
     )
     effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
     score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
+    if at_s is not None and users.crowding:
+        score = crowded(at_s, score, users.crowding)
     leaf = model.duration.leaf_of(gang, vc, status)
     return model.duration.sample(evenly(score, rng, leaf), leaf)
 

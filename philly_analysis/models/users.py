@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError
 from philly_analysis.laws.balance import evenly, runs
+from philly_analysis.models.crowding import crowding
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -51,6 +52,9 @@ class Users:
         chance.
     duration_correlation
         Correlation of the normal scores of the run times of a user's successive jobs of one gang.
+    crowding
+        Rank correlation of the jobs of an hour with the mean normal score of their run times:
+        below 0, busy hours bring shorter jobs.
     """
 
     virtual_clusters: tuple[VirtualCluster, ...]
@@ -61,6 +65,7 @@ class Users:
     repeat_gang: float
     repeat_status: float
     duration_correlation: float
+    crowding: float = 0.0
 
     @classmethod
     def fit(cls, jobs: pd.DataFrame) -> Self:
@@ -108,6 +113,9 @@ class Users:
                 frame["status"].fillna("").to_numpy(str)[order], follows, who[order]
             ),
             duration_correlation=_clinging(frame, order, follows),
+            crowding=crowding(
+                frame["submitted_s"].to_numpy(float), _scores(frame.assign(vc="", gpus=1))
+            ),
         )
 
     @property
@@ -172,13 +180,15 @@ def _repeat_of(values: NDArray[np.str_], follows: NDArray[np.bool_], who: Ints) 
     return _beyond((values[1:] == values[:-1])[follows], _mixing(frame, "value"))
 
 
+def _scores(frame: pd.DataFrame) -> Floats:
+    """Return normal scores of run times within gang and virtual cluster; nan: not known."""
+    of = frame.groupby(["vc", "gpus"])["run_s"]
+    return np.asarray(sp.norm.ppf(((of.rank() - 0.5) / of.transform("size")).to_numpy()))
+
+
 def _clinging(frame: pd.DataFrame, order: Ints, follows: NDArray[np.bool_]) -> float:
     """Lag-1 correlation of run times, as normal scores within gang and virtual cluster."""
-    rank = frame.groupby(["vc", "gpus"])["run_s"].rank()
-    size = frame.groupby(["vc", "gpus"])["run_s"].transform("size")
-    from_uniform = ((rank - 0.5) / size).to_numpy()
-    score = sp.norm.ppf(from_uniform)
-    s, g = score[order], frame["gpus"].to_numpy()[order]
+    s, g = _scores(frame)[order], frame["gpus"].to_numpy()[order]
     pair = follows & (g[1:] == g[:-1]) & np.isfinite(s[1:] * s[:-1])
     if pair.sum() < 20:
         return 0.0

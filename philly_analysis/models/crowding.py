@@ -1,0 +1,73 @@
+"""Busy hours bring shorter jobs, or longer ones: how run times go with how many jobs come."""
+
+from typing import Any
+
+import numpy as np
+import scipy.stats as sp
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.integer[Any]]
+
+HOUR_S = 3_600
+FEWEST_HOURS = 24
+_STRONGEST = 3.0
+_HALVINGS = 20
+
+
+def crowding(at_s: Floats, score: Floats) -> float:
+    """Measure how run times go with crowds.
+
+    Parameters
+    ----------
+    at_s
+        Shape (n,): submissions in s; each whole hour begins a new hour.
+    score
+        Shape (n,): normal scores of run times; nan: not known.
+
+    Returns
+    -------
+    float
+        Rank correlation, over hours with jobs, of their number and their mean score (Spearman);
+        0 where fewer than a day of hours has any.
+    """
+    known = np.isfinite(score)
+    _, jobs, mean = _hourly(at_s[known], score[known])
+    if jobs.size < FEWEST_HOURS or np.ptp(jobs) == 0 or np.ptp(mean) == 0:
+        return 0.0
+    return round(float(sp.spearmanr(jobs, mean)[0]), 4)
+
+
+def crowded(at_s: Floats, score: Floats, wanted: float) -> Floats:
+    """Shift scores by their hour's crowd, until they go with it as wanted.
+
+    Parameters
+    ----------
+    at_s, score
+        As in :func:`crowding`, all known.
+    wanted
+        What :func:`crowding` is to give.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,): scores, of about the same variance.
+    """
+    hour, jobs, mean = _hourly(at_s, score)
+    if jobs.size < FEWEST_HOURS or np.ptp(jobs) == 0:
+        return score
+    order = sp.rankdata(jobs)
+    crowd = sp.norm.ppf((order - 0.5) / jobs.size)
+    low, high = -_STRONGEST, _STRONGEST
+    for _ in range(_HALVINGS):
+        by = (low + high) / 2
+        got = np.corrcoef(order, sp.rankdata(mean + by * crowd))[0, 1]
+        low, high = (by, high) if got < wanted else (low, by)
+    shifted = score + (low + high) / 2 * crowd[hour]
+    return np.asarray(shifted / max(float(shifted.std()), 1e-12))
+
+
+def _hourly(at_s: Floats, score: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return the hour of each job, as a number, and of each hour the jobs and their mean score."""
+    _, hour, jobs = np.unique(at_s // HOUR_S, return_inverse=True, return_counts=True)
+    return hour, jobs.astype(float), np.bincount(hour, score, jobs.size) / np.maximum(jobs, 1)
