@@ -120,12 +120,17 @@ def _taken(request: Request, path: Path, layout: Layout) -> Taken:
 
 
 _NOT_CARRIED = ("names of jobs, users and virtual clusters, status, attempts and placements",)
+_NEEDS = (
+    "Python 3.9, numpy 1.26, cvxpy 1.4 with ECOS, scikit-learn, matrix_completion, preconditions, "
+    "filelock, psutil, grpcio-tools"
+)
 _RULES = "gangs of 1, 2, 4 and 8 GPUs; a job runs in rounds, for its steps / speed"
-_RUN = """git clone https://github.com/{repository} && cd {name}/scheduler
-git checkout {commit}
-python scripts/drivers/simulate_scheduler_with_trace.py -t $$OUT -p {policy} \\
-  --throughputs_file {speeds} -c $gpus:0:0 --num_gpus_per_server $per_node:$per_node:$per_node \\
-  --seed 0 --solver ECOS{more}"""
+_RUN = """git clone https://github.com/stanford-futuredata/gavel && cd gavel/scheduler
+git checkout c4fa400 && make
+python scripts/drivers/simulate_scheduler_with_trace.py -t $$OUT -p fifo \\
+  --throughputs_file simulation_throughputs.json -c $gpus:0:0 \\
+  --num_gpus_per_server $per_node:$per_node:$per_node --seed 0 --solver ECOS \\
+  --time_per_iteration 360"""
 
 GAVEL = Format(
     "gavel",
@@ -135,15 +140,8 @@ GAVEL = Format(
             program=Program(
                 "Gavel's simulator",
                 source="stanford-futuredata/gavel c4fa400",
-                needs="Python 3.8, cvxpy 1.1",
-                command=_RUN.format(
-                    repository="stanford-futuredata/gavel",
-                    name="gavel",
-                    commit="c4fa400",
-                    policy="fifo",
-                    speeds="simulation_throughputs.json",
-                    more=" --time_per_iteration 360",
-                ),
+                needs=_NEEDS,
+                command=_RUN,
                 rules=_RULES,
             ),
             carries="arrival, gang size, run time as steps",
@@ -157,20 +155,7 @@ GAVEL = Format(
         ),
         Dialect(
             name="shockwave",
-            program=Program(
-                "Shockwave's simulator",
-                source="uw-mad-dash/shockwave 8a44f4a",
-                needs="Python 3.8, cvxpy 1.1",
-                command=_RUN.format(
-                    repository="uw-mad-dash/shockwave",
-                    name="shockwave",
-                    commit="8a44f4a",
-                    policy="max_min_fairness",
-                    speeds="tacc_throughputs.json",
-                    more=" --time_per_iteration 120 --config configurations/tacc_32gpus.json",
-                ),
-                rules=_RULES,
-            ),
+            program=Program("Shockwave's simulator", rules=_RULES),
             carries="arrival, gang size, run time as steps and seconds",
             write=lambda request, path: _write(request, path, _SHOCKWAVE),
             taken=lambda request, path: _taken(request, path, _SHOCKWAVE),

@@ -410,11 +410,11 @@ def _helios(name: str, mode: Mode, what: str, experiment: str) -> Dialect:
         program=Program(
             f"Helios' simulator, -e {experiment}",
             source="S-Lab-System-Group/HeliosArtifact bdaae10",
-            needs="Python 3.9, pandas 1.2.4, numpy 1.19.5",
+            needs="Python 3.9, pandas 1.2.4 or 2.0",
             command="git clone https://github.com/S-Lab-System-Group/HeliosArtifact\n"
             'cd "HeliosArtifact/framework/QSSF Service" && git checkout bdaae10\n'
             f"cp $$OUT/{LGB} estimators/{key}_lgb.csv\n"
-            f"TZ=UTC python simulator.py -e {experiment} -t $$OUT -s fifo -p consolidate",
+            f"TZ=UTC python simulator.py -e {experiment} -t $$OUT -p consolidate --sweep",
             rules=mode.rules,
         ),
         carries=f"submission, run time, gang size, status, user, estimated run times, {what}",

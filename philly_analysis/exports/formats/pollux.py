@@ -142,9 +142,6 @@ def _workload(name: str, program: Program, layout: Layout) -> Dialect:
     )
 
 
-_SIMULATE = """git clone https://github.com/petuum/adaptdl && cd adaptdl
-git checkout c793c70 && cd simulator
-"""
 _RULES = "gangs up to 16 GPUs; applications bring run times of their own"
 
 POLLUX = Format(
@@ -152,14 +149,7 @@ POLLUX = Format(
     (
         _workload(
             "pollux",
-            Program(
-                "Pollux' simulator",
-                source="petuum/adaptdl c793c70 (branch osdi21-artifact)",
-                needs="Python 3.11, pandas 2.2, scipy 1.13, pymoo 0.4",
-                command=_SIMULATE + "python simulator.py $$OUT --policy tiresias "
-                "--min-nodes $nodes --max-nodes $nodes --num-gpus $per_node",
-                rules=_RULES,
-            ),
+            Program("Pollux' simulator", rules=_RULES),
             _WORKLOAD,
         ),
         Dialect(
@@ -167,8 +157,9 @@ POLLUX = Format(
             program=Program(
                 "Pollux' generator of workloads",
                 source="petuum/adaptdl c793c70 (branch osdi21-artifact)",
-                needs="Python 3.11, pandas 2.2, scipy 1.13",
-                command=_SIMULATE + "cp $$OUT traces/philly.csv\n"
+                needs="Python 3.8, numpy 1.19.5, pandas 1.2.4, scipy 1.5.4",
+                command="git clone https://github.com/petuum/adaptdl && cd adaptdl\n"
+                "git checkout c793c70 && cd simulator && cp $$OUT traces/philly.csv\n"
                 "python workload.py --start 0 --duration 24 --num-jobs 160 --output workload.csv",
                 rules=f"jobs of at least {_LEAST_S} s and below {_MOST_GPU_H:,} GPU hours, of "
                 "which it draws some, by hour of the day; applications bring run times",

@@ -73,7 +73,7 @@ def _taken(request: Request, path: Path) -> Taken:
 
 
 _RUN = """git clone https://github.com/msr-fiddle/synergy && cd synergy/simulator
-git checkout 1bb2bed && cat > export.ini <<END
+git checkout 1bb2bed && make -C deployment && cat > export.ini <<END
 [CLUSTER]
 racks = 1
 servers_per_rack = $nodes
@@ -85,7 +85,8 @@ sspeed_per_server = 500
 policy = FIFO
 lease_time = 5
 END
-python runner.py --replay_trace $$OUT --config_file export.ini --multigpu --no_use_cache"""
+python runner.py --replay_trace $$OUT --config_file export.ini --multigpu \\
+  --no_use_cache --no_cache_result"""
 
 SYNERGY = Format(
     "synergy",
@@ -95,7 +96,8 @@ SYNERGY = Format(
             program=Program(
                 "Synergy's simulator, --replay_trace",
                 source="msr-fiddle/synergy 1bb2bed",
-                needs="Python 3.8",
+                needs="Python 3.9, numpy 1.26, pandas 2.0, matplotlib 3.7, cvxpy 1.4, grpcio-tools "
+                "(numa is imported, not used)",
                 command=_RUN,
                 rules="gangs of 1, 2, 4, 8 and 16 GPUs, until a round of 300 s finds no job at "
                 "all; it stops when jobs 4000 to 4999 have ended, and reports on these",
