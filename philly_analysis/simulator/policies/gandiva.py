@@ -132,6 +132,8 @@ class Gandiva(Policy):
         places = sorted((host.util_frac, host.index, shares) for shares, host in hosts.items())
         for job in moving:
             for place in places:
+                if place[0] + job.util_frac > 1 + _ROUNDING:  # nor do those behind leave room
+                    break
                 if _fit(job, hosts[place[2]]):
                     places.remove(place)
                     plan.grant(job, Grant(place[2], 1, guest=True))
