@@ -4,8 +4,8 @@
 
 fits to each window of 5 to 28 days of the extracts, draws other months, and holds the next window
 against them: beside the workload model stand ways of resampling the window's own jobs. What
-`philly_analysis/models/variation.py` holds was learned without the extracts of `KEPT_OUT`, which
-are scored when none is named. It takes a CPU second for four pairs of windows and method.
+`philly_analysis/models/variation.py` holds was first learned without the extracts of `KEPT_OUT`,
+which are scored when none is named. It takes a CPU second for four pairs of windows and method.
 """
 
 import sys
@@ -45,12 +45,12 @@ def markdown(table: pd.DataFrame) -> str:
         "| > 0.95 |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for (method, group), row in summary(table).iterrows():
-        shares = " | ".join(f"{v:.0f} %" for v in row[["below_pct", "middle_pct", "above_pct"]])
-        lines.append(
-            f"| {method} | {group} | {row['covered_pct']:.0f} % | {row['winkler']:.2f} | "
-            f"{row['width']:.2f} | {shares} |"
-        )
+    lines += [
+        f"| {row.method} | {row.group} | {row.covered_pct:.0f} % | {row.winkler:.2f} | "
+        f"{row.width:.2f} | {row.below_pct:.0f} % | {row.middle_pct:.0f} % | "
+        f"{row.above_pct:.0f} % |"
+        for row in summary(table).reset_index().itertuples()
+    ]
     return "\n".join(lines)
 
 

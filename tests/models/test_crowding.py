@@ -14,7 +14,8 @@ def jobs(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rng = np.random.default_rng(seed)
     count = np.where(np.arange(168) % 24 < 12, 3, 30) + rng.integers(0, 3, 168)
     hour = np.repeat(np.arange(168), count)
-    return hour * 3_600.0 + rng.integers(0, 3_600, hour.size), rng.standard_normal(hour.size)
+    at_s = np.asarray(hour * 3_600.0 + rng.integers(0, 3_600, hour.size), float)
+    return at_s, rng.standard_normal(hour.size)
 
 
 def test_jobs_that_know_nothing_of_the_crowd_do_not_go_with_it() -> None:

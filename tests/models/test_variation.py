@@ -81,7 +81,7 @@ def test_few_jobs_say_little() -> None:
     spread = [
         np.std([next(LEARNED.months(n, s)).log_jobs[2, 2] for s in range(300)]) for n in (few, MANY)
     ]
-    assert spread[0] > 1.2 * spread[1]
+    assert spread[0] > 1.1 * spread[1]
 
 
 @pytest.mark.parametrize("empirical", [False, True])
