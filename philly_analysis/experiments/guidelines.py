@@ -247,8 +247,11 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             f"Against Philly as it was, on the jobs of {law_name} at a load of {sweep.at:g}, "
             f"{len(sweep.seeds)} draws:",
             *said,
-            f"Not retrying users' errors lets {lost:.2g} % fewer jobs pass: a later try would have "
-            "gone well.",
+            *(
+                [f"Not retrying users' errors lets {lost:.2g} % fewer jobs pass."]
+                if lost > 0
+                else []
+            ),
         ),
         caveats=MODELLED,
         synthetic=True,
