@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from philly_analysis.experiments.curves import below, forest, heading
 from philly_analysis.experiments.effects import Row, effect, effects, percent, trials
@@ -264,6 +265,10 @@ def _lost(table: pd.DataFrame, sweep: Sweep) -> float:
     return -paired(by_arm["by reason"], by_arm[AS_IT_WAS], relative=True).effect
 
 
+_TICKS = (-50, -10, -5, 0, 5, 10, 50, 400)
+"""Percent that are named on an axis that is logarithmic beyond 10."""
+
+
 def plot(result: Result) -> Figure:
     """Draw what each guideline changes, and costs, at one load; over load; by assumption."""
     table = result.table
@@ -292,11 +297,20 @@ def plot(result: Result) -> Figure:
     for i, arm in enumerate(ARMS[1:]):
         curve = effects(table, "gang_jct_h", arm, AS_IT_WAS)
         curve = curve[curve["setting"] == USUAL]
-        axes[2].plot(curve["load"], curve["effect_pct"], color=CYCLE[i % len(CYCLE)], label=arm)
+        axes[2].plot(
+            curve["load"],
+            curve["effect_pct"],
+            color=CYCLE[i % len(CYCLE)],
+            marker="o",
+            ms=3,
+            label=arm,
+        )
     axes[2].axhline(0, color=MUTED, lw=0.8)
     axes[2].set(xlabel="offered load", ylabel="change of gangs' mean JCT, %")
-    for scale in (axes[0].set_xscale, axes[2].set_yscale):
+    for scale, axis in ((axes[0].set_xscale, axes[0].xaxis), (axes[2].set_yscale, axes[2].yaxis)):
         scale("symlog", linthresh=10)  # one guideline's cost would hide the others' gains
+        axis.set_major_locator(FixedLocator(_TICKS))
+        axis.set_major_formatter("{x:g}")
     heading(axes[2], "over load")
     below(axes[2], columns=3)
     return fig
