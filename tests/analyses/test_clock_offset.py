@@ -147,11 +147,11 @@ def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tab
     assert "480 minutes behind" in result.warnings[1]
 
 
-@pytest.mark.parametrize("behind_min", [0, 420])
+@pytest.mark.parametrize("behind_min", [pytest.param(0, marks=pytest.mark.slow), 420])
 @pytest.mark.parametrize(
     "seconds",
     [
-        7.5,
+        pytest.param(7.5, marks=pytest.mark.slow),
         pytest.param(15.0, marks=pytest.mark.slow),
         pytest.param(30.0, marks=pytest.mark.slow),
         300.0,

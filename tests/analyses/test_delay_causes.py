@@ -113,7 +113,7 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
 @pytest.mark.parametrize("given", [True, False])
 def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -> None:
     tables = random_tables(seed, jobs=90)

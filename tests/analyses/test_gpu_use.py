@@ -181,7 +181,7 @@ group by all
 """
 
 
-@pytest.mark.parametrize("slice_", [stored._SLICE, 97])
+@pytest.mark.parametrize("slice_", [97, pytest.param(stored._SLICE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [r.name for r in relations().values() if r.binned])
 def test_counts_are_those_of_a_join(
     name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

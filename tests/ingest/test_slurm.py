@@ -43,7 +43,9 @@ def at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-01-01T{clock}")
 
 
-@pytest.mark.parametrize("delimiter", ["|", "^|^", ";|;", "\x1f"])
+@pytest.mark.parametrize(
+    "delimiter", ["|", "^|^", *(pytest.param(d, marks=pytest.mark.slow) for d in (";|;", "\x1f"))]
+)
 def test_records_become_jobs_and_attempts(tmp_path: Path, delimiter: str) -> None:
     ingest("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "t")
     with Trace(tmp_path / "t") as trace:
@@ -109,7 +111,9 @@ def test_a_file_whose_fields_are_not_known_is_refused(tmp_path: Path) -> None:
         ingest("slurm", tmp_path / "nowhere", tmp_path / "t")
 
 
-@pytest.mark.parametrize("delimiter", ["|", "^|^", ";|;", "\x1f"])
+@pytest.mark.parametrize(
+    "delimiter", ["|", "^|^", *(pytest.param(d, marks=pytest.mark.slow) for d in (";|;", "\x1f"))]
+)
 def test_a_documented_list_needs_no_header(tmp_path: Path, delimiter: str) -> None:
     ingest("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "with")
     ingest(

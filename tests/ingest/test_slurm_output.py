@@ -181,10 +181,14 @@ OLD_JSON = ("user", "exit_code")
         (["one_cluster_wide_D.*.txt"], ()),
         (["sacct_D.*.json"], OLD_JSON),
         (["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON),
-        (["wide_D.txt", "wide_D_us.txt", "sacct_D.*.json", "xdmod_*.txt", "wide_noD.txt"], ()),
+        pytest.param(
+            ["wide_D.txt", "wide_D_us.txt", "sacct_D.*.json", "xdmod_*.txt", "wide_noD.txt"],
+            (),
+            marks=pytest.mark.slow,
+        ),
         # a file without a header is known by one beside it
         (["wide_D_noheader.txt", "wide_noD.txt"], ()),
-        (["windows/*", "live/*", "wide_D.txt"], ()),
+        pytest.param(["windows/*", "live/*", "wide_D.txt"], (), marks=pytest.mark.slow),
     ],
 )
 def test_every_reading_of_a_run_gives_one_trace(
@@ -335,7 +339,7 @@ def write(file: Path, made: Iterable[Record]) -> None:
     file.write_text("\n".join(lines) + "\n", "utf-8", newline="")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
 def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     tmp_path: Path, seed: int
 ) -> None:

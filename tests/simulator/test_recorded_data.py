@@ -208,7 +208,10 @@ def test_gpus_held_by_a_gang_that_is_not_whole_are_taken_down() -> None:
     assert (schedule.holds["end_s"] <= 1000).all()
 
 
-@pytest.mark.parametrize("policy", ["srtf", "las", "antman", "amoeba"])
+@pytest.mark.parametrize(
+    "policy",
+    ["srtf", "antman", *(pytest.param(p, marks=pytest.mark.slow) for p in ("las", "amoeba"))],
+)
 def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
     policy: str, tmp_path: Path
 ) -> None:

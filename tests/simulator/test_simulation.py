@@ -56,7 +56,12 @@ def workload(jobs: int = 300, seed: int = 5, **columns: object) -> Workload:
 MACHINES = fleet("2x8:24:500@1,4x2:6:125@2")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+QUICK = ("fifo", "philly", "synergy", "amoeba", "antman")
+
+
+@pytest.mark.parametrize(
+    "policy", [p if p in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in POLICIES]
+)
 def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
     policy: str, tmp_path: Path
 ) -> None:
@@ -96,7 +101,7 @@ def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "policy",
-    ["philly", "las", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fifo", "srtf"))],
+    ["philly", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fifo", "las", "srtf"))],
 )
 def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> None:
     """The causes that the log shows are the engine's on at least 95 % of waits."""
