@@ -204,7 +204,13 @@ def without(every_table: Path, table: str, column: str, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("table", "column"), NULLABLE)
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        pytest.param(*pair, marks=pytest.mark.slow if i % 4 else ())
+        for i, pair in enumerate(NULLABLE)
+    ],
+)
 def test_a_trace_written_before_a_column_existed_opens_with_it_null(
     table: str, column: str, every_table: Path, tmp_path: Path
 ) -> None:

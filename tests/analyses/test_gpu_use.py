@@ -30,7 +30,7 @@ from tests.analyses.samples import (
 from tests.paper import at
 
 
-@pytest.fixture(scope="module", params=[3, 4])
+@pytest.fixture(scope="module", params=[3, pytest.param(4, marks=pytest.mark.slow)])
 def cluster(request: pytest.FixtureRequest) -> Tables:
     return sampled_cluster(request.param)
 

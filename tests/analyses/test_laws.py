@@ -63,10 +63,9 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, T
     [
         "empty",
         "hostile names",
-        "random",
         *(
             pytest.param(odd, marks=pytest.mark.slow)
-            for odd in ("one job", "never ran", "no VCs, all overlapping")
+            for odd in ("random", "one job", "never ran", "no VCs, all overlapping")
         ),
     ],
 )

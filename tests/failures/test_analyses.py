@@ -207,7 +207,10 @@ def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
-@pytest.mark.parametrize("kind", ["empty", "random", "no times", "one"])
+@pytest.mark.parametrize(
+    "kind",
+    ["random", *(pytest.param(k, marks=pytest.mark.slow) for k in ("empty", "no times", "one"))],
+)
 def test_every_finding_answers_and_draws(module: Analysis, kind: str, tmp_path: Path) -> None:
     tables = _random_with_failures(5)
     if kind == "empty":

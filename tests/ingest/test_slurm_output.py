@@ -166,21 +166,23 @@ OLD_JSON = ("user", "exit_code")
     ("files", "lacks"),
     [
         (["wide_D.txt"], ()),
-        (["wide_D_us.txt"], ()),
+        pytest.param(["wide_D_us.txt"], (), marks=pytest.mark.slow),
         pytest.param(["wide_D_parsable.txt"], (), marks=pytest.mark.slow),
-        (["wide_D_caret.txt"], ()),
+        pytest.param(["wide_D_caret.txt"], (), marks=pytest.mark.slow),
         pytest.param(["wide_D_semi.txt"], (), marks=pytest.mark.slow),
         pytest.param(["wide_D_tab.txt"], (), marks=pytest.mark.slow),
         (["wide_D_epoch.txt"], ()),
         pytest.param(["wide_D_noconvert.txt"], (), marks=pytest.mark.slow),
-        (["wide_D_steps.txt"], ()),
+        pytest.param(["wide_D_steps.txt"], (), marks=pytest.mark.slow),
         # without UID it is not known who bears a number
         (["documented_caret_D.txt"], ("ended_by",)),
         (["safe_D.txt"], ("user", "ended_by")),
         (["xdmod_*.txt"], ("wait_reason", "run_s")),
         (["one_cluster_wide_D.*.txt"], ()),
         (["sacct_D.*.json"], OLD_JSON),
-        (["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON),
+        pytest.param(
+            ["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON, marks=pytest.mark.slow
+        ),
         pytest.param(
             ["wide_D.txt", "wide_D_us.txt", "sacct_D.*.json", "xdmod_*.txt", "wide_noD.txt"],
             (),

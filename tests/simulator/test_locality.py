@@ -146,7 +146,7 @@ def test_a_real_extract_is_given_back_by_its_own_placements(
     assert_given_back(tmp_path / "log", tmp_path / "out", speed)
 
 
-@pytest.mark.parametrize("policy", ["srtf", "las"])
+@pytest.mark.parametrize("policy", ["srtf", pytest.param("las", marks=pytest.mark.slow)])
 def test_a_what_if_is_given_back_by_its_own_placements(policy: str, tmp_path: Path) -> None:
     """Preemptions and what they cost, and speeds, are all in the trace."""
 
