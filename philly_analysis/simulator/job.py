@@ -170,8 +170,12 @@ class Job:
         return sum(map(_believed_s, self.runs))
 
     def remaining_s(self, now_s: float) -> float:
-        """Return the seconds that it is believed to need at speed 1, retries included."""
-        return self.believed_left_s(now_s) + self._later_s
+        """Return the seconds that it is believed to need at speed 1, retries included.
+
+        A run that takes longer than was believed leaves less for those after it: what a running
+        job is believed to need falls all the time, as the order of running jobs relies on.
+        """
+        return max(0.0, self.left_s(now_s) + self._off_s + self._later_s)
 
     def to_go_s(self, now_s: float) -> float:
         """Return the seconds until its end, as believed, if it runs on, or (waiting) at speed 1.
@@ -179,8 +183,8 @@ class Job:
         Retries are counted at speed 1.
         """
         if self.running:
-            return max(0.0, self.believed_end_s() - now_s) + self._later_s
-        return max(0.0, self._left_s + self._off_s) + self._later_s
+            return max(0.0, self.believed_end_s() - now_s + self._later_s)
+        return max(0.0, self._left_s + self._off_s + self._later_s)
 
     def attained_gpu_s(self, now_s: float) -> float:
         """Return the GPU-seconds that it has held so far."""
