@@ -8,18 +8,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 
 import philly_analysis
+from philly_analysis.ingest.filling import digest
+from philly_analysis.schema import TABLES
 from tests.bench.costs import Cost
 
 
@@ -44,6 +50,25 @@ def scan(raw: Path, _trace: Path, _name: str) -> None:
             con.sql(f"select {counts} from {relation}").fetchall()
         log = f"read_json('{raw}/cluster_job_log')"
         con.sql(f"select count(attempts), count(jobid) from {log}").fetchall()
+
+
+def floor(raw: Path, trace: Path, name: str) -> None:
+    """Do, as a library does it by itself, what is to be done beside parsing the raw files.
+
+    ``hash``: each of them once; ``copy``: read the samples of the trace once, and write them.
+    """
+    with TemporaryDirectory(dir=trace.parent) as made, ThreadPoolExecutor() as pool:
+        if name == "hash":
+            deque(pool.map(digest, raw.glob("cluster_*")), maxlen=0)
+        else:
+            copy = partial(_copy, folder=Path(made))
+            deque(pool.map(copy, trace.glob("*_samples/*.parquet")), maxlen=0)
+
+
+def _copy(file: Path, folder: Path) -> None:
+    rows = pq.read_table(file, use_threads=False)
+    keys = list(TABLES[file.parent.name].key)
+    pq.write_table(rows, folder / file.name, compression="none", use_dictionary=keys)
 
 
 def ingest(raw: Path, trace: Path, _name: str) -> None:
@@ -81,7 +106,7 @@ def report(_raw: Path, trace: Path, _name: str) -> None:
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
-    step.__name__: step for step in (scan, ingest, join, analysis, report)
+    step.__name__: step for step in (scan, floor, ingest, join, analysis, report)
 }
 
 
