@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-import duckdb
 from matplotlib.figure import Figure
 
 from philly_analysis import answers, figures
@@ -29,6 +28,7 @@ from philly_analysis.analyses import (
     gpus_in_use,
     host_clock_offset,
     host_util,
+    how_used,
     job_status,
     locality_effect,
     locality_relaxation,
@@ -48,8 +48,11 @@ from philly_analysis.analyses import (
     usage,
     wait_states,
     waits_by_day,
+    why_failures,
+    why_waits,
     wide_gangs,
     workload_account,
+    worst_offenders,
 )
 from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.judging import calibration, philly_like
@@ -82,7 +85,16 @@ class Analysis(Protocol):
         """Draw the answer, from the Result only."""
 
 
+FRONT = "In short"
+"""The chapter that the page opens with."""
+
 CHAPTERS: dict[str, dict[str, Analysis]] = {
+    FRONT: {
+        "why_waits": why_waits,
+        "how_used": how_used,
+        "why_failures": why_failures,
+        "worst_offenders": worst_offenders,
+    },
     "The trace": {
         "overview": overview,
         "workload_account": workload_account,
@@ -208,19 +220,8 @@ def lacking(trace: Trace, name: str) -> tuple[str, ...]:
     return tuple(
         need
         for need in ANALYSES[name].NEEDS
-        if not any(_holds(trace, one) for one in need.split(" or "))
+        if not any(trace.holds(one) for one in need.split(" or "))
     )
-
-
-def _holds(trace: Trace, need: str) -> bool:
-    """Tell whether a trace has a table; or a column of one, with a value in any row."""
-    table, _, column = need.partition(".")
-    if table not in trace.tables:
-        return False
-    if not column:
-        return True
-    known = trace.answer(table).filter(duckdb.ColumnExpression(column).isnotnull())
-    return bool(known.limit(1).fetchall())
 
 
 def _write_tables(results: Mapping[str, Result], out: Path) -> None:

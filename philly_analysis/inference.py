@@ -39,6 +39,14 @@ class Share:
             return share(self.frac)
         return f"{share(self.frac)} (95 % interval {share(self.low)} to {share(self.high)})"
 
+    def facts(self, stem: str, meaning: str) -> tuple[Fact, ...]:
+        """Return it and its interval as facts, in percent."""
+        return (
+            Fact(f"{stem}_pct", 100 * self.frac, meaning),
+            Fact(f"{stem}_low_pct", 100 * self.low, "lower end of its 95 % interval"),
+            Fact(f"{stem}_high_pct", 100 * self.high, "upper end of its 95 % interval"),
+        )
+
 
 def clustered_share(
     hits: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None

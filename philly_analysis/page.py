@@ -2,13 +2,15 @@
 
 import base64
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import jinja2
@@ -16,7 +18,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.chapters import CHAPTERS, about, answer, drawn, lacking
+from philly_analysis.analyses.worst_offenders import KINDS
+from philly_analysis.chapters import ANALYSES, CHAPTERS, FRONT, about, answer, drawn, lacking
 from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
 from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, short
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
@@ -24,7 +27,7 @@ from philly_analysis.claims.survey import Atlas
 from philly_analysis.errors import TraceError
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
-from philly_analysis.prose import number
+from philly_analysis.prose import NOT_KNOWN, number
 from philly_analysis.relations import MACROS, Relation, behind
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
@@ -33,6 +36,12 @@ from philly_analysis.trace import Trace, opened
 
 PAGE = "report.html"
 ATLAS = "atlas.html"
+_EVIDENCE = {
+    "why_waits": ("delay_causes", "wait_states", "queueing_delay", "out_of_order"),
+    "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
+    "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
+}
+"""The questions that the page answers first, and the findings that say more."""
 _PREVIEW_ROWS = 12
 _REJECTS_SHOWN = 20
 
@@ -58,14 +67,15 @@ class Section:
 
     @property
     def csv(self) -> str:
-        """The table as a data URI, so that the page stays one file."""
-        return _data_uri(self.text)
+        """Where the table lies, beside the page."""
+        return f"tables/{self.name}.csv"
 
     @property
     def preview(self) -> str:
         """First rows of the table as HTML, escaped."""
         shown = self.result.table.head(_PREVIEW_ROWS)
-        return str(shown.to_html(index=False, border=0, escape=True, float_format="{:,.4g}".format))
+        html = shown.to_html(index=False, border=0, escape=True, float_format="{:,.4g}".format)
+        return re.sub(r">\n\s*<", "><", html)
 
     @property
     def sql(self) -> list[Relation]:
@@ -84,6 +94,47 @@ class Chapter:
 
     title: str
     sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A question that the page answers first, and what is needed to answer it where it cannot.
+
+    Attributes
+    ----------
+    section
+        The answer; None: the trace cannot give it.
+    evidence
+        Names of the findings that say more.
+    missing
+        Tables that the trace lacks.
+    """
+
+    name: str
+    question: str
+    section: Section | None
+    evidence: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> str:
+        """The answer in one number; empty: there is none."""
+        return self._said(self.section.result.headline) if self.section else ""
+
+    @property
+    def interval(self) -> str:
+        """The interval of the number, in words; empty: it has none."""
+        if self.section is None or not self.number:
+            return ""
+        stem, unit = self.section.result.headline.rsplit("_", 1)
+        low, high = (self._said(f"{stem}_{end}_{unit}") for end in ("low", "high"))
+        if NOT_KNOWN in (low, high):
+            return ""
+        return f"95 % interval {low.removesuffix(' %')} to {high}"
+
+    def _said(self, name: str) -> str:
+        facts = self.section.result.facts if self.section else ()
+        return next((fact.said for fact in facts if fact.name == name), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +228,7 @@ def results_page(
         chapters=chapters,
         synthetic=synthetic,
         closing=closing,
+        **_sql(chapters),
         made_at=_now(),
     )
     return _write(Path(out), chapters, text)
@@ -292,7 +344,8 @@ def _now() -> str:
 
 
 def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
-    results = {s.name: s.result for c in chapters for s in c.sections}
+    sections = {s.name: s for c in chapters for s in c.sections}
+    results = {name: s.result for name, s in sections.items()}
     overview = results.get("overview")
     return _template("report.html").render(
         title=f"{trace.manifest.name}: GPU-cluster trace report",
@@ -302,6 +355,9 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
             *(note for note in trace.manifest.notes if note.startswith("WARNING")),
             *(w for r in results.values() for w in r.warnings),
         ],
+        cards=[_card(trace, name, sections) for name in _EVIDENCE],
+        offenders=sections.get("worst_offenders"),
+        kinds=KINDS,
         tiles=[
             {
                 "value": f.value if isinstance(f.value, str) else number(f.value),
@@ -310,13 +366,24 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
             for f in (overview.facts if overview else ())
             if f.value is not None
         ],
-        chapters=chapters,
+        chapters=[c for c in chapters if c.title != FRONT],
         gaps=gaps,
         rejects=_rejects(trace),
-        macros=MACROS,
+        **_sql(chapters),
         run_policy=trace.run_policy.meaning,
         made_at=_now(),
     )
+
+
+def _sql(chapters: Iterable[Chapter]) -> dict[str, object]:
+    """Return all SQL that the findings rest on, each file once, for the end of a page."""
+    reads = dict.fromkeys(n for c in chapters for s in c.sections for n in s.result.reads)
+    return {"relations": sorted(behind(tuple(reads)), key=attrgetter("name")), "macros": MACROS}
+
+
+def _card(trace: Trace, name: str, sections: Mapping[str, Section]) -> Card:
+    more = tuple(n for n in _EVIDENCE[name] if n in sections)
+    return Card(name, ANALYSES[name].QUESTION, sections.get(name), more, lacking(trace, name))
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

@@ -3,6 +3,9 @@
 import math
 from collections.abc import Sequence
 
+NOT_KNOWN = "–"
+"""How a value is said that is not known."""
+
 _UNITS_S = (
     (604_800, "weeks", 2),
     (86_400, "days", 2),
@@ -30,7 +33,7 @@ def share(frac: float) -> str:
 def number(value: float | None, *, signed: bool = False) -> str:
     """Say a number: thousands grouped, about three significant digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
+        return NOT_KNOWN
     if value == 0:
         return "0"
     sign = "+" if signed else ""
@@ -46,7 +49,7 @@ _SUFFIXES = {"_gpu_h": "GPU h", "_h": "h", "_min": "min", "_pct": "%", "_gb": "G
 def quantity(name: str, value: float | str | None) -> str:
     """Say a value in the unit that its name ends in: ``wait_s``, ``idle_pct``, ``lost_gpu_h``."""
     if value is None or isinstance(value, str):
-        return value or "–"
+        return value or NOT_KNOWN
     if name.endswith("_s"):
         return duration(value)
     if name.endswith("_frac"):

@@ -84,6 +84,12 @@ class Result:
         The question that it answers.
     reads
         The tables and relations that were asked for it, in order.
+    headline
+        Name of the fact that answers the question in one number, which ends in its unit
+        (``full_pct``); the ends of its interval are ``full_low_pct`` and ``full_high_pct``. Empty:
+        no single one does.
+    advice
+        What follows for whoever runs the cluster, in a sentence or two; empty: nothing does.
     """
 
     name: str
@@ -96,6 +102,8 @@ class Result:
     synthetic: bool = False
     question: str = ""
     reads: tuple[str, ...] = ()
+    headline: str = ""
+    advice: str = ""
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""

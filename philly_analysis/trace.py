@@ -111,6 +111,17 @@ class Trace:
         _, others = needed([name])
         return others <= self._created
 
+    def holds(self, what: str) -> bool:
+        """Tell whether it has a table (``jobs``); or a column (``jobs.time_limit_s``) with values.
+
+        Without a value in any row a column counts as absent.
+        """
+        table, _, column = what.partition(".")
+        if table not in self.tables or not column:
+            return table in self.tables
+        known = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
+        return bool(known.limit(1).fetchall())
+
     def sql(self, query: str, /, **values: object) -> duckdb.DuckDBPyRelation:
         """Answer one SELECT over the tables and relations of the trace.
 

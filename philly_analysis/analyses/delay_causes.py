@@ -1,5 +1,7 @@
 """Fair-share against fragmentation delay, by count and by waiting time (ATC'19, Table 2)."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -31,7 +33,7 @@ def compute(trace: Trace) -> Result:
     fewest machines that can hold the gang have no room for it; otherwise as *unknown*.
     """
     table = trace.answer("delay_causes").df()
-    method = next((m for m in _PREFERRED if m in set(table["method"])), "none")
+    method = preferred(table["method"])
     ours = table[table["method"] == method]
     waited = ours[ours["cause"] != "none"]
     facts = (
@@ -68,6 +70,11 @@ def compute(trace: Trace) -> Result:
         caveats=_caveats(trace, table, method),
         comparisons=beside(trace, "delay_causes", facts),
     )
+
+
+def preferred(methods: Iterable[str]) -> str:
+    """Return the best of the ways in which quotas are known."""
+    return next((m for m in _PREFERRED if m in set(methods)), "none")
 
 
 def _shares(waited: pd.DataFrame) -> tuple[Fact, ...]:

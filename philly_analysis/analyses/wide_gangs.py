@@ -30,9 +30,7 @@ def compute(trace: Trace) -> Result:
     facts = [
         Fact("attempts", len(placed), "placed attempts on two GPUs or more"),
         Fact("wide", len(wide), "of these, on more servers than they need"),
-        Fact("wide_pct", 100 * all_of_them.frac, "their share"),
-        Fact("wide_low_pct", 100 * all_of_them.low, "lower end of its 95 % interval"),
-        Fact("wide_high_pct", 100 * all_of_them.high, "upper end of its 95 % interval"),
+        *all_of_them.facts("wide", "their share"),
         Fact("wide_gpu_h", wide_h, "GPU hours that they held"),
         Fact("wide_gpu_h_pct", 100 * wide_h / gpu_h if gpu_h else None, "their share of all such"),
     ]

@@ -1,0 +1,96 @@
+"""How well GPUs are used, in one number: how busy those are that jobs hold."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.inference import Share, clustered_share
+from philly_analysis.prose import number, share
+from philly_analysis.result import Fact, Result
+from philly_analysis.trace import Trace
+
+QUESTION = "How well are GPUs used?"
+NEEDS = ("jobs", "attempts", "gpu_samples or summaries")
+
+_LEVELS = {-1: "0 %", 0: "1-25 %", 25: "26-50 %", 50: "51-75 %", 75: "76-100 %"}
+_COLORS = ("#c4473f", "#bcd3ea", "#8fb8de", "#3d7ab5", "#1b3f73")
+_MOST = 0.1
+"""The part of the users who are looked at for most of the idle time."""
+
+
+def compute(trace: Trace) -> Result:
+    """Give the mean use of GPUs held, over their time, and how long they were held and idle."""
+    sampled = trace.holds("gpu_samples") and trace.has("how_used")
+    if sampled:
+        # at once, so that the samples are read once
+        trace.create(["how_used", "how_used_levels"])
+        users, levels = trace.answer("how_used").df(), trace.answer("how_used_levels").df()
+    else:
+        users = trace.answer("how_used_told").df()
+        levels = users.groupby("level", as_index=False)["gpu_h"].sum()
+    gpu_h = float(users["gpu_h"].sum())
+    busy = _part(users, "busy_h")
+    facts = [
+        *busy.facts("mean", "mean utilisation of the GPUs that jobs held"),
+        Fact("gpu_h", gpu_h, "GPU hours held with a reading"),
+    ]
+    said = []
+    if gpu_h > 0:
+        said.append(f"The GPUs that jobs held were busy {share(busy.frac)} of the time.")
+    idle, advice = None, ""
+    if sampled and gpu_h > 0:
+        idle = _part(users, "idle_h")
+        facts += idle.facts("idle", "part of those GPU hours at exactly 0 %")
+        idle_h = float(users["idle_h"].sum())
+        facts.append(Fact("idle_gpu_h", idle_h, "GPU hours at exactly 0 %"))
+        said.append(
+            f"They stood at 0 % for {share(idle.frac)} of it, {number(idle_h)} of "
+            f"{number(gpu_h)} GPU hours with a reading."
+        )
+        advice = _advice(users, idle_h)
+    return Result(
+        name="how_used",
+        table=levels,
+        facts=tuple(facts),
+        sentences=tuple(said),
+        caveats=()
+        if sampled
+        else ("Only means of whole attempts are known: how long GPUs were idle is not.",),
+        headline="mean_pct" if gpu_h > 0 else "",
+        advice=advice or "Sample the GPUs once a minute, to see whose stand idle." * (not sampled),
+    )
+
+
+def _part(users: pd.DataFrame, column: str) -> Share:
+    return clustered_share(users[column] / users["gpu_h"], users["user"], users["gpu_h"])
+
+
+def _advice(users: pd.DataFrame, idle_h: float) -> str:
+    if not idle_h:
+        return ""
+    few = max(1, round(_MOST * len(users)))
+    theirs = float(users["idle_h"].nlargest(few).sum()) / idle_h
+    return (
+        f"A tenth of the users, {few:,} of {len(users):,}, hold {share(theirs)} of the idle GPU "
+        "hours: ask those named below first whether their jobs wait for data, for a notebook's "
+        "user, or for nothing."
+        if len(users) >= 1 / _MOST
+        else "Ask those named below whether their jobs wait for data, for a user, or for nothing."
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Draw how many of the GPU hours held stood at each level of use."""
+    held = result.table.set_index("level")["gpu_h"]
+    fig, [ax] = figures.canvas(width=3.7, height=2.15)
+    if held.sum() <= 0:
+        return figures.empty(fig, "no GPU hours with a reading")
+    shares = [100 * float(held.get(level, 0.0)) / float(held.sum()) for level in _LEVELS]
+    drawn = ax.bar(list(_LEVELS.values()), shares, 0.8, color=_COLORS)
+    ax.bar_label(drawn, [f"{s:.0f} %" for s in shares], fontsize=8, padding=1)
+    ax.set_ylim(0, max(shares) * 1.15)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel("utilisation of a GPU held")
+    figures.title(ax, "Share of GPU hours held")
+    return fig

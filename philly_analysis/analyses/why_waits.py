@@ -1,0 +1,183 @@
+"""What jobs wait for, in one number: the largest part of all the time that they waited."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis import figures
+from philly_analysis.analyses.delay_causes import preferred
+from philly_analysis.inference import Share, clustered_share
+from philly_analysis.prose import count, duration, gpus, number, share
+from philly_analysis.result import Fact, Result
+from philly_analysis.study import GANGS
+from philly_analysis.trace import Trace
+
+QUESTION = "Why do jobs wait?"
+NEEDS = ("jobs", "attempts")
+
+CAUSES = {
+    "full": (
+        "too few GPUs free",
+        "fewer GPUs were free than the gang asks for",
+        "No packing shortens these waits: only fewer GPU hours at busy times, or more GPUs. Those "
+        "held and left idle are named below.",
+    ),
+    "scattered": (
+        "free GPUs scattered",
+        "enough GPUs were free, but on more servers than the gang needs",
+        "Keep small jobs off empty servers, move them together, or let a gang spread after a while "
+        "and see what that costs it in utilisation.",
+    ),
+    "quota": (
+        "over quota",
+        "its virtual cluster would have been over its quota",
+        "Quotas bind, not GPUs: let virtual clusters borrow what others leave free, or raise the "
+        "quotas of those that wait.",
+    ),
+    "held": (
+        "held by its user",
+        "the job was not eligible to start",
+        "These jobs wait for a dependency, a hold or a start time that their users gave: nothing "
+        "that a scheduler could shorten.",
+    ),
+    "throttled": (
+        "limit reached",
+        "a limit of its user, account or array kept the job",
+        "Limits bind, not GPUs: raise those that keep GPUs free while jobs wait.",
+    ),
+    "refused": (
+        "asks too much",
+        "the job asked for more than it may have",
+        "Tell these users when they submit: such jobs start only once limits or requests change.",
+    ),
+    "pending": (
+        "turn and machines",
+        "the job waited for its turn, or for machines",
+        "Whether GPUs were free meanwhile the log does not tell: ingest placements and the list of "
+        "servers to learn it.",
+    ),
+    "unknown": (
+        "not in the log",
+        "what kept the job waiting is not in the log",
+        "Look in the scheduler's own log at priorities, limits and the length of its cycle.",
+    ),
+}
+"""By cause: its name in a figure, what passed meanwhile, and what follows where it leads."""
+
+_FEWEST = 20
+"""Waits of a gang size below which it is not compared with others."""
+
+_COLORS = {
+    "full": figures.ACCENT,
+    "scattered": "#d9822b",
+    "quota": "#8e5ea2",
+    "held": "#9c8755",
+    "throttled": "#8e5ea2",
+    "refused": "#c4473f",
+    "pending": figures.ACCENT,
+    "unknown": "#c9d0d8",
+}
+
+
+def compute(trace: Trace) -> Result:
+    """Divide the time that attempts waited by what they waited for; name the largest part."""
+    found, caveats = _waits(trace)
+    causes = [cause for cause in CAUSES if f"{cause}_s" in found]
+    parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in causes}
+    wait_s = sum(parts.values(), start=pd.Series(0.0, found.index))
+    waits, total_s = int(found["waits"].sum()), float(wait_s.sum())
+    waited = pd.DataFrame({"n": found["waits"], "s": wait_s})
+    table = pd.concat(
+        [found[["gang", "waits"]].assign(cause=cause, wait_s=part) for cause, part in parts.items()]
+    )
+    table = table.groupby(["gang", "cause"], as_index=False)[["waits", "wait_s"]].sum()
+    shares = {
+        cause: clustered_share((part / wait_s).fillna(0.0), found["user"], wait_s)
+        for cause, part in parts.items()
+    }
+    # what the log does not tell is named after what it does
+    known = [cause for cause in causes if cause != "unknown" and shares[cause].frac > 0]
+    most = max(known or causes, key=lambda cause: shares[cause].frac) if total_s > 0 else None
+    facts = [Fact("waits", waits, "attempts with a trusted wait")]
+    facts += [Fact("wait_s", total_s, "time that they waited, all together")]
+    for cause, part in shares.items():
+        facts += part.facts(cause, f"of that time: {CAUSES[cause][1]}")
+    return Result(
+        name="why_waits",
+        table=table,
+        facts=tuple(facts),
+        sentences=_sentences(waits, total_s, shares, most, _by_gang(found["gang"], waited)),
+        caveats=caveats,
+        headline=f"{most}_pct" if most else "",
+        advice=CAUSES[most][2] if most else "",
+    )
+
+
+def _waits(trace: Trace) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return seconds by user, gang and cause, from the best that the trace has, and its limits."""
+    if trace.has("why_waits"):
+        found = trace.answer("why_waits").df()
+        method = preferred(found["method"])
+        quotas = {
+            "given": (),
+            "none": ("No quota is known or can be estimated.",),
+        }.get(method, (f"Quotas are estimated ({method} of what a virtual cluster held).",))
+        return found[found["method"] == method].reset_index(drop=True), quotas
+    if trace.has("why_waits_told") and trace.holds("jobs.eligible_at"):
+        return trace.answer("why_waits_told").df(), ("What kept a job is what was last recorded.",)
+    return (
+        trace.answer("why_waits_untold").df(),
+        ("Without placements and servers nothing tells what kept a job waiting.",),
+    )
+
+
+def _sentences(
+    waits: int,
+    total_s: float,
+    shares: dict[str, Share],
+    most: str | None,
+    by_gang: tuple[str, ...],
+) -> tuple[str, ...]:
+    if most is None:
+        return (f"{count(waits, 'attempt')} waited no time.",) if waits else ()
+    others = sorted(shares.keys() - {most}, key=lambda cause: -shares[cause].frac)[:2]
+    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c][1]}" for c in others if shares[c].frac)
+    return (
+        f"{count(waits, 'attempt')} waited {duration(total_s)} in all; for "
+        f"{share(shares[most].frac)} of that "
+        f"time {CAUSES[most][1]}.",
+        *by_gang,
+        *((f"For the rest: {rest}.",) if rest else ()),
+    )
+
+
+def _by_gang(gang: pd.Series, waited: pd.DataFrame) -> tuple[str, ...]:
+    """Say how much longer the largest gangs wait than the smallest, of those with enough waits."""
+    sums = waited.groupby(gang).sum()
+    sums = sums[sums["n"] >= _FEWEST]
+    gangs = figures.ordered(sums.index, GANGS)
+    means = [float(sums["s"][g] / sums["n"][g]) for g in gangs]
+    if len(gangs) < 2 or not means[0] or means[-1] < 1.5 * means[0]:
+        return ()
+    return (
+        f"On average gangs of {gpus(gangs[-1])} wait {number(means[-1] / means[0])} times as long "
+        f"as {gpus(gangs[0])}: {duration(means[-1])} against {duration(means[0])}.",
+    )
+
+
+def plot(result: Result) -> Figure:
+    """Divide the waiting time of each gang size by cause."""
+    table = result.table
+    fig, [ax] = figures.canvas(width=3.7, height=2.15)
+    if table["wait_s"].sum() <= 0:
+        return figures.empty(fig, "nobody waited")
+    wide = table.pivot_table(index="gang", columns="cause", values="wait_s", aggfunc="sum")
+    gangs = figures.ordered(wide.index[wide.sum(axis=1) > 0], GANGS)
+    causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
+    figures.shares(
+        ax,
+        [f"{gpus(gang)}\n{duration(float(wide.loc[gang].sum()))}" for gang in gangs],
+        {CAUSES[c][0]: wide.loc[gangs, c].to_numpy(float) for c in causes},
+        colors={CAUSES[c][0]: _COLORS[c] for c in causes},
+    )
+    figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
+    return fig

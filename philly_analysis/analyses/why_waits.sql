@@ -1,0 +1,25 @@
+-- For how long did each user's attempts wait, and for what, as placements and quotas tell?
+-- One row per (method, user, gang).
+--   method          how the quota is known, as in wait_causes
+--   user            who submitted them; null: not known
+--   gang            gang-size bucket
+--   waits           attempts with a trusted wait
+--   held_s          seconds that they waited before they were eligible
+--   quota_s         while their GPUs would have put their virtual cluster over its quota
+--   full_s          within quota, while their pool had fewer GPUs free than the gang
+--   scattered_s     while it had enough, on more machines than the gang needs
+--   unknown_s       while neither held: what kept them waiting is not in the log
+select
+  c.method,
+  jobs.user,
+  gang_bucket(c.gpus) as gang,
+  count(*) as waits,
+  sum(c.held_s) as held_s,
+  sum(c.fair_share_s) as quota_s,
+  sum(c.full_s) as full_s,
+  sum(c.fragmentation_s - c.full_s) as scattered_s,
+  sum(c.unknown_s) as unknown_s
+from wait_causes as c
+inner join jobs using (job_id)
+group by all
+order by all

@@ -1,0 +1,15 @@
+-- Whose failed attempts held how many GPU hours?
+-- One row per job with an attempt that failed, by statuses and retries alone.
+--   job_id    job
+--   user      who submitted it; null: not known
+--   attempts  attempts that failed
+--   lost_h    GPU hours that they held until then
+select
+  job_id,
+  "user",
+  count(*) as attempts,
+  sum(gpu_h) as lost_h
+from status_failures
+where gpu_h > 0
+group by all
+order by all
