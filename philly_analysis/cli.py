@@ -40,6 +40,46 @@ Jobs = Annotated[int, typer.Option(help="Processes to run on.")]
 OnCluster = Annotated[
     str | None, typer.Option(help="Dask cluster to run on, by its scheduler's address.")
 ]
+OneRun = Annotated[
+    RunPolicy | None,
+    typer.Option(help="Take each job as one run, as exports do, not attempt after attempt."),
+]
+Speed = Annotated[
+    str | None,
+    typer.Option(
+        help="How fast jobs run; as the policy's publication has it unless said.",
+        metavar="SPEED",
+        autocompletion=choices.speeds,
+    ),
+]
+Checkpoint = Annotated[
+    float,
+    typer.Option(help="Work between checkpoints, which preempted jobs fall back to; inf: none."),
+]
+Outages = Annotated[
+    str | None,
+    typer.Option(
+        help="What fails: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or "
+        "recorded, at the trace's own rate.",
+        metavar="FILE|RATES|recorded",
+    ),
+]
+Dedicated = Annotated[
+    bool, typer.Option("--dedicated", help="Give gangs their servers to themselves.")
+]
+PrerunServers = Annotated[
+    int, typer.Option(help="Servers on which gangs run on one GPU first, to fail early.")
+]
+PrerunFor = Annotated[float, typer.Option(help="For how long they do.")]
+RetryByReason = Annotated[
+    bool, typer.Option("--retry-by-reason", help="Do not retry users' errors.")
+]
+Believed = Annotated[
+    str,
+    typer.Option(
+        help="What is believed of run times: exact, requested (time limits) or noisy:SIGMA."
+    ),
+]
 _RUN_POLICY = "A job's run time: first start to last end, sum of its attempts, or its last attempt."
 SpanUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="span")]
 SumUnlessSaid = Annotated[RunPolicy | None, typer.Option(help=_RUN_POLICY, show_default="sum")]
@@ -380,48 +420,15 @@ def simulate(
     ] = None,
     gpus: Gpus = None,
     machines: Machines = None,
-    run_policy: Annotated[
-        RunPolicy | None,
-        typer.Option(help="Take each job as one run, as exports do, not attempt after attempt."),
-    ] = None,
-    speed: Annotated[
-        str | None,
-        typer.Option(
-            help="How fast jobs run; as the policy's publication has it unless said.",
-            metavar="SPEED",
-            autocompletion=choices.speeds,
-        ),
-    ] = None,
-    checkpoint_s: Annotated[
-        float,
-        typer.Option(
-            help="Work between checkpoints, which preempted jobs fall back to; inf: none."
-        ),
-    ] = 0.0,
-    outages: Annotated[
-        str | None,
-        typer.Option(
-            help="What fails: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or "
-            "recorded, at the trace's own rate.",
-            metavar="FILE|RATES|recorded",
-        ),
-    ] = None,
-    dedicated: Annotated[
-        bool, typer.Option("--dedicated", help="Give gangs their servers to themselves.")
-    ] = False,
-    prerun_servers: Annotated[
-        int, typer.Option(help="Servers on which gangs run on one GPU first, to fail early.")
-    ] = 0,
-    prerun_s: Annotated[float, typer.Option(help="For how long they do.")] = 600.0,
-    retry_by_reason: Annotated[
-        bool, typer.Option("--retry-by-reason", help="Do not retry users' errors.")
-    ] = False,
-    estimates: Annotated[
-        str,
-        typer.Option(
-            help="What is believed of run times: exact, requested (time limits) or noisy:SIGMA."
-        ),
-    ] = "exact",
+    run_policy: OneRun = None,
+    speed: Speed = None,
+    checkpoint_s: Checkpoint = 0.0,
+    outages: Outages = None,
+    dedicated: Dedicated = False,
+    prerun_servers: PrerunServers = 0,
+    prerun_s: PrerunFor = 600.0,
+    retry_by_reason: RetryByReason = False,
+    estimates: Believed = "exact",
     seed: Seed = 0,
     samples: Annotated[
         bool, typer.Option("--samples", help="Also write per-minute GPU samples.")
@@ -508,10 +515,15 @@ def sweep(
     draw: Annotated[int, typer.Option(help="Jobs drawn from a model.")] = 2_000,
     gpus: Gpus = None,
     machines: Machines = None,
-    speed: Annotated[
-        str | None,
-        typer.Option(help="How fast jobs run.", autocompletion=choices.speeds),
-    ] = None,
+    run_policy: OneRun = None,
+    speed: Speed = None,
+    checkpoint_s: Checkpoint = 0.0,
+    outages: Outages = None,
+    dedicated: Dedicated = False,
+    prerun_servers: PrerunServers = 0,
+    prerun_s: PrerunFor = 600.0,
+    retry_by_reason: RetryByReason = False,
+    estimates: Believed = "exact",
     jobs: Jobs = 1,
     cluster: OnCluster = None,
 ) -> None:
@@ -527,7 +539,15 @@ def sweep(
         draw=draw,
         gpus=gpus,
         machines=machines,
+        run_policy=run_policy,
         speed=speed,
+        checkpoint_s=checkpoint_s,
+        outages=outages,
+        dedicated=dedicated,
+        prerun_servers=prerun_servers,
+        prerun_s=prerun_s,
+        retry_by_reason=retry_by_reason,
+        estimates=estimates,
         jobs=jobs,
         cluster=cluster,
     )

@@ -18,6 +18,7 @@ from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
 from philly_analysis.experiments.workloads import JobLaw, LawOf, WindowsOf
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
@@ -347,10 +348,18 @@ def sweep(
     loads: Sequence[float] = (),
     seeds: int = 1,
     knobs: Sequence[tuple[str, str]] = (),
-    draw: int = sweeps.DRAWN_JOBS,
+    draw: int = DRAWN_JOBS,
     gpus: int | None = None,
     machines: str | None = None,
+    run_policy: RunPolicy | None = None,
     speed: str | None = None,
+    checkpoint_s: float = 0.0,
+    outages: str | Path | Failures | None = None,
+    dedicated: bool = False,
+    prerun_servers: int = 0,
+    prerun_s: float = 600.0,
+    retry_by_reason: bool = False,
+    estimates: str = "exact",
     jobs: int = 1,
     cluster: str | None = None,
 ) -> Result:
@@ -375,8 +384,12 @@ def sweep(
         ``policy.knob``.
     draw
         Jobs drawn from a model.
-    gpus, machines, speed
-        As in :func:`philly_analysis.simulate`.
+    gpus, machines, run_policy, speed, checkpoint_s, estimates
+        As in :func:`philly_analysis.simulate`, of every run.
+    dedicated, prerun_servers, prerun_s, retry_by_reason
+        The study's guidelines, as there.
+    outages
+        As there; or ``recorded``, of traces: each at its own rate.
     jobs, cluster
         Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
 
@@ -389,17 +402,27 @@ def sweep(
     InputError
         Nobody is there to do the work.
     """
-    planned = sweeps.runs(
-        workloads,
-        policies,
-        loads=loads,
-        seeds=seeds,
-        knobs=knobs,
-        jobs=draw,
+    assumed = Assumed(
         gpus=gpus,
         machines=machines,
+        run_policy=run_policy,
         speed=speed,
+        checkpoint_s=checkpoint_s,
+        outages=outages,
+        dedicated=dedicated,
+        prerun_servers=prerun_servers,
+        prerun_s=prerun_s,
+        retry_by_reason=retry_by_reason,
+        estimates=estimates,
     )
+    planned = runs(
+        workloads, policies, loads=loads, seeds=seeds, knobs=knobs, jobs=draw, assumed=assumed
+    )
+    if outages == "recorded":
+        rates = {given: failures_of(given) for given in dict.fromkeys(r.workload for r in planned)}
+        planned = [
+            replace(run, assumed=replace(assumed, outages=rates[run.workload])) for run in planned
+        ]
     folder = Path(out)
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)

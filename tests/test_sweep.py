@@ -1,6 +1,8 @@
 """A sweep: every run is a what-if of its own, and what it says is worked out again here."""
 
+import inspect
 import json
+from dataclasses import fields, replace
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -9,11 +11,14 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from philly_analysis import load_model, simulate, sweep
+from philly_analysis import cli, load_model, simulate, sweep, verbs
 from philly_analysis.comparison import measures
-from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.errors import MissingTableError, SimulationError, UnknownNameError
 from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.experiments.planned import Assumed, Run, outcome_of, runs
 from philly_analysis.parallel import workers
+from philly_analysis.simulator.outages import Failures
+from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 
 ASKED = {"loads": (1.1,), "seeds": 3, "draw": 60, "gpus": 64}
@@ -63,7 +68,7 @@ def test_a_sweep_goes_on_where_it_was_broken_off(
         (out / "runs" / name).write_bytes(done[name])
     asked = []
 
-    def outcome_of(run: sweeps.Run) -> dict[str, float]:
+    def outcome_of(run: Run) -> dict[str, float]:
         asked.append(run)
         return original(run)
 
@@ -85,7 +90,7 @@ def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
 
 def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
     knobs = [("restart_s", "0"), ("restart_s", "60"), ("las.round_s", "300")]
-    planned = sweeps.runs(["literature"], ["fifo", "las"], knobs=knobs)
+    planned = runs(["literature"], ["fifo", "las"], knobs=knobs)
     assert [run.arm for run in planned] == [
         "fifo (restart_s=0)",
         "fifo (restart_s=60)",
@@ -96,22 +101,22 @@ def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
 
 def test_what_cannot_be_swept_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="knob"):
-        sweeps.runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
+        runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
     with pytest.raises(UnknownNameError, match="policy"):
-        sweeps.runs(["literature"], ["fifo", "last"])
+        runs(["literature"], ["fifo", "last"])
     with pytest.raises(UnknownNameError, match="workload model"):
-        sweeps.runs([tmp_path / "none"], ["fifo"])
+        runs([tmp_path / "none"], ["fifo"])
     with pytest.raises(SimulationError, match="a seed at least"):
-        sweeps.runs(["literature"], ["fifo"], seeds=0)
+        runs(["literature"], ["fifo"], seeds=0)
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     with pytest.raises(SimulationError, match="recorded once"):
-        sweeps.runs([tmp_path / "t"], ["fifo"], seeds=2)
+        runs([tmp_path / "t"], ["fifo"], seeds=2)
 
 
 def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
-    planned = sweeps.runs([tmp_path / "mine"], ["fifo", "srtf"], gpus=64)
+    planned = runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
     with workers() as executor:
         result = sweeps.sweep(planned, tmp_path / "runs", executor)
     assert list(result.table["setting"]) == ["mine", "mine"]
@@ -119,3 +124,74 @@ def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
     assert any("no interval" in caveat for caveat in result.caveats)
     for file in (tmp_path / "runs").iterdir():
         assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
+
+
+SWEPT = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force"}
+"""What a sweep varies, or sees to itself."""
+
+
+def test_a_sweep_takes_what_a_what_if_takes_declared_once() -> None:
+    one, many = (inspect.signature(verb).parameters for verb in (cli.simulate, cli.sweep))
+    common = [name for name in one if name not in SWEPT]
+    assert [many[name] for name in common] == [one[name] for name in common]
+    assert [field.name for field in fields(Assumed)] == common
+    assert {f.name: f.default for f in fields(Assumed)} == {
+        name: inspect.signature(simulate).parameters[name].default for name in common
+    }
+
+
+def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
+    assumed = Assumed(
+        gpus=64,
+        run_policy=RunPolicy.SUM,
+        speed="locality",
+        checkpoint_s=600.0,
+        outages="machine:2e5:3600",
+        dedicated=True,
+        prerun_servers=1,
+        prerun_s=60.0,
+        retry_by_reason=True,
+        estimates="noisy:0.5",
+    )
+    [planned] = runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
+    drawn = load_model("literature").sample(jobs=12, gpus=64, seed=0)
+    given = {f.name: getattr(assumed, f.name) for f in fields(assumed)}
+    made = simulate(drawn, "srtf", tmp_path / "all", **given)
+    with Trace(made) as trace:
+        notes = " ".join(trace.manifest.notes)
+        assert outcome_of(planned) == pytest.approx(measures(trace), nan_ok=True)
+    for said in (
+        "Tables 4",
+        "work every 600 s",
+        "to themselves",
+        "within 60 s",
+        "believed",
+        "errors",
+    ):
+        assert said in notes, notes
+
+
+def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
+    [run] = runs(["literature"], ["fifo"])
+    table = tmp_path / "outages.csv"
+    keys = {run.key()}
+    for field in fields(Assumed):
+        changed = {bool: True, int: 1, float: 7.0}.get(type(field.default), "x")
+        keys.add(replace(run, assumed=replace(run.assumed, **{field.name: changed})).key())
+    for row in ("m0,,2020-01-01,2020-01-02", "m1,,2020-01-01,2020-01-02"):
+        table.write_text(f"machine_id,gpu,started_at,ended_at\n{row}\n")
+        keys.add(replace(run, assumed=Assumed(outages=str(table))).key())
+    assert len(keys) == 1 + len(fields(Assumed)) + 2
+
+
+def test_servers_of_a_trace_fail_at_its_own_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
+    with pytest.raises(MissingTableError, match="placements"):
+        sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
+    monkeypatch.setattr(verbs, "failures_of", lambda _: Failures(machine_s=12345.0))
+    met = []
+    monkeypatch.setattr(sweeps, "outcome_of", lambda run: met.append(run) or {})
+    sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
+    assert [run.assumed.outages for run in met] == [Failures(machine_s=12345.0)]

@@ -1,13 +1,9 @@
 """Many what-ifs at once: workloads under policies, at loads, by seeds, compared in pairs."""
 
-import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -16,21 +12,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.comparison import SCALARS, measures
-from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.comparison import SCALARS
 from philly_analysis.experiments.curves import below, heading, over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
+from philly_analysis.experiments.planned import Run, outcome_of
 from philly_analysis.figures import CYCLE, INK, MUTED, canvas, empty
 from philly_analysis.inference import Paired
-from philly_analysis.manifest import MANIFEST, Manifest
-from philly_analysis.models.library import load_model, shipped
 from philly_analysis.parallel import spread
 from philly_analysis.prose import count
 from philly_analysis.result import Fact, Result
-from philly_analysis.simulator import simulate
-from philly_analysis.simulator.policies import policies, policy_named
-from philly_analysis.trace import Trace
-from philly_analysis.workload import Workload
 
 QUESTION = "What does each policy change, and how sure is that?"
 
@@ -41,134 +31,6 @@ _EFFECT = ("change_pct", "low_pct", "high_pct", "seeds")
 
 FEWEST_SEEDS = 3
 """Seeds from which on there is an interval."""
-
-DRAWN_JOBS = 2_000
-"""Jobs drawn from a model, unless another number is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One what-if of a sweep: all that decides what comes out of it.
-
-    Attributes
-    ----------
-    workload
-        Folder of a trace; or a model's file or the name of one that ships, of which `seed` draws
-        `jobs` jobs.
-    load
-        Offered load that submissions are stretched to; None: as they are.
-    seed
-        Of the jobs drawn, and of all that the what-if draws.
-    """
-
-    workload: str
-    policy: str
-    knobs: tuple[tuple[str, str], ...]
-    load: float | None
-    seed: int
-    jobs: int
-    gpus: int | None
-    machines: str | None
-    speed: str | None
-
-    @property
-    def arm(self) -> str:
-        """The policy with the knobs that were set."""
-        knobs = ", ".join(f"{knob}={value}" for knob, value in self.knobs)
-        return f"{self.policy} ({knobs})" if knobs else self.policy
-
-    @property
-    def setting(self) -> str:
-        """The workload's name."""
-        return Path(self.workload).stem
-
-    def key(self) -> str:
-        """Return a digest of all that decides the outcome, the trace's or model's content too."""
-        path = Path(self.workload)
-        if (path / MANIFEST).is_file():
-            said = Manifest.read(path).to_json()
-        else:
-            said = path.read_text("utf-8") if path.is_file() else self.workload
-        text = json.dumps([asdict(self), said, _code()], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:20]
-
-
-def runs(
-    workloads: Sequence[str | Path],
-    policy_names: Sequence[str],
-    *,
-    loads: Sequence[float] = (),
-    seeds: int = 1,
-    knobs: Sequence[tuple[str, str]] = (),
-    jobs: int = DRAWN_JOBS,
-    gpus: int | None = None,
-    machines: str | None = None,
-    speed: str | None = None,
-) -> list[Run]:
-    """Return every run of a sweep, those of one workload, load and seed one after the other.
-
-    Parameters
-    ----------
-    policy_names
-        The first is what the others are held against.
-    knobs
-        (knob, value); a knob may come with several values, and counts for the policies that have
-        it, or for one as ``policy.knob``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such model, policy or knob.
-    SimulationError
-        There is nothing to run, a value is not one of its knob, or seeds are asked of a recorded
-        trace, which is one workload.
-    """
-    if not workloads or not policy_names or seeds < 1:
-        raise SimulationError("a sweep takes a workload, a policy and a seed at least.")
-    values: dict[str, dict[str, list[str]]] = {name: {} for name in policy_names}
-    for knob, value in knobs:
-        policy, _, own = knob.rpartition(".")
-        of = [p for p in ([policy] if policy else values) if own in set(policies(p)["knob"])]
-        if not of:
-            raise UnknownNameError(
-                "knob", knob, sorted({k for p in values for k in policies(p)["knob"]})
-            )
-        for name in of:
-            values.setdefault(name, {}).setdefault(own, []).append(value)
-    arms = [
-        (name, tuple(zip(values[name], chosen, strict=True)))
-        for name in policy_names
-        for chosen in product(*values[name].values())
-    ]
-    for name, chosen in arms:
-        policy_named(name, dict(chosen))
-    found: list[Run] = []
-    for workload in map(str, workloads):
-        recorded = (Path(workload) / MANIFEST).is_file()
-        if recorded and seeds > 1:
-            raise SimulationError(
-                f"{workload} was recorded once, so {seeds} seeds of it would be the same jobs. "
-                "Sweep a model of it (`philly fit`) for intervals."
-            )
-        if not recorded:
-            load_model(workload)
-        found += [
-            Run(
-                workload=workload if workload in shipped() else str(Path(workload).resolve()),
-                policy=name,
-                knobs=chosen,
-                load=load,
-                seed=seed,
-                jobs=jobs,
-                gpus=gpus,
-                machines=machines,
-                speed=speed,
-            )
-            for load in loads or (None,)
-            for seed in range(seeds)
-            for name, chosen in arms
-        ]
-    return found
 
 
 def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Result:
@@ -205,40 +67,6 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
         for run, file in zip(planned, files, strict=True)
     ]
     return _result(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
-
-
-def outcome_of(run: Run) -> dict[str, float]:
-    """Do one run, and measure it."""
-    with tempfile.TemporaryDirectory(prefix="philly-") as scratch:
-        made = simulate(
-            _workload(run),
-            run.policy,
-            Path(scratch) / "trace",
-            knobs=dict(run.knobs),
-            machines=run.machines,
-            gpus=run.gpus,
-            load=run.load,
-            speed=run.speed,
-            seed=run.seed,
-        )
-        with Trace(made) as trace:
-            return measures(trace)
-
-
-def _workload(run: Run) -> Workload:
-    if (Path(run.workload) / MANIFEST).is_file():
-        return Workload.from_trace(run.workload)
-    return load_model(run.workload).sample(jobs=run.jobs, gpus=run.gpus, seed=run.seed)
-
-
-@cache
-def _code() -> str:
-    """Return a digest of the package, so that no outcome of another version is taken for one."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(p for p in package.rglob("*") if p.suffix in (".py", ".sql", ".json")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _write(file: Path, outcome: Mapping[str, float]) -> None:
