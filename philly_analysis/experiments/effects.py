@@ -1,6 +1,6 @@
 """What one arm of an experiment does against another: paired by seed, with an interval."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import chain
 
@@ -73,7 +73,22 @@ def effect(
 
 def percent(found: Paired) -> str:
     """Say a change in percent, with its interval."""
-    said = f"{found.effect:+.0f} %" if abs(found.effect) >= 10 else f"{found.effect:+.1f} %"
+    said = f"{_signed(found.effect)}\N{NO-BREAK SPACE}%"
     if found.low != found.low:
         return said
-    return f"{said} ({found.low:+.1f} to {found.high:+.1f})"
+    return f"{said} ({_signed(found.low)} to {_signed(found.high)})"
+
+
+def _signed(value: float) -> str:
+    """Write a number of percent: to two digits, but nothing short of −100 as that."""
+    digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
+    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def told_apart(found: Mapping[str, Paired]) -> str:
+    """Say changes of arms that are told apart from none, and name the other arms."""
+    sure = {arm: change for arm, change in found.items() if change.low > 0 or change.high < 0}
+    said = [f"{arm} {percent(change)}" for arm, change in sure.items()]
+    if others := [arm for arm in found if arm not in sure]:
+        said.append(f"not told apart from no change: {', '.join(others)}")
+    return "; ".join(said)

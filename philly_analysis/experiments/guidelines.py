@@ -1,6 +1,6 @@
 """The study's guidelines: what each would have gained the same cluster, with the same jobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from philly_analysis.experiments.curves import below, forest, heading
-from philly_analysis.experiments.effects import Row, effect, effects, percent, trials
+from philly_analysis.experiments.effects import Row, effect, effects, told_apart, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import CYCLE, INK, MUTED, canvas
-from philly_analysis.inference import paired
+from philly_analysis.inference import Paired, paired
 from philly_analysis.result import Fact, Result
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.failing import fails, users_own, with_reasons, without_retries
@@ -234,8 +234,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         ("gpu_h", "GPU hours that all jobs held"),
     ):
         found = {arm: usual(measure, arm) for arm in ARMS[1:]}
-        each = "; ".join(f"{arm} {percent(change)}" for arm, change in found.items())
-        said.append(f"{of}: {each}.")
+        said.append(f"{of}: {told_apart(found)}.")
         for arm, change in found.items():
             name = f"{arm}_{measure.removesuffix('_h')}_pct".replace(" ", "_").replace("-", "_")
             facts.append(Fact(name, change.effect, f"{of.lower()}, changed by “{arm}”"))
@@ -265,52 +264,67 @@ def _lost(table: pd.DataFrame, sweep: Sweep) -> float:
     return -paired(by_arm["by reason"], by_arm[AS_IT_WAS], relative=True).effect
 
 
-_TICKS = (-50, -10, -5, 0, 5, 10, 50, 400)
+_TICKS = (-50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 400)
 """Percent that are named on an axis that is logarithmic beyond 10."""
 
 
 def plot(result: Result) -> Figure:
     """Draw what each guideline changes, and costs, at one load; over load; by assumption."""
     table = result.table
-    fig, axes = canvas(2, 2, width=10, height=7.2)
+    fig, (times, costs, over, moves) = canvas(2, 2, width=10, height=8.2)
     settings = [s for s in dict.fromkeys(table["setting"]) if s != USUAL]
     load = float(table.loc[table["setting"].isin(settings or [USUAL]), "load"].median())
-    usual = partial(effect, table, against=AS_IT_WAS, setting=USUAL, load=load)
-    times = [
-        (arm if of == "jct_h" else "", usual(of, arm), INK if of == "jct_h" else CYCLE[0])
-        for arm in ARMS[1:]
-        for of in ("jct_h", "gang_jct_h")
-    ]
-    under = [
-        (f"{arm}: {setting}", effect(table, "gang_jct_h", arm, base, setting=setting, load=load))
-        for setting in settings
-        for base, arm in (moved_by(setting),)
-    ]
-    for ax, rows, label, title in (
-        (axes[0], times, "mean JCT, dark: sound jobs, blue: gangs", f"at a load of {load:g}"),
-        (axes[1], [(arm, usual("gpu_h", arm), INK) for arm in ARMS[1:]], "GPU hours held", "cost"),
-        (axes[3], [(*row, INK) for row in under], "gangs' mean JCT", "what moves it"),
+    at = partial(effect, table, load=load)
+    usual = partial(at, against=AS_IT_WAS, setting=USUAL)
+    forest(
+        times,
+        [
+            (arm if of == "jct_h" else "", usual(of, arm), color)
+            for arm in ARMS[1:]
+            for of, color in _SHOWN.items()
+        ],
+    )
+    forest(costs, [(arm, usual("gpu_h", arm), INK) for arm in ARMS[1:]])
+    forest(moves, list(_moved(at, settings)))
+    for ax, what, title in (
+        (
+            times,
+            "mean JCT (dark: sound jobs, blue: gangs)",
+            f"completion times at a load of {load:g}",
+        ),
+        (costs, "GPU hours held", f"cost at a load of {load:g}"),
+        (moves, "gangs' mean JCT (blue: as assumed)", f"what moves it, at a load of {load:g}"),
     ):
-        forest(ax, rows)
-        ax.set(xlabel=f"change of {label}, %")
+        ax.set(xlabel=f"change of {what}, %")
         heading(ax, title)
     for i, arm in enumerate(ARMS[1:]):
         curve = effects(table, "gang_jct_h", arm, AS_IT_WAS)
         curve = curve[curve["setting"] == USUAL]
-        axes[2].plot(
-            curve["load"],
-            curve["effect_pct"],
-            color=CYCLE[i % len(CYCLE)],
-            marker="o",
-            ms=3,
-            label=arm,
-        )
-    axes[2].axhline(0, color=MUTED, lw=0.8)
-    axes[2].set(xlabel="offered load", ylabel="change of gangs' mean JCT, %")
-    for scale, axis in ((axes[0].set_xscale, axes[0].xaxis), (axes[2].set_yscale, axes[2].yaxis)):
+        color = CYCLE[i % len(CYCLE)]
+        over.plot(curve["load"], curve["effect_pct"], color=color, marker="o", ms=3, label=arm)
+    over.axhline(0, color=MUTED, lw=0.8)
+    over.set(xlabel="offered load", ylabel="change of gangs' mean JCT, %")
+    over.set_xticks(sorted(set(table["load"])))
+    for scale, axis in ((times.set_xscale, times.xaxis), (over.set_yscale, over.yaxis)):
         scale("symlog", linthresh=10)  # one guideline's cost would hide the others' gains
         axis.set_major_locator(FixedLocator(_TICKS))
         axis.set_major_formatter("{x:g}")
-    heading(axes[2], "over load")
-    below(axes[2], columns=3)
+    times.margins(x=0.05)
+    heading(over, "gangs over load, means of the draws")
+    below(over, columns=3)
     return fig
+
+
+_SHOWN = {"jct_h": INK, "gang_jct_h": CYCLE[0]}
+"""Completion times that are shown, and in which colour."""
+
+
+def _moved(at: Callable[..., Paired], settings: Sequence[str]) -> Iterator[tuple[str, Paired, str]]:
+    """Yield what each guideline does to gangs, as assumed and under each setting about it."""
+    by_arm: dict[str, list[str]] = {}
+    for setting in settings:
+        by_arm.setdefault(moved_by(setting)[1], []).append(setting)
+    for arm, own in by_arm.items():
+        for setting in (USUAL, *own):
+            found = at("gang_jct_h", arm, AS_IT_WAS, setting=setting)
+            yield f"{arm}: {setting}", found, CYCLE[0] if setting == USUAL else INK
