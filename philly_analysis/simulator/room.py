@@ -1,5 +1,7 @@
 """Which machines have CPUs and memory for how many GPUs, by what a GPU's job wants of them."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from philly_analysis.simulator.cluster import Cluster, Grant, lowest
@@ -54,6 +56,16 @@ def _enough(cluster: Cluster, gpus: int, room: "Room") -> bool:
     return gpus <= 0
 
 
+def may_fit(cluster: Cluster, freed: Iterable[int], gpus: int, cpus: float, mem_gb: float) -> bool:
+    """Whether a gang for which there was no room may have some, now that machines were left."""
+    if gpus > cluster.biggest:
+        return any(cluster.free_gpus[machine] for machine in freed)
+    return any(
+        cluster.free_gpus[machine].bit_count() >= gpus <= _count(cluster, machine, cpus, mem_gb)
+        for machine in freed
+    )
+
+
 def _room(cluster: Cluster, cpus: float, mem_gb: float) -> "Room":
     rooms: dict[tuple[float, float], Room] = cluster.rooms
     for kept in rooms.values() if cluster.changed_hosts else ():
@@ -99,14 +111,17 @@ class Room:
     def refresh(self) -> None:
         """Look again at the machines that have changed."""
         for machine in self.stale:
-            before, after = self.gpus[machine], self._count(machine)
+            before, after = (
+                self.gpus[machine],
+                _count(self._cluster, machine, self._cpus, self._mem_gb),
+            )
             self.gpus[machine] = after
             for gpus in range(min(before, after) + 1, max(before, after) + 1):
                 self.having[gpus] ^= 1 << machine
         self.stale.clear()
 
-    def _count(self, machine: int) -> int:
-        cluster = self._cluster
-        by_cpus = cluster.free_cpus[machine] / self._cpus if self._cpus else cluster.biggest
-        by_mem = cluster.free_mem_gb[machine] / self._mem_gb if self._mem_gb else cluster.biggest
-        return int(min(by_cpus, by_mem, cluster.biggest) + _ROUNDING)
+
+def _count(cluster: Cluster, machine: int, cpus: float, mem_gb: float) -> int:
+    by_cpus = cluster.free_cpus[machine] / cpus if cpus else cluster.biggest
+    by_mem = cluster.free_mem_gb[machine] / mem_gb if mem_gb else cluster.biggest
+    return int(min(by_cpus, by_mem, cluster.biggest) + _ROUNDING)

@@ -14,7 +14,7 @@ from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.synergy import wants, within_reach
-from philly_analysis.simulator.room import fit
+from philly_analysis.simulator.room import fit, may_fit
 from philly_analysis.simulator.speed import HostResources, Speed
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -73,30 +73,31 @@ class Drf(Policy):
         for job in changed:
             if not job.running and job in holders:
                 used[self._owner(job)] -= holders.pop(job)
+        no_room = _without_room(view)
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
         lines = {
             group: order.places()
             for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
-            if group.shape.gpus <= view.cluster.free
+            if group.shape.gpus <= view.cluster.free and group.shape not in no_room
         }
         heads = {group: next(line) for group, line in lines.items()}
         owned: dict[str, list[_Owned]] = {}
         for group in heads:
             owned.setdefault(group.owner, []).append(group)
             used.setdefault(group.owner, np.zeros(3))
-        refused: set[_Shape] = set()
         least = [(_share(used[owner], capacity), owner) for owner in owned]
         heapify(least)
         while least:
             _, owner = heappop(least)
-            groups = [g for g in owned[owner] if g in heads and g.shape not in refused]
+            groups = [g for g in owned[owner] if g in heads and g.shape not in no_room]
             if not groups:
                 continue
             group = min(groups, key=heads.__getitem__)
             job = heads[group].job
-            grant = fit(plan.cluster, job.gpus, *within_reach(view, job))
+            demand = _Shape(job.gpus, *within_reach(view, job))
+            grant = fit(plan.cluster, *demand)
             if plan.grant(job, grant):
                 holders[job] = _vector(grant)
                 used[owner] = used[owner] + holders[job]
@@ -104,12 +105,27 @@ class Drf(Policy):
                 if (behind := next(lines[group], None)) is not None:
                     heads[group] = behind
             else:
-                refused.add(group.shape)
+                no_room[group.shape] = demand
             heappush(least, (_share(used[owner], capacity), owner))
         return plan.wish
 
     def _owner(self, job: Job) -> str:
         return job.spec.user if self.of == "user" else job.vc
+
+
+def _without_room(view: View) -> dict[_Shape, _Shape]:
+    """Return the shapes that found no room and will not now, beside what they are to be given.
+
+    Where nobody is stopped there is more room only on servers that were left since.
+    """
+    known: dict[_Shape, _Shape] = view.kept.get("no room", {})
+    still = {
+        shape: demand
+        for shape, demand in known.items()
+        if not may_fit(view.cluster, view.freed, *demand)
+    }
+    view.kept["no room"] = still
+    return still
 
 
 def _vector(grant: Grant | None) -> npt.NDArray[np.float64]:
@@ -174,21 +190,24 @@ class Tetris(Policy):
         if servers is None:
             servers = view.kept["servers"] = _Servers(view.cluster)
         servers.changed |= view.touched
+        no_room = _without_room(view)
         if not view.cluster.free or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
         lines = {
             shape: order.places()
             for shape, order in cast("dict[_Shape, Order]", view.queue.groups).items()
-            if shape.gpus <= view.cluster.free
+            if shape.gpus <= view.cluster.free and shape not in no_room
         }
         heads = {shape: next(line).job for shape, line in lines.items()}
         while heads:
             servers.refresh()
             found = {}
             for shape, job in list(heads.items()):
-                grant = servers.best(_Shape(job.gpus, *within_reach(view, job)))
+                demand = _Shape(job.gpus, *within_reach(view, job))
+                grant = servers.best(demand)
                 if grant is None:  # nor will it once others have started
+                    no_room[shape] = demand
                     del heads[shape]
                 else:
                     found[shape] = grant
