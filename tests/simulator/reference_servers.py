@@ -423,6 +423,78 @@ class Tuned(Policy):
 
 
 @dataclass
+class Greedy(Policy):
+    """Synergy-Greedy, section 3: who cannot have all that it wants is passed by, in order.
+
+    Gangs first come, first served by GPUs: for an earlier one the latest give way, as many as make
+    up the GPUs that it lacks, and go on where they were unless somebody took that meanwhile. What
+    found no room finds none until the next decision. Jobs stay where they are.
+    """
+
+    def serve(self, world: Servers) -> None:
+        ran = world.running
+        line = sorted(world.waiting, key=self._order)
+        were: dict[Runner, tuple[Place, list[tuple[int, int]], float, float]] = {}
+        refused: set[Demand] = set()
+        while line:
+            job = line.pop(0)
+            asked = job.gpus, job.spec.cpus or 0.0, job.spec.mem_gb or 0.0
+            if job in were:
+                if self._still_free(world, *were[job]):
+                    job.place, job.slots, job.cpus, job.mem_gb = were[job]
+                    continue
+            elif asked in refused:
+                continue
+            else:
+                for other in self._give_way(world, job, ran):
+                    were.setdefault(other, (other.place, other.slots, other.cpus, other.mem_gb))
+                    other.place, other.slots = {}, []
+                    line = sorted([*line, other], key=self._order)
+            wants = demand(world, job)
+            if place := find(world, wants):
+                free = {m: self._free_slots(world, m)[:count] for m, count in place.items()}
+                job.place, (_, job.cpus, job.mem_gb) = place, wants
+                job.slots = [slot for slots in free.values() for slot in slots]
+            elif job not in were:
+                refused.add(asked)
+
+    @staticmethod
+    def _order(job: Runner) -> tuple[float, int]:
+        return job.spec.submit_s, job.nth
+
+    def _give_way(self, world: Servers, job: Runner, ran: Sequence[Runner]) -> list[Runner]:
+        missing, found = job.gpus - world.all_free(), []
+        for other in sorted(ran, key=self._order, reverse=True):
+            if missing > 0 and other.running and self._order(other) > self._order(job):
+                found.append(other)
+                missing -= other.gpus
+        return found if missing <= 0 else []
+
+    @staticmethod
+    def _free_slots(world: Servers, m: int) -> list[tuple[int, int]]:
+        held = {slot for job in world.running for slot in job.slots}
+        return [(m, gpu) for gpu in range(world.machines[m].gpus) if (m, gpu) not in held]
+
+    def _still_free(
+        self,
+        world: Servers,
+        place: Place,
+        slots: list[tuple[int, int]],
+        cpus: float,
+        mem_gb: float,
+    ) -> bool:
+        return all(
+            {slot for slot in slots if slot[0] == m} <= set(self._free_slots(world, m))
+            and world.cpus(m) + 1e-6 >= count * cpus
+            and world.mem_gb(m) + 1e-6 >= count * mem_gb
+            for m, count in place.items()
+        )
+
+    def speed(self, world: Servers, job: Runner) -> float:
+        return by_profile(job)
+
+
+@dataclass
 class Opportunistic(Policy):
     """AntMan, section 4: whole gangs first come, first served; who has waited long is a guest."""
 

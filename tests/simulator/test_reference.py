@@ -203,6 +203,7 @@ ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]]
         lambda: Quotas(17, 12, (1, 2), QUOTAS),
     ),
     "synergy": ({}, lambda: on_servers.Tuned()),
+    "synergy greedy": ({"allocation": "greedy"}, lambda: on_servers.Greedy()),
     "antman": (
         {"convert_after_s": 15, "looks_at": 4},
         lambda: on_servers.Opportunistic(15, looks_at=4),
