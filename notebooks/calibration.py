@@ -37,6 +37,20 @@ model.plot()
 model.duration(gpus=8)
 
 # %%
+model.summary()
+
+# %% [markdown]
+# A law that is narrowed down is drawn towards that of its gang class where few independent jobs
+# were seen of it, and says by how much. It has the methods of a frozen SciPy distribution.
+
+# %%
+law = model.duration(gpus=8, vc=model.users.names[0], status="Pass")
+law.own, law.interval(0.9), law.quantile_interval([0.5, 0.9])
+
+# %%
+model.compare(load_model("philly-attempts"))
+
+# %%
 model.sample(jobs=10_000, seed=1).jobs.head()
 
 # %% [markdown]

@@ -94,6 +94,16 @@ _TIME_TICKS = {
 }
 
 
+class Drawing(Figure):
+    """A figure that a notebook shows, whether or not it was told to draw inline."""
+
+    def _repr_png_(self) -> bytes:
+        drawn = io.BytesIO()
+        with mpl.rc_context(STYLE):
+            self.savefig(drawn, format="png", dpi=110)
+        return drawn.getvalue()
+
+
 def canvas(
     columns: int = 1, rows: int = 1, *, width: float = 7.2, height: float = 3.4, **layout: Any
 ) -> tuple[Figure, list[Axes]]:
@@ -114,7 +124,7 @@ def canvas(
         The figure, and its axes row by row.
     """
     with mpl.rc_context(STYLE):
-        fig = Figure(figsize=(width, height), layout="constrained")
+        fig = Drawing(figsize=(width, height), layout="constrained")
         axes = fig.subplots(rows, columns, squeeze=False, **layout)
     return fig, list(axes.flat)
 

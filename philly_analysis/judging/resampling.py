@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from philly_analysis.models.sessions import whose
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
 DAY_S = 86_400
 WEEK_D = 7
-SESSION_GAP_S = 1_200
-"""Where users are not known, jobs of one gang and VC no further apart stand for a user's."""
-
 Resample = Callable[[pd.DataFrame, float, np.random.Generator], pd.DataFrame]
 """Takes jobs, the start of their window in Unix s, and a generator; returns jobs drawn of them."""
 
@@ -72,27 +71,6 @@ RESAMPLERS: dict[str, Resample] = {
     "user weeks (Zakay-Feitelson)": user_weeks,
 }
 """Ways of resampling by name."""
-
-
-def whose(jobs: pd.DataFrame) -> Ints:
-    """Return whose each job is, as numbers: the user, or where none is known, the session.
-
-    Parameters
-    ----------
-    jobs
-        Columns submitted_s (ascending), vc, user, gpus.
-    """
-    if jobs["user"].notna().any():
-        return np.asarray(pd.factorize(jobs["user"].fillna("").astype(str))[0])
-    kind = jobs.groupby(["vc", "gpus"]).ngroup().to_numpy()
-    at = jobs["submitted_s"].to_numpy(float)
-    order = np.lexsort((at, kind))
-    fresh = np.concatenate(
-        ([True], (np.diff(kind[order]) != 0) | (np.diff(at[order]) > SESSION_GAP_S))
-    )
-    session = np.empty(len(jobs), int)
-    session[order] = np.cumsum(fresh) - 1
-    return session
 
 
 def _blocks(

@@ -1,15 +1,18 @@
 """A fitted distribution: used like a frozen SciPy one, and honest about how well it fits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 
 import numpy as np
+import scipy.special as special
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.laws.continuous import Law, QuantileGrid, separated
 from philly_analysis.laws.families import FAMILIES
+from philly_analysis.laws.frozen import Frozen, probabilities
 from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
@@ -17,6 +20,12 @@ Floats = NDArray[np.float64]
 EMPIRICAL = "empirical"
 OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))
 EMPIRICAL_PARAMETERS = ("body", "tail_shape", "tail_scale")
+
+# Gauss's points and weights in cells of the probabilities below 1/2
+_EDGES = np.concatenate((np.geomspace(1e-14, 1e-2, 25), np.linspace(0.01, 0.5, 50)[1:]))
+_POINT, _SHARE = np.polynomial.legendre.leggauss(12)
+_AT = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * (_POINT + 1) / 2).ravel()
+_WEIGHT = (np.diff(_EDGES)[:, None] * _SHARE / 2).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +40,42 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A family that was tried, and how it did (rejected None: not reached in order of AIC)."""
+    """A family that was tried, and how it did (rejected, p None: not reached, in order of BIC)."""
 
     family: str
     aic: float
     ks: float
     rejected: bool | None
+    bic: float | None = None
+    p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class Own:
+    """How much of a law comes from the values asked for, and not from all.
+
+    Attributes
+    ----------
+    what
+        The values asked for.
+    worth
+        How many independent ones they are worth; of no value 0.
+    weight
+        Share of the law that is theirs, 0 to 1; the rest is the law of all.
+    """
+
+    what: str
+    worth: float
+    weight: float
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.weight:.0f} % of {self.what} (worth {self.worth:,.0f} independent values)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution(Frozen):
     """A fitted law of a positive quantity, with the methods of a frozen SciPy distribution.
 
     Attributes
@@ -58,6 +93,8 @@ class Distribution:
     rejected
         Whether a goodness-of-fit test at 5 % that allows for the fitting rejects the family;
         None where it was not tested.
+    p
+        Its p-value; where it was stopped early, an upper bound below 5 %, or an estimate above.
     knots
         Quantiles of the empirical law, evenly spaced in probability from 0 to ``body``.
     candidates
@@ -65,6 +102,10 @@ class Distribution:
     observed
         The data's own quantiles at `OBSERVED_LEVELS` (fewer where censoring hides the top), to
         draw the fit against.
+    worth
+        How many independent values they are worth; None: it was not fitted to any.
+    own
+        What it was narrowed down to, and how much of it comes from there; empty: all of it.
     """
 
     family: str
@@ -77,6 +118,9 @@ class Distribution:
     knots: tuple[float, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     observed: tuple[float, ...] = ()
+    worth: float | None = None
+    p: float | None = None
+    own: tuple[Own, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family != EMPIRICAL and self.family not in FAMILIES:
@@ -95,45 +139,96 @@ class Distribution:
             f"parameter of the {self.family} law", name, [p.name for p in self.parameters]
         )
 
+    @property
+    def bic(self) -> float | None:
+        """Schwarz's criterion on all n values; None for the empirical law."""
+        if self.aic is None:
+            return None
+        return float(self.aic + self.free * (np.log(max(self.n, 1)) - 2))
+
+    @property
+    def free(self) -> int:
+        """Parameters that are free: shares sum to one."""
+        mixed = self.family in FAMILIES and FAMILIES[self.family].sizes != (1,)
+        return len(self.parameters) - mixed
+
     def pdf(self, x: ArrayLike) -> Floats:
         """Return the density at `x`."""
         return np.asarray(self.law().pdf(x))
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the density at `x`."""
+        return np.asarray(self.law().logpdf(x))
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return the probability of at most `x`."""
         return np.asarray(self.law().cdf(x))
 
+    def logcdf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the probability of at most `x`."""
+        return np.asarray(self.law().logcdf(x))
+
     def sf(self, x: ArrayLike) -> Floats:
         """Return the probability of more than `x`."""
         return np.asarray(self.law().sf(x))
 
+    def logsf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the probability of more than `x`."""
+        return np.asarray(self.law().logsf(x))
+
     def ppf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities `q`."""
-        return np.asarray(self.law().ppf(q))
+        """Return the quantiles at probabilities `q`; of those outside of 0 to 1 a ModelError."""
+        return np.asarray(self.law().ppf(probabilities(q)))
+
+    def isf(self, q: ArrayLike) -> Floats:
+        """Return the quantiles at probabilities 1 - `q`, exact for the smallest `q`."""
+        return np.asarray(self.law().isf(probabilities(q)))
+
+    def moment(self, order: int) -> float:
+        """Return the mean of a power, infinite for a tail too heavy to have one."""
+        return float(self.law().moment(order))
 
     def mean(self) -> float:
         """Return the mean, infinite for a tail too heavy to have one."""
         return float(self.law().mean())
 
-    def median(self) -> float:
-        """Return the median."""
-        return float(self.ppf(0.5))
+    def var(self) -> float:
+        """Return the variance, infinite for a tail too heavy to have one."""
+        return float(self.law().var())
 
-    def rvs(
-        self,
-        size: int | tuple[int, ...] | None = None,
-        random_state: np.random.Generator | int | None = None,
-    ) -> Floats:
-        """Draw values by inverting the CDF.
+    def entropy(self) -> float:
+        """Return the differential entropy in nats."""
+        return float(self.law().entropy())
 
-        Parameters
-        ----------
-        size
-            Shape of the draw; a single value when None.
-        random_state
-            A generator, a seed, or None for fresh entropy, as in SciPy.
+    def support(self) -> tuple[float, float]:
+        """Return the least and the largest value that there can be."""
+        low, high = self.law().support()
+        return float(low), float(high)
+
+    def quantile_interval(self, q: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return between which values the quantiles of all such values lie, by what was seen.
+
+        Of as many independent values as its n are worth, the share below a quantile is about
+        normal: the ends are the quantiles at the ends of that share's interval (Thompson 1936).
+
+        Raises
+        ------
+        ModelError
+            It was not fitted to values, or a probability outside of 0 to 1.
         """
-        return self.ppf(np.random.default_rng(random_state).random(size))
+        if not self.worth:
+            raise ModelError("a law that was not fitted to values has no intervals of quantiles")
+        p = probabilities(q)
+        outside = (1 - probabilities(confidence, "a confidence")) / 2
+        half = special.ndtri(1 - outside) * np.sqrt(p * (1 - p) / self.worth)
+        return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
+
+    def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
+        """Return the mean of a function of the value, which takes arrays.
+
+        By Gauss's rule in every percent, and in cells ever finer towards probabilities of 0 and 1.
+        """
+        return float(np.dot(_WEIGHT, func(self.ppf(_AT))) + np.dot(_WEIGHT, func(self.isf(_AT))))
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{p.name}={p.value:.4g}" for p in self.parameters)
@@ -143,6 +238,8 @@ class Distribution:
     def verdict(self) -> str:
         """Whether the family passed, in words."""
         gap = "" if self.ks is None else f", KS {self.ks:.3f}"
+        if self.own:
+            return "; ".join(map(str, self.own))
         if self.family == EMPIRICAL:
             return f"no family passed{gap}" if self.candidates else f"as observed{gap}"
         if self.rejected is None:

@@ -31,6 +31,8 @@ def fit_distribution(
     *,
     family: str | None = None,
     families: tuple[str, ...] = AUTOMATIC,
+    cluster: ArrayLike | None = None,
+    alike: float | None = None,
     seed: int = 0,
     what: str = "values",
 ) -> Distribution:
@@ -47,6 +49,11 @@ def fit_distribution(
         Take this family, whatever the test says of it (which `rejected` then tells).
     families
         Families to try when none is forced.
+    cluster
+        Shape (n,), integers: values of one cluster are alike, as a user's jobs are. None: all
+        are independent.
+    alike
+        Correlation of their normal scores; measured when None.
     seed
         Seed of the Monte-Carlo test.
     what
@@ -59,7 +66,7 @@ def fit_distribution(
     UnknownNameError
         No such family.
     """
-    x = Lifetimes.of(values, censored, what)
+    x = Lifetimes.of(values, censored, what, cluster=cluster, alike=alike)
     if family == EMPIRICAL:
         return fit_empirical(x)
     for name in (family,) if family else families:
@@ -110,6 +117,7 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
         tuple(map(Parameter, family.labels(theta.size), theta.tolist())),
         n=x.n,
         censored=x.running.size,
+        worth=x.worth,
         aic=float(aic),
         ks=ks(family.law(theta), x),
         observed=observed(x),

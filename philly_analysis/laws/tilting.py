@@ -11,13 +11,9 @@ from philly_analysis.laws.distribution import (
     Distribution,
     Parameter,
 )
+from philly_analysis.laws.pooling import KNOTS, gridded
 
 Floats = NDArray[np.float64]
-
-KNOTS = 201
-BODY = 0.99
-_LEAST = 5e-4
-_SHAPES = np.linspace(-0.5, 0.9, 281)
 
 
 def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[Distribution, float]:
@@ -52,6 +48,7 @@ def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[D
         tuple(map(Parameter, EMPIRICAL_PARAMETERS, values)),
         n=law.n,
         censored=law.censored,
+        worth=law.worth,
         knots=tuple(knots.tolist()),
     )
     return made, total
@@ -62,13 +59,4 @@ def _grid(law: Distribution) -> tuple[Floats, float, float, float]:
     if law.family == EMPIRICAL:
         body, shape, scale = (p.value for p in law.parameters)
         return np.log(np.asarray(law.knots)), body, shape, scale
-    levels = np.linspace(0, BODY, KNOTS)
-    levels[0] = _LEAST
-    knots = law.ppf(levels)
-    half, ninth = law.ppf([(1 + BODY) / 2, 1 - (1 - BODY) / 10]) - knots[-1]
-    # the generalised Pareto law through the tail's own median and upper tenth
-    power = np.where(np.abs(_SHAPES) < 1e-9, 1e-9, _SHAPES)
-    ratio = (2**power - 1) / (10**power - 1)
-    at = int(np.argmin(np.abs(ratio - half / max(float(ninth), 1e-300))))
-    scale = float(half * power[at] / (2 ** power[at] - 1))
-    return np.log(np.maximum(knots, 1e-9)), BODY, float(power[at]), max(scale, knots[-1] * 1e-9)
+    return gridded(law.ppf)

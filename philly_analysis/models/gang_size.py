@@ -1,19 +1,118 @@
 """How many GPUs jobs ask for, over all and by virtual cluster."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from philly_analysis.errors import ModelError
+from philly_analysis.laws.continuous import log_of
+from philly_analysis.laws.frozen import Frozen, probabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
 
+_HAIR = 1e-12  # sums of shares are not exact
+
+
+class Sizes(Frozen):
+    """A law of gang sizes, used as SciPy's frozen discrete laws are.
+
+    Where SciPy would return a size below the smallest (``ppf(0)``, ``isf(1)``), this law returns
+    the smallest.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Sizes, ascending, and the probability of each."""
+
+    def pmf(self, gpus: ArrayLike) -> Floats:
+        """Return the probability of each gang size; 0 of one that was not seen."""
+        g, (sizes, shares) = np.asarray(gpus, float), self.points
+        index = np.minimum(np.searchsorted(sizes, g), len(sizes) - 1)
+        share = np.where(np.asarray(sizes)[index] == g, np.asarray(shares)[index], 0.0)
+        return np.where(np.isnan(g), np.nan, share)
+
+    def logpmf(self, gpus: ArrayLike) -> Floats:
+        """Return the natural logarithm of the probability of each gang size."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.pmf(gpus)))
+
+    def cdf(self, gpus: ArrayLike) -> Floats:
+        """Return the probability of at most so many GPUs."""
+        return self._beside(gpus, below=True)
+
+    def sf(self, gpus: ArrayLike) -> Floats:
+        """Return the probability of more than so many GPUs."""
+        return self._beside(gpus, below=False)
+
+    def _beside(self, gpus: ArrayLike, *, below: bool) -> Floats:
+        g, (sizes, shares) = np.asarray(gpus, float), self.points
+        parts = np.asarray(shares) if below else np.asarray(shares)[::-1]
+        total = np.concatenate(([0.0], np.cumsum(parts)))
+        at = np.searchsorted(sizes, g, side="right")
+        inside = np.minimum(total[at if below else len(sizes) - at], 1.0)
+        return np.where(np.isnan(g), np.nan, inside)
+
+    def logcdf(self, gpus: ArrayLike) -> Floats:
+        """Return the natural logarithm of the probability of at most so many GPUs."""
+        return log_of(self.cdf(gpus), self.sf(gpus))
+
+    def logsf(self, gpus: ArrayLike) -> Floats:
+        """Return the natural logarithm of the probability of more than so many GPUs."""
+        return log_of(self.sf(gpus), self.cdf(gpus))
+
+    def ppf(self, q: ArrayLike) -> Ints | Floats:
+        """Return the smallest size whose CDF reaches `q`; outside of 0 to 1 a ModelError."""
+        sizes, shares = self.points
+        return _sizes(sizes, np.searchsorted(np.cumsum(shares), probabilities(q) - _HAIR), q)
+
+    def isf(self, q: ArrayLike) -> Ints | Floats:
+        """Return the smallest size that no more than `q` lies above."""
+        sizes, shares = self.points
+        over = np.cumsum(shares[::-1])
+        left = np.searchsorted(over, probabilities(q) + _HAIR, side="right")
+        return _sizes(sizes, len(sizes) - 1 - left, q)
+
+    def moment(self, order: int) -> float:
+        """Return the mean of a power."""
+        return self.expect(lambda gpus: gpus**order)
+
+    def var(self) -> float:
+        """Return the variance."""
+        mean = self.mean()
+        return self.expect(lambda gpus: (gpus - mean) ** 2)
+
+    def entropy(self) -> float:
+        """Return the entropy in nats."""
+        return float(special.entr(self.points[1]).sum())
+
+    def support(self) -> tuple[float, float]:
+        """Return the smallest and the largest size that there can be."""
+        possible = [size for size, share in zip(*self.points, strict=True) if share > 0]
+        return possible[0], possible[-1]
+
+    def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
+        """Return the mean of a function of the size, which takes arrays."""
+        sizes, shares = self.points
+        return float(np.dot(func(np.asarray(sizes, float)), shares))
+
+
+def _sizes(sizes: tuple[int, ...], index: Ints, q: ArrayLike) -> Ints | Floats:
+    size = np.asarray(sizes)[np.clip(index, 0, len(sizes) - 1)]
+    unknown = np.isnan(q)
+    return np.where(unknown, np.nan, size) if np.any(unknown) else size
+
 
 @dataclass(frozen=True, slots=True)
-class Gangs:
+class Gangs(Sizes):
     """A law of gang sizes.
 
     Attributes
@@ -60,6 +159,11 @@ class Gangs:
             n,
         )
 
+    @property
+    def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Sizes, ascending, and the probability of each."""
+        return self.sizes, self.shares
+
     def up_to(self, gpus: int) -> Self:
         """Return the law of the gangs of at most so many GPUs.
 
@@ -82,37 +186,6 @@ class Gangs:
             self.n,
         )
 
-    def pmf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of each gang size."""
-        g = np.asarray(gpus)
-        index = np.minimum(np.searchsorted(self.sizes, g), len(self.sizes) - 1)
-        return np.where(np.asarray(self.sizes)[index] == g, np.asarray(self.shares)[index], 0.0)
-
-    def cdf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of at most so many GPUs."""
-        total = np.concatenate(([0.0], np.cumsum(self.shares)))
-        return np.minimum(total[np.searchsorted(self.sizes, np.asarray(gpus), side="right")], 1)
-
-    def ppf(self, q: ArrayLike) -> Ints | Floats:
-        """Return the smallest size whose probability reaches `q`; nan outside of 0 to 1."""
-        p = np.asarray(q, float)
-        at = np.searchsorted(np.cumsum(self.shares), p - 1e-12)
-        size = np.asarray(self.sizes)[np.minimum(at, len(self.sizes) - 1)]
-        possible = (p >= 0) & (p <= 1)
-        return size if possible.all() else np.where(possible, size, np.nan)
-
-    def mean(self) -> float:
-        """Return the mean gang size."""
-        return float(np.dot(self.sizes, self.shares))
-
-    def rvs(
-        self,
-        size: int | tuple[int, ...] | None = None,
-        random_state: np.random.Generator | int | None = None,
-    ) -> Ints:
-        """Draw gang sizes."""
-        return self.ppf(np.random.default_rng(random_state).random(size)).astype(int)
-
 
 @dataclass(frozen=True, slots=True)
 class VcGangs:
@@ -123,8 +196,8 @@ class VcGangs:
 
 
 @dataclass(frozen=True, slots=True)
-class GangSize:
-    """The law of gang sizes over all jobs, and in each virtual cluster.
+class GangSize(Sizes):
+    """The law of gang sizes over all jobs, which it is used as, and in each virtual cluster.
 
     Attributes
     ----------
@@ -146,6 +219,11 @@ class GangSize:
             overall, tuple(VcGangs(str(name), Gangs.fit(g[v == name])) for name in np.unique(v))
         )
 
+    @property
+    def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Sizes over all jobs, ascending, and the probability of each."""
+        return self.overall.points
+
     def of(self, vc: str | None = None) -> Gangs:
         """Return the law of one virtual cluster, or of all.
 
@@ -163,27 +241,3 @@ class GangSize:
             f"no job of virtual cluster {vc!r} was seen; there are: "
             f"{', '.join(e.vc for e in self.by_vc)}"
         )
-
-    def pmf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of each gang size, over all jobs."""
-        return self.overall.pmf(gpus)
-
-    def cdf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of at most so many GPUs, over all jobs."""
-        return self.overall.cdf(gpus)
-
-    def ppf(self, q: ArrayLike) -> Ints | Floats:
-        """Return quantiles, over all jobs; nan outside of 0 to 1."""
-        return self.overall.ppf(q)
-
-    def mean(self) -> float:
-        """Return the mean gang size, over all jobs."""
-        return self.overall.mean()
-
-    def rvs(
-        self,
-        size: int | tuple[int, ...] | None = None,
-        random_state: np.random.Generator | int | None = None,
-    ) -> Ints:
-        """Draw gang sizes, over all jobs."""
-        return self.overall.rvs(size, random_state)

@@ -1,6 +1,7 @@
 """A workload model to look at: data against model, as a figure and as a page fragment."""
 
 from html import escape
+from itertools import islice
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,39 +10,62 @@ from numpy.typing import NDArray
 
 from philly_analysis import figures
 from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
+from philly_analysis.models.month import months
 from philly_analysis.models.parts import Parts
 from philly_analysis.study import GANGS
 
 Floats = NDArray[np.float64]
 
 _SAMPLE_DAYS = 56
+_MONTHS = 40
+_BAND = (0.05, 0.95)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def plot(model: Parts) -> Figure:
-    """Draw data against model: run times (CDF, QQ), gang sizes, and arrivals (rhythm, gaps, QQ)."""
-    fig, axes = figures.canvas(3, 2, width=10.5, height=6.4)
-    laws = {c.gang: c.law for c in model.duration.cells if (c.vc, c.status) == ("*", "*")}
-    _duration_cdf(axes[0], laws)
+    """Draw data against model: run times (CDF, QQ, PP), gang sizes, and arrivals likewise.
+
+    Bands hold 90 % of `_MONTHS` months that might have been.
+    """
+    fig, axes = figures.canvas(4, 2, width=13.5, height=6.4)
+    coming = months(model, model.variation, 0) if model.variation else iter(())
+    drawn = list(islice(coming, _MONTHS))
+    laws = _laws(model)
+    _duration_cdf(axes[0], laws, [_laws(month) for month in drawn])
     _duration_qq(axes[1], laws)
-    _gangs(axes[2], model)
-    _rhythm(axes[3], model)
+    _duration_pp(axes[2], laws)
+    _gangs(axes[3], model)
+    _rhythm(axes[4], model, drawn)
     gaps = np.diff(model.arrivals.sample(np.random.default_rng(0), days=_SAMPLE_DAYS))
-    _gap_cdf(axes[4], np.asarray(model.arrivals.gaps_s), gaps)
-    _gap_qq(axes[5], np.asarray(model.arrivals.gaps_s), gaps)
-    fig.suptitle(f"{model.name}: lines are the model, points the data", fontsize=10)
+    _gap_cdf(axes[5], np.asarray(model.arrivals.gaps_s), gaps)
+    _gap_qq(axes[6], np.asarray(model.arrivals.gaps_s), gaps)
+    _gap_pp(axes[7], np.asarray(model.arrivals.gaps_s), gaps)
+    fig.suptitle(
+        f"{model.name}: lines are the model, points the data"
+        + (", bands 90 % of other months" if drawn else ""),
+        fontsize=10,
+    )
     return fig
+
+
+def _laws(model: Parts) -> dict[str, Distribution]:
+    return {c.gang: c.law for c in model.duration.cells if (c.vc, c.status) == ("*", "*")}
 
 
 def _levels(law: Distribution) -> Floats:
     return np.asarray(OBSERVED_LEVELS[: len(law.observed)])
 
 
-def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
+def _duration_cdf(
+    ax: Axes, laws: dict[str, Distribution], others: list[dict[str, Distribution]]
+) -> None:
     x = np.geomspace(1, 3e6, 400)
     for gang in figures.ordered(laws, GANGS):
         law, color = laws[gang], figures.GANG_COLORS[gang]
         ax.plot(x, 100 * law.cdf(x), color=color, label=f"{gang} GPU  n={law.n:,}")
+        if others:
+            band = np.quantile([100 * month[gang].cdf(x) for month in others], _BAND, axis=0)
+            ax.fill_between(x, *band, color=color, alpha=0.15, linewidth=0)
         ax.plot(law.observed[4::5], 100 * _levels(law)[4::5], ".", color=color, markersize=5)
     figures.time_axis(ax, 1, 3e6)
     figures.percent_axis(ax, "share of jobs")
@@ -53,20 +77,38 @@ def _duration_cdf(ax: Axes, laws: dict[str, Distribution]) -> None:
 def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:
     ax.plot([1, 3e6], [1, 3e6], color=figures.MUTED, linewidth=1)
     for gang in figures.ordered(laws, GANGS):
-        law = laws[gang]
-        ax.plot(
-            law.observed,
-            law.ppf(_levels(law)),
-            ".",
-            color=figures.GANG_COLORS[gang],
-            markersize=4,
-            label=f"{gang} GPU",
-        )
+        law, color = laws[gang], figures.GANG_COLORS[gang]
+        at = law.ppf(_levels(law))
+        ax.plot(law.observed, at, ".", color=color, markersize=4, label=f"{gang} GPU")
+        if law.worth and law.observed:
+            few = slice(9, None, 20)
+            low, high = law.quantile_interval(_levels(law)[few])
+            ax.vlines(law.observed[few], low, high, color=color, linewidth=1, alpha=0.6)
     figures.time_axis(ax, 1, 3e6)
     figures.time_axis(ax, 1, 3e6, axis="y")
     ax.set_xlabel("run time, data")
     ax.set_ylabel("run time, model")
     figures.title(ax, "Run time, by quantile")
+
+
+def _duration_pp(ax: Axes, laws: dict[str, Distribution]) -> None:
+    ax.plot([0, 100], [0, 100], color=figures.MUTED, linewidth=1)
+    for gang in figures.ordered(laws, GANGS):
+        law = laws[gang]
+        ax.plot(
+            100 * _levels(law),
+            100 * law.cdf(law.observed),
+            ".",
+            color=figures.GANG_COLORS[gang],
+            markersize=4,
+        )
+    _probabilities(ax)
+    figures.title(ax, "Run time, by probability")
+
+
+def _probabilities(ax: Axes) -> None:
+    figures.percent_axis(ax, "at most that, data", axis="x")
+    figures.percent_axis(ax, "at most that, model")
 
 
 def _gangs(ax: Axes, model: Parts) -> None:
@@ -83,8 +125,13 @@ def _gangs(ax: Axes, model: Parts) -> None:
     figures.title(ax, f"Gang sizes  n={law.n:,}")
 
 
-def _rhythm(ax: Axes, model: Parts) -> None:
+def _rhythm(ax: Axes, model: Parts, others: list[Parts]) -> None:
     ax.step(np.arange(168), model.arrivals.rate_per_h, where="post", color=figures.ACCENT)
+    if others:
+        low, high = np.quantile([m.arrivals.rate_per_h for m in others], _BAND, axis=0)
+        ax.fill_between(
+            np.arange(168), low, high, step="post", color=figures.ACCENT, alpha=0.15, linewidth=0
+        )
     ax.set_xticks(np.arange(0, 168, 24), _DAYS)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("hour of the week, UTC")
@@ -124,6 +171,15 @@ def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
     ax.set_xlabel("gap, data")
     ax.set_ylabel("gap, model")
     figures.title(ax, "Inter-arrival times, by quantile")
+
+
+def _gap_pp(ax: Axes, observed: Floats, gaps: Floats) -> None:
+    ax.plot([0, 100], [0, 100], color=figures.MUTED, linewidth=1)
+    below = np.searchsorted(np.sort(gaps), observed, side="right") / gaps.size
+    real = np.searchsorted(observed, observed, side="right") / observed.size
+    ax.plot(100 * real, 100 * below, ".", color=figures.ACCENT, markersize=4)
+    _probabilities(ax)
+    figures.title(ax, "Inter-arrival times, by probability")
 
 
 def html(model: Parts) -> str:

@@ -87,7 +87,7 @@ class Users:
         frame = jobs.sort_values("submitted_s", kind="stable").reset_index(drop=True)
         frame["vc"] = frame["vc"].astype(str)
         frame["user"] = frame["user"].astype(object).where(frame["user"].notna(), "")
-        share = frame.groupby(["vc", "user"]).size().sort_values(ascending=False) / len(frame)
+        share = _by_share(frame)
         clusters = [
             VirtualCluster(str(vc), tuple(float(f"{v:.6g}") for v in part))
             for vc, part in share.groupby("vc")
@@ -159,6 +159,24 @@ class Users:
             ]
         )
         return vc[who], user[who], who
+
+
+def _by_share(frame: pd.DataFrame) -> pd.Series:
+    """Return the share of the jobs of each user of each virtual cluster, descending."""
+    share = frame.groupby(["vc", "user"]).size() / len(frame)
+    return share.sort_values(ascending=False, kind="stable")
+
+
+def labelled(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return jobs (columns vc, user) with their users named as samples name them."""
+    if jobs["user"].isna().all():
+        return jobs
+    frame = pd.DataFrame({"vc": jobs["vc"].astype(str), "user": jobs["user"].astype(object)})
+    frame["user"] = frame["user"].where(frame["user"].notna(), "")
+    share = _by_share(frame)
+    rank = (share.groupby("vc").cumcount() + 1).rename("rank")
+    at = frame.merge(rank.reset_index(), on=["vc", "user"], how="left")["rank"]
+    return jobs.assign(user=[f"{v}-u{r:03d}" for v, r in zip(frame["vc"], at, strict=True)])
 
 
 def _beyond(same: NDArray[np.bool_], chance: float) -> float:

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
+from philly_analysis.laws.frozen import probabilities
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +51,8 @@ class Busy:
         return np.where((v > 0) & (v <= 100), np.asarray(self.shares)[cell], 0.0)
 
     def ppf(self, q: ArrayLike) -> Floats:
-        """Return quantiles in percent."""
-        p = np.asarray(q, dtype=float)
+        """Return quantiles in percent; of probabilities outside of 0 to 1 a ModelError."""
+        p = probabilities(q)
         total = np.cumsum(self.shares) / np.sum(self.shares)
         k = np.clip(np.searchsorted(total, p), 1, BINS - 1)
         rise = np.maximum(total[k] - total[k - 1], 1e-300)

@@ -7,11 +7,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import Self, cast
 
+import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
-from philly_analysis.models import model_view
+from philly_analysis.models import model_view, summary
 from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.duration import Duration
 from philly_analysis.models.endings import with_endings
@@ -24,7 +25,7 @@ from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.sampling import drawn
 from philly_analysis.models.status import Status
-from philly_analysis.models.users import Users
+from philly_analysis.models.users import Users, labelled
 from philly_analysis.models.utilisation import Utilisation
 from philly_analysis.models.variation import LEARNED
 from philly_analysis.study import GANGS
@@ -64,7 +65,7 @@ class WorkloadModel(Parts):
                 f"{data.name} has {len(jobs)} jobs with a known gang size{why}; "
                 "a workload model needs many, and at least two"
             )
-        ended = with_endings(jobs)
+        ended = labelled(with_endings(jobs))
         span_d = (jobs["submitted_s"].max() - jobs["submitted_s"].min()) / 86_400
         first = datetime(1970, 1, 1) + timedelta(seconds=float(jobs["submitted_s"].min()))
         return cls(
@@ -192,8 +193,35 @@ class WorkloadModel(Parts):
             )
         return model
 
+    def summary(self) -> pd.DataFrame:
+        """Return the model in numbers, with units and intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns part, of (which jobs), what, value, low, high (95 %, that a user's jobs are
+            alike allowed for; of what was learned across clusters 90 %; nan: none is known), unit.
+        """
+        return summary.summary(self)
+
+    def compare(self, other: Parts) -> pd.DataFrame:
+        """Set this model beside another, part by part.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns part, of (which jobs), what, value, other, distance (of laws: the largest gap
+            of their CDFs, of gang sizes half the sum of all gaps; of numbers the natural logarithm
+            of their ratio), chance (what a distance of laws stays below in 95 % of cases if both
+            have seen the same law; nan: not known).
+        """
+        return summary.compare(self, other)
+
     def plot(self) -> Figure:
-        """Draw data against model: run times as CDF and QQ, gang sizes, arrivals."""
+        """Draw data against model: run times as CDF, QQ and PP, gang sizes, arrivals.
+
+        Bands hold 90 % of the months that might have been; bars are 95 % intervals.
+        """
         return model_view.plot(self)
 
     def __repr__(self) -> str:

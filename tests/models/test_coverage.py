@@ -4,8 +4,9 @@ import pytest
 
 from philly_analysis.judging import coverage
 from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, pairs, scored, statistics
-from philly_analysis.judging.resampling import RESAMPLERS, whose
+from philly_analysis.judging.resampling import RESAMPLERS
 from philly_analysis.models.observations import Observations
+from philly_analysis.models.sessions import whose
 
 
 def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:

@@ -107,8 +107,9 @@ def test_sampled_durations_have_the_fitted_marginal_of_each_class() -> None:
 def test_a_gang_seen_once_has_no_law_of_its_own_but_can_be_sampled() -> None:
     frame = pd.concat([JOBS[JOBS["gpus"] <= 4], JOBS[JOBS["gpus"] == 16].head(1)])
     model = Duration.fit(frame, family="empirical")
-    with pytest.raises(ModelError, match=r"gang class >8: too few such jobs.*1, 2-4"):
-        model(gpus=16)
+    law = model(gpus=16)  # the nearest class's, and it says so
+    assert law.knots == model(gpus=4).knots
+    assert [(o.what, o.weight) for o in law.own] == [("gangs of >8 GPUs", 0.0)]
     leaf = model.leaf_of(np.array([16]), np.array(["a"]), np.array(["Pass"]))
     assert model.sample(np.array([0.5]), leaf)[0] > 0
 
@@ -260,8 +261,10 @@ def test_durations_choose_a_family_by_themselves() -> None:
 
 def test_no_gang_has_a_probability_above_one() -> None:
     law = Gangs.fit([1, 1, 1, 8])
-    np.testing.assert_array_equal(law.ppf([-0.1, 0.5, 1, 2]), [np.nan, 1, 8, np.nan])
-    assert np.isnan(law.ppf(2))
+    np.testing.assert_array_equal(law.ppf([0, 0.5, 1, np.nan]), [1, 1, 8, np.nan])
+    for ask in (law.ppf, law.isf, law.interval, GangSize.fit([1], [""]).ppf):
+        with pytest.raises(ModelError, match=r"of 2 was asked for; it lies between 0 and 1"):
+            ask([0.5, 2])
 
 
 def test_a_virtual_clusters_endings_are_asked_of_the_law_that_samples_them() -> None:
@@ -286,8 +289,10 @@ def test_jobs_that_still_run_count_in_samples_too(known: bool) -> None:
         status[censored] = None
     frame = pd.DataFrame(
         {
+            "submitted_s": np.arange(n, dtype=float),
             "gpus": 1,
             "vc": "",
+            "user": None,
             "status": status,
             "run_s": np.minimum(run_s, until) + 1,
             "censored": censored,

@@ -158,7 +158,7 @@ def test_every_shipped_model_samples_and_shows_itself(name: str) -> None:
     html = model._repr_html_()
     assert model.name in html and all(s.split("<")[0][:20] in html for s in model.cannot_know[:1])
     assert model.cannot_know and model.sources
-    assert len(model.plot().axes) == 6
+    assert len(model.plot().axes) == 8
 
 
 def test_the_notebook_of_the_readme() -> None:
@@ -282,3 +282,42 @@ def test_philly_like_is_far_from_philly_and_the_fitted_model_is_not() -> None:
     assert number(result, "literature_hourly_dispersion") < 2
     assert number(result, "real_hourly_dispersion") > 2
     assert len(plot_philly_like(result).axes) == 6
+
+
+def test_a_summary_says_each_number_with_its_unit_and_interval() -> None:
+    table = MODEL.summary().set_index(["part", "of", "what"])
+    assert table.loc[("arrivals", "", "rate"), "value"] == MODEL.arrivals.mean_per_h
+    median = table.xs(("run time", "1 GPU", "median"))
+    assert median["low"] < median["value"] < median["high"] and median["unit"] == "s"
+    assert median["value"] == MODEL.duration(1).median()
+    known = table.dropna(subset=["low"])
+    assert (known["low"] <= known["value"]).all() and (known["value"] <= known["high"]).all()
+    assert table["unit"].notna().all() and table.index.is_unique
+    assert ("another month", "", "kinds") in table.index
+    for name in shipped():
+        assert len(load_model(name).summary()) > 10
+
+
+def test_a_model_is_compared_with_another_part_by_part() -> None:
+    many = JOBS.assign(user=[f"u{i % 60}" for i in range(len(JOBS))])
+    model = WorkloadModel.fit(observed(frame=many), family="empirical")
+    same = model.compare(model)
+    assert (same["distance"] == 0).all()
+    twice = many.assign(run_s=many["run_s"] * 2)
+    table = model.compare(WorkloadModel.fit(observed(frame=twice), family="empirical"))
+    run_time = table[(table["part"] == "run time") & (table["of"] == "1 GPU")].iloc[0]
+    assert run_time["other"] == pytest.approx(2 * run_time["value"], rel=0.02)
+    real = JOBS.loc[JOBS["gpus"] == 1, "run_s"].to_numpy(float)
+    assert run_time["distance"] == pytest.approx(cdf_gap(real, 2 * real), abs=0.02)
+    assert run_time["distance"] > run_time["chance"] > 0
+    assert table.set_index("part").loc["gang size", "distance"] == 0
+
+
+def test_a_model_draws_itself_where_nobody_asked_for_drawing_inline() -> None:
+    figure = MODEL.plot()
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]
+    assert sum("by quantile" in t for t in titles) == 2
+    assert sum("by probability" in t for t in titles) == 2
+    assert figure.axes[0].collections and figure.axes[1].collections  # bands, and intervals
+    drawn = figure._repr_png_()  # type: ignore[attr-defined]
+    assert drawn.startswith(b"\x89PNG")
