@@ -173,10 +173,11 @@ def plot(result: Result) -> Figure:
     wide = table.pivot_table(index="gang", columns="cause", values="wait_s", aggfunc="sum")
     gangs = figures.ordered(wide.index[wide.sum(axis=1) > 0], GANGS)
     causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
+    sums = wide.sum(axis=1)
     figures.shares(
         ax,
-        [f"{gpus(gang)}\n{duration(float(wide.loc[gang].sum()))}" for gang in gangs],
-        {CAUSES[c][0]: wide.loc[gangs, c].to_numpy(float) for c in causes},
+        [f"{gpus(gang)}\n{duration(sums[gang])}" for gang in gangs],
+        {CAUSES[c][0]: wide.loc[gangs, c].tolist() for c in causes},
         colors={CAUSES[c][0]: _COLORS[c] for c in causes},
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)

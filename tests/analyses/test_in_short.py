@@ -8,7 +8,8 @@ import pytest
 
 from philly_analysis.analyses import how_used, why_failures, why_waits, worst_offenders
 from philly_analysis.trace import Trace
-from tests.analyses.clusters import frame, trace_of
+from tests.analyses import clusters as columns
+from tests.analyses.clusters import frame, write_tables
 from tests.analyses.samples import gpu_frame
 from tests.answers import number
 from tests.paper import ORIGIN
@@ -62,7 +63,11 @@ FAILURES = frame("failures", ("job_id", "attempt", "reason"), [("a", 1, "Import 
 
 
 def cluster(path: Path, **tables: pl.DataFrame) -> Trace:
-    return Trace(trace_of(path, JOBS, ATTEMPTS, **tables))
+    jobs, attempts = (
+        frame("jobs", columns.JOBS, JOBS),
+        frame("attempts", columns.ATTEMPTS, ATTEMPTS),
+    )
+    return Trace(write_tables(path, {"jobs": jobs, "attempts": attempts, **tables}))
 
 
 PLACED = {"placements": PLACEMENTS, "machines": MACHINES, "virtual_clusters": QUOTAS}
