@@ -286,6 +286,20 @@ def shares(
     ax.tick_params(axis="y", length=0)
 
 
+def gang_bars(
+    ax: Axes, gangs: Sequence[str], fracs: Sequence[float], counts: Sequence[int]
+) -> None:
+    """Draw a share, 0 to 1, per gang bucket, each with its number and what it is a share of."""
+    pct = [100 * frac for frac in fracs]
+    drawn = ax.bar(range(len(gangs)), pct, 0.7, color=[GANG_COLORS[gang] for gang in gangs])
+    ax.bar_label(drawn, [f"{p:.0f} %" for p in pct], fontsize=8, padding=1)
+    ax.set_xticks(range(len(gangs)), [f"{g}\nn={n:,}" for g, n in zip(gangs, counts, strict=True)])
+    ax.set_ylim(0, max(pct) * 1.15 or 1)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.grid(visible=False)
+
+
 def readable(color: str) -> str:
     """Return black or white, whichever contrasts more with a colour (WCAG 2.2, 1.4.3)."""
     channels = np.array(to_rgb(color))

@@ -1,6 +1,7 @@
 """What jobs wait for, in one number: the largest part of all the time that they waited."""
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
@@ -58,10 +59,14 @@ CAUSES = {
     "unknown": (
         "not in the log",
         "what kept the job waiting is not in the log",
-        "Look in the scheduler's own log at priorities, limits and the length of its cycle.",
+        "The scheduler's own log knows the rest: priorities, limits, the length of its cycle. A "
+        "trace of all jobs, with their placements and the servers, tells more.",
     ),
 }
 """By cause: its name in a figure, what passed meanwhile, and what follows where it leads."""
+
+_TOLD = 0.2
+"""The part of the time waited of which the log must tell, for the answer to be a cause."""
 
 _FEWEST = 20
 """Waits of a gang size below which it is not compared with others."""
@@ -79,36 +84,51 @@ _COLORS = {
 
 
 def compute(trace: Trace) -> Result:
-    """Divide the time that attempts waited by what they waited for; name the largest part."""
+    """Divide the time that attempts waited by what they waited for; name the largest part.
+
+    Where the log tells for less than a fifth of it, the answer is how many waited long instead.
+    """
     found, caveats = _waits(trace)
-    causes = [cause for cause in CAUSES if f"{cause}_s" in found]
-    parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in causes}
+    parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in CAUSES if f"{cause}_s" in found}
     wait_s = sum(parts.values(), start=pd.Series(0.0, found.index))
     waits, total_s = int(found["waits"].sum()), float(wait_s.sum())
-    waited = pd.DataFrame({"n": found["waits"], "s": wait_s})
     table = pd.concat(
-        [found[["gang", "waits"]].assign(cause=cause, wait_s=part) for cause, part in parts.items()]
+        [
+            found[["gang", "waits", "long"]].assign(cause=cause, wait_s=part)
+            for cause, part in parts.items()
+        ]
     )
-    table = table.groupby(["gang", "cause"], as_index=False)[["waits", "wait_s"]].sum()
+    table = table.groupby(["gang", "cause"], as_index=False)[["waits", "long", "wait_s"]].sum()
     shares = {
         cause: clustered_share((part / wait_s).fillna(0.0), found["user"], wait_s)
         for cause, part in parts.items()
     }
-    # what the log does not tell is named after what it does
-    known = [cause for cause in causes if cause != "unknown" and shares[cause].frac > 0]
-    most = max(known or causes, key=lambda cause: shares[cause].frac) if total_s > 0 else None
-    facts = [Fact("waits", waits, "attempts with a trusted wait")]
-    facts += [Fact("wait_s", total_s, "time that they waited, all together")]
+    long = clustered_share(found["long"] / found["waits"], found["user"], found["waits"])
+    facts = [
+        Fact("waits", waits, "attempts with a trusted wait"),
+        Fact("wait_s", total_s, "time that they waited, all together"),
+        *long.facts("long", "attempts that waited longer than 10 minutes"),
+    ]
     for cause, part in shares.items():
-        facts += part.facts(cause, f"of that time: {CAUSES[cause][1]}")
+        facts += part.facts(cause, f"of the time waited: {CAUSES[cause][1]}")
+    tells = total_s > 0 and 1 - shares["unknown"].frac >= _TOLD if "unknown" in shares else True
+    known = {cause: part for cause, part in shares.items() if cause != "unknown"}
+    most = max(known, key=lambda cause: known[cause].frac) if tells and total_s > 0 else "unknown"
+    all_waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in all"
+    answer = (
+        f"{all_waited}; for {share(shares[most].frac)} of that time {CAUSES[most][1]}."
+        if tells and total_s > 0
+        else f"{all_waited}, {share(long.frac)} of them longer than 10 minutes."
+    )
+    waited = pd.DataFrame({"n": found["waits"], "s": wait_s})
     return Result(
         name="why_waits",
         table=table,
         facts=tuple(facts),
-        sentences=_sentences(waits, total_s, shares, most, _by_gang(found["gang"], waited)),
+        sentences=(answer, *_by_gang(found["gang"], waited), *_rest(shares, most)) if waits else (),
         caveats=caveats,
-        headline=f"{most}_pct" if most else "",
-        advice=CAUSES[most][2] if most else "",
+        headline=(f"{most}_pct" if tells else "long_pct") if total_s > 0 else "",
+        advice=CAUSES[most][2] if total_s > 0 else "",
     )
 
 
@@ -130,24 +150,13 @@ def _waits(trace: Trace) -> tuple[pd.DataFrame, tuple[str, ...]]:
     )
 
 
-def _sentences(
-    waits: int,
-    total_s: float,
-    shares: dict[str, Share],
-    most: str | None,
-    by_gang: tuple[str, ...],
-) -> tuple[str, ...]:
-    if most is None:
-        return (f"{count(waits, 'attempt')} waited no time.",) if waits else ()
-    others = sorted(shares.keys() - {most}, key=lambda cause: -shares[cause].frac)[:2]
-    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c][1]}" for c in others if shares[c].frac)
-    return (
-        f"{count(waits, 'attempt')} waited {duration(total_s)} in all; for "
-        f"{share(shares[most].frac)} of that "
-        f"time {CAUSES[most][1]}.",
-        *by_gang,
-        *((f"For the rest: {rest}.",) if rest else ()),
-    )
+def _rest(shares: dict[str, Share], most: str) -> tuple[str, ...]:
+    others = [cause for cause in shares if cause != most and shares[cause].frac > 0]
+    others.sort(key=lambda cause: -shares[cause].frac)
+    if most == "unknown":
+        return (f"The log does not tell why for {share(shares[most].frac)} of that time.",)
+    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c][1]}" for c in others[:2])
+    return (f"For the rest: {rest}.",) if rest else ()
 
 
 def _by_gang(gang: pd.Series, waited: pd.DataFrame) -> tuple[str, ...]:
@@ -165,11 +174,13 @@ def _by_gang(gang: pd.Series, waited: pd.DataFrame) -> tuple[str, ...]:
 
 
 def plot(result: Result) -> Figure:
-    """Divide the waiting time of each gang size by cause."""
+    """Divide the waiting time of each gang size by cause; or show which waits were long."""
     table = result.table
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
     if table["wait_s"].sum() <= 0:
         return figures.empty(fig, "nobody waited")
+    if result.headline == "long_pct":
+        return _long(fig, ax, table)
     wide = table.pivot_table(index="gang", columns="cause", values="wait_s", aggfunc="sum")
     gangs = figures.ordered(wide.index[wide.sum(axis=1) > 0], GANGS)
     causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
@@ -181,4 +192,14 @@ def plot(result: Result) -> Figure:
         colors={CAUSES[c][0]: _COLORS[c] for c in causes},
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
+    return fig
+
+
+def _long(fig: Figure, ax: Axes, table: pd.DataFrame) -> Figure:
+    by_gang = table.drop_duplicates("gang").set_index("gang")
+    gangs = figures.ordered(by_gang.index, GANGS)
+    long = [by_gang["long"][g] / by_gang["waits"][g] for g in gangs]
+    figures.gang_bars(ax, gangs, long, [int(by_gang["waits"][g]) for g in gangs])
+    ax.set_xlabel("GPUs, and attempts")
+    figures.title(ax, "Waited longer than 10 minutes")
     return fig

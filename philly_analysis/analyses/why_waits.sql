@@ -4,6 +4,7 @@
 --   user            who submitted them; null: not known
 --   gang            gang-size bucket
 --   waits           attempts with a trusted wait
+--   long            of these, those that waited longer than 10 minutes
 --   held_s          seconds that they waited before they were eligible
 --   quota_s         while their GPUs would have put their virtual cluster over its quota
 --   full_s          within quota, while their pool had fewer GPUs free than the gang
@@ -14,6 +15,7 @@ select
   jobs.user,
   gang_bucket(c.gpus) as gang,
   count(*) as waits,
+  count(*) filter (c.wait_s > 600) as long,
   sum(c.held_s) as held_s,
   sum(c.fair_share_s) as quota_s,
   sum(c.full_s) as full_s,

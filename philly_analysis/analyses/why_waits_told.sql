@@ -3,6 +3,7 @@
 --   user         who submitted them; null: not known
 --   gang         gang-size bucket
 --   waits        attempts that waited
+--   long         of these, those that waited longer than 10 minutes
 --   held_s       seconds that they waited before they were eligible
 --   throttled_s  while a limit kept them
 --   refused_s    while they asked for more than they may
@@ -11,6 +12,7 @@ select
   "user",
   gang_bucket(gpus) as gang,
   count(*) as waits,
+  count(*) filter (wait_s > 600) as long,
   sum(held_s) as held_s,
   sum(throttled_s) as throttled_s,
   sum(refused_s) as refused_s,

@@ -87,8 +87,11 @@ def test_waits_are_divided_by_what_kept_them(tmp_path: Path) -> None:
 def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
     with cluster(tmp_path / "t") as trace:
         result = why_waits.compute(trace)
-    assert (result.headline, number(result, "unknown_pct")) == ("unknown_pct", 100)
-    assert "not in the log" in result.sentences[0]
+    assert number(result, "unknown_pct") == 100
+    # c, d and e of seven
+    assert result.headline == "long_pct"
+    assert number(result, "long_pct") == pytest.approx(300 / 7)
+    assert any("does not tell why" in sentence for sentence in result.sentences)
 
 
 def test_use_is_that_of_the_samples(tmp_path: Path) -> None:
@@ -112,17 +115,19 @@ def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
     assert "Sample the GPUs" in result.advice
 
 
-def test_failures_are_counted_by_reason_or_by_what_became_of_the_job(tmp_path: Path) -> None:
+def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Path) -> None:
     with cluster(tmp_path / "told", **PLACED, failures=FAILURES) as trace:
         told = why_failures.compute(trace)
     with cluster(tmp_path / "untold", **PLACED) as trace:
         untold = why_failures.compute(trace)
     held_h = (4 * 60 + 2 * 100 + 4 * 60 + 2 * 20 + 4 * 50 + 2 * 75 + 2 * 25) / 60
     for result in (told, untold):
-        assert number(result, "trials") == 1
         assert number(result, "gpu_h_pct") == pytest.approx(100 * 4 / held_h)
+    assert (told.headline, number(told, "top_pct")) == ("top_pct", 100)
     assert list(told.table["reason"]) == ["Import error"]
-    assert list(untold.table["reason"]) == ["last attempt, unsuccessful"]
+    assert untold.headline == "failed_pct"
+    assert number(untold, "failed_pct") == pytest.approx(100 / 7)
+    assert list(untold.table.itertuples(index=False, name=None)) == [("2-4", 7, 1)]
     assert "--failures" in untold.advice
 
 
