@@ -16,42 +16,47 @@ if TYPE_CHECKING:
 QUESTION = "Whose GPU hours are idle, and whose are lost to failures?"
 NEEDS = ("jobs", "attempts")
 
+NOBODY = "(none)"
+"""Who is not known."""
+
 MOST = 5
 """How many are named of each kind."""
 
+_COLUMNS = ("kind", "user", "job", "lost_h", "pct")
 KINDS = {
     "idle_user": "Idle GPU hours, by user",
     "idle_job": "Idle GPU hours, by job",
     "failed_user": "GPU hours of failed attempts, by user",
     "failed_job": "GPU hours of failed attempts, by job",
 }
+_EMPTY = pd.DataFrame(
+    {c: pd.Series(dtype="float" if c in ("lost_h", "pct") else "str") for c in _COLUMNS}
+)
 _WORDS = {"idle": "were idle", "failed": "were lost to attempts that failed"}
 
 
 def compute(trace: Trace) -> Result:
     """Name the users and jobs of most GPU hours idle, and of most lost to failures."""
-    parts, facts, said = [], [], []
+    parts, facts, said = [_EMPTY], [], []
     for kind, relation in (("idle", "worst_offenders_idle"), ("failed", "worst_offenders_failed")):
         if kind == "idle" and not (trace.holds("gpu_samples") and trace.has(relation)):
             continue
-        jobs = trace.answer(relation).df()
+        jobs = trace.answer(relation).df().fillna({"user": NOBODY})
         lost_h = float(jobs["lost_h"].sum())
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {_WORDS[kind]}"))
-        by_user = jobs.groupby("user", as_index=False)["lost_h"].sum().assign(kind=f"{kind}_user")
-        by_job = jobs.assign(kind=f"{kind}_job").rename(columns={"job_id": "job"})
-        for rows in (by_user, by_job):
-            ranked = rows[rows["lost_h"] > 0].sort_values(
-                ["lost_h", "job" if "job" in rows else "user"], ascending=[False, True]
-            )
-            parts.append(ranked.head(MOST).assign(pct=lambda r, of=lost_h: 100 * r["lost_h"] / of))
-        if lost_h > 0 and len(parts[-2]):
-            worst = parts[-2].iloc[0]
-            said.append(
-                f"{number(lost_h)} GPU hours {_WORDS[kind]}, {share(worst['pct'] / 100)} of them "
-                f"held by {worst['user']}."
-            )
-    columns = ["kind", "user", "job", "lost_h", "pct"]
-    table = pd.concat(parts, ignore_index=True).reindex(columns=columns)
+        if not lost_h > 0:
+            continue
+        users = jobs.groupby("user", as_index=False)["lost_h"].sum()
+        for of, rows, name in (("user", users, "user"), ("job", jobs, "job_id")):
+            worst = rows.sort_values(["lost_h", name], ascending=[False, True]).head(MOST)
+            worst = worst[worst["lost_h"] > 0].rename(columns={"job_id": "job"})
+            parts.append(worst.assign(kind=f"{kind}_{of}", pct=100 * worst["lost_h"] / lost_h))
+        first = parts[-2].iloc[0]
+        said.append(
+            f"{number(lost_h)} GPU hours {_WORDS[kind]}, {share(first['pct'] / 100)} of them held "
+            f"by {first['user']}."
+        )
+    table = pd.concat(parts, ignore_index=True)[list(_EMPTY)]
     return Result(
         name="worst_offenders",
         table=table.rename(columns={"lost_h": "lost_gpu_h", "pct": "lost_pct"}),
@@ -68,7 +73,8 @@ def plot(result: Result) -> Figure:
     """Draw a bar per user and job."""
     table = result.table
     kinds = [kind for kind in KINDS if (table["kind"] == kind).any()]
-    fig, axes = figures.canvas(2, max(1, len(kinds) // 2), width=9.6, height=1.9 * len(kinds) / 2)
+    rows = max(1, len(kinds) // 2)
+    fig, axes = figures.canvas(2, rows, width=9.6, height=1.9 * rows)
     if not kinds:
         return figures.empty(fig, "no GPU hour is known to be idle or lost")
     for ax, kind in zip(axes, kinds, strict=False):
