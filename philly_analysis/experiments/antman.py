@@ -268,7 +268,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
     ]
     if (fair < 1).any():  # of several virtual clusters
         each = "; ".join(f"{arm} {value:.2f}" for arm, value in fair.items())
-        sentences.append(f"Fairness among virtual clusters: {each}.")
+        sentences.append(f"Fairness among virtual clusters (1: slowed alike): {each}.")
     return Result(
         name=f"antman_{law_name}",
         table=table,
@@ -303,9 +303,9 @@ def plot(result: Result) -> Figure:
     ):
         over_load(ax, table, measure, shown, USUAL)
         heading(ax, title)
+        ax.set(ylabel="change, %")
     below(axes[1])
     axes[0].axhline(PUBLISHED_COMPUTE_PCT, color=MUTED, ls="--", lw=1.2, label="published")
-    axes[0].set(ylabel="change, %")
     below(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:

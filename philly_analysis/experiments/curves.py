@@ -1,10 +1,12 @@
 """How the experiments' figures are drawn: effects over load, and what moves them."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
 
 from philly_analysis.experiments.effects import effects
 from philly_analysis.figures import CYCLE, INK, MUTED, legend
@@ -19,6 +21,18 @@ def below(ax: Axes, columns: int = 1) -> None:
 def heading(ax: Axes, text: str) -> None:
     """Name a panel."""
     ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold")
+
+
+_TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Percent that are named on an axis that is logarithmic beyond 10."""
+
+
+def far_apart(ax: Axes, along: Literal["x", "y"]) -> None:
+    """Make room on an axis of percent for large changes beside small ones."""
+    axis = ax.xaxis if along == "x" else ax.yaxis
+    (ax.set_xscale if along == "x" else ax.set_yscale)("symlog", linthresh=10)
+    axis.set_major_locator(FixedLocator(_TICKS))
+    axis.set_major_formatter("{x:g}")
 
 
 def over_load(

@@ -82,7 +82,8 @@ def percent(found: Paired) -> str:
 def _signed(value: float) -> str:
     """Write a number of percent: to two digits, but nothing short of −100 as that."""
     digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
-    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    rounded = round(value, digits)
+    return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"
 
 
 def told_apart(found: Mapping[str, Paired]) -> str:

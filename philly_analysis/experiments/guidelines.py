@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
 
-from philly_analysis.experiments.curves import below, forest, heading
+from philly_analysis.experiments.curves import below, far_apart, forest, heading
 from philly_analysis.experiments.effects import Row, effect, effects, told_apart, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
@@ -264,10 +263,6 @@ def _lost(table: pd.DataFrame, sweep: Sweep) -> float:
     return -paired(by_arm["by reason"], by_arm[AS_IT_WAS], relative=True).effect
 
 
-_TICKS = (-50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 400)
-"""Percent that are named on an axis that is logarithmic beyond 10."""
-
-
 def plot(result: Result) -> Figure:
     """Draw what each guideline changes, and costs, at one load; over load; by assumption."""
     table = result.table
@@ -305,11 +300,8 @@ def plot(result: Result) -> Figure:
     over.axhline(0, color=MUTED, lw=0.8)
     over.set(xlabel="offered load", ylabel="change of gangs' mean JCT, %")
     over.set_xticks(sorted(set(table["load"])))
-    for scale, axis in ((times.set_xscale, times.xaxis), (over.set_yscale, over.yaxis)):
-        scale("symlog", linthresh=10)  # one guideline's cost would hide the others' gains
-        axis.set_major_locator(FixedLocator(_TICKS))
-        axis.set_major_formatter("{x:g}")
-    times.margins(x=0.05)
+    far_apart(times, "x")  # one guideline's cost would hide the others' gains
+    far_apart(over, "y")
     heading(over, "gangs over load, means of the draws")
     below(over, columns=3)
     return fig

@@ -8,7 +8,8 @@ import numpy as np
 
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
+from philly_analysis.simulator.policies import Policy
+from philly_analysis.simulator.policies.demands import Drf, Tetris
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import HostResources
@@ -17,8 +18,12 @@ from philly_analysis.workload.machines import fleet
 
 PROPORTIONAL, GREEDY, TUNE = "proportional", "greedy", "tune"
 
-BIG_DATA = {"DRF": "drf", "Tetris": "tetris"}
-"""The paper's other baselines, and the policies of that name: schedulers of data clusters."""
+BIG_DATA: dict[str, Policy] = {
+    "DRF": Drf(),
+    "Tetris": Tetris(),
+    "Tetris, packing only": Tetris(shortest=0.0),
+}
+"""The paper's other baselines, schedulers of data clusters; Tetris prefers short jobs, too."""
 
 
 class Setting(NamedTuple):
@@ -63,10 +68,7 @@ def arms(setting: Setting, *, several: bool = False) -> dict[str, Policy]:
     found: dict[str, Policy] = {
         allocation: Synergy(allocation=allocation, order=setting.order) for allocation in own
     }
-    if several:
-        there = {arm: name for arm, name in BIG_DATA.items() if name in POLICIES}
-        found |= {arm: policy_named(name, {}) for arm, name in there.items()}
-    return found
+    return found | BIG_DATA if several else found
 
 
 def typed(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, forest, heading, moved, over_load
+from philly_analysis.experiments.curves import below, far_apart, forest, heading, moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.shares import (
     BIG_DATA,
@@ -52,7 +52,9 @@ MODELLED: tuple[str, ...] = (
     "where the window lies as much as on the allocation.",
     "512 GPUs: 64 such servers and gangs as they are, which is the paper's window of the Philly "
     "trace when the jobs are Philly's (a model of them, or a trace by --model).",
-    "DRF and Tetris take a job's wanted CPUs and memory for fixed, as the paper has it.",
+    "DRF and Tetris take a job's wanted CPUs and memory for fixed, as the paper has it. Tetris "
+    "prefers short jobs besides, which first come, first served does not; “packing only” does not "
+    "either.",
     "100 jobs at once on 32 GPUs, one GPU each: the paper's static trace, of which it gives the "
     "makespan.",
     "The optimum is an integer program over 16 jobs that start at once on two servers: the most "
@@ -175,7 +177,9 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         if (found := effect(table, "mean_jct_h", TUNE, arm, setting=USUAL, load=first)).pairs
     ]
     if rivals:
-        sentences.append(f"Against data clusters' schedulers at {first:g}: {'; '.join(rivals)}.")
+        sentences.append(
+            f"Tuned shares against data clusters' schedulers at {first:g}: {'; '.join(rivals)}."
+        )
     static = table[table["setting"] == STATIC].pivot_table(
         index="seed", columns="arm", values=["makespan_h", "cpu_pct"]
     )
@@ -185,8 +189,8 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         cpus = {arm: float(static["cpu_pct", arm].mean()) for arm in (TUNE, PROPORTIONAL)}
         sentences.append(
             f"Tuned shares change the makespan of 100 jobs at once on 32 GPUs by {percent(ends)}; "
-            f"of the CPUs jobs hold {cpus[TUNE]:.0f} % with them and {cpus[PROPORTIONAL]:.0f} % "
-            "with proportional ones."
+            f"till the last one ends {cpus[TUNE]:.0f} % of the CPUs are held with them and "
+            f"{cpus[PROPORTIONAL]:.0f} % with proportional ones."
         )
     once = table[table["throughput"].notna()].pivot_table(
         index="seed", columns="arm", values="throughput"
@@ -249,7 +253,7 @@ def _across(values: "pd.Series[float]") -> Paired:
 def plot(result: Result) -> Figure:
     """Draw the change of JCT over load, what moves it, CPUs a GPU, and the models' sensitivity."""
     table = result.table
-    fig, axes = canvas(3, 2, width=11, height=7.6)
+    fig, axes = canvas(3, 2, width=11, height=8.2)
     over_load(
         axes[0],
         table,
@@ -263,6 +267,7 @@ def plot(result: Result) -> Figure:
         USUAL,
     )
     axes[0].set(ylabel="change of mean JCT, %")
+    far_apart(axes[0], "y")
     heading(axes[0], "by allocation")
     below(axes[0])
     load = float(table.loc[~table["setting"].isin((USUAL, RATE, STATIC)), "load"].median())
@@ -332,5 +337,6 @@ def _sensitivity(ax: Axes) -> None:
         )
     ax.axvline(3, color=MUTED, lw=0.8)
     ax.set(xlabel="CPUs a GPU (line: proportional)", ylabel="throughput, proportional = 1")
+    ax.set_xticks(range(0, 13, 3))
     heading(ax, "sensitivity, as measured")
     below(ax, columns=3)
