@@ -5,8 +5,10 @@
 ``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead.
 
 At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
-but hardly wait, 40,000 queue by the hundred. So beside the time stand the starts, which
-preemption multiplies, and the jobs that wait on average: who compares must compare those, too.
+but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
+and how long each waited on average: who compares must compare those, too. ``--again`` does: the same
+10,000 jobs, so close together that they queue, and then four times over, one lot after the other,
+so that what grows is the log and nothing else.
 """
 
 import argparse
@@ -28,6 +30,8 @@ MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
 
 JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
+QUEUEING = 9.0
+"""A load at which 10,000 jobs preempt each other as often as 117,325 do at 0.9."""
 WIDE = 40
 """Philly's clusters in the wide one, and the jobs of as many."""
 
@@ -40,7 +44,7 @@ class Measured:
     jobs: int
     events: int
     starts: int
-    waiting: float
+    wait_s: float
     cpu_s: float
     peak_mb: float
 
@@ -59,8 +63,8 @@ class Work:
     quotas: dict[str, int]
 
 
-def work(jobs: int, *, clusters: int = 1, seed: int = 0) -> Work:
-    """Draw the calibrated model's jobs, at a load of 0.9 on so many clusters like Philly's."""
+def work(jobs: int, *, clusters: int = 1, load: float = LOAD, seed: int = 0) -> Work:
+    """Draw the calibrated model's jobs, at a load on so many clusters like Philly's."""
     one = fleet(MACHINES)
     machines = [
         replace(m, machine_id=f"{i}-{m.machine_id}", rack=f"{i}-{m.rack}")
@@ -70,7 +74,19 @@ def work(jobs: int, *, clusters: int = 1, seed: int = 0) -> Work:
     gpus = sum(m.gpus for m in machines)
     drawn = load_model("philly").sample(jobs=jobs, gpus=gpus, seed=seed, variation="none")
     quotas, _ = quotas_of(drawn, gpus)
-    return Work(at_load(list(drawn.specs()), LOAD, gpus), machines, dict(quotas))
+    return Work(at_load(list(drawn.specs()), load, gpus), machines, dict(quotas))
+
+
+def again(given: Work, times: int) -> Work:
+    """Return the same jobs so many times over, each lot when the one before has long ended."""
+    submitted_s = [spec.submit_s for spec in given.specs]
+    apart_s = 4 * (max(submitted_s) - min(submitted_s) + max(spec.run_s for spec in given.specs))
+    specs = [
+        replace(spec, job_id=f"{i}-{spec.job_id}", submit_s=spec.submit_s + i * apart_s)
+        for i in range(times)
+        for spec in given.specs
+    ]
+    return Work(specs, given.machines, given.quotas)
 
 
 def measure(policy: str, given: Work) -> Measured:
@@ -82,14 +98,13 @@ def measure(policy: str, given: Work) -> Measured:
     begin_s = time.process_time()
     schedule = run(specs, given.machines, chosen, speed=speed, quotas=given.quotas)
     cpu_s = time.process_time() - begin_s
-    waits, ends_s = schedule.waits, schedule.attempts["end_s"]
-    span_s = float(np.ptp(ends_s.to_numpy()))
+    waits = schedule.waits
     return Measured(
         policy,
         len(given.specs),
         schedule.events,
         schedule.attempts.height,
-        float((waits["until_s"] - waits["since_s"]).sum()) / span_s,
+        float((waits["until_s"] - waits["since_s"]).sum()) / schedule.attempts.height,
         cpu_s,
         peak_mb(),
     )
@@ -104,7 +119,7 @@ def simulate(policies: Sequence[str], works: Sequence[Work]) -> None:
             print(  # noqa: T201
                 f"simulate {m.policy:9} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
                 f"{m.events_per_s:8,.0f} events/s {m.peak_mb:7,.0f} MB, {m.starts:9,} starts, "
-                f"{m.waiting:7,.1f} waiting",
+                f"which waited for {m.wait_s:8,.1f} s",
                 flush=True,
             )
         if len(took) > 1:
@@ -117,10 +132,13 @@ def main() -> None:
     parser.add_argument("policies", nargs="*", help="default: every one but recorded")
     parser.add_argument("--large", action="store_true", help="a million jobs")
     parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
+    parser.add_argument("--again", action="store_true", help="the same jobs once and four times")
     given = parser.parse_args()
     names = given.policies or [name for name in POLICIES if name != "recorded"]
     if given.large:
         works = [work(1_000_000)]
+    elif given.again:
+        works = [once := work(10_000, load=QUEUEING), again(once, 4)]
     elif given.wide:
         works = [work(40_000, clusters=WIDE)]
     else:
