@@ -194,15 +194,15 @@ class Plan:
         lines = [order.places() for order in self.view.queue.groups.values()]
         heap: list[tuple[Place, Iterator[Place]]] = [(next(line), line) for line in lines]
         heapify(heap)
-        while heap:
+        while heap or self._returned:
+            while self._returned:  # who had to give way asks again, as a group of its own
+                back = self._returned.pop()
+                heappush(heap, (Place(key(back, now_s), back.index, back), iter(())))
             place, line = heap[0]
             if take(place.job) and (behind := next(line, None)) is not None:
                 heapreplace(heap, (behind, line))
             else:
                 heappop(heap)
-            while self._returned:  # who had to give way asks again, as a group of its own
-                back = self._returned.pop()
-                heappush(heap, (Place(key(back, now_s), back.index, back), iter(())))
 
     def _count(self, job: Job, grant: Grant, sign: int) -> None:
         if not grant.guest and not grant.partial:

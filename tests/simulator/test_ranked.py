@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from philly_analysis.simulator import POLICIES, Speed, policy_named, run
 from philly_analysis.simulator.cluster import Grant
@@ -11,6 +13,7 @@ from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.ranked import Fifo, Ranked, Srtf
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
+from philly_analysis.workload import JobSpec
 
 from .drawn import done, gantt, job, machines
 
@@ -113,6 +116,65 @@ def test_srtf_passes_a_gang_that_does_not_fit_by() -> None:
         "g": done(5, 11),
         "t": [(0, 5, "preempted"), (11, 26, "completed")],
     }
+
+
+def test_gangs_counted_before_they_are_placed_stop_others_for_nothing() -> None:
+    #   0 1      8
+    # a ==========                 2 of 3 GPUs of one server, x of the other
+    # c ==                         1 GPU, 40 s: b, which is shorter, needs one GPU more than is free
+    # b   ........=====            2 GPUs: c gives way, and leaves one GPU of each server
+    jobs = [job("a", 0, 2, 8), job("x", 0, 2, 30), job("c", 0, 1, 40), job("b", 1, 2, 10)]
+    bars = gantt(run(jobs, machines(3, 3), Srtf(consolidate=True)))
+    assert bars["c"] == done(0, 40) and bars["b"] == done(8, 18)
+    bars = gantt(run(jobs, machines(3, 3), Srtf(consolidate=True, counted=True)))
+    assert bars["c"] == [(0, 1, "preempted"), (8, 47, "completed")] and bars["b"] == done(8, 18)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40), st.sampled_from([1, 1, 2, 4, 8]), st.integers(1, 40)),
+        min_size=1,
+        max_size=14,
+    )
+)
+def test_srtf_that_counts_first_is_heliosartifacts_second_by_second(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    specs = [job(f"{i:02}", at, gpus, run_s) for i, (at, gpus, run_s) in enumerate(rows)]
+    policy = Srtf(consolidate=True, counted=True)
+    bars = gantt(run(specs, machines(4, 4), policy))
+    assert {name: runs[-1][1] for name, runs in bars.items()} == _second_by_second(specs, 4, 4)
+
+
+def _second_by_second(specs: Sequence[JobSpec], *servers: int) -> dict[str, float]:
+    """Walk through every second, as the simulator of Helios does; return when jobs end."""
+    order = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
+    left_s = {s.job_id: s.run_s for s in order}
+    place: dict[str, list[int]] = {}
+    ends_s: dict[str, float] = {}
+    for now_s in range(2_000):
+        for name in [name for name in place if not left_s[name]]:
+            ends_s[name] = now_s
+            del place[name]
+        present = [s for s in order if s.submit_s <= now_s and s.job_id not in ends_s]
+        quota, chosen = sum(servers), []
+        for spec in sorted(present, key=lambda s: left_s[s.job_id]):
+            if spec.gpus <= quota:
+                quota -= spec.gpus
+                chosen.append(spec)
+        names = {s.job_id for s in chosen}
+        place = {name: held for name, held in place.items() if name in names}
+        for spec in (s for s in chosen if s.job_id not in place):
+            free = [n - sum(held[m] for held in place.values()) for m, n in enumerate(servers)]
+            fits = sorted((n, m) for m, n in enumerate(free) if n >= spec.gpus)
+            if fits:
+                place[spec.job_id] = [spec.gpus * (m == fits[0][1]) for m in range(len(servers))]
+            elif free == list(servers) and spec.gpus == sum(servers):
+                place[spec.job_id] = list(servers)
+        for name in place:
+            left_s[name] -= 1
+    assert len(ends_s) == len(order)
+    return ends_s
 
 
 def test_a_restart_costs_what_the_knob_says() -> None:

@@ -109,10 +109,44 @@ class Ranked(Preemptive):
     """
 
     consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(
+        False, "count GPUs first: a gang that then finds no servers has stopped others for nothing"
+    )
+
+    def decide(self, view: View) -> Wish:
+        """Give the GPUs to the jobs of smallest key, as far as they find servers."""
+        return self._counted(view) if self.counted else super().decide(view)
 
     def place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start on the fullest servers that it fits on."""
         return plan.grant(job, placed(plan, job, consolidate=self.consolidate))
+
+    def _counted(self, view: View) -> Wish:
+        """Say by GPUs alone who is to run, stop all others, and only then look for servers."""
+        if not view.queue.groups:
+            return {}
+        plan = view.plan()
+        for job in view.running:
+            plan.release(job)
+        chosen: list[Job] = []
+
+        def take(job: Job) -> bool:
+            nonlocal left
+            if job.gpus > left:
+                return False
+            left -= job.gpus
+            chosen.append(job)
+            return True
+
+        left = plan.cluster.free
+        plan.offer(take)
+        for job in chosen:
+            if job.running:
+                plan.return_to(job)
+        for job in chosen:
+            if not job.running:
+                self.place(plan, job)
+        return plan.wish
 
 
 @dataclass(frozen=True)
