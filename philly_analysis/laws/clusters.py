@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.special as special
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -52,3 +53,20 @@ def worth(cluster: ArrayLike, alike: float) -> float:
     size = np.bincount(np.asarray(cluster, int)).astype(float)
     n = float(size.sum())
     return n / (1 + (float((size**2).sum()) / n - 1) * alike) if n else 0.0
+
+
+def shared_steps(q: ArrayLike, alike: float) -> Floats:
+    """Return the correlation, within a cluster, of whether values lie below a quantile.
+
+    Parameters
+    ----------
+    q
+        Probabilities of the quantiles.
+    alike
+        Correlation of the values' normal scores: of two of them, both lie below with the
+        probability of the bivariate normal law (Owen 1956).
+    """
+    p = np.clip(np.asarray(q, float), 1e-9, 1 - 1e-9)
+    z = special.ndtri(p)
+    both = p - 2 * special.owens_t(z, np.sqrt((1 - alike) / (1 + alike)))
+    return np.asarray((both - p**2) / (p * (1 - p)))

@@ -10,6 +10,7 @@ import scipy.special as special
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.laws.clusters import shared_steps
 from philly_analysis.laws.continuous import Law, QuantileGrid, separated
 from philly_analysis.laws.families import FAMILIES
 from philly_analysis.laws.frozen import Frozen, probabilities
@@ -104,6 +105,8 @@ class Distribution(Frozen):
         draw the fit against.
     worth
         How many independent values they are worth; None: it was not fitted to any.
+    alike
+        Correlation of the normal scores of two values of one cluster.
     own
         What it was narrowed down to, and how much of it comes from there; empty: all of it.
     """
@@ -119,6 +122,7 @@ class Distribution(Frozen):
     candidates: tuple[Candidate, ...] = ()
     observed: tuple[float, ...] = ()
     worth: float | None = None
+    alike: float = 0.0
     p: float | None = None
     own: tuple[Own, ...] = ()
 
@@ -141,10 +145,12 @@ class Distribution(Frozen):
 
     @property
     def bic(self) -> float | None:
-        """Schwarz's criterion on all n values; None for the empirical law."""
-        if self.aic is None:
+        """Schwarz's criterion on the independent values that n are worth; None: no likelihood."""
+        if self.aic is None or not self.n:
             return None
-        return float(self.aic + self.free * (np.log(max(self.n, 1)) - 2))
+        told = self.worth or float(self.n)
+        surprise = (self.aic - 2 * self.free) * told / self.n
+        return float(surprise + self.free * np.log(max(told, 1.0)))
 
     @property
     def free(self) -> int:
@@ -209,7 +215,8 @@ class Distribution(Frozen):
         """Return between which values the quantiles of all such values lie, by what was seen.
 
         Of as many independent values as its n are worth, the share below a quantile is about
-        normal: the ends are the quantiles at the ends of that share's interval (Thompson 1936).
+        normal: the ends are the quantiles at the ends of that share's interval (Thompson 1936;
+        of clusters Woodruff 1952).
 
         Raises
         ------
@@ -220,7 +227,10 @@ class Distribution(Frozen):
             raise ModelError("a law that was not fitted to values has no intervals of quantiles")
         p = probabilities(q)
         outside = (1 - probabilities(confidence, "a confidence")) / 2
-        half = special.ndtri(1 - outside) * np.sqrt(p * (1 - p) / self.worth)
+        clumped = (self.n / self.worth - 1) / max(self.alike, 1e-9)
+        told = self.n / (1 + clumped * shared_steps(p, self.alike)) if self.alike else self.worth
+        sure = special.stdtrit(np.maximum(np.asarray(told) - 1, 1), 1 - outside)
+        half = sure * np.sqrt(p * (1 - p) / told)
         return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
 
     def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
@@ -244,7 +254,8 @@ class Distribution(Frozen):
             return f"no family passed{gap}" if self.candidates else f"as observed{gap}"
         if self.rejected is None:
             return f"not tested{gap}"
-        return f"{'rejected' if self.rejected else 'not rejected'}{gap}"
+        chance = "" if self.p is None else f" (p {'< 0.01' if self.p < 0.01 else f'{self.p:.2f}'})"
+        return f"{'rejected' if self.rejected else 'not rejected'}{chance}{gap}"
 
     def _repr_html_(self) -> str:
         rows = "".join(

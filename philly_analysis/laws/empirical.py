@@ -79,6 +79,7 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
         n=x.n,
         censored=x.running.size,
         worth=x.worth,
+        alike=x.alike,
         ks=ks(law, x),
         knots=tuple(float(g) for g in grid),
         observed=observed(x),

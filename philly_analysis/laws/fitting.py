@@ -15,12 +15,13 @@ from philly_analysis.laws.distribution import (
 )
 from philly_analysis.laws.empirical import fit_empirical
 from philly_analysis.laws.families import FAMILIES, Family
-from philly_analysis.laws.goodness import is_rejected, ks, log_likelihood
+from philly_analysis.laws.goodness import ks, log_likelihood, p_value
 from philly_analysis.laws.intervals import with_intervals
 from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 
+SIGNIFICANT = 0.05
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
 """Families tried when none is named. Pareto's minimum is a chosen threshold, so it is for tails."""
 
@@ -38,8 +39,9 @@ def fit_distribution(
 ) -> Distribution:
     """Fit one distribution to positive values, some of them right-censored.
 
-    Each family is fitted by maximum likelihood. In order of AIC, the first that a goodness-of-fit
+    Each family is fitted by maximum likelihood. In order of BIC, the first that a goodness-of-fit
     test does not reject is taken; when none passes, the empirical law with a parametric tail is.
+    Values of one cluster are alike: criterion, test and intervals allow for it.
 
     Parameters
     ----------
@@ -77,20 +79,22 @@ def fit_distribution(
         chosen = _fit_family(FAMILIES[family], x)
         if chosen is None:
             raise ModelError(f"{what}: the {family} family cannot be fitted to these {x.n} values")
-        rejected = is_rejected(chosen, x, rng)
-        return replace(chosen, rejected=rejected, parameters=with_intervals(chosen, x))
+        return replace(_judged(chosen, x, rng), parameters=with_intervals(chosen, x))
     if np.unique(x.ended).size == 1:  # a single repeated value has no spread to fit
         return fit_empirical(x)
     tried = [d for d in (_fit_family(FAMILIES[name], x) for name in families) if d is not None]
-    tried.sort(key=_aic)
+    tried.sort(key=_bic)
     passed = None
     judged: list[Distribution] = []
     for candidate in tried:
         if passed is None:
-            candidate = replace(candidate, rejected=is_rejected(candidate, x, rng))
+            candidate = _judged(candidate, x, rng)
             passed = None if candidate.rejected else candidate
         judged.append(candidate)
-    candidates = tuple(Candidate(d.family, _aic(d), float(d.ks or 0), d.rejected) for d in judged)
+    candidates = tuple(
+        Candidate(d.family, float(d.aic or 0), float(d.ks or 0), d.rejected, d.bic, d.p)
+        for d in judged
+    )
     if passed is None:
         return replace(fit_empirical(x), candidates=candidates)
     return replace(passed, candidates=candidates, parameters=with_intervals(passed, x))
@@ -98,7 +102,7 @@ def fit_distribution(
 
 def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
     """Fit one family at its best number of components; None when the likelihood has no maximum."""
-    best: tuple[float, Floats] | None = None
+    best: Distribution | None = None
     thin = x.thinned()
     for size in family.sizes:
         if x.n < 5 * size * len(family.names):
@@ -106,23 +110,25 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
         theta = family.fit(thin, size, None)
         if not np.isfinite(theta).all():
             continue
-        aic = 2 * (theta.size - (family.sizes != (1,))) - 2 * log_likelihood(family.law(theta), x)
-        if np.isfinite(aic) and (best is None or aic < best[0]):
-            best = (aic, theta)
-    if best is None:
-        return None
-    aic, theta = best
-    return Distribution(
-        family.name,
-        tuple(map(Parameter, family.labels(theta.size), theta.tolist())),
-        n=x.n,
-        censored=x.running.size,
-        worth=x.worth,
-        aic=float(aic),
-        ks=ks(family.law(theta), x),
-        observed=observed(x),
-    )
+        law = family.law(theta)
+        fitted = Distribution(
+            family.name,
+            tuple(map(Parameter, family.labels(theta.size), theta.tolist())),
+            n=x.n,
+            censored=x.running.size,
+            worth=x.worth,
+            alike=x.alike,
+        )
+        fitted = replace(fitted, aic=2 * fitted.free - 2 * log_likelihood(law, x))
+        if np.isfinite(_bic(fitted)) and (best is None or _bic(fitted) < _bic(best)):
+            best = fitted
+    return best and replace(best, ks=ks(best.law(), x), observed=observed(x))
 
 
-def _aic(fitted: Distribution) -> float:
-    return np.inf if fitted.aic is None else fitted.aic
+def _judged(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> Distribution:
+    p = p_value(fitted, x, rng)
+    return replace(fitted, p=float(f"{p:.3g}"), rejected=p <= SIGNIFICANT)
+
+
+def _bic(fitted: Distribution) -> float:
+    return np.inf if fitted.bic is None else fitted.bic

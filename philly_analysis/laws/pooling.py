@@ -75,5 +75,6 @@ def _made(ppf: Callable[[Floats], Floats], like: Distribution) -> Distribution:
         n=like.n,
         censored=like.censored,
         worth=like.worth,
+        alike=like.alike,
         knots=tuple(np.exp(log_knots).tolist()),
     )

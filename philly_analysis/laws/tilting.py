@@ -49,6 +49,7 @@ def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[D
         n=law.n,
         censored=law.censored,
         worth=law.worth,
+        alike=law.alike,
         knots=tuple(knots.tolist()),
     )
     return made, total

@@ -122,7 +122,8 @@ class Gangs(Sizes):
     shares
         Probability of each.
     low, high
-        95 % intervals of the shares (Wilson 1927).
+        95 % intervals of the shares (Wilson 1927), of as many independent jobs as the spread
+        between clusters says that there are (Korn and Graubard 1998).
     n
         Jobs that it was fitted to.
     """
@@ -134,8 +135,15 @@ class Gangs(Sizes):
     n: int
 
     @classmethod
-    def fit(cls, gpus: ArrayLike) -> Self:
+    def fit(cls, gpus: ArrayLike, cluster: ArrayLike | None = None) -> Self:
         """Count gang sizes, shape (n,).
+
+        Parameters
+        ----------
+        gpus
+            Gang sizes.
+        cluster
+            Shape (n,): jobs of one cluster are alike; None: none are.
 
         Raises
         ------
@@ -148,7 +156,14 @@ class Gangs(Sizes):
         if not np.isfinite(g).all() or (g < 1).any():
             raise ModelError("gang sizes: every job must ask for at least one GPU")
         sizes, counts = np.unique(g.astype(int), return_counts=True)
-        p, n, z = counts / g.size, g.size, 1.96
+        p, n, z = counts / g.size, np.full(sizes.size, float(g.size)), 1.96
+        if cluster is not None:
+            of = np.unique(np.asarray(cluster), return_inverse=True)[1]
+            groups = int(of.max()) + 1
+            for i, size in enumerate(sizes):
+                rest = np.bincount(of, (g == size) - p[i], groups)
+                spread = float(rest @ rest) / g.size**2 * groups / max(groups - 1, 1)
+                n[i] = np.clip(p[i] * (1 - p[i]) / max(spread, 1e-300), 1, g.size)
         centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         return cls(
@@ -156,7 +171,7 @@ class Gangs(Sizes):
             tuple(float(v) for v in p),
             tuple(float(v) for v in np.maximum(centre - half, 0)),
             tuple(float(v) for v in np.minimum(centre + half, 1)),
-            n,
+            g.size,
         )
 
     @property
@@ -211,12 +226,15 @@ class GangSize(Sizes):
     by_vc: tuple[VcGangs, ...]
 
     @classmethod
-    def fit(cls, gpus: ArrayLike, vc: ArrayLike) -> Self:
-        """Count gang sizes, shape (n,), by virtual cluster, shape (n,)."""
+    def fit(cls, gpus: ArrayLike, vc: ArrayLike, cluster: ArrayLike | None = None) -> Self:
+        """Count gang sizes, by virtual cluster; see :meth:`Gangs.fit` (all of shape (n,))."""
         g, v = np.asarray(gpus), np.asarray(vc, dtype=str)
-        overall = Gangs.fit(g)
+        of = np.arange(g.size) if cluster is None else np.asarray(cluster)
         return cls(
-            overall, tuple(VcGangs(str(name), Gangs.fit(g[v == name])) for name in np.unique(v))
+            Gangs.fit(g, cluster),
+            tuple(
+                VcGangs(str(name), Gangs.fit(g[v == name], of[v == name])) for name in np.unique(v)
+            ),
         )
 
     @property

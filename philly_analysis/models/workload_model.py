@@ -24,6 +24,7 @@ from philly_analysis.models.observations import Observations
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.sampling import drawn
+from philly_analysis.models.sessions import whose
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users, labelled
 from philly_analysis.models.utilisation import Utilisation
@@ -79,7 +80,7 @@ class WorkloadModel(Parts):
             sources=(),
             run_policy=data.run_policy,
             arrivals=Arrivals.fit(jobs["submitted_s"], windows),
-            gang_size=GangSize.fit(jobs["gpus"], jobs["vc"]),
+            gang_size=GangSize.fit(jobs["gpus"], jobs["vc"], whose(jobs)),
             duration=Duration.fit(ended[ended["run_s"].notna()], family=family),
             users=Users.fit(jobs),
             status=Status.fit(ended),

@@ -1,0 +1,147 @@
+"""Laws of known truth: jobs of one user are alike, some still run, and what is said of them holds.
+
+Each long test says how often it repeats; a share p of n repeats has a standard error of
+sqrt(p (1 - p) / n), 1 % at 95 % of 500.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.special as special
+from numpy.typing import NDArray
+
+from philly_analysis.laws.distribution import EMPIRICAL
+from philly_analysis.laws.fitting import fit_distribution
+from philly_analysis.models.gang_size import Gangs
+from philly_analysis.models.observations import Observations
+from philly_analysis.models.workload_model import WorkloadModel
+from tests.models.test_distributions import TRUE, known
+
+ALIKE = 0.3
+LEVELS = np.array([0.25, 0.5, 0.9])
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+
+
+def clustered(
+    rng: np.random.Generator, family: str, users: int, each: int, *, uneven: bool = False
+) -> tuple[Floats, Ints]:
+    """Values of a family, and their users: as many jobs each, or by rank as Zipf has it."""
+    n = users * each
+    share = 1 / np.arange(1, users + 1)
+    user = rng.choice(users, n, p=share / share.sum()) if uneven else np.repeat(range(users), each)
+    z = np.sqrt(ALIKE) * rng.standard_normal(users)[user]
+    z += np.sqrt(1 - ALIKE) * rng.standard_normal(n)
+    return known(family).ppf(special.ndtr(z)), user
+
+
+def rates(repeats: int, family: str, users: int, each: int, *, uneven: bool) -> Sequence[float]:
+    """Return how often the true family is rejected, and its parameters and quantiles covered."""
+    rng = np.random.default_rng(20_180_101)
+    rejected, parameters, quantiles = 0, [], []
+    truth = known(family).ppf(LEVELS)
+    for i in range(repeats):
+        x, user = clustered(rng, family, users, each, uneven=uneven)
+        fitted = fit_distribution(x, family=family, cluster=user, seed=i)
+        rejected += bool(fitted.rejected)
+        parameters.append(
+            [
+                p.low is not None and p.high is not None and p.low <= true <= p.high
+                for p, true in zip(fitted.parameters, TRUE[family], strict=True)
+            ]
+        )
+        low, high = fit_distribution(x, family=EMPIRICAL, cluster=user).quantile_interval(LEVELS)
+        quantiles.append((low <= truth) & (truth <= high))
+    return rejected / repeats, float(np.mean(parameters)), float(np.mean(quantiles))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("uneven", [False, True], ids=["even", "uneven"])
+@pytest.mark.parametrize("family", ["lognormal", "weibull"])
+def test_rejection_and_coverage_of_clustered_values(family: str, uneven: bool) -> None:
+    """500 repeats of 1,800 values of 120 users."""
+    rejected, parameters, quantiles = rates(500, family, 120, 15, uneven=uneven)
+    assert 0.03 - 0.01 <= rejected <= 0.08
+    assert 0.93 <= parameters <= 0.97 and 0.93 <= quantiles <= 0.975
+
+
+def test_rejection_and_coverage_of_clustered_values_in_short() -> None:
+    """25 repeats: beyond these bounds once in a thousand times."""
+    rejected, parameters, quantiles = rates(25, "lognormal", 40, 10, uneven=False)
+    assert rejected <= 6 / 25 and parameters >= 0.82 and quantiles >= 0.82
+
+
+def test_what_takes_jobs_for_independent_is_wrong_of_clusters() -> None:
+    rng = np.random.default_rng(7)
+    inside = {True: 0, False: 0}
+    for _ in range(40):
+        x, user = clustered(rng, "lognormal", 40, 25)
+        for knows in inside:
+            law = fit_distribution(x, family=EMPIRICAL, cluster=user if knows else None)
+            low, high = law.quantile_interval(0.5)
+            inside[knows] += bool(low <= known("lognormal").median() <= high)
+    assert inside[True] >= 34 > 30 >= inside[False]
+
+
+def test_intervals_of_gang_sizes_cover_where_users_repeat_themselves() -> None:
+    rng = np.random.default_rng(1)
+    inside = {True: 0, False: 0}
+    for _ in range(200):
+        user = np.repeat(range(80), 12)
+        habit = rng.beta(0.7, 1.3, 80)[user]
+        gpus = np.where(rng.random(user.size) < habit, 8, 1)
+        for knows in inside:
+            law = Gangs.fit(gpus, user if knows else None)
+            inside[knows] += law.low[1] <= 0.35 <= law.high[1]
+    assert inside[True] >= 180 > 140 >= inside[False]
+
+
+def means(seed: int, *, status_known: bool) -> float:
+    """Fit to jobs of which 30 % still run; return the sampled mean over the true one."""
+    rng = np.random.default_rng(seed)
+    users, each = 300, 20
+    user = np.repeat(range(users), each)
+    z = np.sqrt(ALIKE) * rng.standard_normal(users)[user]
+    z += np.sqrt(1 - ALIKE) * rng.standard_normal(user.size)
+    killed = rng.random(user.size) < 0.3
+    run_s = np.exp(8 + z + 1.5 * killed)
+    true = float(np.exp(8.5) * (0.7 + 0.3 * np.exp(1.5)))
+    # a log that ends: jobs that came late are cut, so that 30 % still run
+    since = rng.exponential(np.exp(9.9), user.size)
+    censored = run_s > since
+    assert 0.25 < censored.mean() < 0.35
+    status = np.where(killed, "Killed", "Pass").astype(object)
+    if not status_known:
+        status[censored] = None
+    order = rng.permutation(user.size)  # users at work at all times
+    at = np.sort(rng.uniform(0, 28 * 86_400, user.size))
+    data = Observations.of_jobs(
+        "cut",
+        at,
+        np.ones(user.size, int),
+        np.rint(np.minimum(run_s, since))[order] + 1,
+        user=np.array([f"u{u}" for u in user])[order],
+        status=status[order],
+        censored=censored[order],
+    )
+    work = WorkloadModel.fit(data, family=EMPIRICAL).sample(
+        jobs=20_000, seed=seed, variation="none"
+    )
+    runs = work.attempts
+    held = (runs["ended_at"] - runs["started_at"]).dt.total_seconds().to_numpy().sum()
+    return float(held) / work.jobs.height / true
+
+
+@pytest.mark.parametrize("status_known", [True, False])
+def test_samples_have_the_true_mean_though_30_percent_still_run(status_known: bool) -> None:
+    assert means(1, status_known=status_known) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status_known", [True, False])
+def test_samples_have_the_true_mean_time_after_time(status_known: bool) -> None:
+    """20 repeats; the mean of 300 users is itself uncertain by 4 %."""
+    ratio = np.array([means(s, status_known=status_known) for s in range(20)])
+    assert abs(ratio.mean() - 1) < 0.05 and (np.abs(ratio - 1) < 0.1).mean() >= 0.85
