@@ -200,7 +200,7 @@ def html(model: Parts) -> str:
         ),
         (
             "users",
-            f"{sum(len(c.user_shares) for c in users.virtual_clusters):,} in "
+            f"{len(users.by_user):,} in "
             f"{len(users.virtual_clusters)} virtual clusters; the busiest tenth submit "
             f"{100 * users.top_tenth_share:.0f} % of the jobs"
             if users.named

@@ -215,24 +215,43 @@ def _users(
 ) -> Users:
     """Return the month's users: some left, others came, and each is as active as it happens.
 
-    Who left keeps its place with a share of 0, so that the others keep their names.
+    Who left keeps its place with a share of 0, so that the others keep their names. Who comes is
+    like one who was there, in all of its virtual clusters.
     """
+    there = list(users.by_user)
+    likes: dict[str, list[str]] = {}
+    stay = dict.fromkeys(there, True)
+    if users.named:
+        stay = dict(zip(there, rng.random(len(there)) >= variation.leaving.value, strict=True))
+        crowd = _factor(rng, variation.crowd.value * month.scale)
+        come = int(rng.poisson(variation.coming.value * len(there) * crowd))
+        if not any(stay.values()) and not come:
+            stay = dict.fromkeys(there, True)
+        for i, like in enumerate(rng.choice(there, come).tolist()):
+            home = like.rpartition("-u")[0]
+            likes.setdefault(like, []).append(f"{home}-u{len(there) + i + 1:03d}")
     made = []
     for cluster in users.virtual_clusters:
-        old = np.asarray(cluster.user_shares)
-        share = old
+        share = np.array(
+            [s * stay[name] for name, s in zip(cluster.names, cluster.user_shares, strict=True)]
+        )
+        names = cluster.names
         if users.named:
-            stay = rng.random(old.size) >= variation.leaving.value
-            expected = variation.coming.value * old.size
-            come = rng.poisson(expected * _factor(rng, variation.crowd.value * month.scale))
-            here = bool(stay.any() or come or len(users.virtual_clusters) == 1)
-            share = np.concatenate(
-                (old * (stay if stay.any() or come else 1), rng.choice(old, come))
-            )
+            new = [
+                (name, s)
+                for like, s in zip(cluster.names, cluster.user_shares, strict=True)
+                for name in likes.get(like, ())
+            ]
+            names = (*names, *(name for name, _ in new))
+            share = np.concatenate((share, [s for _, s in new]))
             deviation = variation.users.value * month.scale
             share = share * np.exp(deviation * rng.standard_normal(share.size))
-            share = share / share.sum() * cluster.share * (1.0 if here else 1e-9)
-        made.append(VirtualCluster(cluster.vc, tuple((share * factor[cluster.vc]).tolist())))
+            left = float(share.sum())
+            here = left > 0 or len(users.virtual_clusters) == 1
+            share = (share if left > 0 else np.asarray(cluster.user_shares)) * (
+                cluster.share / (left or cluster.share) * (1.0 if here else 1e-9)
+            )
+        made.append(VirtualCluster(cluster.vc, tuple((share * factor[cluster.vc]).tolist()), names))
     return replace(users, virtual_clusters=tuple(made))
 
 

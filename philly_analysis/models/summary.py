@@ -56,8 +56,7 @@ def _rows(model: Parts) -> Iterator[Row]:
             yield from _of_law("run time", f"{cell.gang} GPU", cell.law)
     yield "run time", "", "correlation within a user or session", duration.alike, nan, nan, "1"
     if users.named:
-        n = sum(len(c.user_shares) for c in users.virtual_clusters)
-        yield "users", "", "number", n, nan, nan, "users"
+        yield "users", "", "number", len(users.by_user), nan, nan, "users"
         yield "users", "", "share of the busiest tenth", users.top_tenth_share, nan, nan, "1"
     yield "users", "", "virtual clusters", len(users.virtual_clusters), nan, nan, "VCs"
     for what in ("repeat_in_burst", "repeat_otherwise", "repeat_gang", "repeat_status"):

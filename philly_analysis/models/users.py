@@ -21,10 +21,27 @@ MAX_DURATION_CORRELATION = 0.95
 
 @dataclass(frozen=True, slots=True)
 class VirtualCluster:
-    """One virtual cluster: its name, and the share of all jobs of each of its users, descending."""
+    """One virtual cluster.
+
+    Attributes
+    ----------
+    vc
+        Its name.
+    user_shares
+        Of each of its users, the share of all jobs that they submit to it, descending.
+    users
+        Their names, where some of them submit elsewhere, too, and are named for there; else they
+        are numbered.
+    """
 
     vc: str
     user_shares: tuple[float, ...]
+    users: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its users."""
+        return self.users or _numbered(self.vc, len(self.user_shares))
 
     @property
     def share(self) -> float:
@@ -88,10 +105,12 @@ class Users:
         frame["vc"] = frame["vc"].astype(str)
         frame["user"] = frame["user"].astype(object).where(frame["user"].notna(), "")
         share = _by_share(frame)
-        clusters = [
-            VirtualCluster(str(vc), tuple(float(f"{v:.6g}") for v in part))
-            for vc, part in share.groupby("vc")
-        ]
+        clusters = []
+        for vc, part in _named(share).groupby("vc"):
+            shares = tuple(float(f"{v:.6g}") for v in part["share"])
+            own = tuple(part["name"])
+            plain = own == _numbered(str(vc), len(own))
+            clusters.append(VirtualCluster(str(vc), shares, () if plain else own))
         clusters.sort(key=lambda c: (-c.share, c.vc))
         who = frame.groupby(["vc", "user"], sort=False).ngroup().to_numpy()
         gap = np.diff(frame["submitted_s"].to_numpy(float))
@@ -124,9 +143,18 @@ class Users:
         return tuple(c.vc for c in self.virtual_clusters)
 
     @property
+    def by_user(self) -> dict[str, float]:
+        """Share of all jobs of each user, in all virtual clusters."""
+        total: dict[str, float] = {}
+        for cluster in self.virtual_clusters:
+            for name, share in zip(cluster.names, cluster.user_shares, strict=True):
+                total[name] = total.get(name, 0.0) + share
+        return total
+
+    @property
     def top_tenth_share(self) -> float:
         """Share of the jobs that the busiest tenth of the users submit."""
-        shares = sorted((s for c in self.virtual_clusters for s in c.user_shares), reverse=True)
+        shares = sorted(self.by_user.values(), reverse=True)
         return sum(shares[: max(1, round(len(shares) / 10))])
 
     def sample(
@@ -151,13 +179,7 @@ class Users:
         shares = np.array([s for c in self.virtual_clusters for s in c.user_shares])
         who = np.minimum(np.searchsorted(np.cumsum(shares) / shares.sum(), u), shares.size - 1)
         vc = np.repeat(self.names, [len(c.user_shares) for c in self.virtual_clusters])
-        user = np.array(
-            [
-                f"{c.vc}-u{i + 1:03d}"
-                for c in self.virtual_clusters
-                for i in range(len(c.user_shares))
-            ]
-        )
+        user = np.array([name for c in self.virtual_clusters for name in c.names])
         return vc[who], user[who], who
 
 
@@ -173,10 +195,34 @@ def labelled(jobs: pd.DataFrame) -> pd.DataFrame:
         return jobs
     frame = pd.DataFrame({"vc": jobs["vc"].astype(str), "user": jobs["user"].astype(object)})
     frame["user"] = frame["user"].where(frame["user"].notna(), "")
-    share = _by_share(frame)
-    rank = (share.groupby("vc").cumcount() + 1).rename("rank")
-    at = frame.merge(rank.reset_index(), on=["vc", "user"], how="left")["rank"]
-    return jobs.assign(user=[f"{v}-u{r:03d}" for v, r in zip(frame["vc"], at, strict=True)])
+    names = _named(_by_share(frame))["name"].reset_index()
+    return jobs.assign(user=frame.merge(names, on=["vc", "user"], how="left")["name"].to_numpy())
+
+
+def _named(share: pd.Series) -> pd.DataFrame:
+    """Name users by where they submit most, and their rank among those who do so there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By virtual cluster and user, in the order given: share, name.
+    """
+    frame = share.rename("share").reset_index()
+    home = frame.drop_duplicates("user")  # of descending shares the first
+    if (home["user"] == "").any():  # whose jobs are not known is nobody who goes elsewhere
+        home = pd.concat((home[home["user"] != ""], frame[frame["user"] == ""])).sort_index()
+    rank = home.groupby("vc").cumcount() + 1
+    name = [f"{vc}-u{r:03d}" for vc, r in zip(home["vc"], rank, strict=True)]
+    of = dict(zip(home["user"], name, strict=True))
+    unknown = {v: n for v, u, n in zip(home["vc"], home["user"], name, strict=True) if u == ""}
+    frame["name"] = [
+        unknown[v] if u == "" else of[u] for v, u in zip(frame["vc"], frame["user"], strict=True)
+    ]
+    return frame.set_index(["vc", "user"])
+
+
+def _numbered(vc: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{vc}-u{i + 1:03d}" for i in range(count))
 
 
 def _beyond(same: NDArray[np.bool_], chance: float) -> float:

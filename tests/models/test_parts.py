@@ -14,7 +14,7 @@ from philly_analysis.models.gang_size import Gangs, GangSize
 from philly_analysis.models.locality import Locality
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.status import Status
-from philly_analysis.models.users import Users
+from philly_analysis.models.users import Users, labelled
 from philly_analysis.models.utilisation import Utilisation
 from philly_analysis.study import gang_class
 
@@ -168,6 +168,31 @@ def test_users_keep_their_shares_and_repeat_themselves() -> None:
     shares = pd.Series(user).value_counts(normalize=True).to_numpy()
     real = pd.Series(who).value_counts(normalize=True).to_numpy()
     np.testing.assert_allclose(shares, real, atol=0.001)
+
+
+def test_a_user_of_two_virtual_clusters_is_one_user() -> None:
+    frame = pd.DataFrame(
+        {
+            "submitted_s": np.arange(10.0),
+            "vc": list("aaaabbbbbb"),
+            "user": ["x", "x", "x", "y", "x", "z", "z", "z", "z", "y"],
+            "gpus": 1,
+            "status": None,
+            "run_s": 1.0,
+        }
+    )
+    model = Users.fit(frame)
+    # x is at home in a, z in b; y has one job in each, and a comes first
+    assert dict(zip(model.names, (c.names for c in model.virtual_clusters), strict=True)) == {
+        "b": ("b-u001", "a-u001", "a-u002"),
+        "a": ("a-u001", "a-u002"),
+    }
+    assert model.by_user == pytest.approx({"a-u001": 0.4, "a-u002": 0.2, "b-u001": 0.4})
+    assert labelled(frame)["user"].tolist() == [
+        *["a-u001"] * 3, "a-u002", "a-u001", *["b-u001"] * 4, "a-u002",
+    ]  # fmt: skip
+    _, user, _ = model.sample(np.arange(1_000.0), np.random.default_rng(0))
+    assert pd.Series(user).value_counts(normalize=True)["a-u001"] == pytest.approx(0.4, abs=0.01)
 
 
 def test_unknown_users_count_as_their_virtual_cluster() -> None:

@@ -43,11 +43,7 @@ def test_users_run_as_long_as_they_are_wont_to(clinging: float, least: float, mo
 
 def test_a_models_own_users_are_kept_and_others_made() -> None:
     known = load_model("thetagpu")
-    own = {
-        f"{c.vc}-u{i + 1:03d}"
-        for c in known.users.virtual_clusters
-        for i in range(len(c.user_shares))
-    }
+    own = set(known.users.by_user)
     assert set(known.sample(jobs=300, seed=2, variation="none").jobs["user"]) <= own
     made = load_model("philly").sample(jobs=3000, seed=2).jobs
     assert made["user"].n_unique() > 4 * made["vc"].n_unique()

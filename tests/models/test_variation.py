@@ -117,16 +117,18 @@ def test_gangs_that_were_not_seen_may_come_but_fit_the_cluster() -> None:
 def test_users_come_and_leave_and_keep_their_names() -> None:
     frame = DATA.jobs.assign(user=np.arange(len(DATA.jobs)) % 40)
     model = WorkloadModel.fit(replace(DATA, jobs=frame), family="empirical")
-    fitted = {c.vc: c.user_shares for c in model.users.virtual_clusters}
+    fitted = model.users.by_user
+    assert len(fitted) == 40  # each works in both virtual clusters, and is one user
     left = came = 0
-    for seed in range(20):
-        for cluster in next(model.months(seed)).users.virtual_clusters:
-            before = len(fitted[cluster.vc])
-            left += sum(share == 0 for share in cluster.user_shares[:before])
-            came += len(cluster.user_shares) - before
-    there = 20 * sum(map(len, fitted.values()))
-    assert left / there == pytest.approx(LEARNED.leaving.value, abs=0.08)
-    assert came / there == pytest.approx(LEARNED.coming.value, rel=0.5)
+    for seed in range(30):
+        month = next(model.months(seed)).users
+        left += sum(share == 0 for name, share in month.by_user.items() if name in fitted)
+        new = set(month.by_user) - set(fitted)
+        came += len(new)
+        at_home = [set(c.names) & new for c in month.virtual_clusters]
+        assert at_home[0] == at_home[1] == new  # as those are whom they are like
+    assert left / 30 / 40 == pytest.approx(LEARNED.leaving.value, abs=0.08)
+    assert came / 30 / 40 == pytest.approx(LEARNED.coming.value, rel=0.5)
 
 
 def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
