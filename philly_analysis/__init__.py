@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import Trace
     from philly_analysis.verbs import atlas, compare, experiment, fit, sample, sweep
-    from philly_analysis.workload import Workload
+    from philly_analysis.workload import Ensemble, Workload
 
 __all__ = [
+    "Ensemble",
     "PhillyError",
     "RunPolicy",
     "Trace",
@@ -66,6 +67,7 @@ __all__ = [
 # Where the other names are. Their rooms take up to seconds to open (engine, plotting,
 # statistics): opened on first use, so that whoever asks for help does not wait for them.
 _HOMES = {
+    "Ensemble": "workload",
     "RunPolicy": "study",
     "Trace": "trace",
     "Workload": "workload",

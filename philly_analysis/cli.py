@@ -314,6 +314,9 @@ def sample(
     days: Annotated[float | None, typer.Option(help="Over how many days.")] = None,
     load: Annotated[float, typer.Option(help="Factor on the fitted rate of arrivals.")] = 1.0,
     gpus: Gpus = None,
+    offered: Annotated[
+        float | None, typer.Option(help="Offered load wanted on the target cluster.")
+    ] = None,
     seed: Seed = 0,
     variation: Annotated[
         str,
@@ -329,6 +332,7 @@ def sample(
         days=days,
         load=load,
         gpus=gpus,
+        offered=offered,
         seed=seed,
         variation=variation,
         force=force,
@@ -623,12 +627,18 @@ def experiment(
             autocompletion=choices.models,
         ),
     ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Months drawn of each model.", show_default="as the experiment has"),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
     jobs: Jobs = 1,
     cluster: OnCluster = None,
 ) -> None:
     """Divide the gains of guidelines, Synergy, Amoeba and AntMan."""
-    page = library.experiment(names or (), models=models or (), out=out, jobs=jobs, cluster=cluster)
+    page = library.experiment(
+        names or (), models=models or (), seeds=seeds, out=out, jobs=jobs, cluster=cluster
+    )
     say(f"page written to {page}")
 
 

@@ -19,7 +19,7 @@ from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
-from philly_analysis.experiments.workloads import JobLaw, LawOf, WindowsOf
+from philly_analysis.experiments.workloads import JobLaw, LawOf, MonthsOf, WindowsOf
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -33,7 +33,7 @@ from philly_analysis.result import Result
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, opened
-from philly_analysis.workload import Workload
+from philly_analysis.workload import Ensemble, Workload
 
 SEEDS = "seeds"
 """Name of the page of all experiments: the systems that grew from the study."""
@@ -118,6 +118,7 @@ def sample(
     days: float | None = None,
     load: float = 1.0,
     gpus: int | None = None,
+    offered: float | None = None,
     seed: int = 0,
     variation: str = "month",
     force: bool = False,
@@ -130,7 +131,7 @@ def sample(
         A model, its file, or the name of one that ships.
     out
         Folder of the trace to write as well; None: none.
-    jobs, days, load, gpus, seed, variation
+    jobs, days, load, gpus, offered, seed, variation
         See :meth:`WorkloadModel.sample`.
     force
         Replace a trace that is there already.
@@ -140,12 +141,19 @@ def sample(
     UnknownNameError
         No such model ships, and there is no such file; or no such variation.
     ModelError
-        Neither jobs nor days, numbers that are not positive, or no gang that fits the cluster.
+        Neither jobs nor days, numbers that are not positive, no gang that fits the cluster, or an
+        offered load beside what settles it.
     TraceError
         The folder exists or cannot be written.
     """
     drawn = _model(model).sample(
-        jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, variation=variation
+        jobs=jobs,
+        days=days,
+        load=load,
+        gpus=gpus,
+        offered=offered,
+        seed=seed,
+        variation=variation,
     )
     if out is not None:
         drawn.to_trace(out, source="sample", force=force)
@@ -264,7 +272,8 @@ def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tupl
 def experiment(
     names: Iterable[str] = (),
     *,
-    models: Iterable[WorkloadModel | str | Path] = (),
+    models: Iterable[WorkloadModel | Ensemble | str | Path] = (),
+    seeds: int | None = None,
     out: str | Path = "reports",
     jobs: int = 1,
     cluster: str | None = None,
@@ -277,8 +286,11 @@ def experiment(
         Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none.
     models
         Models, their files, or names of models that ship: whose jobs they run on; or folders of
-        traces, whose jobs are taken window by window. None: ``literature``, what papers assume,
-        and ``philly``.
+        traces, whose jobs are taken window by window; or ensembles, whose months are taken whole.
+        None: ``literature``, what papers assume, and ``philly``.
+    seeds
+        How many draws of each there are: months of a model, windows of a trace. None: as many as
+        the experiment has unless told, and of an ensemble all.
     out
         Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all.
     jobs, cluster
@@ -298,16 +310,18 @@ def experiment(
     for name in chosen:
         if name not in EXPERIMENTS:
             raise UnknownNameError("experiment", name, EXPERIMENTS)
-    laws = dict(map(_law, list(models) or ("literature", "philly")))
+    given = [_law(model, seeds) for model in list(models) or ("literature", "philly")]
     titles = {system.lower(): system for system in figures()["system"]}
     chapters = []
     with workers(jobs, cluster) as executor:
         for name in chosen or EXPERIMENTS:
             asked = EXPERIMENTS[name]
             sections = []
-            for model, law in laws.items():
+            for model, law, drawn in given:
+                usual = asked.Sweep()
+                sweep = usual if drawn is None else replace(usual, seeds=drawn)
                 with step(f"{name} on {model}"):
-                    result = asked.compute(law, model, executor=executor)
+                    result = asked.compute(law, model, sweep, executor=executor)
                 question = f"{asked.QUESTION} On the jobs of “{model}”"
                 sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
             chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
@@ -324,13 +338,18 @@ def experiment(
     )
 
 
-def _law(given: WorkloadModel | str | Path) -> tuple[str, JobLaw]:
-    """Return whose jobs to take, by name: of a model, or of a trace, window by window."""
+def _law(
+    given: WorkloadModel | Ensemble | str | Path, seeds: int | None
+) -> tuple[str, JobLaw, tuple[int, ...] | None]:
+    """Return whose jobs to take, their law, and its seeds; None: those of the experiment."""
+    drawn = None if seeds is None else tuple(range(1, seeds + 1))
+    if isinstance(given, Ensemble):
+        return given.name, MonthsOf(given), given.seeds[:seeds]
     if not isinstance(given, WorkloadModel) and (Path(given) / MANIFEST).is_file():
         recorded = Workload.from_trace(given)
-        return recorded.name, WindowsOf(tuple(recorded.specs()))
+        return recorded.name, WindowsOf(tuple(recorded.specs())), drawn
     model = _model(given)
-    return model.name, LawOf(model.sample)
+    return model.name, LawOf(model.sample), drawn
 
 
 def _figures(names: Sequence[str]) -> pd.DataFrame | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ PRINTED = {"csv", "as_json"}
 ONE_BY_ONE = {"report": {"traces": "trace"}}
 """Words of which the command line takes many: the function takes them one at a time."""
 
-PYTHON_ONLY = {"report": {"executor"}}
+PYTHON_ONLY = {"report": {"executor"}, "simulate": {"executor"}}
 """What only a program can give."""
 
 GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}}
@@ -349,13 +350,17 @@ class Tiny:
     def __init__(self, name: str, module: Any, done: list[tuple[str, str]]) -> None:
         self.name, self.QUESTION, self.MODELLED, self.done = name, module.QUESTION, (), done
 
-    def compute(self, law: object, law_name: str, *, executor: object = None) -> Any:
+    @dataclass(frozen=True)
+    class Sweep:
+        seeds: tuple[int, ...] = (1, 2)
+
+    def compute(self, law: object, law_name: str, sweep: Sweep, *, executor: object = None) -> Any:
         import pandas as pd
 
         from philly_analysis.result import Result
 
         self.done.append((self.name, law_name))
-        return Result(name=self.name, table=pd.DataFrame({"x": [1]}))
+        return Result(name=self.name, table=pd.DataFrame({"seed": sweep.seeds}))
 
     def plot(self, result: object) -> Any:
         from philly_analysis.figures import canvas
@@ -396,6 +401,19 @@ def test_an_experiment_takes_the_jobs_of_a_trace(
     run("experiment", "amoeba", "--model", paths["paper"], "--out", tmp_path)
     with Trace(paths["paper"]) as trace:
         assert quick == [("amoeba", trace.manifest.name)]
+
+
+def test_an_experiment_draws_as_many_months_as_are_asked_for(
+    quick: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    run("experiment", "amoeba", "--seeds", 4, "--model", "itp-01", "--out", tmp_path / "typed")
+    months = library.load_model("itp-01").sample(jobs=9, seeds=(7, 3))
+    for seeds, drawn in ((None, [7, 3]), (1, [7])):
+        page = library.experiment(["amoeba"], models=[months], seeds=seeds, out=tmp_path)
+        rows = (page.parent / "tables" / "amoeba-itp-01.csv").read_text().split()
+        assert rows == ["seed", *map(str, drawn)]
+    rows = (tmp_path / "typed" / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
+    assert rows == ["seed", "1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ class Experiment(Protocol):
     QUESTION: str
     """What it asks, as the page's heading."""
 
+    Sweep: type[Any]
+    """What is varied, its seeds too; a frozen dataclass."""
+
     MODELLED: tuple[str, ...]
     """What is modelled, and what is not."""
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.workload import JobSpec, Workload
-from philly_analysis.workload.load import load_of
+from philly_analysis.workload import Ensemble, JobSpec, Workload
 
 JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
 """Draws jobs: how many, for a cluster of how many GPUs, from which seed."""
@@ -15,22 +14,32 @@ JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
 class LawOf:
     """The law of jobs of a workload model.
 
-    Jobs are drawn at the rate at which they offer the cluster a load near 1, so that bringing
+    Jobs are drawn at the rate at which they offer the cluster a load of 1, so that bringing
     them to another load stretches the rhythm of their days but little.
 
     Attributes
     ----------
     sample
-        The model's ``sample``; takes jobs, gpus, seed and load, a factor on its rate.
+        The model's ``sample``; takes jobs, gpus, seed and the load to offer.
     """
 
     sample: Callable[..., Workload]
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
         """Draw so many jobs for a cluster of so many GPUs."""
-        as_fitted = list(self.sample(jobs=jobs, gpus=gpus, seed=seed).specs())
-        factor = 1 / load_of(as_fitted, gpus)
-        return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, load=factor).specs())
+        return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, offered=1.0).specs())
+
+
+@dataclass(frozen=True, slots=True)
+class MonthsOf:
+    """The jobs of an ensemble's months, each by its seed, as far as they fit."""
+
+    ensemble: Ensemble
+
+    def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
+        """Return the first so many jobs of a month, those that fit a cluster of so many GPUs."""
+        fitting = [s for s in self.ensemble.of_seed(seed).specs() if s.gpus <= gpus]
+        return fitting[:jobs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Draws a workload from a model: who submits what, when, how long it runs and how it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -28,6 +29,12 @@ SERVER_GPUS = 8
 
 DAY_S = 86_400
 
+_LOOKS = 4
+"""How often jobs are drawn at most to come near to a load."""
+
+_NEAR = 0.02
+"""How near it shall be, in natural logarithms, before submissions are stretched."""
+
 VARIATIONS = ("month", "none")
 """Whether each seed is another month that might have been, or the fitted one again."""
 
@@ -43,6 +50,16 @@ class Drawn:
     status: NDArray[np.str_]
     tries: Ints
     run_s: Floats
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first submission to the last."""
+        return float(self.at_s[-1] - self.at_s[0]) if self.at_s.size else 0.0
+
+    @property
+    def gpu_s(self) -> float:
+        """GPU-seconds that the jobs ask for."""
+        return float(self.run_s @ self.gang)
 
     def later(self, days: float) -> Self:
         """Return the jobs so many days later."""
@@ -63,6 +80,7 @@ def drawn(
     days: float | None,
     load: float,
     gpus: int | None,
+    offered: float | None,
     seed: int,
     start: datetime,
     variation: str,
@@ -72,17 +90,20 @@ def drawn(
         raise ModelError(f"a cluster of {gpus} GPUs was asked for; it needs at least one")
     if start.weekday() or start.time() != datetime.min.time():
         raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
-    made, rng = draw(
-        model, jobs=jobs, days=days, load=load, gpus=gpus, seed=seed, variation=variation
-    )
+    asked = partial(draw, model, jobs=jobs, days=days, gpus=gpus, seed=seed, variation=variation)
+    target = gpus or model.gpus or 0
+    if offered is None:
+        made, rng = asked(load=load)
+    else:
+        made, rng, load = _offering(
+            offered, target, asked, settled=bool(jobs and days) or load != 1
+        )
     n, gang, run_s = made.at_s.size, made.gang, made.run_s
-    span_s = float(made.at_s[-1] - made.at_s[0]) if n else 0.0
-    gpu_s, target = float(run_s @ gang), gpus or model.gpus
-    rho = offered_load(gpu_s, span_s, target or 0)
+    rho = offered_load(made.gpu_s, made.span_s, target)
     notes = (
         f"Sampled from the model {model.name} ({model.fitted_on}) with seed {seed}: {n:,} jobs "
-        f"over {span_s / 86_400:.1f} days, load factor {load:g}.",
-        f"They ask for {gpu_s / 3600:,.0f} GPU hours"
+        f"over {made.span_s / 86_400:.1f} days, load factor {load:g}.",
+        f"They ask for {made.gpu_s / 3600:,.0f} GPU hours"
         + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
         *model.cannot_know,
     )
@@ -140,6 +161,47 @@ def draw(
         for month, part, from_d in by_month(model, model.variation, wish, seed)
     ]
     return Drawn.joined(parts), rng
+
+
+def _offering(
+    wanted: float,
+    gpus: int,
+    draw_at: Callable[..., tuple[Drawn, np.random.Generator]],
+    *,
+    settled: bool,
+) -> tuple[Drawn, np.random.Generator, float]:
+    """Draw jobs that offer a load, and return the factor on their rate as well.
+
+    The rate of arrivals is what is changed, so that days stay days; what a heavy job or two then
+    leave missing is made up by stretching the submissions.
+    """
+    if settled:
+        raise ModelError(
+            f"an offered load of {wanted:g} was asked for beside a load factor, or beside both "
+            "jobs and days, which settle it: leave one out"
+        )
+    if wanted <= 0 or not gpus:
+        raise ModelError(
+            f"an offered load of {wanted:g} of {gpus} GPUs was asked for; give a load above 0, and "
+            "the GPUs where the model does not know its cluster"
+        )
+    factor, found = 1.0, []
+    for _ in range(_LOOKS):
+        made, rng = draw_at(load=factor)
+        now = offered_load(made.gpu_s, made.span_s, gpus)
+        if not now:
+            raise ModelError(
+                f"{made.at_s.size} jobs over {made.span_s:g} s offer no load: ask for more jobs or "
+                "days"
+            )
+        found.append((abs(np.log(now / wanted)), factor, now, made, rng))
+        if found[-1][0] < _NEAR:
+            break
+        factor *= wanted / now
+    _, factor, now, made, rng = min(found, key=lambda look: look[0])
+    first_s = made.at_s[0]
+    at_s = np.rint(first_s + (made.at_s - first_s) * now / wanted)
+    return replace(made, at_s=at_s), rng, float(factor)
 
 
 def _jobs(

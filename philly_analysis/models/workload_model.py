@@ -1,11 +1,11 @@
 """A workload model: every part fitted to one cluster, and sampled together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import repeat
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, Self, cast, overload
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -28,9 +28,9 @@ from philly_analysis.models.sessions import whose
 from philly_analysis.models.status import Status
 from philly_analysis.models.users import Users, labelled
 from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.models.variation import LEARNED
+from philly_analysis.models.variation import LEARNED, MONTH_D
 from philly_analysis.study import GANGS
-from philly_analysis.workload import Workload
+from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)
 
@@ -94,6 +94,7 @@ class WorkloadModel(Parts):
             variation=LEARNED,
         )
 
+    @overload
     def sample(
         self,
         *,
@@ -101,10 +102,27 @@ class WorkloadModel(Parts):
         days: float | None = None,
         load: float = 1.0,
         gpus: int | None = None,
+        offered: float | None = None,
         seed: int = 0,
+        seeds: None = None,
         start: datetime = MONDAY,
         variation: str = "month",
-    ) -> Workload:
+    ) -> Workload: ...
+    @overload
+    def sample(self, *, seeds: Iterable[int], **asked: Any) -> Ensemble: ...
+    def sample(  # type: ignore[misc] # an ensemble's is asked for what a month's is
+        self,
+        *,
+        jobs: int | None = None,
+        days: float | None = None,
+        load: float = 1.0,
+        gpus: int | None = None,
+        offered: float | None = None,
+        seed: int = 0,
+        seeds: Iterable[int] | None = None,
+        start: datetime = MONDAY,
+        variation: str = "month",
+    ) -> Workload | Ensemble:
         """Draw a workload: the trace of an infinite cluster where nobody waits.
 
         First another month is drawn, as far from the fitted one as months are from each other
@@ -123,8 +141,15 @@ class WorkloadModel(Parts):
         gpus
             Size of the target cluster: larger gangs are not drawn, and the rate is scaled with
             the size where the fitted cluster's is known.
+        offered
+            Load that the jobs shall offer that cluster, or the fitted one, by the one definition
+            there is (:func:`~philly_analysis.workload.load.offered_load`): it conditions the rate
+            of arrivals. Of `days` it may take a few percent more or less.
         seed
             The same seed gives the same workload.
+        seeds
+            Several: the answer is an :class:`Ensemble`, a month for each, of 28 days unless jobs
+            or days are given. What-ifs and experiments take it whole.
         start
             A Monday 00:00 UTC.
         variation
@@ -134,21 +159,27 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            Neither jobs nor days, numbers that are not positive, jobs and days and a load, or no
-            gang that fits the cluster.
+            Neither jobs nor days, numbers that are not positive, jobs and days and a load, an
+            offered load beside these or of no known cluster, or no gang that fits the cluster.
         UnknownNameError
             No such variation.
+        WorkloadError
+            No seeds, or one of them twice.
         """
-        return drawn(
-            self,
-            jobs=jobs,
-            days=days,
-            load=load,
-            gpus=gpus,
-            seed=seed,
-            start=start,
-            variation=variation,
-        )
+        asked: dict[str, Any] = {
+            "jobs": jobs,
+            "days": days,
+            "load": load,
+            "gpus": gpus,
+            "offered": offered,
+            "start": start,
+            "variation": variation,
+        }
+        if seeds is not None:
+            if jobs is None and days is None:
+                asked["days"] = MONTH_D
+            return Ensemble(self, tuple(seeds), tuple(asked.items()))
+        return drawn(self, seed=seed, **asked)
 
     def months(self, seed: int = 0) -> Iterator[Self]:
         """Draw the models of other months, without end: those of samples with that seed.

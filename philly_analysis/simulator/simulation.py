@@ -1,22 +1,25 @@
 """Writes a what-if: a workload under a policy, as a trace like any other."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import polars as pl
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
+from philly_analysis.result import Result
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.estimates import Estimates, estimates_of
 from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
 from philly_analysis.simulator.job import FOREVER
+from philly_analysis.simulator.months import over_months
 from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
@@ -28,7 +31,7 @@ from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed, speed_named
 from philly_analysis.study import FAILED, STATUS_AFTER, RunPolicy
 from philly_analysis.trace import Trace
-from philly_analysis.workload import JobSpec, Machine, Workload
+from philly_analysis.workload import Ensemble, JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand, in_one_run
 from philly_analysis.workload.failing import with_failures
 from philly_analysis.workload.load import factor_to, stretched
@@ -45,6 +48,7 @@ OUTAGES = "outages.parquet"
 """File beside the tables: what failed, and when it was repaired, as ``outages`` takes it."""
 
 
+@overload
 def simulate(
     workload: Workload | Trace | str | Path,
     policy: str | Policy,
@@ -66,7 +70,33 @@ def simulate(
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
-) -> Path:
+    executor: Executor | None = None,
+) -> Path: ...
+@overload
+def simulate(workload: Ensemble, policy: str | Policy, out: str | Path, **asked: Any) -> Result: ...
+def simulate(  # type: ignore[misc] # an ensemble's is asked for what a workload's is
+    workload: Workload | Ensemble | Trace | str | Path,
+    policy: str | Policy,
+    out: str | Path,
+    *,
+    knobs: Mapping[str, Any] | None = None,
+    load: float | None = None,
+    gpus: int | None = None,
+    machines: str | Sequence[Machine] | None = None,
+    run_policy: RunPolicy | str | None = None,
+    speed: Speed | str | None = None,
+    checkpoint_s: float = 0.0,
+    outages: Failures | Sequence[Outage] | str | Path | None = None,
+    dedicated: bool = False,
+    prerun_servers: int = 0,
+    prerun_s: float = 600.0,
+    retry_by_reason: bool = False,
+    estimates: Estimates | str = "exact",
+    seed: int = 0,
+    samples: bool | Utilisation = False,
+    force: bool = False,
+    executor: Executor | None = None,
+) -> Path | Result:
     """Run a workload under a policy, and write what happens.
 
     Parameters
@@ -78,7 +108,7 @@ def simulate(
     policy
         A key of :data:`POLICIES`, or a policy with its knobs set.
     out
-        Folder to write.
+        Folder to write; of an ensemble, that of its traces.
     knobs
         Knobs of the policy by name (see :func:`~philly_analysis.simulator.policies.policies`).
     load
@@ -125,11 +155,16 @@ def simulate(
         not say how busy a job kept its GPUs.
     force
         Replace a trace that is there already.
+    executor
+        Where the months of an ensemble are run; None: here. What comes out is the same.
 
     Returns
     -------
-    Path
-        The trace. Beside its tables lies ``wait_causes.parquet``, the engine's own account of
+    Path or Result
+        Of an ensemble, where the measures of its months lie (see
+        :func:`~philly_analysis.simulator.months.over_months`); else the trace.
+
+        Beside its tables lies ``wait_causes.parquet``, the engine's own account of
         each wait (see :meth:`philly_analysis.simulator.causes.Causes.frame`); and
         ``outages.parquet``, if anything failed.
 
@@ -144,6 +179,27 @@ def simulate(
     TraceError
         The folder cannot be written.
     """
+    if isinstance(workload, Ensemble):
+        one = partial(
+            simulate,
+            policy=policy,
+            knobs=knobs,
+            load=load,
+            gpus=gpus,
+            machines=machines,
+            run_policy=run_policy,
+            speed=speed,
+            checkpoint_s=checkpoint_s,
+            outages=outages,
+            dedicated=dedicated,
+            prerun_servers=prerun_servers,
+            prerun_s=prerun_s,
+            retry_by_reason=retry_by_reason,
+            estimates=estimates,
+            samples=samples,
+            force=force,
+        )
+        return over_months(workload, Path(out), one, executor)
     if isinstance(policy, str):
         policy = policy_named(policy, knobs or {})
     elif knobs:

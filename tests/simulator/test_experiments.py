@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, guidelines,
 from philly_analysis.experiments.effects import effect, effects
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.experiments.printed_failures import failing_as_printed
-from philly_analysis.experiments.workloads import LawOf, WindowsOf, at_rate, one_gpu_each
+from philly_analysis.experiments.workloads import LawOf, MonthsOf, WindowsOf, at_rate, one_gpu_each
 from philly_analysis.inference import Paired
 from philly_analysis.models.library import load_model
 from philly_analysis.parallel import workers
@@ -31,7 +30,7 @@ from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.profiles import PROFILES
 from philly_analysis.simulator.speed import HostResources, Parallelism, Sharing
-from philly_analysis.workload import AttemptSpec, JobSpec, Workload
+from philly_analysis.workload import AttemptSpec, JobSpec
 from philly_analysis.workload.load import at_load, load_of
 
 from ..strategies import one_in
@@ -325,40 +324,19 @@ def test_at_load_stretches_time_only() -> None:
         at_load(specs[:1], 0.5, 8)
 
 
-def test_the_law_of_a_model_draws_near_full_load() -> None:
-    asked = []
+def test_the_law_of_a_model_offers_full_load() -> None:
+    for name in ("literature", "itp-04"):
+        drawn = LawOf(load_model(name).sample)(500, 64, 1)
+        assert len(drawn) == 500 and max(s.gpus for s in drawn) <= 64
+        assert load_of(drawn, 64) == pytest.approx(1, rel=0.001)
 
-    def sample(*, jobs: int, gpus: int, seed: int, load: float = 1.0) -> Workload:
-        asked.append(load)
-        specs = literature(jobs, gpus, seed)
-        start = pl.datetime(2026, 1, 5)
-        frame = (
-            pl.DataFrame(
-                [(s.job_id, s.gpus, round(1000 * s.submit_s / load), s.run_s) for s in specs],
-                schema=["job_id", "gpus", "ms", "run_s"],
-                orient="row",
-            )
-            .with_columns(
-                submitted_at=start + pl.duration(milliseconds="ms"),
-                attempt=1,
-                vc=pl.lit(None, pl.String),
-                user=pl.lit(None, pl.String),
-                status=pl.lit("Pass"),
-            )
-            .with_columns(
-                started_at="submitted_at",
-                ended_at=pl.col("submitted_at") + pl.duration(seconds="run_s"),
-            )
-        )
-        return Workload(
-            name="m",
-            jobs=frame.select("job_id", "vc", "user", "gpus", "submitted_at", "status"),
-            attempts=frame.select("job_id", "attempt", "started_at", "ended_at"),
-        )
 
-    drawn = LawOf(sample)(500, 64, 1)
-    assert asked[0] == 1.0 and asked[1] != 1.0
-    assert load_of(drawn, 64) == pytest.approx(1, rel=0.01)
+def test_the_months_of_an_ensemble_are_taken_as_they_are() -> None:
+    months = load_model("literature").sample(jobs=30, seeds=(4, 9))
+    law = MonthsOf(months)
+    mine = [s for s in months[1].specs() if s.gpus <= 4]
+    assert 0 < len(mine) < 30
+    assert list(law(1000, 4, 9)) == mine and list(law(5, 4, 9)) == mine[:5]
 
 
 def test_every_experiment_says_what_it_leaves_out() -> None:

@@ -1,0 +1,119 @@
+"""Ensembles: months by their seeds, taken whole by what-ifs and experiments."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t
+
+from philly_analysis import Ensemble, Trace, load_model, simulate
+from philly_analysis.comparison import measures
+from philly_analysis.errors import ModelError, WorkloadError
+from philly_analysis.models.library import shipped
+from philly_analysis.parallel import workers
+from philly_analysis.workload import Workload
+from philly_analysis.workload.load import load_of
+
+MODEL = load_model("philly")
+
+
+def span_s(month: Workload) -> float:
+    since = month.jobs["submitted_at"] - month.jobs["submitted_at"].min()
+    return float(since.dt.total_seconds().max())  # type: ignore[arg-type]
+
+
+def test_a_month_is_what_its_seed_gives_whoever_asks() -> None:
+    months = MODEL.sample(jobs=40, gpus=64, seeds=range(3, 6))
+    assert len(months) == 3 and months.seeds == (3, 4, 5) and months.name == "philly"
+    alone = [MODEL.sample(jobs=40, gpus=64, seed=seed) for seed in (3, 4, 5)]
+    again = pickle.loads(pickle.dumps(months))  # noqa: S301 - our own bytes
+    for drawn in (list(months), list(again), [months.of_seed(s) for s in months.seeds]):
+        assert all(a.attempts.equals(b.attempts) for a, b in zip(drawn, alone, strict=True))
+    assert isinstance(months[1:], Ensemble) and months[1:].seeds == (4, 5)
+    assert months[-1].jobs.equals(alone[-1].jobs)
+    assert not alone[0].attempts.equals(alone[1].attempts)
+
+
+def test_a_month_has_28_days_unless_said() -> None:
+    [month] = load_model("itp-01").sample(seeds=(1,))
+    assert 25 < span_s(month) / 86_400 <= 28
+
+
+def test_an_ensemble_has_seeds_and_each_once() -> None:
+    for seeds in ((), (1, 2, 1)):
+        with pytest.raises(WorkloadError, match="each once"):
+            MODEL.sample(jobs=10, seeds=seeds)
+
+
+@pytest.mark.parametrize("name", ["literature", "philly", "thetagpu", "itp-04"])
+def test_the_load_asked_for_is_the_load_offered(name: str) -> None:
+    sizes: tuple[dict[str, Any], ...] = ({"jobs": 400}, {"days": 7})
+    for size in sizes:
+        drawn = load_model(name).sample(gpus=64, offered=0.8, seed=2, **size)
+        # by hand: what the jobs ask for, over what 64 GPUs have while they come
+        ran = drawn.attempts.select(
+            s=((pl.col("ended_at") - pl.col("started_at")).dt.total_seconds() * pl.col("gpus"))
+        )["s"].sum()
+        assert ran / (64 * span_s(drawn)) == pytest.approx(0.8, abs=0.005)
+        assert size.get("jobs", drawn.jobs.height) == drawn.jobs.height
+        if "days" in size and name != "thetagpu":  # where there are days without a job
+            assert span_s(drawn) / 86_400 == pytest.approx(7, rel=0.35)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped())
+def test_every_law_offers_the_load_asked_for(name: str) -> None:
+    for seed, offered in enumerate((0.5, 0.8, 1.0, 1.2)):
+        drawn = load_model(name).sample(jobs=2_000, gpus=128, offered=offered, seed=seed)
+        assert load_of(list(drawn.specs()), 128) == pytest.approx(offered, abs=0.03)
+
+
+def test_a_load_that_is_settled_or_of_nothing_is_refused() -> None:
+    literature = load_model("literature")
+    sizes: tuple[dict[str, Any], ...] = ({"jobs": 10, "days": 1}, {"jobs": 10, "load": 2.0})
+    for size in sizes:
+        with pytest.raises(ModelError, match="leave one out"):
+            literature.sample(gpus=8, offered=0.5, **size)
+    with pytest.raises(ModelError, match="does not know its cluster"):
+        literature.sample(jobs=10, offered=0.5)
+    with pytest.raises(ModelError, match="above 0"):
+        literature.sample(jobs=10, gpus=8, offered=-1)
+
+
+def test_a_what_if_of_an_ensemble_is_that_of_each_month(tmp_path: Path) -> None:
+    months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
+    found = simulate(months, "fifo", tmp_path / "all", gpus=16)
+    mean_s = []
+    for seed in months.seeds:
+        alone = simulate(months.of_seed(seed), "fifo", tmp_path / str(seed), gpus=16, seed=seed)
+        with Trace(alone) as trace:
+            mean_s.append(measures(trace)["mean_wait_s"])
+        for table in ("jobs", "attempts", "placements"):
+            a, b = (
+                pl.read_parquet(f / f"{table}.parquet")
+                for f in (alone, tmp_path / "all" / f"seed-{seed}")
+            )
+            assert a.equals(b)
+    [row] = found.table[found.table["measure"] == "mean_wait_s"].to_dict("records")
+    half = t.ppf(0.975, 2) * np.std(mean_s, ddof=1) / np.sqrt(3)
+    expected = [np.mean(mean_s) + d for d in (0, -half, half)]
+    assert [row[c] for c in ("mean", "low", "high")] == pytest.approx(expected)
+    assert [row["p5"], row["p95"]] == pytest.approx(np.quantile(mean_s, [0.05, 0.95]))
+    assert found.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))
+    assert "3 months" in found.sentences[1]
+
+
+@pytest.mark.slow
+def test_months_are_the_same_wherever_they_are_run(tmp_path: Path) -> None:
+    months = MODEL.sample(jobs=60, gpus=64, offered=0.9, seeds=(1, 2, 3))
+    here = simulate(months, "las", tmp_path / "here", gpus=64)
+    with workers(2) as executor:
+        there = simulate(months, "las", tmp_path / "there", gpus=64, executor=executor)
+    assert there.table.equals(here.table)
+    files = sorted(p.relative_to(tmp_path / "here") for p in tmp_path.glob("here/*/*.parquet"))
+    assert files
+    for file in files:
+        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes()
