@@ -100,7 +100,8 @@ def speeds() -> Choices:
 
 def experiments() -> Choices:
     """List experiments, and what each asks."""
-    names = _keys(_PACKAGE / "experiments" / "__init__.py", "EXPERIMENTS")
+    listed = _PACKAGE / "experiments" / "__init__.py"
+    names = [*_keys(listed, "EXPERIMENTS"), *_keys(listed, "ACROSS")]
     return [(name, _constant(_module(name, "experiments"), "QUESTION")) for name in names]
 
 

@@ -613,7 +613,7 @@ def experiment(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to ask; all when none.",
+            help="What to ask; all when none, but for conclusions.",
             metavar="NAME",
             autocompletion=choices.experiments,
         ),
@@ -623,7 +623,7 @@ def experiment(
         typer.Option(
             "--model",
             help="A model's file, or one that ships; or a trace, taken window by window.",
-            show_default="literature and philly",
+            show_default="literature and philly; conclusions: two more",
             autocompletion=choices.models,
         ),
     ] = None,

@@ -204,6 +204,7 @@ def results_page(
     out: str | Path,
     *,
     closing: pd.DataFrame | None = None,
+    closing_title: str = "Figure by figure",
 ) -> Path:
     """Write a page of results that belong to no single trace: a comparison, an experiment.
 
@@ -215,6 +216,8 @@ def results_page(
         Folder of the page, its figures and tables; a page that stands there is replaced whole.
     closing
         A table to close the page with; None: none.
+    closing_title
+        What that table is.
 
     Returns
     -------
@@ -228,6 +231,7 @@ def results_page(
         chapters=chapters,
         synthetic=synthetic,
         closing=closing,
+        closing_title=closing_title,
         **_sql(chapters),
         made_at=_now(),
     )

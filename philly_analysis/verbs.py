@@ -16,10 +16,10 @@ from philly_analysis.analyses import node_failures
 from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
-from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
-from philly_analysis.experiments.workloads import JobLaw, LawOf, MonthsOf, WindowsOf
+from philly_analysis.experiments.workloads import Jobs, LawOf, MonthsOf, WindowsOf
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -283,16 +283,20 @@ def experiment(
     Parameters
     ----------
     names
-        Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none.
+        Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none. Or
+        ``conclusions``, which sets published gains under the literature's generator beside those
+        under models of real clusters, on a page of its own.
     models
         Models, their files, or names of models that ship: whose jobs they run on; or folders of
         traces, whose jobs are taken window by window; or ensembles, whose months are taken whole.
-        None: ``literature``, what papers assume, and ``philly``.
+        None: ``literature``, what papers assume, and ``philly``; for ``conclusions``, which
+        always has the first, those of two more clusters.
     seeds
         How many draws of each there are: months of a model, windows of a trace. None: as many as
         the experiment has unless told, and of an ensemble all.
     out
-        Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all.
+        Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all;
+        ``verdicts.csv`` lies beside that of ``conclusions``.
     jobs, cluster
         Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
 
@@ -305,11 +309,20 @@ def experiment(
     ------
     UnknownNameError
         A name is not an experiment, or not a model.
+    InputError
+        ``conclusions`` is asked for beside others.
     """
     chosen = list(dict.fromkeys(names))
     for name in chosen:
-        if name not in EXPERIMENTS:
-            raise UnknownNameError("experiment", name, EXPERIMENTS)
+        if name not in EXPERIMENTS and name not in ACROSS:
+            raise UnknownNameError("experiment", name, [*EXPERIMENTS, *ACROSS])
+    if any(name in ACROSS for name in chosen):
+        if len(chosen) > 1:
+            raise InputError(
+                f"{', '.join(chosen)} were asked for together, but {' and '.join(ACROSS)} is a "
+                "page of its own: ask for it alone."
+            )
+        return _conclusions(list(models), seeds, Path(out), jobs, cluster)
     given = [_law(model, seeds) for model in list(models) or ("literature", "philly")]
     titles = {system.lower(): system for system in figures()["system"]}
     chapters = []
@@ -338,9 +351,41 @@ def experiment(
     )
 
 
+def _conclusions(
+    models: Sequence[WorkloadModel | Ensemble | str | Path],
+    seeds: int | None,
+    out: Path,
+    jobs: int,
+    cluster: str | None,
+) -> Path:
+    """Write the page that sets headlines under the generator beside those under models."""
+    usual = conclusions.Sweep()
+    laws = {}
+    for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
+        name, law, drawn = _law(model, seeds)
+        laws[name] = law, usual if drawn is None else replace(usual, seeds=drawn)
+    with workers(jobs, cluster) as executor, step(f"conclusions on {', '.join(laws)}"):
+        result = conclusions.compute(laws, executor=executor)
+    found = conclusions.verdicts(result.table)
+    part = section("conclusions", result.question, result, conclusions.plot(result))
+    page = results_page(
+        "Does the conclusion move?",
+        "Papers on GPU schedulers were measured on jobs of a generator that many share. Here what "
+        "they are quoted for is simulated on its jobs, and on months of models that were fitted "
+        "to real clusters: all arms of a headline on the same jobs, all months at the same "
+        "offered load, intervals over months.",
+        [Chapter("Headlines", (part,))],
+        out / "conclusions",
+        closing=conclusions.in_words(found),
+        closing_title="Headline by headline",
+    )
+    found.to_csv(page.parent / "verdicts.csv", index=False)
+    return page
+
+
 def _law(
     given: WorkloadModel | Ensemble | str | Path, seeds: int | None
-) -> tuple[str, JobLaw, tuple[int, ...] | None]:
+) -> tuple[str, Jobs, tuple[int, ...] | None]:
     """Return whose jobs to take, their law, and its seeds; None: those of the experiment."""
     drawn = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):

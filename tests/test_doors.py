@@ -23,7 +23,7 @@ from philly_analysis import choices
 from philly_analysis import page as page_room
 from philly_analysis.chapters import ANALYSES, CHAPTERS
 from philly_analysis.cli import app
-from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.experiments import ACROSS, EXPERIMENTS
 from philly_analysis.ingest.table.table_map import load_map
 from philly_analysis.laws.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
 from philly_analysis.laws.families import FAMILIES
@@ -121,7 +121,9 @@ def test_help_lists_what_may_be_chosen(name: str) -> None:
 def test_choices_that_are_read_are_those_that_there_are() -> None:
     assert choices.analyses() == [(name, a.QUESTION) for name, a in ANALYSES.items()]
     assert dict(choices.maps()) == {name: load_map(name).what for name, _ in choices.maps()}
-    assert choices.experiments() == [(name, e.QUESTION) for name, e in EXPERIMENTS.items()]
+    asked = {name: e.QUESTION for name, e in EXPERIMENTS.items()}
+    asked |= {name: e.QUESTION for name, e in ACROSS.items()}
+    assert choices.experiments() == list(asked.items())
     assert dict(choices.families()) == {
         name: ", ".join(names)
         for name, names in {

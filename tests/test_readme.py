@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 SHORTER = {"--jobs 100000": "--jobs 300", "--days 30": "--days 1 --force"}
 """What is run instead, so that it takes seconds; the second sample replaces the first."""
-LONG = ("philly experiment",)
+LONG = ("philly experiment", "philly experiment conclusions --jobs 2")
 """What takes half an hour, and is not run."""
 
 

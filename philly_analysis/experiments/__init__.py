@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments import amoeba, antman, guidelines, synergy
+from philly_analysis.experiments import amoeba, antman, conclusions, guidelines, synergy
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.result import Result
 
@@ -42,6 +42,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "amoeba": amoeba,
     "antman": antman,
 }
-"""Every experiment by name."""
+"""Every experiment that is run on the jobs of one law at a time, by name."""
 
-__all__ = ["EXPERIMENTS", "Experiment", "JobLaw"]
+ACROSS = {"conclusions": conclusions}
+"""Every experiment that sets laws of jobs side by side, by name: pages of their own."""
+
+__all__ = ["ACROSS", "EXPERIMENTS", "Experiment", "JobLaw"]

@@ -172,7 +172,11 @@ def arms(policy: AntMan, speed: Sharing) -> dict[str, tuple[Policy, Sharing]]:
     }
 
 
-def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
+def in_use_pct(schedule: Schedule, specs: Sequence[JobSpec], gpus: int) -> tuple[float, float]:
+    """Return how much of a cluster's compute and memory jobs use, of all that so many GPUs have.
+
+    Means over the time from the arrival of the first fifth of the jobs to that of the last.
+    """
     begin_s, end_s = specs[len(specs) // 5].submit_s, specs[-1].submit_s
     traits = pl.DataFrame(
         [(s.job_id, s.util_frac, s.gpu_mem_frac) for s in specs],
@@ -186,11 +190,16 @@ def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
         ).clip(lower_bound=0)
         * pl.col("gpus")
     )
-    there_gpu_s = 64 * (end_s - begin_s)
+    there_gpu_s = gpus * (end_s - begin_s)
     compute, memory = inside.select(
         (pl.col("gpu_s") * pl.col("u") * pl.col("speed")).sum().alias("compute"),
         (pl.col("gpu_s") * pl.col("m")).filter(pl.col("speed") > 0).sum().alias("memory"),
     ).row(0)
+    return 100 * compute / there_gpu_s, 100 * memory / there_gpu_s
+
+
+def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
+    compute_pct, memory_pct = in_use_pct(schedule, specs, 64)
     guests = schedule.attempts.filter("guest")["job_id"].unique()
     ended = schedule.jobs.with_columns(jct_h=(pl.col("end_s") - pl.col("submit_s")) / 3600)
     first = schedule.attempts.group_by("job_id").agg(pl.col("start_s").min())
@@ -203,8 +212,8 @@ def _outcome(schedule: Schedule, specs: Sequence[JobSpec]) -> tuple[float, ...]:
     )
     holders = ended.filter(~pl.col("job_id").is_in(guests.implode()))["jct_h"].to_numpy()
     return (
-        100 * compute / there_gpu_s,
-        100 * memory / there_gpu_s,
+        compute_pct,
+        memory_pct,
         float(ended["jct_h"].to_numpy().mean()),
         float(holders.mean()) if len(holders) else float("nan"),
         100 * len(guests) / len(specs),

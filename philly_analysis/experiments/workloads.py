@@ -2,12 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from philly_analysis.errors import WorkloadError
+from philly_analysis.models.variation import MONTH_D
 from philly_analysis.workload import Ensemble, JobSpec, Workload
+from philly_analysis.workload.load import at_load
 
 JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
 """Draws jobs: how many, for a cluster of how many GPUs, from which seed."""
+
+
+class Jobs(Protocol):
+    """Whose jobs an experiment runs on: a :data:`JobLaw` that knows months as well."""
+
+    def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
+        """Draw so many jobs for a cluster of so many GPUs."""
+
+    def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
+        """Draw a whole month that offers such a cluster a load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,10 @@ class LawOf:
         """Draw so many jobs for a cluster of so many GPUs."""
         return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, offered=1.0).specs())
 
+    def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
+        """Draw a month at the rate at which it offers so many GPUs a load."""
+        return list(self.sample(days=MONTH_D, gpus=gpus, seed=seed, offered=load).specs())
+
 
 @dataclass(frozen=True, slots=True)
 class MonthsOf:
@@ -38,8 +55,14 @@ class MonthsOf:
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
         """Return the first so many jobs of a month, those that fit a cluster of so many GPUs."""
-        fitting = [s for s in self.ensemble.of_seed(seed).specs() if s.gpus <= gpus]
-        return fitting[:jobs]
+        return self._fitting(gpus, seed)[:jobs]
+
+    def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
+        """Return all jobs of a month that fit, stretched to a load."""
+        return at_load(self._fitting(gpus, seed), load, gpus)
+
+    def _fitting(self, gpus: int, seed: int) -> list[JobSpec]:
+        return [s for s in self.ensemble.of_seed(seed).specs() if s.gpus <= gpus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +95,10 @@ class WindowsOf:
         start = (seed - 1) % (len(fitting) // size) * size
         window = fitting[start : start + size]
         return [replace(s, submit_s=s.submit_s - window[0].submit_s) for s in window]
+
+    def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
+        """Return the jobs of a window, as long as they can be, stretched to a load."""
+        return at_load(self(len(self.specs), gpus, seed), load, gpus)
 
 
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:
