@@ -69,7 +69,7 @@ grid.set_axis_labels("wait (minutes, zero waits left out)", "share of first atte
 list(ANALYSES)
 
 # %%
-delay = analyze(trace, ["queueing_delay"])["queueing_delay"]
+delay = analyze(trace, "queueing_delay")
 print(*delay.sentences, *delay.caveats, sep="\n")
 delay
 

@@ -31,7 +31,7 @@ _PACKAGE = Path(__file__).parent
 _ENGINES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
 _WORDS = b"philly_analysis"
 """Where the Parquet file of an answer has all of it but the table, as JSON."""
-_SAME = tuple(f.name for f in fields(Result) if f.name != "table")
+_SAME = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
 
 _TAGS = frozenset(
     "svg metadata RDF Work type format creator Agent title defs style g path rect text tspan use "  # noqa: SIM905 - as a list it takes a line each

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, overload
 
 from matplotlib.figure import Figure
 
@@ -162,13 +162,29 @@ ANALYSES: dict[str, Analysis] = {
 """Every analysis by name."""
 
 
+@overload
+def analyze(  # type: ignore[overload-overlap]  # a text is also an Iterable of texts
+    trace: Trace | str | Path,
+    names: str,
+    out: str | Path | None = None,
+    *,
+    run_policy: RunPolicy | str | None = None,
+) -> Result: ...
+@overload
 def analyze(
     trace: Trace | str | Path,
     names: Iterable[str] = (),
     out: str | Path | None = None,
     *,
     run_policy: RunPolicy | str | None = None,
-) -> dict[str, Result]:
+) -> dict[str, Result]: ...
+def analyze(
+    trace: Trace | str | Path,
+    names: Iterable[str] | str = (),
+    out: str | Path | None = None,
+    *,
+    run_policy: RunPolicy | str | None = None,
+) -> dict[str, Result] | Result:
     """Compute findings on a trace, as tables.
 
     Parameters
@@ -176,7 +192,8 @@ def analyze(
     trace
         An open trace, or its folder.
     names
-        Keys of :data:`ANALYSES`; none: all that concern the trace's cluster and that it can answer.
+        Keys of :data:`ANALYSES`, or a single one; none: all that concern the trace's cluster and
+        that it can answer.
     out
         Folder to write the tables to as well, ``<name>.csv`` each; None: none.
     run_policy
@@ -184,8 +201,8 @@ def analyze(
 
     Returns
     -------
-    dict
-        Result by name, in the order of the page.
+    dict of Result, or Result
+        By name, in the order of the page; of a single name just its own.
 
     Raises
     ------
@@ -198,7 +215,7 @@ def analyze(
     OutputError
         The tables cannot be written.
     """
-    wanted = list(names)
+    wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in ANALYSES:
             raise UnknownNameError("analysis", name, ANALYSES)
@@ -207,7 +224,7 @@ def analyze(
         results = {name: answer(held, name) for name in chosen}
     if out is not None:
         _write_tables(results, Path(out))
-    return results
+    return results[names] if isinstance(names, str) else results
 
 
 def about(trace: Trace) -> list[str]:
@@ -228,7 +245,7 @@ def _write_tables(results: Mapping[str, Result], out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, result in results.items():
-            result.table.to_csv(out / f"{name}.csv", index=False)
+            result.to_csv(out / f"{name}.csv")
     except OSError as error:
         raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
 
@@ -249,8 +266,8 @@ def answer(trace: Trace, name: str) -> Result:
         )
         reads |= dict.fromkeys(result.reads)
     if known:
-        return known
-    result = replace(result, reads=tuple(reads))
+        return replace(known, draw=drawing)
+    result = replace(result, reads=tuple(reads), draw=drawing)
     if _ours(analysis):
         answers.keep(trace, result)
     return result
@@ -286,13 +303,17 @@ def drawn(
     return found
 
 
+def drawing(result: Result) -> Figure:
+    """Draw an answer, marked where it rests on what is synthetic."""
+    return figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
+
+
 def figure(result: Result) -> tuple[str, str]:
     """Draw an answer; return its name, and the figure as SVG text."""
     collects = gc.isenabled()
     gc.disable()  # a figure is made of so many parts that the collector would take a fifth
     try:
-        fig = figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
-        return result.name, figures.svg(fig)
+        return result.name, figures.svg(drawing(result))
     finally:
         if collects:
             gc.enable()

@@ -1,13 +1,21 @@
 """A Result is one small table that answers one question, with its headline facts."""
 
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.errors import UnknownNameError
+from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.prose import quantity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Value = float | int | str | None
 
@@ -90,6 +98,8 @@ class Result:
         no single one does.
     advice
         What follows for whoever runs the cluster, in a sentence or two; empty: nothing does.
+    draw
+        What draws it, given itself; None: nothing does.
     """
 
     name: str
@@ -104,6 +114,7 @@ class Result:
     reads: tuple[str, ...] = ()
     headline: str = ""
     advice: str = ""
+    draw: "Callable[[Result], Figure] | None" = field(default=None, repr=False, compare=False)
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""
@@ -111,6 +122,32 @@ class Result:
             if fact.name == name:
                 return fact.value
         raise UnknownNameError(f"fact of {self.name}", name, [f.name for f in self.facts])
+
+    def plot(self) -> "Figure":
+        """Draw it, as on the page.
+
+        Raises
+        ------
+        OutputError
+            It is one that is not drawn.
+        """
+        if self.draw is None:
+            raise OutputError(f"{self.name} has no figure; its table has all that it says.")
+        return self.draw(self)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write its table as CSV, and return where.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written there.
+        """
+        try:
+            self.table.to_csv(path, index=False)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
+        return Path(path)
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -132,6 +169,16 @@ class Result:
         return (
             f"<h4>{escape(self.question or self.name)}</h4>"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+            + self._picture()
             + f"<details><summary>{len(self.facts)} facts</summary><table>{facts}</table></details>"
             + str(self.table.to_html(max_rows=20, index=False, border=0, escape=True))
         )
+
+    def _picture(self) -> str:
+        if self.draw is None:
+            return ""
+        png = BytesIO()
+        self.draw(self).savefig(png, format="png")
+        data = b64encode(png.getvalue()).decode()
+        said = escape(" ".join(self.sentences) or self.question, quote=True)
+        return f"<p><img alt='{said}' src='data:image/png;base64,{data}'></p>"

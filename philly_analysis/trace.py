@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -100,6 +101,17 @@ class Trace:
     def __repr__(self) -> str:
         rows = ", ".join(f"{t} {self.manifest.rows.get(t, 0):,}" for t in sorted(self.tables))
         return f"Trace({self.path.name!r}: {rows})"
+
+    def __getattr__(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a table or relation by its name: ``trace.waits`` is ``trace.answer("waits")``."""
+        if name.startswith("_") or name not in TABLES.keys() | relations().keys():
+            near = get_close_matches(name, dir(self), 3)
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise AttributeError(f"a trace has no attribute, table or relation {name!r}.{meant}")
+        return self.answer(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.tables, *relations()})
 
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""

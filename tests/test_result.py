@@ -1,10 +1,15 @@
 """A Result tells people what it found."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+from philly_analysis.chapters import analyze
+from philly_analysis.errors import OutputError
 from philly_analysis.prose import quantity
 from philly_analysis.result import Fact, Result
+from tests.paper import paper_trace
 
 RESULT = Result(
     name="waiting",
@@ -70,3 +75,19 @@ def test_a_value_is_said_in_the_unit_of_its_name(
     name: str, value: float | str | None, said: str
 ) -> None:
     assert quantity(name, value) == said
+
+
+def test_it_is_drawn_and_written_by_itself(tmp_path: Path) -> None:
+    trace = paper_trace(tmp_path / "t")
+    result = analyze(trace, "queueing_delay")
+    assert result.fact("waits") == 4
+    assert result.name == "queueing_delay"
+    assert analyze(trace, ["queueing_delay"])["queueing_delay"].facts == result.facts
+    assert any(t.get_text() == "synthetic data" for t in result.plot().texts)
+    assert "<img alt=" in result._repr_html_()
+    written = pd.read_csv(result.to_csv(tmp_path / "waits.csv"))
+    pd.testing.assert_frame_equal(written, result.table, check_dtype=False)
+    with pytest.raises(OutputError, match="cannot be written"):
+        result.to_csv(tmp_path / "none" / "waits.csv")
+    with pytest.raises(OutputError, match="no figure"):
+        RESULT.plot()

@@ -260,3 +260,14 @@ def test_a_trace_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     (path / "manifest.json").write_text(json.dumps(manifest))
     with Trace(path) as trace:
         assert trace.manifest.schema == 1
+
+
+def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        assert trace.jobs.aggregate("count(*)").fetchall() == [(3,)]
+        assert trace.waits.df().equals(trace.answer("waits").df())
+        assert {"jobs", "waits", "sql", "tables"} <= set(dir(trace))
+        with pytest.raises(AttributeError, match="Did you mean waits"):
+            trace.waitz  # noqa: B018
+        with pytest.raises(MissingTableError, match="gpu_samples"):
+            trace.gpu_use  # noqa: B018
