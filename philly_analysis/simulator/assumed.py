@@ -2,7 +2,28 @@
 
 from collections.abc import Sequence
 
+from philly_analysis.prose import count, number
 from philly_analysis.workload import JobSpec
+
+
+def shares(specs: Sequence[JobSpec], *, parts: bool) -> tuple[str, ...]:
+    """Say whether jobs that ask for a share of a GPU get that, or all of it."""
+    asking = [spec for spec in specs if spec.gpu_frac < 1]
+    parted = [spec for spec in asking if parts and spec.gpus == 1]
+    said = []
+    if parted:
+        said.append(
+            f"{count(len(parted), 'job')} that ask for a share of a GPU hold no more of it."
+        )
+    if whole := len(asking) - len(parted):
+        idle_h = sum(s.gpus * s.run_s for s in asking) - sum(s.gpu_s for s in asking)
+        idle_h -= sum(s.run_s - s.gpu_s for s in parted)
+        said.append(
+            f"{count(whole, 'job')} that ask for a share of GPUs hold all of them here: "
+            f"{number(idle_h / 3600)} GPU hours more than they ask for."
+        )
+    return tuple(said)
+
 
 _WORDS = {
     "job_type": "Model",

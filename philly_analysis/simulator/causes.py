@@ -7,6 +7,7 @@ import polars as pl
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.columns import Columns
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.parted import WHOLE, Parted
 
 CAUSES = ("fair_share", "fragmentation", "other")
 """What a job may wait for: its virtual cluster is over quota with it; within quota, the fewest
@@ -37,9 +38,9 @@ class _Clock:
 class Causes:
     """Clocks of what the jobs that wait are waiting for.
 
-    All jobs of one gang size and virtual cluster wait for the same thing at the same time, so
-    a clock per such pair is enough, and a wait is the difference of two readings. A clock is set
-    only when its virtual cluster's use, or whether there is room for its gang, changes.
+    All jobs of one gang size, or share, and virtual cluster wait for the same thing at the same
+    time, so a clock per such pair is enough, and a wait is the difference of two readings. A clock
+    is set only when its virtual cluster's use, or whether there is room for its gang, changes.
     """
 
     def __init__(self, quotas: Mapping[str, int], cluster: Cluster) -> None:
@@ -49,6 +50,7 @@ class Causes:
         self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
         self._used: dict[str, int] = {}
         self._clocks: dict[str, dict[int, _Clock]] = {}
+        self._parted = Parted()
         self._fewest: dict[int, int] = {}
         self._room: dict[int, bool] = {}
         self._sizes: dict[int, int] = {}
@@ -69,8 +71,10 @@ class Causes:
     def use(self, vc: str, grant: Grant, sign: int, now_s: float) -> None:
         """Note that a virtual cluster holds a grant from now on, or (sign -1) no longer."""
         self._go_to(now_s)
-        self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus
+        self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus * grant.milli
         self._changed_vcs.add(vc)
+        if grant.milli < WHOLE and not self._parted.add(grant.shares[0], -sign * grant.milli):
+            return
         alone = self._cluster.dedicated and grant.gpus > 1
         for machine, gpus in grant.shares:
             if alone:  # all of the server that is in use goes with its gang
@@ -95,14 +99,14 @@ class Causes:
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""
         self._go_to(now_s)
-        own = self._clocks.setdefault(job.vc, {})
-        clock = own.get(job.gpus)
+        own, asked = self._clocks.setdefault(job.vc, {}), job.gpus * job.milli
+        clock = own.get(asked)
         if clock is None:
-            clock = own[job.gpus] = _Clock()
+            clock = own[asked] = _Clock()
         clock.waiters += 1
-        if job.gpus not in self._room:
-            self._room[job.gpus] = self._has_room(job.gpus)
-        self._sizes[job.gpus] = self._sizes.get(job.gpus, 0) + 1
+        if asked not in self._room:
+            self._room[asked] = self._has_room(asked)
+        self._sizes[asked] = self._sizes.get(asked, 0) + 1
         self._changed_vcs.add(job.vc)
         self._open[job] = now_s, clock.read(now_s)
 
@@ -112,11 +116,12 @@ class Causes:
             return
         self._go_to(now_s)
         since_s, before = self._open.pop(job)
-        clock = self._clocks[job.vc][job.gpus]
+        asked = job.gpus * job.milli
+        clock = self._clocks[job.vc][asked]
         parts = [a - b for a, b in zip(clock.read(now_s), before, strict=True)]
-        self._sizes[job.gpus] -= 1
-        if not self._sizes[job.gpus]:
-            del self._sizes[job.gpus], self._room[job.gpus]
+        self._sizes[asked] -= 1
+        if not self._sizes[asked]:
+            del self._sizes[asked], self._room[asked]
         clock.waiters -= 1
         if not clock.waiters:
             clock.cause = -1
@@ -154,28 +159,31 @@ class Causes:
         if now_s <= self._now_s or not self._changed_vcs:
             self._now_s = now_s
             return
-        turned = {gpus for gpus, had in self._room.items() if self._has_room(gpus) != had}
-        for gpus in turned:
-            self._room[gpus] = not self._room[gpus]
+        turned = {asked for asked, had in self._room.items() if self._has_room(asked) != had}
+        for asked in turned:
+            self._room[asked] = not self._room[asked]
         for vc in self._clocks if turned else self._changed_vcs & self._clocks.keys():
             clocks = self._clocks[vc]
-            for gpus in clocks if vc in self._changed_vcs else turned & clocks.keys():
-                clock = clocks[gpus]
+            for asked in clocks if vc in self._changed_vcs else turned & clocks.keys():
+                clock = clocks[asked]
                 if clock.waiters:
-                    cause = self._cause(vc, gpus)
+                    cause = self._cause(vc, asked)
                     if cause != clock.cause:
                         clock.read(self._now_s)
                         clock.cause, clock.since_s = cause, self._now_s
         self._changed_vcs.clear()
         self._now_s = now_s
 
-    def _cause(self, vc: str, gpus: int) -> int:
-        if self._used.get(vc, 0) + gpus > self._quotas.get(vc, UNLIMITED):
+    def _cause(self, vc: str, asked: int) -> int:
+        if self._used.get(vc, 0) + asked > self._quotas.get(vc, UNLIMITED) * WHOLE:
             return 0
-        return 2 if self._room[gpus] else 1
+        return 2 if self._room[asked] else 1
 
-    def _has_room(self, gpus: int) -> bool:
-        """Whether the fewest servers that hold a gang could hold it beside what runs."""
+    def _has_room(self, asked: int) -> bool:
+        """Whether the fewest servers that hold so many thousandths could, beside what runs."""
+        if asked < WHOLE and self._parted.best(asked) is not None:
+            return True
+        gpus = -(-asked // WHOLE)
         servers = self._fewest.get(gpus)
         if servers is None:
             servers = self._fewest[gpus] = self._cluster.fewest(gpus)

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.parted import WHOLE, Parted
 from philly_analysis.simulator.topology import Topology
 from philly_analysis.workload import Machine
 
@@ -26,6 +27,8 @@ class Grant(NamedTuple):
         opportunistic jobs): they stay free for others to hold.
     partial
         True for GPUs held idle by a gang that is not whole yet.
+    milli
+        Thousandths of its only GPU, of which others may hold the rest; else of each: all.
     """
 
     shares: tuple[tuple[int, int], ...]
@@ -34,6 +37,7 @@ class Grant(NamedTuple):
     mem_gb: float = 0.0
     guest: bool = False
     partial: bool = False
+    milli: int = WHOLE
 
 
 def bits(mask: int) -> tuple[int, ...]:
@@ -76,6 +80,8 @@ class Cluster:
         Index of each machine by its identifier.
     alone
         A bit per machine that a gang has to itself.
+    parted
+        GPUs of which jobs hold shares; they are not free.
     free, capacity
         Free GPUs, and all GPUs in use or free, of the cluster.
     out
@@ -111,6 +117,7 @@ class Cluster:
         "machines",
         "of_size",
         "out",
+        "parted",
         "rooms",
         "says_all",
         "topology",
@@ -133,6 +140,7 @@ class Cluster:
         unlimited = float("inf")
         self.free_cpus = [unlimited if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [unlimited if m.mem_gb is None else m.mem_gb for m in self.machines]
+        self.parted = Parted()
         self.out: dict[int, int] = {}
         self.rooms: dict[tuple[float, float], Any] = {}
         self.changed_hosts: set[int] = set()
@@ -165,11 +173,13 @@ class Cluster:
     def attempt(self) -> None:
         """Begin to try things: from now on it is noted how the machines were."""
         self._tried, self._were_alone = {}, self.alone
+        self.parted.attempt()
 
     def restore(self) -> None:
         """End what was tried: put the machines back as they were."""
         tried, self._tried = self._tried, None
         self.alone = self._were_alone
+        self.parted.restore()
         for machine, (gpus, cpus, mem_gb) in (tried or {}).items():
             self._set(machine, gpus)
             if (self.free_cpus[machine], self.free_mem_gb[machine]) != (cpus, mem_gb):
@@ -196,6 +206,8 @@ class Cluster:
             One of its GPUs is held or out of use, or a machine lacks the CPUs or the memory.
         """
         self._note(grant)
+        if grant.milli < WHOLE and not self.parted.add(grant.shares[0], -grant.milli):
+            return  # others hold shares of it already
         alone = self.dedicated and grant.gpus > 1 and not grant.guest
         for machine, gpus in grant.shares:
             free = self.free_gpus[machine]
@@ -232,6 +244,8 @@ class Cluster:
     def give(self, grant: Grant) -> None:
         """Give back what a grant names."""
         self._note(grant)
+        if grant.milli < WHOLE and not self.parted.add(grant.shares[0], grant.milli):
+            return  # others hold shares of it still
         if not grant.guest:
             alone = self.dedicated and grant.gpus > 1
             for machine, gpus in grant.shares:

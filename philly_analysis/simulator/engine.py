@@ -133,7 +133,7 @@ class Simulation:
         until_done: Collection[str] = (),
     ) -> None:
         ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
-        self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
+        self._jobs = jobs = [Job(spec, i, parts=policy.parts) for i, spec in enumerate(ordered)]
         _check(jobs, machines)
         self._policy = policy = policy.informed(ordered)
         self._cluster = Cluster(machines, dedicated=dedicated)

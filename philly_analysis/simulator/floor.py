@@ -195,6 +195,7 @@ class Floor:
     def _lawful(self, job: Job, grant: Grant) -> None:
         whole = grant.gpus == job.gpus or self._policy.elastic or grant.partial
         counted = sum(gpus.bit_count() for _, gpus in grant.shares) == grant.gpus > 0
+        counted = counted and grant.milli == job.milli
         if not whole or not counted or (grant.guest and not self._policy.shares):
             raise SimulationError(
                 f"{type(self._policy).__name__} broke a law: {job} asks for {job.gpus} GPUs and "

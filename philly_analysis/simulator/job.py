@@ -1,9 +1,11 @@
 """A job in the simulated cluster: what it still has to do, what it holds, how long it waited."""
 
 from dataclasses import replace
+from math import ceil
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.study import LAST_END
 from philly_analysis.workload import AttemptSpec, JobSpec
 
@@ -49,6 +51,8 @@ class Job:
         GPUs that it asks for.
     index
         Place in the order of submission.
+    milli
+        Thousandths that it asks for of its GPU, where the policy parts GPUs; else all of each.
     run
         Which of its runs it is in, from 0: each but the last fails and is retried.
     run_s
@@ -99,6 +103,7 @@ class Job:
         "level",
         "level_s",
         "limit_s",
+        "milli",
         "nth_start",
         "queued_s",
         "run",
@@ -116,8 +121,9 @@ class Job:
         "version",
     )
 
-    def __init__(self, spec: JobSpec, index: int) -> None:
+    def __init__(self, spec: JobSpec, index: int, *, parts: bool = False) -> None:
         self.spec, self.index = spec, index
+        self.milli = ceil(spec.gpu_frac * WHOLE - 1e-6) if parts and spec.gpus == 1 else WHOLE
         self.gpus, self.vc = spec.gpus, spec.vc
         self.runs = runs_of(spec)
         self.run_s = spec.run_s

@@ -37,6 +37,14 @@ def packed(
     return _spread(cluster, gpus, servers, among)
 
 
+def shared(cluster: Cluster, milli: int) -> Grant | None:
+    """Place a share of a GPU: on the fullest GPU that others share and that has room, or anew."""
+    if (gpu := cluster.parted.best(milli)) is not None:
+        return Grant((gpu,), 1, milli=milli)
+    found = packed(cluster, 1)
+    return found and found._replace(milli=milli)
+
+
 def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Grant | None:
     """Place a gang that fits on no single server: the emptiest first, the last one fitted best."""
     shares: list[tuple[int, int]] = []

@@ -35,6 +35,9 @@ class Policy:
     shares: ClassVar[bool] = False
     """Whether jobs may be guests on GPUs that others hold."""
 
+    parts: ClassVar[bool] = False
+    """Whether a job that asks for a share of a GPU gets no more of it; if not, it gets it all."""
+
     replays: ClassVar[bool] = False
     """Whether it looks at where and when attempts were recorded."""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.placement import ANYWHERE, first_fit, packed
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import ANYWHERE, first_fit, packed, shared
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -24,28 +25,36 @@ def placed(plan: Plan, job: Job, *, consolidate: bool) -> Grant | None:
 
 @dataclass(frozen=True)
 class Fifo(Policy):
-    """First come, first served, without preemption: who cannot start blocks all behind it."""
+    """First come, first served, without preemption: who cannot start blocks all behind it.
+
+    A job that asks for a share of a GPU gets that of the fullest GPU that has as much left, and
+    no share spans two.
+    """
 
     name = "fifo"
     SOURCE = "textbook"
+    parts = True
 
     backfill: bool = knob(False, "let jobs that fit pass a gang that does not")
     consolidate: bool = knob(False, CONSOLIDATE)
     first_fit: bool = knob(False, "consolidate, on the first servers as YARN does, not the fullest")
 
     def group(self, job: Job, now_s: float) -> int:
-        """Return one group for all, or one per gang size."""
-        return job.gpus if self.backfill else 0
+        """Return one group for all, or one per gang size and share."""
+        return job.gpus * job.milli if self.backfill else 0
 
     def decide(self, view: View) -> Wish:
         """Start waiting jobs in the order of their submission."""
-        if not view.cluster.free or not view.queue.groups:
+        room = view.cluster.free or view.cluster.parted.left
+        if not room or not view.queue.groups:
             return {}
         plan = view.plan()
         plan.offer(lambda job: plan.grant(job, self._placed(plan, job)))
         return plan.wish
 
     def _placed(self, plan: Plan, job: Job) -> Grant | None:
+        if job.milli < WHOLE:
+            return shared(plan.cluster, job.milli)
         if self.first_fit:
             return first_fit(plan.cluster, job.gpus)
         return placed(plan, job, consolidate=self.consolidate)
