@@ -5,6 +5,7 @@ import json
 from dataclasses import fields, replace
 from math import exp, log, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,12 +69,11 @@ def test_a_sweep_goes_on_where_it_was_broken_off(
         (out / "runs" / name).write_bytes(done[name])
     asked = []
 
-    def outcome_of(run: Run) -> dict[str, float]:
+    def counted(run: Run) -> dict[str, float]:
         asked.append(run)
-        return original(run)
+        return outcome_of(run)
 
-    original = sweeps.outcome_of
-    monkeypatch.setattr(sweeps, "outcome_of", outcome_of)
+    monkeypatch.setattr(sweeps, "outcome_of", counted)
     sweep(["literature"], ["fifo", "las"], out, **ASKED)  # type: ignore[arg-type]
     assert len(asked) == 1
     for name in ("sweep.csv", "changes.csv"):
@@ -176,7 +176,7 @@ def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
     table = tmp_path / "outages.csv"
     keys = {run.key()}
     for field in fields(Assumed):
-        changed = {bool: True, int: 1, float: 7.0}.get(type(field.default), "x")
+        changed: Any = {bool: True, int: 1, float: 7.0}.get(type(field.default), "x")
         keys.add(replace(run, assumed=replace(run.assumed, **{field.name: changed})).key())
     for row in ("m0,,2020-01-01,2020-01-02", "m1,,2020-01-01,2020-01-02"):
         table.write_text(f"machine_id,gpu,started_at,ended_at\n{row}\n")
@@ -191,7 +191,12 @@ def test_servers_of_a_trace_fail_at_its_own_rate(
     with pytest.raises(MissingTableError, match="placements"):
         sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
     monkeypatch.setattr(verbs, "failures_of", lambda _: Failures(machine_s=12345.0))
-    met = []
-    monkeypatch.setattr(sweeps, "outcome_of", lambda run: met.append(run) or {})
+    met: list[Run] = []
+
+    def outcome(run: Run) -> dict[str, float]:
+        met.append(run)
+        return {}
+
+    monkeypatch.setattr(sweeps, "outcome_of", outcome)
     sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
     assert [run.assumed.outages for run in met] == [Failures(machine_s=12345.0)]

@@ -6,9 +6,9 @@
 
 At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
 but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
-and how long each waited on average: who compares must compare those, too. ``--again`` does: the same
-10,000 jobs, so close together that they queue, and then four times over, one lot after the other,
-so that what grows is the log and nothing else.
+and how long each waited on average: who compares must compare those, too. ``--again`` does: the
+same 10,000 jobs, so close together that they queue, and then four times over, one lot after the
+other, so that what grows is the log and nothing else.
 """
 
 import argparse

@@ -243,7 +243,11 @@ def test_each_constant_moves_what_is_shown_of_the_guidelines() -> None:
 
     sweep = guidelines.Sweep(loads=(1.2,), at=1.2, jobs=400, seeds=(1,))
     tables = [guidelines.compute(law, "", sweep).table for law in (in_three_clusters, short)]
-    long = pd.concat(tables, keys=["long", "short"], names=["law"]).reset_index("law")
+    # jobs are moved out of a gang's way where GPUs are free, but apart
+    moving = (guidelines.USUAL, "at once", "after 1 h")
+    roomy = guidelines.Sweep(loads=(0.8,), at=0.8, settings=moving, jobs=800, seeds=(1,))
+    tables.append(guidelines.compute(in_three_clusters, "", roomy).table)
+    long = pd.concat(tables, keys=["long", "short", "roomy"], names=["law"]).reset_index("law")
     wide = long.pivot_table(index="setting", columns=["law", "arm"], values="jct_h")
     for setting in set(guidelines.SETTINGS) - {guidelines.USUAL}:
         change = wide.loc[setting] - wide.loc[guidelines.USUAL]
