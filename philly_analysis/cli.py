@@ -25,6 +25,26 @@ app = typer.Typer(
 )
 verb = app.command(cls=Verb)
 
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"philly-analysis {library.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_say_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take what stands before a verb."""
+
+
 TraceArgument = Annotated[Path, typer.Argument(help="Folder of a trace.", metavar="TRACE")]
 OutArgument = Annotated[Path, typer.Argument(help="Folder of the new trace.", metavar="OUT")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what stands at OUT.")]

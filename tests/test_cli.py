@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import philly_analysis
 from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.cli import app
 from philly_analysis.schema import TABLES
@@ -25,6 +27,11 @@ def run(*words: object) -> tuple[int, str, str]:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def test_it_says_its_version() -> None:
+    assert run("--version")[:2] == (0, f"philly-analysis {metadata.version('philly-analysis')}\n")
+    assert philly_analysis.__version__ == metadata.version("philly-analysis")
 
 
 def test_the_data_dictionary_names_each_column() -> None:

@@ -138,6 +138,7 @@ class Ranked(Preemptive):
         for job in view.running:
             plan.release(job)
         chosen: list[Job] = []
+        left = plan.cluster.free
 
         def take(job: Job) -> bool:
             nonlocal left
@@ -147,7 +148,6 @@ class Ranked(Preemptive):
             chosen.append(job)
             return True
 
-        left = plan.cluster.free
         plan.offer(take)
         for job in chosen:
             if job.running:
