@@ -127,10 +127,16 @@ _NEEDS = (
 _RULES = "gangs of 1, 2, 4 and 8 GPUs; a job runs in rounds, for its steps / speed"
 _RUN = """git clone https://github.com/stanford-futuredata/gavel && cd gavel/scheduler
 git checkout c4fa400 && make
-python scripts/drivers/simulate_scheduler_with_trace.py -t $$OUT -p fifo \\
+python scripts/drivers/simulate_scheduler_with_trace.py -t $$OUT -p fifo_perf \\
   --throughputs_file simulation_throughputs.json -c $gpus:0:0 \\
   --num_gpus_per_server $per_node:$per_node:$per_node --seed 0 --solver ECOS \\
-  --time_per_iteration 360"""
+  --time_per_iteration 1921"""
+_SHOCKWAVE_RUN = """git clone https://github.com/uw-mad-dash/shockwave && cd shockwave/scheduler
+git checkout 8a44f4a && make && touch numa.py && cp $$OUT traces/export.trace
+python scripts/drivers/simulate_scheduler_with_trace.py -t traces/export.trace -p fifo_perf \\
+  --throughputs_file tacc_throughputs.json -c $gpus:0:0 \\
+  --num_gpus_per_server $per_node:$per_node:$per_node --seed 0 --solver ECOS \\
+  --time_per_iteration 1921"""
 
 GAVEL = Format(
     "gavel",
@@ -155,7 +161,14 @@ GAVEL = Format(
         ),
         Dialect(
             name="shockwave",
-            program=Program("Shockwave's simulator", rules=_RULES),
+            program=Program(
+                "Shockwave's simulator",
+                source="uw-mad-dash/shockwave 8a44f4a",
+                needs=f"{_NEEDS}, pandas 2.0, matplotlib, gurobipy and mosek (imported; policies "
+                "other than shockwave need no licence); numa.py stands in for a module not used",
+                command=_SHOCKWAVE_RUN,
+                rules=_RULES,
+            ),
             carries="arrival, gang size, run time as steps and seconds",
             write=lambda request, path: _write(request, path, _SHOCKWAVE),
             taken=lambda request, path: _taken(request, path, _SHOCKWAVE),

@@ -180,6 +180,15 @@ def _taken(request: Request, folder: Path) -> Taken:
     return Taken(times["job"].n_unique(), float(gpu_s))
 
 
+_RUN = """git clone https://github.com/hkust-adsl/kubernetes-scheduler-simulator
+cd kubernetes-scheduler-simulator && git checkout 8f3d641 && make
+mkdir data/export && cp $$OUT/nodes.yaml data/export && cp $$OUT/pods.csv data/csv/export.csv
+(cd data && python pod_csv_to_yaml.py csv/export.csv)
+sed 's#example/test-cluster#data/export#; s#ratio: 0.9#ratio: 0#' \\
+  example/test-cluster-config.yaml > export-config.yaml
+bin/simon apply --extended-resources gpu -f export-config.yaml \\
+  -s example/test-scheduler-config.yaml"""
+
 OPENB = Format(
     "openb",
     (
@@ -187,6 +196,9 @@ OPENB = Format(
             name="openb",
             program=Program(
                 "FGD's Kubernetes scheduler simulator; tools for cluster-trace-gpu-v2023",
+                source="hkust-adsl/kubernetes-scheduler-simulator 8f3d641",
+                needs="Go 1.19 (dependencies are in the repository), Python with pandas and pyyaml",
+                command=_RUN,
                 rules="every pod, in the order of the file",
             ),
             carries="creation, scheduling and deletion, GPUs, CPU and memory demand; nodes",

@@ -143,20 +143,31 @@ def _workload(name: str, program: Program, layout: Layout) -> Dialect:
 
 
 _RULES = "gangs up to 16 GPUs; applications bring run times of their own"
+_ADAPTDL = "petuum/adaptdl c793c70 (branch osdi21-artifact)"
+_RUN = """git clone https://github.com/petuum/adaptdl && cd adaptdl
+git checkout c793c70 && cd simulator
+NODES=$$(($gpus / 4))    # servers of 4 GPUs are the largest that it knows
+python simulator.py --policy tiresias --num-gpus 4 --min-nodes $$NODES --max-nodes $$NODES $$OUT"""
 
 POLLUX = Format(
     "pollux",
     (
         _workload(
             "pollux",
-            Program("Pollux' simulator", rules=_RULES),
+            Program(
+                "Pollux' simulator",
+                source=_ADAPTDL,
+                needs="Python 3.8, numpy 1.19.5, pandas 1.1.5, scipy 1.5.4, pymoo 0.4.2.1",
+                command=_RUN,
+                rules=_RULES,
+            ),
             _WORKLOAD,
         ),
         Dialect(
             name="generator",
             program=Program(
                 "Pollux' generator of workloads",
-                source="petuum/adaptdl c793c70 (branch osdi21-artifact)",
+                source=_ADAPTDL,
                 needs="Python 3.8, numpy 1.19.5, pandas 1.2.4, scipy 1.5.4",
                 command="git clone https://github.com/petuum/adaptdl && cd adaptdl\n"
                 "git checkout c793c70 && cd simulator && cp $$OUT traces/philly.csv\n"

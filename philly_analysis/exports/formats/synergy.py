@@ -73,7 +73,7 @@ def _taken(request: Request, path: Path) -> Taken:
 
 
 _RUN = """git clone https://github.com/msr-fiddle/synergy && cd synergy/simulator
-git checkout 1bb2bed && make -C deployment && cat > export.ini <<END
+git checkout 1bb2bed && make -C deployment && touch numa.py && cat > export.ini <<END
 [CLUSTER]
 racks = 1
 servers_per_rack = $nodes
@@ -96,8 +96,8 @@ SYNERGY = Format(
             program=Program(
                 "Synergy's simulator, --replay_trace",
                 source="msr-fiddle/synergy 1bb2bed",
-                needs="Python 3.9, numpy 1.26, pandas 2.0, matplotlib 3.7, cvxpy 1.4, grpcio-tools "
-                "(numa is imported, not used)",
+                needs="Python 3.9, numpy 1.26, pandas 1.5, matplotlib 3.4, cvxpy 1.4, "
+                "grpcio-tools, psutil; numa.py stands in for a module that is not used",
                 command=_RUN,
                 rules="gangs of 1, 2, 4, 8 and 16 GPUs, until a round of 300 s finds no job at "
                 "all; it stops when jobs 4000 to 4999 have ended, and reports on these",
