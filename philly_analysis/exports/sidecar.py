@@ -2,6 +2,14 @@
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from shlex import quote
+from string import Template
+
+from philly_analysis.exports.format import Dialect
+from philly_analysis.exports.request import Request
+from philly_analysis.workload.demand import UNKNOWN, Demand
+from philly_analysis.workload.target import Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +121,41 @@ class Exported:
             lines.append(f"run with {self.run_with.source}{needs}:")
             lines += [f"  {line}" for line in self.run_with.command.splitlines()]
         return "\n".join(lines)
+
+
+def run_with(request: Request, spelling: Dialect, file: Path, jobs: int) -> RunWith:
+    """Say how to run the program that this file is for."""
+    program = spelling.program
+    command = Template(program.command).substitute(
+        gpus=request.cluster.gpus,
+        nodes=request.nodes,
+        per_node=request.cluster.server.gpus,
+        jobs=jobs,
+    )
+    return RunWith(
+        program=program.name,
+        source=program.source,
+        needs=program.needs,
+        command=command and f"export OUT={quote(str(file.resolve()))}\n{command}",
+    )
+
+
+def unnamed(needs: Demand) -> tuple[str, ...]:
+    """Say how many jobs have nobody's name."""
+    n = needs.jobs.height
+    lacking = {what: int((needs.jobs[what] == UNKNOWN).sum()) for what in ("vc", "user")}
+    return tuple(
+        f"{count:,} of {n:,} jobs have no {what}: called {UNKNOWN!r}"
+        for what, count in lacking.items()
+        if count
+    )
+
+
+def cluster_notes(target: Cluster) -> tuple[str, ...]:
+    """Say so where the cluster was assumed."""
+    if not target.assumed:
+        return ()
+    return (
+        f"target cluster: {target.gpus:,} GPUs in servers of 8, for an offered load of at most 1 "
+        "(name another with --gpus)",
+    )

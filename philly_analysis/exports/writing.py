@@ -1,18 +1,14 @@
 """Writes a workload in another tool's format, and beside it what had to be assumed."""
 
-import os
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from shlex import quote
-from string import Template
 
 import pandas as pd
 
 from philly_analysis.errors import ExportError, UnknownNameError
+from philly_analysis.exports.appearing import appearing, sidecar_of
 from philly_analysis.exports.estimates import SAYS
 from philly_analysis.exports.format import Dialect, Format, Taken
 from philly_analysis.exports.formats import (
@@ -29,14 +25,12 @@ from philly_analysis.exports.formats import (
     tiresias,
 )
 from philly_analysis.exports.request import Request, prepare
-from philly_analysis.exports.sidecar import Exported, RunWith
+from philly_analysis.exports.sidecar import Exported, cluster_notes, run_with, unnamed
 from philly_analysis.progress import step
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload
-from philly_analysis.workload.demand import UNKNOWN, Demand
 from philly_analysis.workload.machines import fleet
-from philly_analysis.workload.target import Cluster
 
 FORMATS: dict[str, Format] = {
     f.name: f
@@ -156,8 +150,7 @@ def export(
         timed=spelling.timed,
     )
     file = Path(file)
-    sidecar = file.with_name(file.name + ".json")
-    with step(f"exporting {workload.name} for {chosen.name}"), _placed(file, sidecar, force) as new:
+    with step(f"exporting {workload.name} for {chosen.name}"), appearing(file, force) as new:
         if spelling.folder:
             new.mkdir()
         written = spelling.write(request, new)
@@ -175,7 +168,7 @@ def export(
             format=chosen.name,
             dialect=spelling.name,
             file=str(file),
-            run_with=_run_with(request, spelling, file, written.jobs),
+            run_with=run_with(request, spelling, file, written.jobs),
             jobs=written.jobs,
             jobs_read=taken.jobs,
             gpu_h_read=None if taken.gpu_s is None else taken.gpu_s / 3600,
@@ -186,8 +179,8 @@ def export(
             account=request.demand.account() if spelling.timed else (),
             not_carried=(*spelling.not_carried, *written.not_carried),
             assumed=(
-                *(_unnamed(request.demand) if spelling.timed else ()),
-                *_cluster_notes(request.cluster),
+                *(unnamed(request.demand) if spelling.timed else ()),
+                *cluster_notes(request.cluster),
                 *request.made,
                 *([f"estimated run times: {SAYS[told]}"] if told else []),
                 *written.assumed,
@@ -202,7 +195,7 @@ def export(
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",
         )
-        _sidecar_of(new).write_text(result.to_json(), "utf-8")
+        sidecar_of(new).write_text(result.to_json(), "utf-8")
     return result
 
 
@@ -307,72 +300,3 @@ def _refuse(request: Request, spelling: Dialect, taken: Taken) -> None:
         + "".join(f"; left out, {other}" for other in others)
         + f"). {hint} write it all the same by --partial."
     )
-
-
-def _run_with(request: Request, spelling: Dialect, file: Path, jobs: int) -> RunWith:
-    """Say how to run the program that this file is for."""
-    program = spelling.program
-    command = Template(program.command).substitute(
-        gpus=request.cluster.gpus,
-        nodes=request.nodes,
-        per_node=request.cluster.server.gpus,
-        jobs=jobs,
-    )
-    return RunWith(
-        program=program.name,
-        source=program.source,
-        needs=program.needs,
-        command=command and f"export OUT={quote(str(file.resolve()))}\n{command}",
-    )
-
-
-def _unnamed(needs: Demand) -> tuple[str, ...]:
-    """Say how many jobs have nobody's name."""
-    n = needs.jobs.height
-    lacking = {what: int((needs.jobs[what] == UNKNOWN).sum()) for what in ("vc", "user")}
-    return tuple(
-        f"{count:,} of {n:,} jobs have no {what}: called {UNKNOWN!r}"
-        for what, count in lacking.items()
-        if count
-    )
-
-
-def _cluster_notes(target: Cluster) -> tuple[str, ...]:
-    if not target.assumed:
-        return ()
-    return (
-        f"target cluster: {target.gpus:,} GPUs in servers of 8, for an offered load of at most 1 "
-        "(name another with --gpus)",
-    )
-
-
-def _sidecar_of(file: Path) -> Path:
-    return file.with_name(file.name + ".json")
-
-
-@contextmanager
-def _placed(file: Path, sidecar: Path, force: bool) -> Iterator[Path]:
-    """Give a path to write that becomes `file`, with its side-car, when the block ends well."""
-    if file.exists() and not force:
-        raise ExportError(f"{file} exists. Give another name, or --force to replace it.")
-    if file.exists() and not sidecar.is_file():
-        raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
-    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        _remove(file)
-        partial.rename(file)
-        _sidecar_of(partial).replace(sidecar)
-    except OSError as error:
-        raise ExportError(f"{file} cannot be written: {error.strerror or error}") from error
-    finally:
-        _remove(partial)
-        _remove(_sidecar_of(partial))
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.exists():
-        path.unlink()

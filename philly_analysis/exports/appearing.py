@@ -1,0 +1,43 @@
+"""A file that appears whole with its side-car, or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from philly_analysis.errors import ExportError
+
+
+def sidecar_of(file: Path) -> Path:
+    """Return where the side-car of a file lies."""
+    return file.with_name(file.name + ".json")
+
+
+@contextmanager
+def appearing(file: Path, force: bool) -> Iterator[Path]:
+    """Give a path to write that becomes `file`, with its side-car, when the block ends well."""
+    sidecar = sidecar_of(file)
+    if file.exists() and not force:
+        raise ExportError(f"{file} exists. Give another name, or --force to replace it.")
+    if file.exists() and not sidecar.is_file():
+        raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
+    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        _remove(file)
+        partial.rename(file)
+        sidecar_of(partial).replace(sidecar)
+    except OSError as error:
+        raise ExportError(f"{file} cannot be written: {error.strerror or error}") from error
+    finally:
+        _remove(partial)
+        _remove(sidecar_of(partial))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()
