@@ -41,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A family that was tried, and how it did (rejected, p None: not reached, in order of BIC)."""
+    """A family that was tried, and how it did (rejected, p None: it was not tested)."""
 
     family: str
     aic: float
@@ -251,7 +251,7 @@ class Distribution(Frozen):
         if self.own:
             return "; ".join(map(str, self.own))
         if self.family == EMPIRICAL:
-            return f"no family passed{gap}" if self.candidates else f"as observed{gap}"
+            return f"no family holds{gap}" if self.candidates else f"as observed{gap}"
         if self.rejected is None:
             return f"not tested{gap}"
         chance = "" if self.p is None else f" (p {'< 0.01' if self.p < 0.01 else f'{self.p:.2f}'})"

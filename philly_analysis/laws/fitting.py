@@ -15,13 +15,14 @@ from philly_analysis.laws.distribution import (
 )
 from philly_analysis.laws.empirical import fit_empirical
 from philly_analysis.laws.families import FAMILIES, Family
-from philly_analysis.laws.goodness import ks, log_likelihood, p_value
+from philly_analysis.laws.goodness import KNOWN_LAW_5PCT, ks, log_likelihood, p_value
 from philly_analysis.laws.intervals import with_intervals
 from philly_analysis.laws.lifetimes import Lifetimes
 
 Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
+NEAR = 0.03
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
 """Families tried when none is named. Pareto's minimum is a chosen threshold, so it is for tails."""
 
@@ -41,6 +42,8 @@ def fit_distribution(
 
     Each family is fitted by maximum likelihood. In order of BIC, the first that a goodness-of-fit
     test does not reject is taken; when none passes, the empirical law with a parametric tail is.
+    So few independent values may tell nothing against a law far from them: one whose CDF is more
+    than `NEAR` from the data's, and farther than independent values would be, is not taken.
     Values of one cluster are alike: criterion, test and intervals allow for it.
 
     Parameters
@@ -87,7 +90,7 @@ def fit_distribution(
     passed = None
     judged: list[Distribution] = []
     for candidate in tried:
-        if passed is None:
+        if passed is None and _near(candidate):
             candidate = _judged(candidate, x, rng)
             passed = None if candidate.rejected else candidate
         judged.append(candidate)
@@ -128,6 +131,11 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
 def _judged(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> Distribution:
     p = p_value(fitted, x, rng)
     return replace(fitted, p=float(f"{p:.3g}"), rejected=p <= SIGNIFICANT)
+
+
+def _near(fitted: Distribution) -> bool:
+    clustered = fitted.worth is not None and fitted.worth < fitted.n
+    return not clustered or float(fitted.ks or 0) <= max(NEAR, KNOWN_LAW_5PCT / np.sqrt(fitted.n))
 
 
 def _bic(fitted: Distribution) -> float:

@@ -59,7 +59,9 @@ def by_month(
     tuple
         The month's model, what is to be drawn of it, and the days that came before.
     """
-    coming = months(model, variation, seed)
+    # samples are drawn of the leaves: other laws need no months
+    duration = replace(model.duration, cells=tuple(_whole(model.duration)))
+    coming = months(replace(model, duration=duration), variation, seed)
     if wish.days is None:
         left, from_d = wish.jobs or 0, 0.0
         while left > 0:

@@ -108,9 +108,9 @@ class Users:
         clusters = []
         for vc, part in _named(share).groupby("vc"):
             shares = tuple(float(f"{v:.6g}") for v in part["share"])
-            own = tuple(part["name"])
-            plain = own == _numbered(str(vc), len(own))
-            clusters.append(VirtualCluster(str(vc), shares, () if plain else own))
+            names = tuple(part["name"])
+            plain = names == _numbered(str(vc), len(names))
+            clusters.append(VirtualCluster(str(vc), shares, () if plain else names))
         clusters.sort(key=lambda c: (-c.share, c.vc))
         who = frame.groupby(["vc", "user"], sort=False).ngroup().to_numpy()
         gap = np.diff(frame["submitted_s"].to_numpy(float))

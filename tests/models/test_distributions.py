@@ -207,7 +207,7 @@ def test_when_no_family_passes_the_empirical_law_stands_in_and_says_so() -> None
     assert fitted.candidates and all(c.rejected for c in fitted.candidates)
     assert [c.aic for c in fitted.candidates] == sorted(c.aic for c in fitted.candidates)
     assert fitted.ks is not None and fitted.ks < 0.01
-    assert "no family passed" in fitted.verdict
+    assert "no family holds" in fitted.verdict
     assert float(fitted.cdf(86_399)) == pytest.approx(0.5, abs=0.01)
 
 

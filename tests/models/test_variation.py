@@ -53,13 +53,15 @@ def test_jobs_and_days_are_granted_over_many_months() -> None:
 
 
 def test_months_vary_as_much_as_is_said() -> None:
-    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6))
+    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(0, 0, 0))
     log_jobs = np.array([next(given.months(MANY, s)).log_jobs for s in range(1_500)])
     at = np.log(RUN_TIMES_S)
     told = np.exp(given.fall.value * (at - np.log(3_600)))
     parts = np.array([given.activity.value, given.run_time.value, given.kinds.value]) ** 2
     np.testing.assert_allclose(
-        log_jobs.std(axis=0), np.tile(np.sqrt(parts.sum()) * told, (len(GANGS), 1)), rtol=0.08
+        log_jobs.std(axis=0),
+        np.tile(np.sqrt(parts[0] + parts[1:].sum() * told**2), (len(GANGS), 1)),
+        rtol=0.08,
     )
     cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 1, 2])[0, 1]
     assert cor == pytest.approx(parts[:2].sum() / parts.sum(), abs=0.07)
@@ -129,6 +131,19 @@ def test_users_come_and_leave_and_keep_their_names() -> None:
         assert at_home[0] == at_home[1] == new  # as those are whom they are like
     assert left / 30 / 40 == pytest.approx(LEARNED.leaving.value, abs=0.08)
     assert came / 30 / 40 == pytest.approx(LEARNED.coming.value, rel=0.5)
+
+
+@pytest.mark.parametrize("trade", [0.0, 1.0])
+def test_what_some_kinds_gain_others_lose(trade: float) -> None:
+    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(trade, trade, trade))
+    total = np.array(
+        [np.log(np.exp(next(given.months(MANY, s)).log_jobs).mean()) for s in range(600)]
+    )
+    if trade:  # the number of jobs changes with how active all are, and with nothing else
+        assert total.std() == pytest.approx(given.activity.value, rel=0.1)
+        assert total.mean() == pytest.approx(-(given.activity.value**2) / 4, abs=0.05)
+    else:
+        assert total.std() > 1.5 * given.activity.value
 
 
 def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
