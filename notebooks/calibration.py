@@ -21,7 +21,8 @@ import os
 from pathlib import Path
 
 from philly_analysis import fit, load_model
-from philly_analysis.judging import calibration, philly_like
+from philly_analysis.judging import calibration, coverage, philly_like
+from philly_analysis.models.observations import Observations
 from philly_analysis.trace import Trace
 
 model = load_model("philly")
@@ -79,3 +80,14 @@ calibration.plot(held_out)
 
 # %%
 mine
+
+# %% [markdown]
+# ## Does it know what it does not know?
+#
+# Fit to a window, draw other months, and see where among them the next window lies: flat is right,
+# a hump in the middle is too wide, heaps at the ends are too narrow.
+
+# %%
+with Trace(Path(os.environ.get("TRACE", "../data/traces/sample")), run_policy="sum") as trace:
+    scores = coverage.scored(Observations.of_trace(trace), draws=60, lengths_d=(5, 7), most=2)
+coverage.plot(scores)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.stats import binom
 
+from philly_analysis import figures
 from philly_analysis.errors import ModelError
 from philly_analysis.judging.resampling import RESAMPLERS, Resample
 from philly_analysis.laws.distribution import EMPIRICAL
@@ -240,3 +243,33 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     columns = ["covered_pct", "winkler", "width", "below_pct", "middle_pct", "above_pct"]
     by_cluster = frame.groupby(["method", "group", "data", "statistic"], sort=False)[columns].mean()
     return by_cluster.groupby(["method", "group"], sort=False).mean()
+
+
+def plot(table: pd.DataFrame, methods: Iterable[str] = (OURS, "user blocks")) -> Figure:
+    """Draw histograms of the probability integral transform (:func:`scored`), by group.
+
+    Draws that know what they do not know give flat ones, up to chance: the band holds each of ten
+    columns in 90 % of cases, were the pairs of windows all that is independent.
+    """
+    groups = list(dict.fromkeys(STATISTICS.values()))
+    fig, axes = figures.canvas(len(groups), 1, width=10.5, height=2.6, sharey=True)
+    edges = np.linspace(0, 1, 11)
+    colors = dict(zip(methods, (figures.ACCENT, figures.CYCLE[1]), strict=False))
+    for ax, group in zip(axes, groups, strict=True):
+        mine = table[table["group"] == group]
+        keys = ["data", "days", "pair"] if "data" in table else ["days", "pair"]
+        pairs_of = max(mine.groupby(keys).ngroups, 1)
+        low, high = (100 * float(binom.ppf(q, pairs_of, 0.1)) / pairs_of for q in (0.05, 0.95))
+        ax.axhspan(low, high, color=figures.MUTED, alpha=0.2, linewidth=0)
+        for method, color in colors.items():
+            pit = mine.loc[mine["method"] == method, "pit"]
+            if pit.empty:
+                continue
+            share = 100 * np.histogram(pit, edges)[0] / max(len(pit), 1)
+            ax.stairs(share, edges, color=color, linewidth=1.8, label=method)
+        ax.set_xlim(0, 1)
+        ax.set_xlabel("share of draws below")
+        figures.title(ax, f"{group}  n={pairs_of}")
+    axes[0].set_ylabel("windows, %")
+    figures.legend(axes[0], loc="upper left")
+    return fig

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import StepPatch
 
 from philly_analysis.judging import coverage
 from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, pairs, scored, statistics
@@ -108,4 +109,12 @@ def test_the_model_covers_where_independent_jobs_do_not() -> None:
     ).assign(data="made")
     covered = table.groupby("method")["covered"].mean()
     assert covered[OURS] > covered["jobs one by one"] + 0.1 and covered[OURS] > 0.8
+    figure = coverage.plot(table, methods=(OURS, "jobs one by one"))
+    assert len(figure.axes) == len(set(STATISTICS.values()))
+    for ax in figure.axes[:4]:
+        steps = ax.patches[1:]  # after the band
+        assert len(steps) == 2
+        for step in steps:  # shares of all windows
+            assert isinstance(step, StepPatch)
+            assert np.sum(step.get_data()[0]) == pytest.approx(100)
     assert set(coverage.summary(table).columns) >= {"covered_pct", "winkler", "width"}
