@@ -1,5 +1,6 @@
 """Busy hours bring shorter jobs, or longer ones: how run times go with how many jobs come."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ HOUR_S = 3_600
 FEWEST_HOURS = 24
 _STRONGEST = 3.0
 _HALVINGS = 20
+_LOOKS = 3
+_MOST = 0.99
 
 
 def crowding(at_s: Floats, score: Floats) -> float:
@@ -65,6 +68,31 @@ def crowded(at_s: Floats, score: Floats, wanted: float) -> Floats:
         low, high = (by, high) if got < wanted else (low, by)
     shifted = score + (low + high) / 2 * crowd[hour]
     return np.asarray(shifted / max(float(shifted.std()), 1e-12))
+
+
+def going_with_crowds(
+    at_s: Floats, score: Floats, wanted: float, run_s_of: Callable[[Floats], Floats]
+) -> Floats:
+    """Draw run times that go with crowds as wanted, whatever else decides them.
+
+    Gangs, endings and virtual clusters have laws of their own, between which no score moves a job:
+    so more is asked of the scores than is wanted of the run times, by as much as was lost.
+
+    Parameters
+    ----------
+    at_s, score, wanted
+        As in :func:`crowded`.
+    run_s_of
+        Draws run times by scores, shape (n,).
+    """
+    asked = wanted
+    for look in range(_LOOKS):
+        run_s = run_s_of(crowded(at_s, score, asked))
+        if look < _LOOKS - 1:
+            ranks = (sp.rankdata(run_s) - 0.5) / run_s.size
+            lost = wanted - crowding(at_s, sp.norm.ppf(ranks))
+            asked = float(np.clip(asked + lost, -_MOST, _MOST))
+    return run_s
 
 
 def _hourly(at_s: Floats, score: Floats) -> tuple[Ints, Floats, Floats]:

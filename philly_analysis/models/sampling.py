@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.laws.balance import evenly, runs
-from philly_analysis.models.crowding import crowded
+from philly_analysis.models.crowding import going_with_crowds
 from philly_analysis.models.gang_size import GangSize
 from philly_analysis.models.month import Wish, by_month
 from philly_analysis.models.parts import Parts, Servers
@@ -259,10 +259,14 @@ def _run_s(
     )
     effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
     score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
-    if at_s is not None and users.crowding:
-        score = crowded(at_s, score, users.crowding)
     leaf = model.duration.leaf_of(gang, vc, status)
-    return model.duration.sample(evenly(score, rng, leaf), leaf)
+
+    def with_scores(score: Floats) -> Floats:
+        return model.duration.sample(evenly(score, rng, leaf), leaf)
+
+    if at_s is None or not users.crowding or not run.size:
+        return with_scores(score)
+    return going_with_crowds(at_s, score, users.crowding, with_scores)
 
 
 def _attempts(
