@@ -23,7 +23,7 @@ def heading(ax: Axes, text: str) -> None:
     ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold")
 
 
-_TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000)
+_TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""
 
 

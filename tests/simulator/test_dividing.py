@@ -173,3 +173,12 @@ def test_tetris_prefers_the_short_if_told_to() -> None:
     for shortest, first in ((0.0, "a"), (10.0, "b")):
         bars = gantt(run([long, short], SERVER, Tetris(shortest=shortest)))
         assert bars[first][0][0] == 0
+
+
+def test_tetris_serves_those_alike_as_they_came_where_only_packing_counts() -> None:
+    jobs = [
+        asking(job(name, at, 8, run_s), 8, 10) for name, at, run_s in (("a", 0, 9), ("b", 1, 9))
+    ]
+    jobs.append(asking(job("c", 2, 8, 1), 8, 10))
+    for shortest, second in ((0.0, "b"), (1.0, "c")):
+        assert gantt(run(jobs, SERVER, Tetris(shortest=shortest)))[second][0][0] == 9

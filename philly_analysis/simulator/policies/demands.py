@@ -173,12 +173,12 @@ class Tetris(Policy):
     )
 
     def group(self, job: Job, now_s: float) -> _Shape:
-        """Return the demand: of those alike in it the one with least work left is first."""
+        """Return the demand: of those alike in it the one that comes first by key is asked."""
         return _Shape(job.gpus, *wants(job))
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the seconds that it still needs."""
-        return job.remaining_s(now_s)
+        """Return the seconds that it still needs; where they do not count, when it came."""
+        return job.remaining_s(now_s) if self.shortest else job.spec.submit_s
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""
