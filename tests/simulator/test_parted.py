@@ -84,7 +84,7 @@ def test_first_come_first_served_is_a_walk_over_shares(rows: list[tuple[int, flo
         part(f"j{i:02d}", s + 0.0123 * i, share, length)
         for i, (s, share, length) in enumerate(rows)
     ]
-    schedule = run(jobs, machines(2, 1), Fifo())
+    schedule = run(jobs, machines(3), Fifo())
     assert gantt(schedule) == walk(jobs, 3)
     held = schedule.placements.join(schedule.attempts, on=["job_id", "attempt"]).with_columns(
         share=pl.col("job_id").replace_strict({j.job_id: j.gpu_frac for j in jobs})
@@ -96,7 +96,7 @@ def test_first_come_first_served_is_a_walk_over_shares(rows: list[tuple[int, flo
 
 
 def walk(jobs: list[JobSpec], count: int) -> dict[str, list[tuple[float, float, str]]]:
-    """Best fit of shares in the order of submission, who does not fit blocking all behind."""
+    """Best fit on one server in the order of submission; who does not fit blocks all behind."""
     left, now_s = [1.0] * count, 0.0
     ends: list[tuple[float, int, float]] = []
     bars: dict[str, list[tuple[float, float, str]]] = {}
