@@ -148,6 +148,10 @@ _RUN = """git clone https://github.com/petuum/adaptdl && cd adaptdl
 git checkout c793c70 && cd simulator
 NODES=$$(($gpus / 4))    # servers of 4 GPUs are the largest that it knows
 python simulator.py --policy tiresias --num-gpus 4 --min-nodes $$NODES --max-nodes $$NODES $$OUT"""
+_SIA_RUN = """git clone https://github.com/siasosp23/artifacts && cd artifacts
+git checkout aaf7a0d && cd sia-simulator
+python multi_simulator.py $$OUT --policy=sia --policy_p_val=-0.5 --mip_lambda_a=0.01 \\
+  --mip_lambda_n=1.1 --interval=60 --project_throughput --share_max_replicas"""
 
 POLLUX = Format(
     "pollux",
@@ -185,5 +189,18 @@ POLLUX = Format(
 )
 SIA = Format(
     "sia",
-    (_workload("sia", Program("Sia's simulator", rules=_RULES), _SIA_WORKLOAD),),
+    (
+        _workload(
+            "sia",
+            Program(
+                "Sia's simulator",
+                source="siasosp23/artifacts aaf7a0d",
+                needs="Python 3.10, numpy 1.23, pandas 1.5, scipy 1.10, pymoo 0.4.2.2, cvxpy 1.3 "
+                "with cvxopt and cylp, rich, psutil",
+                command=_SIA_RUN,
+                rules=f"{_RULES}; its cluster of three kinds of GPU is part of its code",
+            ),
+            _SIA_WORKLOAD,
+        ),
+    ),
 )
