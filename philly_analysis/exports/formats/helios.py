@@ -89,7 +89,7 @@ def _dialect(name: str, mode: Mode, what: str, experiment: str) -> Dialect:
         program=Program(
             f"Helios' simulator, -e {experiment}",
             source="S-Lab-System-Group/HeliosArtifact bdaae10",
-            needs="Python 3.9, pandas 1.2.4 or 2.0",
+            needs="Python 3.9, pandas 1.5",
             command="git clone https://github.com/S-Lab-System-Group/HeliosArtifact\n"
             'cd "HeliosArtifact/framework/QSSF Service" && git checkout bdaae10\n'
             f"cp $$OUT/{LGB} estimators/{key}_lgb.csv\n"
