@@ -38,7 +38,7 @@ def test_a_month_is_what_its_seed_gives_whoever_asks() -> None:
 
 
 def test_a_month_has_28_days_unless_said() -> None:
-    [month] = load_model("itp-01").sample(seeds=(1,))
+    [month] = load_model("philly-attempts").sample(seeds=(1,))
     assert 25 < span_s(month) / 86_400 <= 28
 
 
