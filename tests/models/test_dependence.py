@@ -68,9 +68,9 @@ def test_rejection_and_coverage_of_clustered_values(family: str, uneven: bool) -
 
 
 def test_rejection_and_coverage_of_clustered_values_in_short() -> None:
-    """25 repeats: beyond these bounds once in a thousand times."""
-    rejected, parameters, quantiles = rates(25, "lognormal", 40, 10, uneven=False)
-    assert rejected <= 6 / 25 and parameters >= 0.82 and quantiles >= 0.82
+    """20 repeats: beyond these bounds once in a thousand times."""
+    rejected, parameters, quantiles = rates(20, "lognormal", 40, 10, uneven=False)
+    assert rejected <= 5 / 20 and parameters >= 0.8 and quantiles >= 0.8
 
 
 def test_what_takes_jobs_for_independent_is_wrong_of_clusters() -> None:
@@ -133,9 +133,8 @@ def means(seed: int, *, status_known: bool) -> float:
     return float(held) / work.jobs.height / float(run_s.mean())
 
 
-@pytest.mark.parametrize("status_known", [True, False])
-def test_samples_have_the_true_mean_though_30_percent_still_run(status_known: bool) -> None:
-    assert means(1, status_known=status_known) == pytest.approx(1, abs=0.1)
+def test_samples_have_the_true_mean_though_30_percent_still_run() -> None:
+    assert means(1, status_known=False) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.slow
