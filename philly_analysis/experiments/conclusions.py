@@ -83,8 +83,9 @@ MODELLED: tuple[str, ...] = (
     "A queue that blocks waits for a gang to fit while GPUs idle; real gangs are larger than the "
     "generator's, so that much of what is gained over first come, first served is gained by "
     "letting smaller gangs pass. The last two rows are without that.",
-    "Months of models queue longer under first come, first served than most of the real windows "
-    "that they were fitted to, so that what is gained over it may be less on real ones.",
+    "Under first come, first served months of models wait about as long as the real windows that "
+    "they were fitted to, but Philly's longer (data/waits.py), so that what is gained over it may "
+    "be less on Philly's own jobs.",
     "It takes eight CPU minutes with the models taken by default (2026-11-22); --jobs divides "
     "them, --seeds asks for more or fewer months, --model for other clusters.",
     "Not modelled: locality, quotas, retries' own waits, failures, and users who submit less when "

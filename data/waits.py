@@ -1,0 +1,89 @@
+"""Holds how long sampled jobs wait against how long real ones do, on the windows fitted to.
+
+    python data/waits.py [EXTRACT ...] > table.md
+
+fits a model to a window of each extract, brings the window's own first jobs and those of months of
+the model to one load on one cluster, and runs both. It takes a minute.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from coverage import MORE
+from fit_models import EXTRACTS, observed
+from numpy.typing import ArrayLike
+
+from philly_analysis.judging.coverage import Window, pairs
+from philly_analysis.laws.distribution import EMPIRICAL
+from philly_analysis.models.sampling import draw
+from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.simulator import fleet, run
+from philly_analysis.simulator.policies import policy_named
+from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload.load import at_load
+
+LOAD, GPUS, JOBS, MONTHS = 0.8, 64, 1_500, 20
+POLICIES = ("fifo", "sjf")
+HOUR_S, DAY_S = 3_600, 86_400
+LEFT_OUT = ("itp-06", "itp-10", "philly-attempts", "openb")
+"""Of these a window has too few jobs, or jobs without run times; or it is Philly once more."""
+
+
+def window_of(name: str) -> Window:
+    """Return a window in the middle, of 14 days or else 7."""
+    data = observed(name)
+    for days in (14, 7):
+        if found := [first for first, _ in pairs(data, lengths_d=(days,), most=3)]:
+            return found[len(found) // 2]
+    raise SystemExit(f"{name} has no two windows")
+
+
+def waits_min(at_s: ArrayLike, gpus: ArrayLike, run_s: ArrayLike) -> list[float]:
+    """Return the mean wait of jobs in minutes under each policy."""
+    rows = zip(np.asarray(at_s), np.asarray(gpus), np.asarray(run_s), strict=True)
+    specs = [
+        JobSpec(f"j{i:06d}", "", "", int(g), float(at), (AttemptSpec(float(s)),), status="Pass")
+        for i, (at, g, s) in enumerate(rows)
+        if g <= GPUS and s > 0
+    ]
+    loaded = at_load(specs, LOAD, GPUS)
+    served_s = np.mean([s.run_s for s in loaded])
+    found = (run(loaded, fleet("8x8"), policy_named(name, {})) for name in POLICIES)
+    return [float(done.jct_s.mean() - served_s) / 60 for done in found]
+
+
+def rows(name: str) -> Iterator[str]:
+    """Yield a row of the table per policy."""
+    window = window_of(name)
+    jobs = window.data.jobs.dropna(subset=["run_s"]).head(JOBS)
+    real = waits_min(jobs["submitted_s"] - window.start_s, jobs["gpus"], jobs["run_s"])
+    first_s = window.start_s // HOUR_S * HOUR_S
+    hours = [(first_s, first_s + window.days * DAY_S)]
+    model = WorkloadModel.fit(window.data, family=EMPIRICAL, windows=hours)
+    drawn = [draw(model, jobs=len(jobs), gpus=GPUS, seed=seed)[0] for seed in range(MONTHS)]
+    sampled = np.array([waits_min(month.at_s, month.gang, month.run_s) for month in drawn])
+    low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0)
+    for i, policy in enumerate(POLICIES):
+        inside = "yes" if low[i] <= real[i] <= high[i] else "no"
+        below = np.mean(sampled[:, i] < real[i])
+        yield (
+            f"| {name} | {policy} | {real[i]:,.0f} | {middle[i]:,.0f} | {low[i]:,.0f} to "
+            f"{high[i]:,.0f} | {inside} | {below:.2f} |"
+        )
+
+
+def main() -> None:
+    """Print the waits of the extracts named, or of all that have jobs enough."""
+    EXTRACTS.update(MORE)
+    names = sys.argv[1:] or [name for name in sorted(EXTRACTS) if name not in LEFT_OUT]
+    print(f"Mean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months.\n")
+    print("| fitted to | policy | real | months, median | 90 % | inside | below |")
+    print("|---|---|---:|---:|---:|---|---:|")
+    for name in names:
+        for row in rows(name):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
