@@ -72,7 +72,7 @@ reports: $(VENV)/.run
 	$(BIN)/philly report "$$trace" --out reports
 endif
 
-sample: $(VENV)/.run ## make the bundled synthetic sample again, byte for byte
+sample: $(VENV)/.run ## draw the synthetic sample again, from the models that ship now
 	rm -rf data/sample
 	$(BIN)/python data/generate.py data/sample --gzip
 	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
