@@ -149,7 +149,11 @@ def test_asking_for_help_opens_no_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["philly_analysis.ingest.engine", "philly_analysis.models.library"]
+    "first",
+    [
+        "philly_analysis.ingest.engine",
+        pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
+    ],
 )
 def test_a_verb_stays_a_function_whatever_room_was_opened_first(first: str) -> None:
     code = (
@@ -308,6 +312,7 @@ def test_a_verb_writes_what_its_function_writes(
         assert typed.read_bytes() == called.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_report_is_the_same_page_by_either_door(
     paths: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -
         }, (r["job_id"], r["attempt"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["philly", "fifo"])
 def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> None:
     rng = np.random.default_rng(5)

@@ -182,7 +182,16 @@ group by all
 
 
 @pytest.mark.parametrize("slice_", [97, pytest.param(stored._SLICE, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", [r.name for r in relations().values() if r.binned])
+@pytest.mark.parametrize(
+    "name",
+    [
+        r.name
+        if r.name in ("gpu_use_bins", "host_use_bins")
+        else pytest.param(r.name, marks=pytest.mark.slow)
+        for r in relations().values()
+        if r.binned
+    ],
+)
 def test_counts_are_those_of_a_join(
     name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

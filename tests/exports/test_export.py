@@ -372,6 +372,7 @@ def test_load_is_that_of_the_measured_window() -> None:
         load_of(specs, 100, slice(2, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file", "old", "new", "complaint"),
     [

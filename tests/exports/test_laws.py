@@ -86,7 +86,13 @@ def test_safe_names_are_plain_and_can_be_decoded(names: list[str]) -> None:
     assert [unquote(p) if p != "%" else "" for p in plain] == names
 
 
-@pytest.mark.parametrize(("name", "dialect"), DIALECTS)
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        case if i % 3 == 0 else pytest.param(*case, marks=pytest.mark.slow)
+        for i, case in enumerate(DIALECTS)
+    ],
+)
 def test_same_seed_same_bytes_and_a_sidecar_that_tells(
     name: str, dialect: str, speeds: dict[tuple[str, str], Path], tmp_path: Path
 ) -> None:

@@ -236,6 +236,7 @@ def test_every_finding_answers_and_draws(module: Analysis, kind: str, tmp_path: 
     assert "<svg" in figures.svg(module.plot(result))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
 def test_the_order_of_rows_does_not_matter(module: Analysis, tmp_path: Path) -> None:
     tables = _random_with_failures(6)

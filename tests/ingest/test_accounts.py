@@ -85,6 +85,7 @@ RAW: dict[str, Callable[[Path], Path]] = {
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "select", "where"),
     [

@@ -71,6 +71,7 @@ def grow(source: str, pages: Iterable[Path], out: Path) -> Manifest:
     return manifest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "pages"), [(0, 3), *(pytest.param(n, 12, marks=pytest.mark.slow) for n in range(8))]
 )
@@ -223,6 +224,7 @@ def table_of(folder: Path, files: dict[str, range]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_table_without_ids_grows(tmp_path: Path) -> None:
     files = {"jobs-a.csv": range(5), "jobs-b.csv": range(5, 10)}
     for name, days in files.items():

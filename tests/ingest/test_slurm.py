@@ -111,6 +111,7 @@ def test_a_file_whose_fields_are_not_known_is_refused(tmp_path: Path) -> None:
         ingest("slurm", tmp_path / "nowhere", tmp_path / "t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "delimiter", ["|", "^|^", *(pytest.param(d, marks=pytest.mark.slow) for d in (";|;", "\x1f"))]
 )
@@ -177,6 +178,7 @@ def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:
     assert rows(tmp_path / "t", "select distinct scheduler_id from jobs") == [("7",)]
 
 
+@pytest.mark.slow
 def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path) -> None:
     when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
     readings = {

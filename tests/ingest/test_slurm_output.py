@@ -175,10 +175,10 @@ OLD_JSON = ("user", "exit_code")
         pytest.param(["wide_D_noconvert.txt"], (), marks=pytest.mark.slow),
         pytest.param(["wide_D_steps.txt"], (), marks=pytest.mark.slow),
         # without UID it is not known who bears a number
-        (["documented_caret_D.txt"], ("ended_by",)),
+        pytest.param(["documented_caret_D.txt"], ("ended_by",), marks=pytest.mark.slow),
         (["safe_D.txt"], ("user", "ended_by")),
-        (["xdmod_*.txt"], ("wait_reason", "run_s")),
-        (["one_cluster_wide_D.*.txt"], ()),
+        pytest.param(["xdmod_*.txt"], ("wait_reason", "run_s"), marks=pytest.mark.slow),
+        pytest.param(["one_cluster_wide_D.*.txt"], (), marks=pytest.mark.slow),
         (["sacct_D.*.json"], OLD_JSON),
         pytest.param(
             ["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON, marks=pytest.mark.slow
@@ -204,8 +204,10 @@ def test_every_reading_of_a_run_gives_one_trace(
     "version",
     [
         "v0.0.40",
-        "v0.0.42+complex",
-        *(pytest.param(v, marks=pytest.mark.slow) for v in ("v0.0.40+complex", "v0.0.41")),
+        *(
+            pytest.param(v, marks=pytest.mark.slow)
+            for v in ("v0.0.40+complex", "v0.0.41", "v0.0.42+complex")
+        ),
     ],
 )
 def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
@@ -386,10 +388,10 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "servers",
     [
-        ["scontrol_show_node.*.txt"],
-        ["scontrol_show_node_o.*.txt"],
-        ["sinfo_N.*.txt"],
-        ["sinfo.*.json"],
+        pytest.param(["scontrol_show_node.*.txt"], marks=pytest.mark.slow),
+        pytest.param(["scontrol_show_node_o.*.txt"], marks=pytest.mark.slow),
+        pytest.param(["sinfo_N.*.txt"], marks=pytest.mark.slow),
+        pytest.param(["sinfo.*.json"], marks=pytest.mark.slow),
         ["scontrol_show_node.alpha.txt", "sinfo_N.*.txt", "sinfo_states.alpha.txt", "sinfo.*.json"],
     ],
 )

@@ -150,7 +150,13 @@ def test_saving_and_loading(tmp_path: Path) -> None:
         load_model("phily")
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n in ("philly", "literature") else pytest.param(n, marks=pytest.mark.slow)
+        for n in shipped()
+    ],
+)
 def test_every_shipped_model_samples_and_shows_itself(name: str) -> None:
     model = load_model(name)
     work = model.sample(jobs=400, seed=0)

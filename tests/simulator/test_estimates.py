@@ -161,6 +161,7 @@ def test_estimates_that_make_no_sense_are_refused(text: str) -> None:
         estimates_of(text)
 
 
+@pytest.mark.slow
 def test_what_is_believed_changes_a_what_if_only_where_somebody_looks(tmp_path: Path) -> None:
     def ends(policy: str, estimates: str) -> pl.Series:
         out = simulate(

@@ -160,6 +160,7 @@ def test_amoeba_gains_nothing_where_nothing_can_change() -> None:
     assert len(amoeba.plot(result).axes) == 2
 
 
+@pytest.mark.slow
 def test_antman_fills_the_cluster_by_order_idle_gpus_and_sharing() -> None:
     sweep = antman.Sweep(
         loads=(0.3, 1.2), at=1.2, settings=(antman.USUAL, "utilisation 0.35"), jobs=300,

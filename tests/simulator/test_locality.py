@@ -130,6 +130,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speed", [pytest.param(None, marks=pytest.mark.slow), "locality"])
 def test_the_sample_is_given_back_by_its_own_placements(
     speed: str | None, sample: Path, tmp_path: Path

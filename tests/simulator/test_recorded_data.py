@@ -124,7 +124,9 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("policy", ["antman", "amoeba", "synergy"])
+@pytest.mark.parametrize(
+    "policy", ["antman", *(pytest.param(p, marks=pytest.mark.slow) for p in ("amoeba", "synergy"))]
+)
 def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Path) -> None:
     """The utilisation in all samples is that of the jobs, times the work that they got done."""
     load = workload(120)
@@ -210,7 +212,7 @@ def test_gpus_held_by_a_gang_that_is_not_whole_are_taken_down() -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    ["srtf", "antman", *(pytest.param(p, marks=pytest.mark.slow) for p in ("las", "amoeba"))],
+    ["antman", *(pytest.param(p, marks=pytest.mark.slow) for p in ("srtf", "las", "amoeba"))],
 )
 def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
     policy: str, tmp_path: Path
@@ -227,6 +229,7 @@ def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
     assert ((attempts["lost_s"] > 0) <= (attempts["end_reason"] == "preempted")).all()
 
 
+@pytest.mark.slow
 def test_a_what_if_stands_beside_the_recorded_waits(tmp_path: Path) -> None:
     """Its note says what a plain sum over both traces says; the log run again waits as the log."""
     log = simulate(workload(200), "fifo", tmp_path / "log", machines=MACHINES)

@@ -56,7 +56,7 @@ def workload(jobs: int = 300, seed: int = 5, **columns: object) -> Workload:
 MACHINES = fleet("2x8:24:500@1,4x2:6:125@2")
 
 
-QUICK = ("fifo", "philly", "synergy", "amoeba", "antman")
+QUICK = ("fifo", "philly", "antman")
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,7 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
         )
 
 
+@pytest.mark.slow
 def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path: Path) -> None:
     """What the scheduler did to a job is undone when its trace is simulated again."""
     load = workload(150)
@@ -182,6 +183,7 @@ def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run_policy", ["sum", "last"])
+@pytest.mark.slow
 def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
     given = workload(60)
     out = simulate(given, "fifo", tmp_path / "out", machines=MACHINES, run_policy=run_policy)

@@ -27,6 +27,7 @@ def jobs(case: Case) -> list[walk.Job]:
     return [j for j in walk.read_jobs(case.raw) if j.attempts and j.attempts[0].held]
 
 
+@pytest.mark.slow
 def test_run_times(case: Case, jobs: list[walk.Job]) -> None:
     expected = {}
     for job in jobs:

@@ -83,6 +83,7 @@ def test_a_load_that_is_settled_or_of_nothing_is_refused() -> None:
         literature.sample(jobs=10, gpus=8, offered=-1)
 
 
+@pytest.mark.slow
 def test_a_what_if_of_an_ensemble_is_that_of_each_month(tmp_path: Path) -> None:
     months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
     found = simulate(months, "fifo", tmp_path / "all", gpus=16)

@@ -130,6 +130,7 @@ def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_
     assert unknown == [(len(asked),)]
 
 
+@pytest.mark.slow
 def test_one_quota_for_every_virtual_cluster(sample: Path, tmp_path: Path) -> None:
     with Trace(sample) as trace:
         rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
