@@ -164,7 +164,8 @@ class Simulation:
             if self._arrived < len(jobs):
                 now_s = min(now_s, jobs[self._arrived].spec.submit_s)
             # where nothing but failures is to come, nobody will ever start
-            now_s = min(now_s, upkeep.next_s if now_s < FOREVER else upkeep.repair_s)
+            if min(now_s, upkeep.repair_s) < FOREVER:
+                now_s = min(now_s, upkeep.next_s)
             if now_s == FOREVER:
                 break
             view.now_s = now_s

@@ -70,6 +70,12 @@ def test_of_outages_at_once_the_last_to_end_gives_a_gpu_back() -> None:
     }
 
 
+def test_an_outage_that_begins_while_all_wait_for_a_repair_is_gone_through_first() -> None:
+    told = [Outage(10, 30, "m0"), Outage(20, 25, "m0"), Outage(22, 40, "m0")]
+    schedule = run([job("a", 15, 1, 5)], machines(1), Fifo(), outages=told)
+    assert gantt(schedule) == {"a": done(40, 45)}
+
+
 def test_a_run_that_ends_as_its_machine_fails_has_ended() -> None:
     schedule = run([job("a", 0, 1, 30)], machines(1), Fifo(), outages=[Outage(30, 50, "m0")])
     assert gantt(schedule) == {"a": done(0, 30)}
