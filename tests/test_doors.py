@@ -295,7 +295,13 @@ WRITING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRITING)
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if i % 3 == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for i, case in enumerate(WRITING)
+    ],
+)
 def test_a_verb_writes_what_its_function_writes(
     case: str, paths: dict[str, Any], tmp_path: Path
 ) -> None:

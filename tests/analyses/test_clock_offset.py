@@ -115,6 +115,7 @@ def agreeing(workload: Tables, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield trace
 
 
+@pytest.mark.slow
 def test_clocks_that_agree_are_said_to(agreeing: Trace) -> None:
     for analysis in (clock_offset, host_clock_offset):
         result = analysis.compute(agreeing)

@@ -47,6 +47,7 @@ def _in_order(rows: list[dict[str, Any]]) -> list[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column", ["pool", *(pytest.param(c, marks=pytest.mark.slow) for c in ("cluster", "gpu_model"))]
 )

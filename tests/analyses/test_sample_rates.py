@@ -120,6 +120,7 @@ def equal(found: pl.DataFrame, expected: pl.DataFrame, name: str) -> None:
         assert np.allclose(a, b, rtol=1e-12, atol=1e-9), (name, column)
 
 
+@pytest.mark.slow
 def test_hours_are_hours_at_any_rate(tmp_path: Path) -> None:
     # 320 GPU hours: eight GPUs for forty hours, half of them idle
     for seconds in RATES:

@@ -32,6 +32,7 @@ def speeds(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pa
     return consumers.all_of(tmp_path_factory.mktemp("consumers"))
 
 
+@pytest.mark.slow
 @strategies.one_in(4)
 @given(drawn=strategies.tables())
 def test_any_valid_trace_exports_or_says_why_not(

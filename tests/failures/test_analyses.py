@@ -206,6 +206,7 @@ def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:
     return tables | {"failures": failures_of(rows)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
 @pytest.mark.parametrize(
     "kind",

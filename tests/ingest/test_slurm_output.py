@@ -343,6 +343,7 @@ def write(file: Path, made: Iterable[Record]) -> None:
     file.write_text("\n".join(lines) + "\n", "utf-8", newline="")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
 def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     tmp_path: Path, seed: int

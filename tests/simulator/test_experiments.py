@@ -90,6 +90,7 @@ def at(result: Result, measure: str, arm: str, against: str, setting: str, load:
     return effect(result.table, measure, arm, against, setting=setting, load=load)
 
 
+@pytest.mark.slow
 def test_synergy_gains_where_models_want_more_and_only_there() -> None:
     sweep = synergy.Sweep(
         loads=(0.6, 1.2),
