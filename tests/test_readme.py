@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from typer.core import TyperGroup
@@ -15,12 +16,17 @@ from typer.testing import CliRunner
 
 from philly_analysis import Trace, ingest
 from philly_analysis.cli import app
+from philly_analysis.simulator.policies import own
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-SHORTER = {"--jobs 100000": "--jobs 300", "--days 30": "--days 1 --force"}
+SHORTER = {
+    "--jobs 100000": "--jobs 300",
+    "--days 30": "--days 1 --force",
+    "--seeds 10 --jobs 2": "--seeds 2 --draw 60",
+}
 """What is run instead, so that it takes seconds; the second sample replaces the first."""
 LONG = ("philly experiment", "philly experiment conclusions --jobs 2")
 """What takes half an hour, and is not run."""
@@ -70,6 +76,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
     throughput_json(tmp_path / "simulation_throughputs.json")
+    guide = dedent(own.__doc__.split("::\n\n")[1].split("\n\nWhat else")[0])
+    (tmp_path / "mine.py").write_text(guide.replace("LargestFirst", "Mine"))
     return tmp_path
 
 
