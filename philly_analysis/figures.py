@@ -286,18 +286,35 @@ def shares(
     ax.tick_params(axis="y", length=0)
 
 
-def gang_bars(
-    ax: Axes, gangs: Sequence[str], fracs: Sequence[float], counts: Sequence[int]
+def share_bars(
+    ax: Axes, names: Sequence[str], fracs: Sequence[float], colors: Sequence[str]
 ) -> None:
-    """Draw a share, 0 to 1, per gang bucket, each with its number and what it is a share of."""
+    """Draw a share, 0 to 1, per name, each with its number in percent, without an axis."""
     pct = [100 * frac for frac in fracs]
-    drawn = ax.bar(range(len(gangs)), pct, 0.7, color=[GANG_COLORS[gang] for gang in gangs])
+    drawn = ax.bar(range(len(names)), pct, 0.7, color=colors)
     ax.bar_label(drawn, [f"{p:.0f} %" for p in pct], fontsize=8, padding=1)
-    ax.set_xticks(range(len(gangs)), [f"{g}\nn={n:,}" for g, n in zip(gangs, counts, strict=True)])
+    ax.set_xticks(range(len(names)), list(names))
     ax.set_ylim(0, max(pct) * 1.15 or 1)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.grid(visible=False)
+
+
+def gang_bars(ax: Axes, table: pd.DataFrame, *, part: str, whole: str) -> None:
+    """Draw a share per gang bucket, each with what it is a share of.
+
+    Parameters
+    ----------
+    table
+        A row per ``gang``.
+    part, whole
+        The columns that the share is of.
+    """
+    rows = table.set_index("gang")
+    gangs = ordered(rows.index, GANGS)
+    names = [f"{gang}\nn={rows[whole][gang]:,}" for gang in gangs]
+    fracs = [rows[part][gang] / rows[whole][gang] for gang in gangs]
+    share_bars(ax, names, fracs, [GANG_COLORS[gang] for gang in gangs])
 
 
 def readable(color: str) -> str:

@@ -9,7 +9,6 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 
@@ -59,11 +58,6 @@ class Section:
     def rows(self) -> int:
         """Rows of the finding's table."""
         return len(self.result.table)
-
-    @cached_property
-    def text(self) -> str:
-        """The table as CSV."""
-        return self.result.table.to_csv(index=False)
 
     @property
     def csv(self) -> str:
@@ -295,7 +289,7 @@ def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
         (folder / "tables").mkdir()
         for part in (s for c in chapters for s in c.sections):
             (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
-            (folder / "tables" / f"{part.name}.csv").write_text(part.text, "utf-8", newline="")
+            part.result.table.to_csv(folder / part.csv, index=False)
         (folder / PAGE).write_text(text, "utf-8")
     return out / PAGE
 
@@ -359,7 +353,7 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
             *(note for note in trace.manifest.notes if note.startswith("WARNING")),
             *(w for r in results.values() for w in r.warnings),
         ],
-        cards=[_card(trace, name, sections) for name in _EVIDENCE],
+        cards=[_card(name, sections, gaps) for name in _EVIDENCE],
         offenders=sections.get("worst_offenders"),
         kinds=KINDS,
         tiles=[
@@ -385,9 +379,11 @@ def _sql(chapters: Iterable[Chapter]) -> dict[str, object]:
     return {"relations": sorted(behind(tuple(reads)), key=attrgetter("name")), "macros": MACROS}
 
 
-def _card(trace: Trace, name: str, sections: Mapping[str, Section]) -> Card:
-    more = tuple(n for n in _EVIDENCE[name] if n in sections)
-    return Card(name, ANALYSES[name].QUESTION, sections.get(name), more, lacking(trace, name))
+def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
+    question = ANALYSES[name].QUESTION
+    evidence = tuple(n for n in _EVIDENCE[name] if n in sections)
+    missing = next((gap.missing for gap in gaps if gap.question == question), ())
+    return Card(name, question, sections.get(name), evidence, missing)
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

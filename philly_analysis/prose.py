@@ -6,6 +6,9 @@ from collections.abc import Sequence
 NOT_KNOWN = "–"
 """How a value is said that is not known."""
 
+NOBODY = "(none)"
+"""Who is meant where the log names nobody."""
+
 _UNITS_S = (
     (604_800, "weeks", 2),
     (86_400, "days", 2),

@@ -85,12 +85,8 @@ def plot(result: Result) -> Figure:
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
     if held.sum() <= 0:
         return figures.empty(fig, "no GPU hours with a reading")
-    shares = [100 * float(held.get(level, 0.0)) / float(held.sum()) for level in _LEVELS]
-    drawn = ax.bar(list(_LEVELS.values()), shares, 0.8, color=_COLORS)
-    ax.bar_label(drawn, [f"{s:.0f} %" for s in shares], fontsize=8, padding=1)
-    ax.set_ylim(0, max(shares) * 1.15)
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)
+    fracs = [float(held.get(level, 0.0)) / float(held.sum()) for level in _LEVELS]
+    figures.share_bars(ax, list(_LEVELS.values()), fracs, _COLORS)
     ax.set_xlabel("utilisation of a GPU held")
     figures.title(ax, "Share of GPU hours held")
     return fig

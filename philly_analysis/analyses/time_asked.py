@@ -35,12 +35,8 @@ def compute(trace: Trace) -> Result:
             Fact(f"used_{slug(g)}_p50_pct", _pct(middle["used_frac"][g]), f"the same, {gpus(g)}")
             for g in figures.ordered(set(middle.index) - {ALL}, GANGS)
         ),
-        Fact("at_limit_pct", _pct(ended.frac), "attempts that their limit ended"),
-        Fact("at_limit_low_pct", _pct(ended.low), "lower end of its 95 % interval"),
-        Fact("at_limit_high_pct", _pct(ended.high), "upper end of its 95 % interval"),
-        Fact("tenfold_pct", _pct(tenfold.frac), "attempts that asked for over 10 times their need"),
-        Fact("tenfold_low_pct", _pct(tenfold.low), "lower end of its 95 % interval"),
-        Fact("tenfold_high_pct", _pct(tenfold.high), "upper end of its 95 % interval"),
+        *ended.facts("at_limit", "attempts that their limit ended"),
+        *tenfold.facts("tenfold", "attempts that asked for over 10 times their need"),
         Fact("used_gpu_h", used_h, "GPU hours that they held"),
         Fact("unused_gpu_h", unused_h, "GPU hours from their ends to their limits"),
         Fact(

@@ -7,14 +7,13 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.exclusions import left_out, unsampled
-from philly_analysis.prose import duration, number, share
+from philly_analysis.prose import NOBODY, duration, number, share
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
 QUESTION = "Who uses the GPUs, how long do they wait, and what do they leave idle?"
 NEEDS = ("jobs", "attempts")
 
-NOBODY = "(none)"
 _KEY = ["account", "user", "vc", "week"]
 _IDLE = ["sampled_gpu_h", "idle_gpu_h"]
 _WORDS = {"account": "account", "vc": "virtual cluster", "user": "user"}

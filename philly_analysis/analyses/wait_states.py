@@ -47,14 +47,11 @@ def compute(trace: Trace) -> Result:
         Fact("never_started", int((waited["outcome"] != "started").sum()), "never started"),
     ]
     for state in STATES:
-        told = shares[state]
         touched = int((waited[f"{state}_s"] > 0).sum())
         facts += [
             Fact(f"{state}_attempts", touched, f"attempts that were {state} for a time"),
             Fact(f"{state}_h", hours[state], "hours that they were"),
-            Fact(f"{state}_pct", 100 * told.frac, "their share of all waiting"),
-            Fact(f"{state}_low_pct", 100 * told.low, "lower end of its 95 % interval"),
-            Fact(f"{state}_high_pct", 100 * told.high, "upper end of its 95 % interval"),
+            *shares[state].facts(state, "their share of all waiting"),
             Fact(
                 f"{state}_p50_s",
                 waited.loc[waited[f"{state}_s"] > 0, f"{state}_s"].median(),

@@ -9,7 +9,6 @@ from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.inference import clustered_share
 from philly_analysis.prose import count, number, share
 from philly_analysis.result import Fact, Result
-from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
 QUESTION = "Why do jobs fail?"
@@ -79,12 +78,7 @@ def _untold(trace: Trace) -> Result:
 
 
 def _cost(trace: Trace, gpu_h: float) -> list[Fact]:
-    [(held_h,)] = (
-        trace.answer("attempt_runs")
-        .filter("flag is null")
-        .aggregate("coalesce(sum(run_s * gpus), 0) / 3600")
-        .fetchall()
-    )
+    [(held_h,)] = trace.answer("failure_costs_pool").select("held_gpu_h").fetchall()
     return [
         Fact("gpu_h", gpu_h, "GPU hours that failed attempts held"),
         Fact("gpu_h_pct", 100 * gpu_h / held_h if held_h else None, "of all GPU hours held"),
@@ -146,10 +140,7 @@ def plot(result: Result) -> Figure:
 
 
 def _by_gang(fig: Figure, ax: Axes, table: pd.DataFrame) -> Figure:
-    rows = table.set_index("gang")
-    gangs = figures.ordered(rows.index, GANGS)
-    failed = [rows["failed"][g] / rows["jobs"][g] for g in gangs]
-    figures.gang_bars(ax, gangs, failed, [int(rows["jobs"][g]) for g in gangs])
+    figures.gang_bars(ax, table, part="failed", whole="jobs")
     ax.set_xlabel("GPUs, and jobs")
     figures.title(ax, "Jobs that ended unsuccessful")
     return fig

@@ -196,10 +196,7 @@ def plot(result: Result) -> Figure:
 
 
 def _long(fig: Figure, ax: Axes, table: pd.DataFrame) -> Figure:
-    by_gang = table.drop_duplicates("gang").set_index("gang")
-    gangs = figures.ordered(by_gang.index, GANGS)
-    long = [by_gang["long"][g] / by_gang["waits"][g] for g in gangs]
-    figures.gang_bars(ax, gangs, long, [int(by_gang["waits"][g]) for g in gangs])
+    figures.gang_bars(ax, table.drop_duplicates("gang"), part="long", whole="waits")
     ax.set_xlabel("GPUs, and attempts")
     figures.title(ax, "Waited longer than 10 minutes")
     return fig

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.inference import clustered_share
-from philly_analysis.prose import count, gpus, number, share, slug
+from philly_analysis.prose import NOBODY, count, gpus, number, share, slug
 from philly_analysis.result import Fact, Result
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
@@ -14,7 +14,6 @@ from philly_analysis.trace import Trace
 QUESTION = "Which gangs run on more servers than they need?"
 NEEDS = ("jobs", "attempts", "placements", "machines")
 
-NOBODY = "(none)"
 _WORDS = {"account": "account", "vc": "virtual cluster"}
 _NAMED = 3
 _DRAWN = 8

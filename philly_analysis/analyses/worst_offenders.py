@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.prose import number, share
+from philly_analysis.prose import NOBODY, number, share
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 QUESTION = "Whose GPU hours are idle, and whose are lost to failures?"
 NEEDS = ("jobs", "attempts")
-
-NOBODY = "(none)"
-"""Who is not known."""
 
 MOST = 5
 """How many are named of each kind."""
