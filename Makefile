@@ -12,7 +12,7 @@ PHILLY_TRACES ?= ../shared/traces
 SCALE  ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks lab clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -77,11 +77,11 @@ sample: $(VENV)/.run ## draw the synthetic sample again, from the models that sh
 	$(BIN)/python data/generate.py data/sample --gzip
 	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
 
-notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook from top to bottom
-	@set -e; for notebook in notebooks/*.py; do \
-	  echo "== running $$notebook"; \
-	  $(BIN)/python -m jupytext --quiet --to ipynb --execute --output - "$$notebook" > /dev/null; \
-	done
+notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook from top to bottom, and keep what it shows
+	@$(BIN)/python notebooks/make.py
+
+lab: $(VENV)/.dev data/traces/sample/manifest.json ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir notebooks
 
 # --- what developers run ----------------------------------------------------------------------
 

@@ -665,7 +665,7 @@ def experiment(
 @verb
 @told
 def classify(
-    files: Annotated[list[Path], typer.Argument(help="Output of failed runs.", metavar="FILE")],
+    files: Annotated[list[Path], typer.Argument(help="Output of failed runs, or a folder of it.", metavar="FILE")],
     csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> None:

@@ -108,13 +108,14 @@ def classify_output(output: Output) -> Failure:
     )
 
 
-def classify(files: Iterable[str | Path]) -> Result:
+def classify(files: str | Path | Iterable[str | Path]) -> Result:
     """Say why runs failed, from their output.
 
     Parameters
     ----------
     files
-        Output of failed runs, one file each.
+        Output of failed runs, one file each: files, and folders whose files are meant, in the
+        order of their names; one of them, or several.
 
     Returns
     -------
@@ -126,7 +127,9 @@ def classify(files: Iterable[str | Path]) -> Result:
     InputError
         A file is missing or cannot be opened.
     """
-    verdicts = [(str(path), classify_output(read_output(Path(path)))) for path in files]
+    named = [files] if isinstance(files, str | Path) else files
+    paths = [file for path in named for file in _files(Path(path))]
+    verdicts = [(str(path), classify_output(read_output(path))) for path in paths]
     table = pd.DataFrame(
         [
             (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, f.line)
@@ -143,3 +146,12 @@ def classify(files: Iterable[str | Path]) -> Result:
             Fact("matched", matched, "files whose output tells how the attempt ended"),
         ),
     )
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(p for p in path.iterdir() if p.is_file())
+    if not found:
+        raise InputError(f"{path} holds no file: the output of failed runs was asked for.")
+    return found

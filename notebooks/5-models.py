@@ -1,6 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
+#     formats: ipynb,py:percent
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -84,8 +85,8 @@ mine
 # %% [markdown]
 # ## Does it know what it does not know?
 #
-# Fit to a window, draw other months, and see where among them the next window lies: flat is right,
-# a hump in the middle is too wide, heaps at the ends are too narrow.
+# Fit to a window, draw other months, and see where among them the next window lies: flat is
+# right, a hump in the middle is too wide, heaps at the ends are too narrow.
 
 # %%
 with Trace(Path(os.environ.get("TRACE", "../data/traces/sample")), run_policy="sum") as trace:

@@ -1,0 +1,68 @@
+"""The notebooks as committed: what their scripts say, run to the end, with pictures."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbformat import NotebookNode
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+SCRIPTS = sorted(NOTEBOOKS.glob("[0-9]-*.py"))
+
+
+def _shown(notebook: NotebookNode) -> list[str]:
+    return [
+        text
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        for kind, text in output.get("data", {}).items()
+        if kind == "image/png" or (kind == "text/html" and "src='data:image/png;base64," in text)
+    ]
+
+
+def test_there_is_a_tour_and_one_per_question() -> None:
+    assert len(SCRIPTS) == 7
+    assert {s.stem for s in SCRIPTS} == {p.stem for p in NOTEBOOKS.glob("*.ipynb")}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.stem)
+def test_a_committed_notebook_is_its_script_run_to_the_end_and_shows_pictures(
+    script: Path,
+) -> None:
+    said = jupytext.read(script)
+    run = jupytext.read(script.with_suffix(".ipynb"))
+    assert [(c.cell_type, c.source) for c in run.cells] == [
+        (c.cell_type, c.source) for c in said.cells
+    ], "the script was edited: run `make notebooks`"
+    code = [cell for cell in run.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert not [o for cell in code for o in cell.outputs if o.output_type == "error"]
+    assert len(_shown(run)) >= 2
+    synthetic = "".join(cell.source for cell in run.cells if cell.cell_type == "markdown")
+    assert "**synthetic**" in synthetic
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.stem)
+def test_a_notebook_runs_on_a_copy(script: Path, tmp_path: Path) -> None:
+    """Run beside a copy of the folder, so that what is committed stays as it is."""
+    sample = NOTEBOOKS.parent / "data" / "traces" / "sample"
+    if not (sample / "manifest.json").is_file():
+        pytest.skip("the sample was not ingested here: `make reports` does")
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    for file in (script, NOTEBOOKS / "make.py"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "data" / "traces").mkdir(parents=True)
+    (tmp_path / "data" / "traces" / "sample").symlink_to(sample)
+    done = subprocess.run(
+        [sys.executable, "make.py", script.name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(_shown(jupytext.read(folder / f"{script.stem}.ipynb"))) >= 2
