@@ -1,4 +1,8 @@
-"""When jobs are submitted, by hour and weekday, and how much they burst."""
+"""When jobs are submitted, by hour and weekday, and how much they burst.
+
+Hours are those of UTC, not of where users live. Arrays are submitted in one second and raise all
+measures of burstiness without a change of rate.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure

@@ -1,4 +1,9 @@
-"""Whether the GPU samples keep the job log's time, told by utilisation where attempts end."""
+"""Whether the GPU samples keep the job log's time, told by utilisation where attempts end.
+
+It needs GPUs that fall idle where attempts end. Where the next attempt starts at once, or samples
+are few, there is no step to find, and it says so; an offset found in one period need not hold in
+another.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,8 @@
-"""How few users and virtual clusters account for most jobs and most GPU time."""
+"""How few users and virtual clusters account for most jobs and most GPU time.
+
+Shares depend on how long the log is and on what an account is: services and shared accounts count
+as one user, a person with two accounts as two.
+"""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,9 @@
-"""Fair-share against fragmentation delay, by count and by waiting time (ATC'19, Table 2)."""
+"""Fair-share against fragmentation delay, by count and by waiting time (ATC'19, Table 2).
+
+No public trace has quotas. They are estimated from what virtual clusters held, and the share of
+fair-share delay moves with the estimate by tens of points, which is printed. By count and by time
+the causes divide differently: few waits are most of the waiting.
+"""
 
 from collections.abc import Iterable
 

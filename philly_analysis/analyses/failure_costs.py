@@ -1,4 +1,9 @@
-"""GPU time lost to failures, and what the study's guidelines would save (ATC'19, section 5)."""
+"""GPU time lost to failures, and what the study's guidelines would save (ATC'19, section 5).
+
+GPU time until a failure is not all lost where runs keep checkpoints. What a pre-run pool or fewer
+retries would save is counted on the jobs from which the rule was read, and would be less on
+others; savings of both do not add up.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""Repetition of failures: the same reason again in the same job, and to the same user."""
+"""Repetition of failures: the same reason again in the same job, and to the same user.
+
+The same reason twice in a job may be two faults of one kind. Users with many jobs repeat reasons
+by chance, too.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

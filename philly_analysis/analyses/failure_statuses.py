@@ -1,4 +1,8 @@
-"""What statuses, exit codes and retries alone say about failures, and what they cannot."""
+"""What statuses, exit codes and retries alone say about failures, and what they cannot.
+
+Exit codes are the last program's, often a wrapper's; 137 is a kill by anybody, not only for want
+of memory.
+"""
 
 from matplotlib.figure import Figure
 

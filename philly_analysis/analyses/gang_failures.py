@@ -1,4 +1,8 @@
-"""How long a gang runs until a server of it fails, by its size: projected, and as it was seen."""
+"""How long a gang runs until a server of it fails, by its size: projected, and as it was seen.
+
+The projection takes failures of servers as independent and as frequent at any age; a shared
+switch or a bad week makes gangs fail together.
+"""
 
 from dataclasses import dataclass
 

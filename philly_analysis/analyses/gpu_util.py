@@ -1,4 +1,8 @@
-"""GPU utilisation by gang size and job status (ATC'19, Table 3 and Figure 5)."""
+"""GPU utilisation by gang size and job status (ATC'19, Table 3 and Figure 5).
+
+Utilisation says that something ran, not how well. Weighed by minutes, a few long attempts rule
+the mean; attempts whose server was not sampled are left out, and are counted.
+"""
 
 import pandas as pd
 from matplotlib.artist import Artist

@@ -1,4 +1,8 @@
-"""GPU utilisation of gangs by the servers they are spread over (ATC'19, Table 5)."""
+"""GPU utilisation of gangs by the servers they are spread over (ATC'19, Table 5).
+
+Not like with like: gangs on more servers belong to other users, share servers more often and end
+otherwise. `locality_effect` compares within these.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

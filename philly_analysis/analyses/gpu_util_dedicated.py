@@ -1,4 +1,7 @@
-"""GPU utilisation of gangs that have their servers to themselves (ATC'19, Figure 6)."""
+"""GPU utilisation of gangs that have their servers to themselves (ATC'19, Figure 6).
+
+Attempts alone on whole servers are rare for small gangs, and are not typical of these.
+"""
 
 from matplotlib.figure import Figure
 

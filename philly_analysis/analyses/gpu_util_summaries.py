@@ -1,4 +1,7 @@
-"""GPU utilisation by gang size, where only means of whole attempts are known."""
+"""GPU utilisation by gang size, where only means of whole attempts are known.
+
+A mean of an attempt hides its idle hours, and monitors leave out attempts too short to be read.
+"""
 
 from matplotlib.figure import Figure
 

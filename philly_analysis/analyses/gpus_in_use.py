@@ -1,4 +1,8 @@
-"""GPUs in use over time, by virtual cluster."""
+"""GPUs in use over time, by virtual cluster.
+
+Means of whole days: within a day use is higher and lower. A GPU is in use while an attempt holds
+it, whether or not anything runs on it.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

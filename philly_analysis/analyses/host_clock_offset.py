@@ -1,4 +1,8 @@
-"""Whether the host samples keep the job log's time, told by CPU use where attempts end."""
+"""Whether the host samples keep the job log's time, told by CPU use where attempts end.
+
+CPUs serve the system and other jobs as well, so that the step at the end of an attempt is smaller
+than that of GPUs and needs more attempts to be seen.
+"""
 
 from philly_analysis.analyses.clock_offset import answer, plot
 from philly_analysis.result import Result

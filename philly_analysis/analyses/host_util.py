@@ -1,4 +1,8 @@
-"""CPU and memory use of servers, with a job and without (ATC'19, Figure 7)."""
+"""CPU and memory use of servers, with a job and without (ATC'19, Figure 7).
+
+Of memory, what the monitor calls used may contain caches. A server counts as empty while no
+attempt holds a GPU of it, though other work may run there.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

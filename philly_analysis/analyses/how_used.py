@@ -1,4 +1,9 @@
-"""How well GPUs are used, in one number: how busy those are that jobs hold."""
+"""How well GPUs are used, in one number: how busy those are that jobs hold.
+
+Utilisation is the driver's: the share of time in which anything ran on the GPU, not how much of
+it was filled, so that 100 % may be a small part of what the GPU can do. Minutes without a reading
+are left out, not taken for idle.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,9 @@
-"""Final status of jobs, by count and by GPU time (ATC'19, Table 6)."""
+"""Final status of jobs, by count and by GPU time (ATC'19, Table 6).
+
+A status is what the scheduler saw of the last attempt: jobs that users stop once they have what
+they want are killed, and a program that fails and exits with 0 has passed. GPU time by status is
+ruled by a few long jobs.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

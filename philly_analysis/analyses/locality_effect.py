@@ -1,4 +1,8 @@
-"""What spreading a gang over more servers than it needs does to its GPUs' utilisation."""
+"""What spreading a gang over more servers than it needs does to its GPUs' utilisation.
+
+No experiment: the scheduler chose whom to spread, and what made it choose (a full cluster) may
+lower use as well. Few strata have both spread and packed attempts, so that intervals are wide.
+"""
 
 from dataclasses import dataclass
 

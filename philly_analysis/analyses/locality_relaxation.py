@@ -1,4 +1,8 @@
-"""Servers used against delay for large gangs: what waiting less costs in locality (Figure 4)."""
+"""Servers used against delay for large gangs: what waiting less costs in locality (Figure 4).
+
+Gangs that wait longer are spread wider because locality is given up with time, and both may come
+from a full cluster. It shows what was given up, not what waiting longer would have gained.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,9 @@
-"""Failures of servers: how often one fails, and whether the same ones do."""
+"""Failures of servers: how often one fails, and whether the same ones do.
+
+A failure is laid to a server where the log or the output says so: one of several servers of a
+gang may be blamed for another's fault. Servers with more jobs have more occasions to be seen
+failing.
+"""
 
 import numpy as np
 import pandas as pd

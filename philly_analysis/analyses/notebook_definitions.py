@@ -1,4 +1,8 @@
-"""What the definitions of the archive's notebook do to run times, waits and server counts."""
+"""What the definitions of the archive's notebook do to run times, waits and server counts.
+
+It measures the difference between definitions on this trace. Whether the archive's notebook or
+the study is nearer to what one means by a wait is not a question that numbers decide.
+"""
 
 from typing import Any
 

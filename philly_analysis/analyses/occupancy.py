@@ -1,4 +1,8 @@
-"""Empty servers at each level of use of the cluster (ATC'19, section 3.1)."""
+"""Empty servers at each level of use of the cluster (ATC'19, section 3.1).
+
+Levels of use are of the whole cluster; with pools of different GPUs empty servers of one do not
+help gangs of another. Only GPUs known to be there count.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,9 @@
-"""Starts that overtook an earlier arrival, and whether they did it harm (ATC'19, section 3.1)."""
+"""Starts that overtook an earlier arrival, and whether they did it harm (ATC'19, section 3.1).
+
+An overtaking is told from starts and arrivals alone. The overtaken attempt is judged by room, not
+by quota, so that some which could have fitted were kept back by a quota that the log does not
+have.
+"""
 
 from matplotlib.figure import Figure
 

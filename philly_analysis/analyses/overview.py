@@ -1,4 +1,8 @@
-"""What a trace holds, what was rejected on the way in, and which days it covers."""
+"""What a trace holds, what was rejected on the way in, and which days it covers.
+
+A day without samples may be a gap of the monitor rather than an idle day. Jobs before the log
+became complete are survivors of a longer past, and are flagged.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

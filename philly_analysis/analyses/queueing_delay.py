@@ -1,4 +1,9 @@
-"""Queueing delay by virtual cluster and gang size (ATC'19, Figure 3)."""
+"""Queueing delay by virtual cluster and gang size (ATC'19, Figure 3).
+
+A wait runs from submission, or from the end of the attempt before, to the start. Sources differ
+in what they call submission: where jobs are held by dependencies or begin times, `wait_states`
+tells that part. Quantiles of all virtual clusters together are ruled by the largest.
+"""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,7 @@
-"""Percentiles of queueing delay by user, virtual cluster and week."""
+"""Percentiles of queueing delay by user, virtual cluster and week.
+
+A group's high percentile may be one bad day. Groups with few waits are left out.
+"""
 
 from matplotlib.figure import Figure
 

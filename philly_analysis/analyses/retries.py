@@ -1,4 +1,8 @@
-"""Retries per job and jobs unsuccessful after all of them, by gang size (ATC'19, Figure 9)."""
+"""Retries per job and jobs unsuccessful after all of them, by gang size (ATC'19, Figure 9).
+
+Retries are attempts of the same job that the scheduler made. Users who submit again by hand make
+new jobs, which nothing here connects.
+"""
 
 from matplotlib.figure import Figure
 

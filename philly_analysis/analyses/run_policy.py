@@ -1,4 +1,7 @@
-"""What the rule that makes attempts a job's run time does to the number."""
+"""What the rule that makes attempts a job's run time does to the number.
+
+The rules differ only for jobs of several attempts; a trace without retries shows nothing.
+"""
 
 from matplotlib.figure import Figure
 

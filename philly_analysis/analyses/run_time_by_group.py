@@ -1,4 +1,8 @@
-"""Percentiles of run time by user, virtual cluster and week."""
+"""Percentiles of run time by user, virtual cluster and week.
+
+Weeks at either end of a log hold part of their jobs. A group of few users is as few independent
+observations, however many jobs it has.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""The run time that jobs ask for against the run time that they use."""
+"""The run time that jobs ask for against the run time that they use.
+
+Limits are often a queue's default and then nobody's estimate. Runs that hit their limit would
+have been longer.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""Run time to failure by reason and by demand (ATC'19, Figure 10)."""
+"""Run time to failure by reason and by demand (ATC'19, Figure 10).
+
+Only failures count here, so that a curve says when those that failed did so, not how likely a run
+is to fail by then.
+"""
 
 from matplotlib.figure import Figure
 

@@ -1,4 +1,8 @@
-"""Who uses the cluster, week by week: GPU hours, waits, and GPU hours left idle."""
+"""Who uses the cluster, week by week: GPU hours, waits, and GPU hours left idle.
+
+GPU hours are those held. Accounts merge and split over time, and a week at either end of the log
+is partial.
+"""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,8 @@
-"""Waiting that is not queueing: jobs held, throttled or refused; and those pending."""
+"""Waiting that is not queueing: jobs held, throttled or refused; and those pending.
+
+A scheduler keeps one reason, the last: an attempt that was throttled and then waited for its turn
+shows one of the two. Sources that keep none show everything as pending.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

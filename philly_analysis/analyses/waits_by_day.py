@@ -1,4 +1,8 @@
-"""Waits day by day: what operators ask for first."""
+"""Waits day by day: what operators ask for first.
+
+A wait counts on the day on which it began, so that a day with long waits may be the day before
+the cluster was full.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""Why jobs fail, in one number: the part of failed attempts that has the most frequent reason."""
+"""Why jobs fail, in one number: the part of failed attempts that has the most frequent reason.
+
+Reasons are those of attempts whose output was kept, and a cluster may keep output of some jobs
+only. A run that its user stopped because it failed is recorded as killed, not as failed.
+"""
 
 import pandas as pd
 from matplotlib.axes import Axes

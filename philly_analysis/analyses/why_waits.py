@@ -1,4 +1,9 @@
-"""What jobs wait for, in one number: the largest part of all the time that they waited."""
+"""What jobs wait for, in one number: the largest part of all the time that they waited.
+
+The largest part is named, and may be far from all. What neither placements nor quotas explain
+counts as not told; where quotas are estimated from use, as for every public trace, time over
+quota and time without GPUs trade places with the estimate.
+"""
 
 import pandas as pd
 from matplotlib.axes import Axes

@@ -1,4 +1,8 @@
-"""Gangs that run on more servers than they need: how many, whose, and at what GPU time."""
+"""Gangs that run on more servers than they need: how many, whose, and at what GPU time.
+
+The fewest servers that could hold a gang are counted with all servers empty; at the time they
+were not. Users may ask for a spread on purpose.
+"""
 
 import pandas as pd
 from matplotlib.axes import Axes

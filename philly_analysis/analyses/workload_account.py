@@ -1,4 +1,9 @@
-"""The jobs that models are fitted to, exports carry and what-ifs run, and the others, by reason."""
+"""The jobs that models are fitted to, exports carry and what-ifs run, and the others, by reason.
+
+Survivors of a time before the log (left truncated) are few, long and stretch the log: with them,
+loads and run times would be those of survivors. Jobs without an attempt have no run time, and are
+left out whatever kept them waiting.
+"""
 
 import pandas as pd
 import polars as pl

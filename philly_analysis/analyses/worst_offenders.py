@@ -1,4 +1,8 @@
-"""Whose jobs left most GPU hours idle, and whose failures cost most, by name."""
+"""Whose jobs left most GPU hours idle, and whose failures cost most, by name.
+
+Hours, not rates: whoever holds many GPUs comes early in any such list, and the share of the whole
+says how early. Only GPUs that one attempt held alone count as idle, and only at exactly 0 %.
+"""
 
 from typing import TYPE_CHECKING
 

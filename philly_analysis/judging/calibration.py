@@ -1,4 +1,8 @@
-"""How close sampled jobs are to real ones that the model was not fitted to, and could be."""
+"""How close sampled jobs are to real ones that the model was not fitted to, and could be.
+
+Where the real halves differ, no model of one can match the other: read the model's distances
+beside those of the real other part, not beside zero.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,8 @@
-"""What most papers call Philly-like, beside a model fitted to Philly and Philly's own jobs."""
+"""What most papers call Philly-like, beside a model fitted to Philly and Philly's own jobs.
+
+What papers draw differs in details from paper to paper; this is the generator that most of them
+share.
+"""
 
 import numpy as np
 import pandas as pd
