@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from philly_analysis.models.workload_model import WorkloadModel
     from philly_analysis.page import report
     from philly_analysis.questions import query, tables
+    from philly_analysis.result import Result
     from philly_analysis.simulator import simulate
     from philly_analysis.simulator.policies import policies
     from philly_analysis.study import RunPolicy
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ensemble",
     "PhillyError",
+    "Result",
     "RunPolicy",
     "Trace",
     "Workload",
@@ -68,6 +70,7 @@ __all__ = [
 # statistics): opened on first use, so that whoever asks for help does not wait for them.
 _HOMES = {
     "Ensemble": "workload",
+    "Result": "result",
     "RunPolicy": "study",
     "Trace": "trace",
     "Workload": "workload",

@@ -2,11 +2,11 @@
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, overload
+from typing import Protocol, TypeAlias, overload
 
 from matplotlib.figure import Figure
 
@@ -54,13 +54,14 @@ from philly_analysis.analyses import (
     workload_account,
     worst_offenders,
 )
-from philly_analysis.errors import OutputError, UnknownNameError
+from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
+from philly_analysis.frames import is_selected
 from philly_analysis.judging import calibration, philly_like
 from philly_analysis.parallel import Here, spread
 from philly_analysis.published import of_philly
-from philly_analysis.result import Result
+from philly_analysis.result import Result, Results
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, opened
+from philly_analysis.trace import Trace, TraceLike, opened
 
 
 class Analysis(Protocol):
@@ -84,6 +85,9 @@ class Analysis(Protocol):
     def plot(self, result: Result) -> Figure:
         """Draw the answer, from the Result only."""
 
+
+Own: TypeAlias = Callable[[Trace], Result]
+"""An analysis of one's own: its name is the function's, its docstring asks the question."""
 
 FRONT = "In short"
 """The chapter that the page opens with."""
@@ -156,6 +160,12 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
 PHILLYS_OWN = frozenset({"notebook_definitions", "philly_like"})
 """Analyses that ask about the study's cluster: the page of another one does without."""
 
+AMONG_ALL = frozenset(
+    "delay_causes gpu_util_dedicated host_util locality_effect occupancy out_of_order wait_states "  # noqa: SIM905 - as a list it takes a line each
+    "why_waits".split()
+)
+"""Analyses that ask what all jobs held: not to be asked of some, chosen from a trace."""
+
 ANALYSES: dict[str, Analysis] = {
     name: analysis for chapter in CHAPTERS.values() for name, analysis in chapter.items()
 }
@@ -164,36 +174,36 @@ ANALYSES: dict[str, Analysis] = {
 
 @overload
 def analyze(  # type: ignore[overload-overlap]  # a text is also an Iterable of texts
-    trace: Trace | str | Path,
-    names: str,
-    out: str | Path | None = None,
+    trace: TraceLike,
+    name: str | Own,
+    /,
     *,
+    out: str | Path | None = None,
     run_policy: RunPolicy | str | None = None,
 ) -> Result: ...
 @overload
 def analyze(
-    trace: Trace | str | Path,
-    names: Iterable[str] = (),
+    trace: TraceLike,
+    *names: str | Own | Iterable[str | Own],
     out: str | Path | None = None,
-    *,
     run_policy: RunPolicy | str | None = None,
-) -> dict[str, Result]: ...
+) -> Results: ...
 def analyze(
-    trace: Trace | str | Path,
-    names: Iterable[str] | str = (),
+    trace: TraceLike,
+    *names: str | Own | Iterable[str | Own],
     out: str | Path | None = None,
-    *,
     run_policy: RunPolicy | str | None = None,
-) -> dict[str, Result] | Result:
+) -> Results | Result:
     """Compute findings on a trace, as tables.
 
     Parameters
     ----------
     trace
-        An open trace, or its folder.
+        An open trace, its folder, or tables in memory.
     names
-        Keys of :data:`ANALYSES`, or a single one; none: all that concern the trace's cluster and
-        that it can answer.
+        Keys of :data:`ANALYSES`, or functions of a trace that return a Result (see
+        :func:`philly_analysis.report`); one, several, or lists of them; none: all that concern the
+        trace's cluster and that it can answer.
     out
         Folder to write the tables to as well, ``<name>.csv`` each; None: none.
     run_policy
@@ -201,30 +211,43 @@ def analyze(
 
     Returns
     -------
-    dict of Result, or Result
-        By name, in the order of the page; of a single name just its own.
+    Results, or Result
+        By name, in order; of a single one just its own.
 
     Raises
     ------
     UnknownNameError
         A name is not an analysis.
     MissingTableError
-        A named analysis needs a table that the trace does not have.
+        A named analysis needs a table that the trace does not have; or all jobs, of a trace of
+        some.
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     OutputError
-        The tables cannot be written.
+        The tables cannot be written; or a function of one's own returns no Result.
     """
-    wanted = [names] if isinstance(names, str) else list(names)
-    for name in wanted:
-        if name not in ANALYSES:
-            raise UnknownNameError("analysis", name, ANALYSES)
+    wanted: list[str | Own] = []
+    for name in names:
+        wanted += [name] if isinstance(name, str) or callable(name) else name
+    for word in wanted:
+        if isinstance(word, str) and word not in ANALYSES:
+            raise UnknownNameError("analysis", word, ANALYSES)
     with opened(trace, run_policy) as held:
-        chosen = wanted or [n for n in about(held) if not lacking(held, n)]
-        results = {name: answer(held, name) for name in chosen}
+        results = Results()
+        for one in wanted or [n for n in about(held) if not lacking(held, n)]:
+            if one in AMONG_ALL and is_selected(held.manifest):
+                raise MissingTableError(
+                    f"{one} asks what all jobs held, and this trace is of some of them. Ask it of "
+                    "the whole trace."
+                )
+            found = answer(held, one) if isinstance(one, str) else own_answer(held, one)
+            results[found.name] = found
     if out is not None:
         _write_tables(results, Path(out))
-    return results[names] if isinstance(names, str) else results
+    if len(names) == 1 and (isinstance(names[0], str) or callable(names[0])):
+        [result] = results.values()
+        return result
+    return results
 
 
 def about(trace: Trace) -> list[str]:
@@ -234,11 +257,13 @@ def about(trace: Trace) -> list[str]:
 
 def lacking(trace: Trace, name: str) -> tuple[str, ...]:
     """Return what a trace lacks of what an analysis needs."""
-    return tuple(
+    absent = tuple(
         need
         for need in ANALYSES[name].NEEDS
         if not any(trace.holds(one) for one in need.split(" or "))
     )
+    some = name in AMONG_ALL and is_selected(trace.manifest)
+    return (*absent, "the jobs that were not chosen") if some else absent
 
 
 def _write_tables(results: Mapping[str, Result], out: Path) -> None:
@@ -259,10 +284,12 @@ def answer(trace: Trace, name: str) -> Result:
     analysis = ANALYSES[name]
     with trace.asked() as reads:
         known = answers.recall(trace, name) if _ours(analysis) else None
+        computed = known or analysis.compute(trace)
         result = known or replace(
-            analysis.compute(trace),
+            computed,
             question=analysis.QUESTION,
             synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+            caveats=(*computed.caveats, *_chosen(trace)),
         )
         reads |= dict.fromkeys(result.reads)
     if known:
@@ -271,6 +298,42 @@ def answer(trace: Trace, name: str) -> Result:
     if _ours(analysis):
         answers.keep(trace, result)
     return result
+
+
+def own_answer(trace: Trace, own: Own) -> Result:
+    """Return what an analysis of somebody's own says of a trace.
+
+    Raises
+    ------
+    OutputError
+        It has the name of one of the package, or returns no Result.
+    """
+    name = own.__name__
+    if name in ANALYSES:
+        raise OutputError(f"{name} is an analysis of the package: call yours otherwise.")
+    with trace.asked() as reads:
+        made = own(trace)
+    if not isinstance(made, Result):
+        raise OutputError(
+            f"{name} returned a {type(made).__name__}. Return a Result: its name, its table (a "
+            f"pandas DataFrame), and its sentences, e.g. Result({name!r}, table, "
+            'sentences=("…",)).'
+        )
+    asks = (own.__doc__ or name).strip().partition("\n")[0]
+    return replace(
+        made,
+        name=name,
+        question=made.question or asks,
+        synthetic=trace.manifest.synthetic,
+        caveats=(*made.caveats, *_chosen(trace)),
+        reads=tuple(reads),
+    )
+
+
+def _chosen(trace: Trace) -> tuple[str, ...]:
+    """Say how the jobs of a trace were chosen from another's, if they were."""
+    sample = trace.manifest.sample
+    return (sample.how,) if sample and is_selected(trace.manifest) else ()
 
 
 def drawn(

@@ -11,7 +11,7 @@ import philly_analysis as library
 from philly_analysis import choices
 from philly_analysis.errors import OutputError
 from philly_analysis.study import Estimates, Gangs, RunPolicy
-from philly_analysis.terminal import Verb, document, frame, say, told
+from philly_analysis.terminal import Verb, document, frame, say
 
 if TYPE_CHECKING:
     from philly_analysis.simulator.outages import Failures
@@ -123,7 +123,6 @@ def _held(trace: Path, notes: Sequence[str] | None = None) -> None:
 
 
 @verb
-@told
 def ingest(
     source: Annotated[
         str,
@@ -197,14 +196,12 @@ def ingest(
 
 
 @verb
-@told
 def sources(csv: AsCsv = False, as_json: AsJson = False) -> None:
     """List the sources that raw logs may come from."""
     frame(library.sources(), csv=csv, as_json=as_json)
 
 
 @verb
-@told
 def tables(
     trace: Annotated[
         Path | None, typer.Argument(help="Folder of a trace.", metavar="TRACE")
@@ -220,7 +217,6 @@ def tables(
 
 
 @verb
-@told
 def query(
     trace: TraceArgument,
     sql: Annotated[
@@ -235,7 +231,6 @@ def query(
 
 
 @verb
-@told
 def analyze(
     trace: TraceArgument,
     names: Annotated[
@@ -258,7 +253,7 @@ def analyze(
             f"{asked} as one CSV: each finding has columns of its own. "
             "Name one, or give --out FOLDER for a file each."
         )
-    results = library.analyze(trace, names or (), out, run_policy=run_policy)
+    results = library.analyze(trace, names or (), out=out, run_policy=run_policy)
     if out:
         say(f"{len(results)} tables written to {out}")
     elif as_json:
@@ -273,7 +268,6 @@ def analyze(
 
 
 @verb
-@told
 def report(
     traces: Annotated[list[Path], typer.Argument(help="Folders of traces.", metavar="TRACE")],
     out: Annotated[Path, typer.Option(help="Folder of reports.")] = Path("reports"),
@@ -294,7 +288,6 @@ def report(
 
 
 @verb
-@told
 def fit(
     trace: Annotated[
         Path, typer.Argument(help="Folder of a trace, or of raw Philly files.", metavar="TRACE")
@@ -312,14 +305,12 @@ def fit(
 
 
 @verb
-@told
 def models(csv: AsCsv = False, as_json: AsJson = False) -> None:
     """List the workload models that ship."""
     frame(library.models(), csv=csv, as_json=as_json)
 
 
 @verb
-@told
 def sample(
     model: Annotated[
         str,
@@ -361,7 +352,6 @@ def sample(
 
 
 @verb
-@told
 def export(
     workload: TraceArgument,
     format: Annotated[  # noqa: A002 - the word users type
@@ -416,14 +406,12 @@ def export(
 
 
 @verb
-@told
 def formats(csv: AsCsv = False, as_json: AsJson = False) -> None:
     """List the formats that a workload can be exported to."""
     frame(library.formats(), csv=csv, as_json=as_json)
 
 
 @verb
-@told
 def simulate(
     workload: TraceArgument,
     policy: Annotated[
@@ -487,7 +475,6 @@ def simulate(
 
 
 @verb
-@told
 def policies(
     name: Annotated[
         str | None,
@@ -503,7 +490,6 @@ def policies(
 
 
 @verb
-@told
 def sweep(
     workloads: Annotated[
         list[str],
@@ -581,7 +567,6 @@ def sweep(
 
 
 @verb
-@told
 def compare(
     traces: Annotated[list[Path], typer.Argument(help="Two traces or more.", metavar="TRACE")],
     out: Annotated[
@@ -593,7 +578,7 @@ def compare(
     """Set traces side by side: times, waits, use, fairness."""
     from philly_analysis.comparison import side_by_side
 
-    result = library.compare(traces, out)
+    result = library.compare(traces, out=out)
     frame(side_by_side(result), csv=csv, as_json=as_json)
     if not (csv or as_json):
         for sentence in (*result.warnings, *result.sentences, *result.caveats):
@@ -603,7 +588,6 @@ def compare(
 
 
 @verb
-@told
 def atlas(
     traces: Annotated[
         list[Path] | None, typer.Argument(help="Folders of traces.", metavar="TRACE")
@@ -628,7 +612,6 @@ def atlas(
 
 
 @verb
-@told
 def experiment(
     names: Annotated[
         list[str] | None,
@@ -663,7 +646,6 @@ def experiment(
 
 
 @verb
-@told
 def classify(
     files: Annotated[list[Path], typer.Argument(help="Output of failed runs, or a folder of it.", metavar="FILE")],
     csv: AsCsv = False,
@@ -674,7 +656,6 @@ def classify(
 
 
 @verb
-@told
 def slurm_command(
     since: Annotated[str, typer.Option(help="First day, e.g. 2026-01-01.")] = "YYYY-MM-01",
     until: Annotated[str, typer.Option(help="Moment after the last.")] = "now",

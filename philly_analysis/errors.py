@@ -10,6 +10,7 @@ PhillyError
 ├── OutputError        an answer that cannot be written as it was asked for
 ├── ModelError         a model that cannot be fitted, read or sampled
 ├── ExportError        a workload that a format cannot carry
+├── AskedElsewhereError  an attribute that is called otherwise; an AttributeError as well
 └── SimulationError    a simulation that cannot start or go on
 """
 
@@ -46,6 +47,10 @@ class UnknownNameError(PhillyError):
         hint = f" Did you mean {close[0]!r}?" if close else ""
         there_are = f"There are: {', '.join(names)}." if names else "There are none."
         super().__init__(f"no {kind} named {word!r}.{hint} {there_are}")
+
+
+class AskedElsewhereError(PhillyError, AttributeError):
+    """An attribute that stands elsewhere, or is called otherwise."""
 
 
 class WorkloadError(PhillyError):

@@ -62,6 +62,7 @@ CHOSEN_BY = {
     "tails": "extremes that were left out",
     "attempts": "attempt and not by job",
     "window": "a stretch of time",
+    "selection": "what was asked for",
 }
 """What the rows of a sample may have been chosen by."""
 
@@ -159,7 +160,7 @@ class Manifest:
         if not file.is_file():
             raise TraceError(
                 f"{trace} is not a trace: it has no {MANIFEST}. Make one with "
-                "`philly ingest SOURCE RAW OUT`."
+                "ingest(SOURCE, RAW, OUT)."
             )
         try:
             manifest = cls.from_json(file.read_text("utf-8"))

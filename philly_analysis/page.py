@@ -18,7 +18,17 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.analyses.worst_offenders import KINDS
-from philly_analysis.chapters import ANALYSES, CHAPTERS, FRONT, about, answer, drawn, lacking
+from philly_analysis.chapters import (
+    ANALYSES,
+    CHAPTERS,
+    FRONT,
+    Own,
+    about,
+    answer,
+    drawn,
+    lacking,
+    own_answer,
+)
 from philly_analysis.claims.claim import FEWEST_ROWS, Verdict
 from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, short
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
@@ -31,10 +41,12 @@ from philly_analysis.relations import MACROS, Relation, behind
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, opened
+from philly_analysis.trace import Trace, TraceLike, opened
 
 PAGE = "report.html"
 ATLAS = "atlas.html"
+OWN = "Your own"
+"""The chapter of analyses that are not the package's."""
 _EVIDENCE = {
     "why_waits": ("delay_causes", "wait_states", "queueing_delay", "out_of_order"),
     "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
@@ -140,9 +152,10 @@ class Gap:
 
 
 def report(
-    trace: Trace | str | Path,
+    trace: TraceLike,
     out: str | Path = "reports",
     *,
+    also: Iterable[Own] = (),
     run_policy: RunPolicy | str | None = None,
     jobs: int = 1,
     cluster: str | None = None,
@@ -159,6 +172,10 @@ def report(
     out
         Folder of reports; the page goes to ``out/<trace's folder name>/report.html``, and a
         report that stands there is replaced whole.
+    also
+        Analyses of one's own, to stand on the page as well: functions of a trace that return a
+        :class:`~philly_analysis.result.Result`, whose docstring asks the question; its `draw`
+        draws it.
     run_policy
         How attempts become a job's run time; None: as the trace was opened, ``span`` for a folder.
     jobs, cluster
@@ -188,6 +205,8 @@ def report(
             there = stack.enter_context(workers(jobs, cluster))
         held = stack.enter_context(opened(trace, run_policy, executor=there))
         chapters, gaps = _answer(held, executor or there)
+        if own := [own_answer(held, one) for one in also]:
+            chapters.insert(1, Chapter(OWN, tuple(_drawn(result) for result in own)))
         return _write(Path(out) / held.path.name, chapters, _report(held, chapters, gaps))
 
 
@@ -283,12 +302,20 @@ def section(name: str, question: str, result: Result, drawn: Figure) -> Section:
     )
 
 
+def _drawn(result: Result) -> Section:
+    """Make a section of a result that draws itself, or is not drawn."""
+    if result.draw is None:
+        return Section(result.name, result.question, result, "")
+    return section(result.name, result.question, result, result.plot())
+
+
 def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
     with _replacing(out) as folder:
         (folder / "figures").mkdir()
         (folder / "tables").mkdir()
         for part in (s for c in chapters for s in c.sections):
-            (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
+            if part.svg:
+                (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
             part.result.table.to_csv(folder / part.csv, index=False)
         (folder / PAGE).write_text(text, "utf-8")
     return out / PAGE

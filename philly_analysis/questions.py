@@ -1,15 +1,13 @@
 """What one asks of a trace without an analysis: what it holds, and anything that SQL can say."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from philly_analysis.schema import TABLES
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, opened
+from philly_analysis.trace import TraceLike, opened
 
 
-def tables(trace: Trace | str | Path | None = None) -> pd.DataFrame:
+def tables(trace: TraceLike | None = None) -> pd.DataFrame:
     """List all tables and columns; or what a trace holds.
 
     Parameters
@@ -54,9 +52,7 @@ def tables(trace: Trace | str | Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype(whole)
 
 
-def query(
-    trace: Trace | str | Path, sql: str, *, run_policy: RunPolicy | str | None = None
-) -> pd.DataFrame:
+def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:
     """Answer a SELECT over a trace's tables and relations.
 
     Parameters

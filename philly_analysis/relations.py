@@ -51,6 +51,24 @@ class Relation:
     stored: bool
     binned: str | None = None
 
+    @property
+    def question(self) -> str:
+        """The question that it answers, as the first line of its header asks it."""
+        return next(line for line in self._header() if line.endswith("?"))
+
+    @property
+    def row(self) -> str:
+        """What one row of it is, as its header says."""
+        lines = self._header()
+        first = next(i for i, line in enumerate(lines) if line.startswith("One row"))
+        after = (i for i, line in enumerate(lines) if i > first and line.startswith("  "))
+        return " ".join(lines[first : next(after, len(lines))])
+
+    def _header(self) -> list[str]:
+        lines = self.sql.splitlines()
+        code = (i for i, line in enumerate(lines) if not line.startswith("--"))
+        return [line.removeprefix("-- ") for line in lines[: next(code, len(lines))]]
+
 
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:

@@ -6,16 +6,20 @@ from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.errors import OutputError, UnknownNameError
+from philly_analysis.errors import AskedElsewhereError, OutputError, UnknownNameError
 from philly_analysis.prose import quantity
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_TABLES = ("df", "pl", "to_df", "to_pandas", "to_frame", "data", "head", "columns", "rows")
+_FIGURES = ("figure", "fig", "show", "draw_figure", "savefig")
 
 Value = float | int | str | None
 
@@ -40,6 +44,38 @@ class Fact:
     def said(self) -> str:
         """The value as people read it, in the unit that the name carries."""
         return quantity(self.name, self.value)
+
+
+class Facts(tuple[Fact, ...]):
+    """Headline numbers, by place or by name: ``facts["median_wait_s"]`` is its value."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: str) -> Value: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Fact: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Fact, ...]: ...
+    def __getitem__(self, key: str | SupportsIndex | slice) -> Value | Fact | tuple[Fact, ...]:
+        """Return a fact by its place, or the value of one by its name."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for fact in self:
+            if fact.name == key:
+                return fact.value
+        raise UnknownNameError("fact", key, [fact.name for fact in self])
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [fact.name for fact in self]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.said)}</td>"
+            f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
+            for f in self
+        )
+        return f"<table>{rows}</table>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +113,8 @@ class Result:
     table
         Tidy table, small enough to draw from and to download.
     facts
-        Headline numbers that the page, the prose and the golden tests quote.
+        Headline numbers that the page, the prose and the golden tests quote; ``facts["jobs"]``
+        is the value of one (see :class:`Facts`).
     sentences
         What the facts support, in words; computed, never boilerplate.
     caveats
@@ -114,14 +151,27 @@ class Result:
     reads: tuple[str, ...] = ()
     headline: str = ""
     advice: str = ""
-    draw: "Callable[[Result], Figure] | None" = field(default=None, repr=False, compare=False)
+    draw: "Callable[[Result], Figure | Axes] | None" = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", Facts(self.facts))
+
+    def __getattr__(self, name: str) -> Value:
+        """Say where that stands which is asked of it by another name."""
+        where = "a Result has .sentences, .facts, .table, .plot(), .to_csv()"
+        if name in _TABLES:
+            where = "its table, a pandas DataFrame, is .table"
+        elif name in _FIGURES:
+            where = "its figure is .plot()"
+        elif not name.startswith("_") and any(fact.name == name for fact in self.facts):
+            where = f'that number is .facts["{name}"]'
+        raise AskedElsewhereError(f"a Result has no attribute {name!r}: {where}.")
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""
-        for fact in self.facts:
-            if fact.name == name:
-                return fact.value
-        raise UnknownNameError(f"fact of {self.name}", name, [f.name for f in self.facts])
+        return Facts(self.facts)[name]
 
     def plot(self) -> "Figure":
         """Draw it, as on the page.
@@ -133,16 +183,24 @@ class Result:
         """
         if self.draw is None:
             raise OutputError(f"{self.name} has no figure; its table has all that it says.")
-        return self.draw(self)
+        drawn: Any = self.draw(self)
+        figure: Figure = getattr(drawn, "figure", None) or drawn  # of axes, theirs
+        return figure
 
-    def to_csv(self, path: str | Path) -> Path:
-        """Write its table as CSV, and return where.
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | Path) -> Path: ...
+    def to_csv(self, path: str | Path | None = None) -> Path | str:
+        """Write its table as CSV, and return where; without a path, return the text.
 
         Raises
         ------
         OutputError
             It cannot be written there.
         """
+        if path is None:
+            return str(self.table.to_csv(index=False))
         try:
             self.table.to_csv(path, index=False)
         except OSError as error:
@@ -161,16 +219,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         said = (*self.warnings, *self.sentences, *self.caveats)
-        facts = "".join(
-            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.said)}</td>"
-            f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
-            for f in self.facts
-        )
         return (
             f"<h4>{escape(self.question or self.name)}</h4>"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
             + self._picture()
-            + f"<details><summary>{len(self.facts)} facts</summary><table>{facts}</table></details>"
+            + f"<details><summary>{len(self.facts)} facts</summary>"
+            + f"{Facts(self.facts)._repr_html_()}</details>"
             + str(self.table.to_html(max_rows=20, index=False, border=0, escape=True))
         )
 
@@ -178,7 +232,17 @@ class Result:
         if self.draw is None:
             return ""
         png = BytesIO()
-        self.draw(self).savefig(png, format="png")
+        self.plot().savefig(png, format="png")
         data = b64encode(png.getvalue()).decode()
         said = escape(" ".join(self.sentences) or self.question, quote=True)
         return f"<p><img alt='{said}' src='data:image/png;base64,{data}'></p>"
+
+
+class Results(dict[str, Result]):
+    """Results by name, in order; a notebook shows each of them."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self.values()))
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self.values())

@@ -2,18 +2,18 @@
 
 import csv as csv_format
 import json
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from philly_analysis.errors import PhillyError
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
 
     from philly_analysis.result import Result
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 _PIPE_WIDTH = 160
 _out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 _err = Console(stderr=True, soft_wrap=True)
+
+_CALL = re.compile(r"\b([a-z_]+)\(([^()]*)\)")
+_GIVEN = re.compile(r"\b([a-z][a-z_]*)=(True\b|'[^']*'|[A-Z]+\b|)")
+"""How an error says what to give: ``force=True``, ``machines='552x8'``, ``map=NAME``, ``gpus=``."""
 
 
 def say(text: str, *, bold: bool = False) -> None:
@@ -35,20 +36,31 @@ def say(text: str, *, bold: bool = False) -> None:
     _out.print(text, markup=False, highlight=False, style="bold" if bold else "")
 
 
-def told(verb: Callable[P, R]) -> Callable[P, R]:
-    """Print an error raised on purpose as one line and exit 1; anything else keeps its trace."""
+def as_typed(message: str, app: TyperGroup) -> str:
+    """Return an error's words, which are Python's, as they are typed in a shell.
 
-    @wraps(verb)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return verb(*args, **kwargs)
-        except PhillyError as error:
-            _err.print(f"philly: {error}", style="red", markup=False, highlight=False)
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+    >>> as_typed("Replace it with force=True.", app)  # doctest: +SKIP
+    'Replace it with --force.'
+    """
+    options = {
+        str(p.name): max(p.opts, key=len)
+        for verb in app.commands.values()
+        for p in verb.params
+        if isinstance(p, TyperOption)
+    }
 
-    return run
+    def call(found: re.Match[str]) -> str:
+        verb = found[1].replace("_", "-")
+        words = found[2].replace(",", "").replace('"', "")
+        return f"philly {verb} {words}".rstrip() if verb in app.commands else found[0]
+
+    def given(found: re.Match[str]) -> str:
+        if found[1] not in options:
+            return found[0]
+        value = "" if found[2] == "True" else found[2].strip("'")
+        return f"{options[found[1]]} {value}".rstrip()
+
+    return _GIVEN.sub(given, _CALL.sub(call, message))
 
 
 def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json: bool) -> None:
@@ -108,6 +120,17 @@ def _known(value: Any) -> Any:
 
 class Verb(TyperCommand):
     """A command whose help ends with what may be chosen, looked up only when it is asked for."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Print an error raised on purpose as one line and exit 1; any other keeps its trace."""
+        try:
+            return super().invoke(ctx)
+        except PhillyError as error:
+            said = as_typed(str(error), ctx.find_root().command)
+            _err.print(f"philly: {said}", style="red", markup=False, highlight=False)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the choices of each parameter that completes from a list of names."""

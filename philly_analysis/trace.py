@@ -1,31 +1,53 @@
 """A Trace is a folder of tables, opened read-only for questions in SQL."""
 
-import tempfile
+import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import duckdb
 
-from philly_analysis.errors import MissingTableError, QueryError, TraceError, UnknownNameError
+from philly_analysis.errors import (
+    AskedElsewhereError,
+    MissingTableError,
+    QueryError,
+    TraceError,
+    UnknownNameError,
+)
+from philly_analysis.frames import Frames, folder_of, quoted, selected, session_folder
 from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
-from philly_analysis.schema import MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
+from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
 MEMORY_LIMIT = "1200MB"
 """What the engine may hold before it spills to disk."""
 
 _SETTINGS = "settings"
+_VERBS = {
+    "analyze": 'analyze(trace, "queueing_delay")',
+    "report": "report(trace)",
+    "fit": "fit(trace)",
+    "compare": "compare(trace, other)",
+    "simulate": 'simulate(trace, "fifo", "what-if")',
+    "export": 'export(trace, "swf", "jobs.swf")',
+    "query": 'trace.sql("select …")',
+    "head": "trace.jobs.limit(5).df()",
+    "columns": "trace.jobs.columns",
+    "plot": 'analyze(trace, "queueing_delay").plot()',
+}
+"""What people look for on a trace, and where it is."""
 _GIVEN = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
 """Tables that relations read whether the trace has them or not, by the name for that."""
 
@@ -33,13 +55,16 @@ _GIVEN = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
 class Trace:
     """A folder of tables, opened read-only for questions in SQL.
 
-    Use as a context manager, or call :meth:`close`. Relations of the package are created when
+    Use as a context manager, or call :meth:`close`; what is left open ends with the
+    process. Relations of the package are created when
     a question first reads them, and the ones marked ``stored`` are written into the trace once.
 
     Parameters
     ----------
     path
-        Folder that `ingest`, `sample` or `simulate` wrote.
+        Folder that `ingest`, `sample` or `simulate` wrote; or tables in memory (see
+        :func:`philly_analysis.frames.folder_of`): frames of pandas, polars or Arrow by the name
+        of the table, or one frame of jobs.
     run_policy
         How attempts become a job's run time, in every analysis of this trace.
     executor
@@ -49,31 +74,30 @@ class Trace:
     Raises
     ------
     TraceError
-        The folder is missing or holds no manifest.
+        The folder is missing or holds no manifest; or frames lack what a table needs.
     """
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Frames,
         *,
         run_policy: RunPolicy | str = RunPolicy.SPAN,
         executor: Executor | None = None,
     ) -> None:
-        self.path = Path(path).resolve()
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
-        self.manifest = Manifest.read(Path(path))
+        path = Path(path) if isinstance(path, str | Path) else folder_of(path)
+        self.path = path.resolve()
+        self.manifest = Manifest.read(path)
         if self.manifest.schema > VERSION:
             raise TraceError(
                 f"{path} has schema {self.manifest.schema}; this package knows schemas up to "
                 f"{VERSION}. Install a newer philly-analysis to open it."
             )
         self.run_policy = RunPolicy(run_policy)
-        self._scratch = tempfile.TemporaryDirectory(prefix="philly-", ignore_cleanup_errors=True)
-        self._con = _connect(self.path, Path(self._scratch.name))
-        self._storage = Storage(
-            self._con, self.path, Path(self._scratch.name), self.manifest, executor
-        )
+        self._scratch = session_folder()
+        self._con = _connect(self.path, self._scratch)
+        self._storage = Storage(self._con, self.path, self._scratch, self.manifest, executor)
         self._created = _settings(self._con, self.run_policy)
         self._asked: dict[str, None] = {}
         self.tables = frozenset(TABLES.keys() & self.manifest.files.keys())
@@ -106,17 +130,130 @@ class Trace:
         """Return a table or relation by its name: ``trace.waits`` is ``trace.answer("waits")``."""
         if name.startswith("_") or name not in TABLES.keys() | relations().keys():
             near = get_close_matches(name, dir(self), 3)
-            meant = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise AttributeError(f"a trace has no attribute, table or relation {name!r}.{meant}")
+            meant = (
+                f"Did you mean {' or '.join(near)}?" if near else "`trace.relations` lists them."
+            )
+            meant = f"It is {_VERBS[name]}." if name in _VERBS else meant
+            raise AskedElsewhereError(
+                f"a trace has no attribute, table or relation {name!r}. {meant}"
+            )
         return self.answer(name)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.tables, *relations()})
 
+    @property
+    def relations(self) -> "pd.DataFrame":
+        """What one can ask of it by name: ``trace.waits``, or in SQL.
+
+        A row per table and relation: name, here (whether this trace can answer), row (what one
+        row of it is), question, reads.
+        """
+        import pandas as pd
+
+        rows = [(n, n in self.tables, t.row, "", "") for n, t in TABLES.items()]
+        rows += [
+            (n, self.has(n), r.row, r.question, ", ".join(sorted(r.reads)))
+            for n, r in sorted(relations().items())
+        ]
+        return pd.DataFrame(rows, columns=["name", "here", "row", "question", "reads"])
+
+    def between(self, start: str | datetime, end: str | datetime) -> "Trace":
+        """Return a trace of the jobs submitted from one moment on, and before another.
+
+        They keep all their attempts, also later ones, and samples are those from `start` until the
+        last of them ends. What the other jobs held is not in it.
+
+        Parameters
+        ----------
+        start, end
+            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes.
+
+        Raises
+        ------
+        QueryError
+            One is no moment.
+        TraceError
+            No job was submitted then.
+        """
+        moments = {"start": str(start), "end": str(end)}
+        condition = "submitted_at >= $start::timestamp and submitted_at < $end::timestamp"
+        how = f"submitted from {start} to before {end} (UTC)"
+        return self._chosen(condition, moments, how, since=str(start))
+
+    def where(self, condition: str = "", /, **values: object) -> "Trace":
+        """Return a trace of the jobs that are as asked.
+
+        What the other jobs held is not in it, so that questions about free GPUs are not answered.
+
+        Parameters
+        ----------
+        condition
+            An SQL condition on the columns of ``jobs``: ``"gpus > 8"``.
+        **values
+            The value that a column of ``jobs`` has, or a list of them: ``vc="vision"``,
+            ``status=["Failed", "Killed"]``, ``user=None`` (not known).
+
+        Raises
+        ------
+        UnknownNameError
+            ``jobs`` has no such column.
+        QueryError
+            The condition is none.
+        TraceError
+            No job is so.
+        """
+        asked = [f"({condition})"] * bool(condition)
+        how = [condition] * bool(condition)
+        for column, value in values.items():
+            if column not in JOBS.column_names:
+                raise UnknownNameError("column of jobs", column, JOBS.column_names)
+            many = value if isinstance(value, list | tuple | set | frozenset) else [value]
+            values[column] = sorted(map(str, (one for one in many if one is not None)))
+            known = f'"{column}"::varchar in (select unnest(${column}))'
+            asked.append(f'({known} or "{column}" is null)' if None in many else f"({known})")
+            how.append(f"{column} {quoted(many)}")
+        return self._chosen(
+            " and ".join(asked) or "true", values, f"with {', '.join(how)}" if how else "all"
+        )
+
+    def _chosen(
+        self, condition: str, values: Mapping[str, object], how: str, since: str | None = None
+    ) -> "Trace":
+        jobs = self.sql(f"select job_id from jobs where {condition}", **values)
+        try:
+            names = [name for (name,) in jobs.fetchall()]
+        except duckdb.Error as error:
+            raise QueryError(f"jobs {how}: {_first_line(error)}") from None
+        if not names:
+            raise TraceError(f"{self.path.name} has no job {how}: choose otherwise.")
+        rows = {JOBS.name: self.sql("select * from jobs where job_id in $names", names=names)}
+        for name in self.tables - {JOBS.name}:
+            columns = TABLES[name].column_names
+            rows[name] = self.answer(name)
+            if "job_id" in columns:
+                rows[name] = self.sql(
+                    f"select * from {name} where job_id in (select unnest($names))", names=names
+                )
+            elif "sampled_at" in columns and since is not None:
+                rows[name] = self.sql(
+                    f"select * from {name} where sampled_at >= $since::timestamp and "
+                    "sampled_at <= coalesce((select max(ended_at) from attempts "
+                    "where job_id in (select unnest($names))), sampled_at)",
+                    since=since,
+                    names=names,
+                )
+        said = (
+            f"Only the {len(names):,} of {self.manifest.rows.get(JOBS.name, 0):,} jobs {how}; what "
+            "the others held is not in this trace."
+        )
+        made = selected(rows, self.manifest, said, f"{self.manifest.name}: {how}")
+        return Trace(made, run_policy=self.run_policy)
+
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
         self._con.close()
-        self._scratch.cleanup()
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def has(self, name: str) -> bool:
         """Tell whether a table is here, or a relation can be computed from the tables here."""
@@ -221,15 +358,19 @@ class Trace:
         self._created.update(relation.name for relation in due)
 
 
+TraceLike: TypeAlias = Trace | str | Path | Frames
+"""What verbs take for a trace: an open one, its folder, or tables in memory."""
+
+
 @contextmanager
 def opened(
-    trace: Trace | str | Path,
+    trace: TraceLike,
     run_policy: RunPolicy | str | None = None,
     *,
     otherwise: RunPolicy = RunPolicy.SPAN,
     executor: Executor | None = None,
 ) -> Iterator[Trace]:
-    """Give a trace that is open already, or open a folder for as long as the block runs.
+    """Give a trace that is open already, or open one for as long as the block runs.
 
     Parameters
     ----------

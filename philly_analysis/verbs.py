@@ -32,14 +32,14 @@ from philly_analysis.published.systems import figures
 from philly_analysis.result import Result
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, opened
+from philly_analysis.trace import Trace, TraceLike, opened
 from philly_analysis.workload import Ensemble, Workload
 
 SEEDS = "seeds"
 """Name of the page of all experiments: the systems that grew from the study."""
 
 
-def failures_of(trace: Trace | str | Path, repair_s: float | None = None) -> Failures:
+def failures_of(trace: TraceLike, repair_s: float | None = None) -> Failures:
     """Return how often the servers of a trace failed, for a what-if in which they fail so often.
 
     Parameters
@@ -66,7 +66,7 @@ def failures_of(trace: Trace | str | Path, repair_s: float | None = None) -> Fai
 
 
 def fit(
-    trace: Trace | str | Path,
+    trace: TraceLike,
     model: str | Path | None = None,
     *,
     family: str | None = None,
@@ -94,7 +94,7 @@ def fit(
         There is neither a trace nor a raw archive, or the trace is open with another run policy.
     """
     with ExitStack() as stack:
-        if not isinstance(trace, Trace) and _is_raw(Path(trace)):
+        if isinstance(trace, str | Path) and _is_raw(Path(trace)):
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
             made = scratch / Path(trace).name
             ingest("philly", trace, made)
@@ -164,13 +164,14 @@ def _model(given: WorkloadModel | str | Path) -> WorkloadModel:
     return given if isinstance(given, WorkloadModel) else load_model(given)
 
 
-def compare(traces: Sequence[Trace | str | Path], out: str | Path | None = None) -> Result:
+def compare(*traces: TraceLike | Sequence[TraceLike], out: str | Path | None = None) -> Result:
     """Set traces side by side: times, waits, use, fairness.
 
     Parameters
     ----------
     traces
-        Open traces or folders, two or more; the first is what the others are held against.
+        Open traces, folders, tables in memory, or lists of them, two or more; the first is what
+        the others are held against.
     out
         Folder of a page with the distributions to write as well; None: none.
 
@@ -185,8 +186,11 @@ def compare(traces: Sequence[Trace | str | Path], out: str | Path | None = None)
     TraceError
         There are fewer than two traces, one is none, or the page cannot be written.
     """
+    given: list[TraceLike] = []
+    for one in traces:
+        given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
     with ExitStack() as stack:
-        result = comparison.answer([stack.enter_context(opened(trace)) for trace in traces])
+        result = comparison.answer([stack.enter_context(opened(trace)) for trace in given])
     if out is not None:
         part = section("comparison", result.question, result, comparison.plot(result))
         lede = "The same questions, asked of each trace in turn."
@@ -195,7 +199,7 @@ def compare(traces: Sequence[Trace | str | Path], out: str | Path | None = None)
 
 
 def atlas(
-    traces: Sequence[Trace | str | Path] = (),
+    traces: Sequence[TraceLike] = (),
     out: str | Path | None = None,
     *,
     datasets: str | Path | None = None,
@@ -236,7 +240,7 @@ def atlas(
         if not held:
             raise TraceError(
                 "There is no trace to ask. Give the folder of one or more, or that of public "
-                "traces as published with --datasets."
+                "traces as published with datasets=FOLDER."
             )
         found = survey(held)
     if out is not None:

@@ -41,7 +41,7 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
     out = Path(out)
     if out.exists():
         if not force:
-            raise TraceError(f"{out} exists. Give another folder, or --force to replace it.")
+            raise TraceError(f"{out} exists. Give another folder, or force=True to replace it.")
         if not (out / MANIFEST).is_file():
             raise TraceError(f"{out} is not a trace, so it is not replaced. Give another folder.")
     partial = out.parent / f".{out.name}.partial-{os.getpid()}"

@@ -75,7 +75,7 @@ def test_a_second_report_is_the_first_and_computes_nothing(
     assert sorted(set(computed) - {"svg"}) == sorted(ASKED)
     computed.clear()
     second = report(path, tmp_path / "second")
-    results = analyze(path, ASKED, tmp_path / "tables")
+    results = analyze(path, ASKED, out=tmp_path / "tables")
     assert not computed
     assert everything(first.parent) == everything(second.parent)
     for name in results:

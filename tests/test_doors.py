@@ -40,11 +40,11 @@ PRINTED = {"csv", "as_json"}
 ONE_BY_ONE = {"report": {"traces": "trace"}}
 """Words of which the command line takes many: the function takes them one at a time."""
 
-PYTHON_ONLY = {"report": {"executor"}, "simulate": {"executor"}}
+PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
 """What only a program can give."""
 
-GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}}
-"""Files that the command line must be told of: a program may do without, it gets the value."""
+GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}, "compare": {"traces"}}
+"""What the command line must be told: files of which a program gets the value; any number."""
 
 
 def run(*words: object) -> str:
@@ -77,7 +77,7 @@ def test_a_verb_takes_what_its_function_takes(name: str) -> None:
         if p.name not in PRINTED
     }
     taken = {
-        p.name: p.default
+        p.name: () if p.kind is inspect.Parameter.VAR_POSITIONAL else p.default
         for p in inspect.signature(function).parameters.values()
         if p.name not in PYTHON_ONLY.get(name, ())
     }
@@ -334,7 +334,7 @@ def test_a_report_is_the_same_page_by_either_door(
 def test_findings_are_the_same_files_by_either_door(paths: dict[str, Any], tmp_path: Path) -> None:
     asked = ("run_time", "waits_by_day")
     run("analyze", paths["sample"], *asked, "--out", tmp_path / "typed", "--run-policy", "last")
-    library.analyze(paths["sample"], asked, tmp_path / "called", run_policy="last")
+    library.analyze(paths["sample"], asked, out=tmp_path / "called", run_policy="last")
     assert names(tmp_path / "typed") == [f"{name}.csv" for name in asked]
     for name in asked:
         typed, called = (tmp_path / door / f"{name}.csv" for door in ("typed", "called"))

@@ -19,7 +19,7 @@ def appearing(file: Path, force: bool) -> Iterator[Path]:
     """Give a path to write that becomes `file`, with its side-car, when the block ends well."""
     sidecar = sidecar_of(file)
     if file.exists() and not force:
-        raise ExportError(f"{file} exists. Give another name, or --force to replace it.")
+        raise ExportError(f"{file} exists. Give another name, or force=True to replace it.")
     if file.exists() and not sidecar.is_file():
         raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
     partial = file.with_name(f".{file.name}.partial-{os.getpid()}")

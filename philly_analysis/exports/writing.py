@@ -28,7 +28,7 @@ from philly_analysis.exports.request import Request, prepare
 from philly_analysis.exports.sidecar import Exported, cluster_notes, run_with, unnamed
 from philly_analysis.progress import step
 from philly_analysis.study import Estimates, Gangs, RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.machines import fleet
 
@@ -58,7 +58,7 @@ _FAULTS_SHOWN = 5
 
 
 def export(
-    workload: Workload | Trace | str | Path,
+    workload: Workload | TraceLike,
     format: str,  # noqa: A002 - the word users type
     file: str | Path,
     *,
@@ -134,7 +134,7 @@ def export(
     if spelling.throughputs and throughputs is None:
         raise ExportError(
             f"{chosen.name} ({spelling.name}) needs {spelling.throughputs}, which is not part of "
-            "this package: give its path with --throughputs."
+            "this package: give its path as throughputs=PATH."
         )
     request = prepare(
         workload,
@@ -254,7 +254,7 @@ def _format(name: str) -> Format:
     for other in FORMATS.values():
         if any(d.name == name for d in other.dialects):
             raise ExportError(
-                f"{name} is a dialect of {other.name}: ask for {other.name} --dialect {name}."
+                f"{name} is a dialect of {other.name}: ask for {other.name} with dialect='{name}'."
             )
     raise UnknownNameError("export format", name, FORMATS)
 
@@ -267,7 +267,7 @@ def _estimates(name: str, spelling: Dialect, asked: Estimates | str | None) -> E
         raise UnknownNameError("kind of estimates", asked, list(Estimates))
     if asked not in spelling.estimates:
         raise ExportError(
-            f"{name} ({spelling.name}) has no place for estimated run times: leave out --estimates."
+            f"{name} ({spelling.name}) has no place for estimated run times: leave out estimates=."
         )
     return Estimates(asked)
 
@@ -290,7 +290,7 @@ def _refuse(request: Request, spelling: Dialect, taken: Taken) -> None:
         if reason not in request.whole.reasons
     ]
     hint = (
-        "Make gangs that it takes by --gangs split or --gangs round, or"
+        "Make gangs that it takes by gangs='split' or gangs='round', or"
         if spelling.gangs
         else ("Export a part of the workload that it does take, or")
     )
@@ -298,5 +298,5 @@ def _refuse(request: Request, spelling: Dialect, taken: Taken) -> None:
         f"{spelling.program.name} would take {taken.jobs:,} of {jobs:,} jobs{hours} of "
         f"{request.workload.name} (it takes {spelling.program.rules}"
         + "".join(f"; left out, {other}" for other in others)
-        + f"). {hint} write it all the same by --partial."
+        + f"). {hint} write it all the same by partial=True."
     )

@@ -73,14 +73,14 @@ def run(
     if append and names_key is not None:
         raise TraceError(
             "a trace without names keeps no raw records, so it cannot grow. Let one with names "
-            "grow at home, and ingest all its raw files again with --anonymize for others."
+            "grow at home, and ingest all its raw files again with anonymize=KEY for others."
         )
     reader = SOURCES[source] if map is None else by_map(map)
     key = None if names_key is None else key_in(names_key, out)
     if (out / MANIFEST).is_file() and not append and not force:
         raise TraceError(
-            f"{out} exists. Let it grow with --append, replace it with --force, or give another "
-            "folder."
+            f"{out} exists. Let it grow with append=True, replace it with force=True, or give "
+            "another folder."
         )
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
@@ -99,7 +99,7 @@ def run(
         if (synthetic or made.synthetic) != before.synthetic:
             raise TraceError(
                 f"{out} is {'synthetic' if before.synthetic else 'recorded'} and {raw} is not. "
-                "Say --synthetic of both or neither, or make another trace."
+                "Say synthetic=True of both or neither, or make another trace."
             )
         manifest = replace(made, name=name or before.name, synthetic=before.synthetic)
         swap(out, manifest)
@@ -114,7 +114,7 @@ def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
     TraceError
         The trace is another source's, or another version's, or has no raw records.
     """
-    again = "Ingest all its raw files once more, with --force"
+    again = "Ingest all its raw files once more, with force=True"
     if before.source != reader.name:
         raise TraceError(f"{out} is a trace of {before.source}, and {reader.name} does not fit it.")
     if DEVICES.name in before.files and f"{RAW}/series" not in before.files:

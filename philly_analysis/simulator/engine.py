@@ -87,7 +87,7 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
     if not capacity:
         raise SimulationError(
             f"There is nothing to run on: {len(machines)} machines with no GPUs. "
-            "Give machines, e.g. --machines 552x8."
+            "Give machines, e.g. machines='552x8'."
         )
     if not jobs:
         raise SimulationError(

@@ -30,7 +30,7 @@ from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.speed import Speed, speed_named
 from philly_analysis.simulator.written import between, tables, timed
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Ensemble, JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand, in_one_run
 from philly_analysis.workload.failing import with_failures
@@ -50,7 +50,7 @@ OUTAGES = "outages.parquet"
 
 @overload
 def simulate(
-    workload: Workload | Trace | str | Path,
+    workload: Workload | TraceLike,
     policy: str | Policy,
     out: str | Path,
     *,
@@ -75,7 +75,7 @@ def simulate(
 @overload
 def simulate(workload: Ensemble, policy: str | Policy, out: str | Path, **asked: Any) -> Result: ...
 def simulate(  # type: ignore[misc] # an ensemble's is asked for what a workload's is
-    workload: Workload | Ensemble | Trace | str | Path,
+    workload: Workload | Ensemble | TraceLike,
     policy: str | Policy,
     out: str | Path,
     *,

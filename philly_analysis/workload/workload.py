@@ -13,7 +13,7 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.manifest import Manifest
 from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, ask
+from philly_analysis.trace import Trace, TraceLike, ask
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.machines import Machine
 from philly_analysis.writer import write
@@ -80,7 +80,7 @@ class Workload:
             object.__setattr__(self, table.name, _whole(getattr(self, table.name), table))
 
     @classmethod
-    def from_trace(cls, trace: Trace | str | Path) -> Self:
+    def from_trace(cls, trace: TraceLike) -> Self:
         """Read the workload of a trace: all its small tables, as recorded."""
         if not isinstance(trace, Trace):
             with Trace(trace) as opened:

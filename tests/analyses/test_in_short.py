@@ -128,7 +128,7 @@ def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Pat
     assert untold.headline == "failed_pct"
     assert number(untold, "failed_pct") == pytest.approx(100 / 7)
     assert list(untold.table.itertuples(index=False, name=None)) == [("2-4", 7, 1)]
-    assert "--failures" in untold.advice
+    assert "`failures`" in untold.advice
 
 
 def test_whoever_idles_or_loses_most_is_named(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_nothing_to_export_is_said(tmp_path: Path) -> None:
 
 
 def test_what_a_format_needs_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"simulation_throughputs\.json.*--throughputs"):
+    with pytest.raises(ExportError, match=r"simulation_throughputs\.json.*throughputs="):
         export(TINY, "gavel", tmp_path / "out")
     with pytest.raises(ExportError, match=r"nowhere\.json cannot be read: No such file"):
         export(TINY, "gavel", tmp_path / "out", throughputs=tmp_path / "nowhere.json")
@@ -246,7 +246,7 @@ def test_an_export_of_which_too_little_would_be_read_is_refused(tmp_path: Path) 
     said = str(refused.value)
     assert "would take 4 of 5 jobs and 85 of 109 GPU hours of tiny" in said
     assert "left out, 1 jobs (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
-    assert "--gangs split" in said and "--partial" in said
+    assert "gangs='split'" in said and "partial=True" in said
     with pytest.raises(ExportError, match="gang larger than the cluster of 8 GPUs"):
         export(TINY, "swf", tmp_path / "out", gpus=8)
     assert list(tmp_path.iterdir()) == []

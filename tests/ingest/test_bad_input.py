@@ -108,7 +108,7 @@ def test_a_trace_that_is_there_is_only_replaced_whole_and_by_force(
 ) -> None:
     out = tmp_path / "trace"
     ingest("philly", raw, out)
-    assert "--force" in refused(raw, out, TraceError)
+    assert "force=True" in refused(raw, out, TraceError)
     (raw / "cluster_job_log").write_text("[")
     with pytest.raises(InputError):
         ingest("philly", raw, out, force=True)

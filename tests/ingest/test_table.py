@@ -202,7 +202,7 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
 def test_a_map_beside_its_file_and_one_that_is_named(tmp_path: Path) -> None:
     file = tmp_path / "jobs.csv"
     file.write_text("at\n2021-01-01\n")
-    with pytest.raises(InputError, match=r"no map: write .*jobs\.toml, or name one with --map"):
+    with pytest.raises(InputError, match=r"no map: write .*jobs\.toml, or name one with map=NAME"):
         ingest("table", file, tmp_path / "t")
     (tmp_path / "jobs.toml").write_text('[jobs]\nsubmitted_at = "at"\n')
     beside = ingest("table", file, tmp_path / "t")

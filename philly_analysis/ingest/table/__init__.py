@@ -89,7 +89,7 @@ def _beside(raw: Path) -> Path:
     """Return the map that lies with the files: ``map.toml``, or named as the one file."""
     found = raw / _MAP if raw.is_dir() else raw.with_name(f"{raw.name.split('.')[0]}.toml")
     if not found.is_file():
-        raise InputError(f"{raw} has no map: write {found}, or name one with --map.")
+        raise InputError(f"{raw} has no map: write {found}, or name one with map=NAME.")
     return found
 
 
@@ -174,7 +174,7 @@ def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> d
 TABLE = Source(
     name="table",
     what="Any table of jobs, CSV or Parquet, by a map of its columns: a small TOML file.",
-    files="Those that the map names: a map that ships (--map NAME), or map.toml beside them.",
+    files="Those that the map names: a map that ships, by its name, or map.toml beside them.",
     lacks="What its map does not name; never placements or utilisation.",
     folder=Path(__file__).parent,
     prepare=prepare,

@@ -95,8 +95,8 @@ def stage_files(telemetry: Telemetry, stage: Stage) -> None:
     stage.notes += [f"{file.name}: {why}" for file, why in refused.items()]
     if clock.asked:
         stage.notes.append(
-            f"Times of the telemetry that name no zone are read as {telemetry.zone} "
-            "(--telemetry-clock)."
+            f"Times of the telemetry that name no zone are read as {telemetry.zone}, "
+            "the telemetry clock that was asked for."
         )
 
 

@@ -68,7 +68,7 @@ class Synergy(Preemptive):
         if not view.cluster.says_all:
             raise SimulationError(
                 "synergy divides CPUs and memory, but not every machine says how many it has. "
-                "Give machines with both, e.g. --machines 16x8:24:500."
+                "Give machines with both, e.g. machines='16x8:24:500'."
             )
         plan = view.plan()
         plan.offer(lambda job: self._take(plan, job))
