@@ -12,7 +12,7 @@ PHILLY_TRACES ?= ../shared/traces
 SCALE  ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks lab clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -34,7 +34,7 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== adding the tools for tests and checks"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,notebooks]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,notebooks]'
 	@touch $@
 
 # --- what users run ---------------------------------------------------------------------------
@@ -79,6 +79,10 @@ sample: $(VENV)/.run ## draw the synthetic sample again, from the models that sh
 
 notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook from top to bottom, and keep what it shows
 	@$(BIN)/python notebooks/make.py
+
+docs: $(VENV)/.dev data/traces/sample/manifest.json ## the documentation: reports/docs/index.html
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs reports/docs
+	@echo "== reports/docs/index.html"
 
 lab: $(VENV)/.dev data/traces/sample/manifest.json ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir notebooks

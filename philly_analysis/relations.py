@@ -64,6 +64,19 @@ class Relation:
         after = (i for i, line in enumerate(lines) if i > first and line.startswith("  "))
         return " ".join(lines[first : next(after, len(lines))])
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """What each of its columns holds, as its header says."""
+        held: dict[str, str] = {}
+        name = ""
+        for line in self._header():
+            if name and line.startswith("    "):  # goes on with the one before
+                held[name] += f" {line.strip()}"
+            elif line.startswith("  "):
+                name, _, meaning = line.strip().partition(" ")
+                held[name] = meaning.strip()
+        return held
+
     def _header(self) -> list[str]:
         lines = self.sql.splitlines()
         code = (i for i, line in enumerate(lines) if not line.startswith("--"))

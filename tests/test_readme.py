@@ -1,4 +1,4 @@
-"""What the README tells people to type works as it stands there."""
+"""What the README and the pages of docs/ tell people to type works as it stands there."""
 
 import re
 import shlex
@@ -21,7 +21,9 @@ from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [*sorted((ROOT / "docs").glob("*.md"), key=lambda p: p.stem != "start"), ROOT / "README.md"]
+"""First steps before all, which makes what the others take for granted."""
+README = "\n".join(page.read_text("utf-8") for page in PAGES)
 SHORTER = {
     "--jobs 100000": "--jobs 300",
     "--days 30": "--days 1 --force",

@@ -1,0 +1,36 @@
+"""How the documentation is built: ``make docs`` writes it to ``reports/docs/``.
+
+Pages under ``made/`` come from the package itself (schema, headers of SQL files, docstrings,
+tables of choices) and from the sample's answers, before Sphinx reads the folder.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import generated  # noqa: E402 - beside this file
+
+import philly_analysis  # noqa: E402
+
+generated.write(HERE / "made", trace=HERE.parent / "data" / "traces" / "sample")
+
+project = "philly_analysis"
+author = "The philly_analysis authors"
+copyright = author  # noqa: A001 - Sphinx's name for it
+version = release = philly_analysis.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["README.md"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+autodoc_typehints = "none"  # the signature has them
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 88
+napoleon_google_docstring = False
+suppress_warnings = ["misc.highlighting_failure"]  # structs of DuckDB, crontabs
+html_theme = "furo"
+html_title = "philly_analysis"
+html_show_sphinx = False
+html_copy_source = False
+html_static_path = ["static"]

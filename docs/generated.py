@@ -1,0 +1,235 @@
+"""Writes the pages that say what the package says of itself: nothing here is said twice."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+import philly_analysis
+from philly_analysis import Trace, formats, models, policies, sources, tables
+from philly_analysis.chapters import ANALYSES, CHAPTERS, answer, figure, lacking
+from philly_analysis.claims.catalogue import CLAIMS
+from philly_analysis.published import numbers
+from philly_analysis.relations import relations
+from philly_analysis.result import Result
+from philly_analysis.schema import TABLES
+from philly_analysis.simulator.policies import POLICIES
+
+
+def write(folder: Path, trace: Path) -> None:
+    """Write every page into a folder, which is emptied first.
+
+    Parameters
+    ----------
+    folder
+        Where to.
+    trace
+        The sample, ingested: findings show what they say of it.
+
+    Raises
+    ------
+    TraceError
+        The sample was not ingested: ``make reports`` does.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "findings").mkdir(parents=True)
+    pages = {
+        "tables.md": "\n".join(_tables()),
+        "relations.md": "\n".join(_relations()),
+        "cli.md": _command_line(),
+        "python.md": "\n".join(_python()),
+        "choices.md": "\n".join(_choices()),
+        "claims.md": "\n".join(_claims()),
+        "published.md": "\n".join(_published()),
+        "findings/index.md": "\n".join(_index()),
+    }
+    with Trace(trace) as sample:
+        for name in ANALYSES:
+            result = None if lacking(sample, name) else answer(sample, name)
+            pages[f"findings/{name}.md"] = "\n".join(_finding(name, result))
+            if result is not None:
+                (folder / "findings" / f"{name}.svg").write_text(figure(result)[1], "utf-8")
+    for name, text in pages.items():
+        (folder / name).write_text(text + "\n", "utf-8")
+
+
+def table(rows: Iterable[Iterable[object]], *columns: str) -> Iterator[str]:
+    """Yield a Markdown table, line by line; what a cell holds is text, not markup."""
+    yield ""
+    yield f"| {' | '.join(columns)} |"
+    yield f"| {' | '.join('---' for _ in columns)} |"
+    for row in rows:
+        yield f"| {' | '.join(map(cell, row))} |"
+    yield ""
+
+
+def cell(value: object) -> str:
+    """Return what stands in a cell: text on one line, no markup but code; nothing for nothing."""
+    if value is None or value is pd.NA or value != value:
+        return ""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = text.replace("``", "`")
+    for sign in "\\<>[]*_|$":
+        text = text.replace(sign, f"\\{sign}") if "`" not in text else text
+    return " ".join(text.replace("|", r"\|" if "`" in text else "|").split())
+
+
+def _frame(frame: pd.DataFrame) -> Iterator[str]:
+    return table(frame.itertuples(index=False), *map(str, frame.columns))
+
+
+def _tables() -> Iterator[str]:
+    yield "# Tables of a trace\n"
+    yield "A trace is a folder of Parquet files; `manifest.json` names those of each table."
+    yield "Times are UTC. `philly tables` prints the same, and `philly tables TRACE` what a trace"
+    yield "holds.\n"
+    columns = tables()
+    for name, one in TABLES.items():
+        yield f"## `{name}`\n"
+        yield f"One row is {one.row}. Key: {', '.join(f'`{c}`' for c in one.key)}.\n"
+        ours = columns[columns["table"] == name].drop(columns="table")
+        ours["column"] = [f"`{column}`" for column in ours["column"]]
+        yield from _frame(ours)
+
+
+def _relations() -> Iterator[str]:
+    yield "# Relations derived from the tables\n"
+    yield "Each is one SELECT in a file of its name, and is there in every trace: in"
+    yield "`trace.sql(…)`, as `trace.<name>`, in `philly query`. Those that are stored are computed"
+    yield "once per trace.\n"
+    for name, relation in sorted(relations().items()):
+        yield f"## `{name}`\n"
+        yield f"{relation.question} {relation.row}{' Stored.' if relation.stored else ''}\n"
+        columns = ((f"`{column}`", meaning) for column, meaning in relation.columns.items())
+        yield from table(columns, "column", "meaning")
+        reads = ", ".join(f"`{one}`" for one in sorted(relation.reads))
+        yield f"Reads {reads}.\n" if reads else ""
+
+
+def _paragraphs(module: object) -> list[str]:
+    return [part.replace("``", "`") for part in (module.__doc__ or "").strip().split("\n\n")]
+
+
+def _index() -> Iterator[str]:
+    yield "# Findings\n"
+    yield "One page per finding: its definition and SQL, what can mislead, what the study printed."
+    yield "In the order of the report's page.\n"
+    for chapter, held in CHAPTERS.items():
+        yield f"## {chapter}\n"
+        for name, analysis in held.items():
+            yield f"- [{analysis.QUESTION}]({name}.md) `{name}`"
+        yield ""
+        yield "```{toctree}\n:hidden:\n" + "\n".join(held) + "\n```\n"
+
+
+def _finding(name: str, result: Result | None) -> Iterator[str]:
+    analysis = ANALYSES[name]
+    what, *misleads = _paragraphs(analysis)
+    yield f"# {analysis.QUESTION}\n"
+    yield f"{what} {(analysis.compute.__doc__ or '').strip().splitlines()[0]}\n"
+    yield f"```python\nanalyze(trace, {name!r})\n```\n"
+    if analysis.NEEDS:
+        yield f"It needs {', '.join(f'`{need}`' for need in analysis.NEEDS)}.\n"
+    if misleads:
+        yield "## What can mislead\n"
+        yield "\n\n".join(misleads) + "\n"
+    printed = [c for (of, _), c in numbers().items() if of == name]
+    if printed:
+        yield "## What the study printed\n"
+        yield from table(
+            ((c.what, c.published, c.unit, c.source, c.reason) for c in printed),
+            *("what", "printed", "unit", "where", "why ours may differ"),
+        )
+    if result is None:
+        yield "The bundled sample lacks what this needs.\n"
+        files = [r for n, r in relations().items() if n.startswith(name)]
+    else:
+        yield "## On the bundled sample\n"
+        yield "These numbers are **synthetic**: nothing of the sample was recorded on a cluster.\n"
+        yield from (f"- {cell(said)}" for said in (*result.sentences, *result.caveats))
+        yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
+        yield "## Its facts\n"
+        yield from table(
+            ((f"`{f.name}`", f.said, f.meaning) for f in result.facts),
+            *("fact", "here", "meaning"),
+        )
+        files = [relations()[n] for n in result.reads if n in relations()]
+    if files:
+        yield "## How it is computed\n"
+        yield "By these, and by what they read ([all relations](../relations.md)).\n"
+    for relation in files:
+        yield f"### `{relation.name}`\n"
+        yield f"```sql\n{relation.sql.strip()}\n```\n"
+
+
+def _command_line() -> str:
+    """Return what typer prints of the command line."""
+    asked = [
+        sys.executable,
+        "-m",
+        "typer",
+        "philly_analysis.cli",
+        "utils",
+        "docs",
+        "--name",
+        "philly",
+    ]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    return done.stdout.replace("# `philly`", "# Command line", 1)
+
+
+def _python() -> Iterator[str]:
+    yield "# Python\n"
+    yield "Each verb of the shell is a function of the same name, with the same words and defaults."
+    yield "\n```{eval-rst}"
+    for name in philly_analysis.__all__:
+        kind = "class" if isinstance(getattr(philly_analysis, name), type) else "function"
+        yield f".. auto{kind}:: philly_analysis.{name}"
+        if kind == "class":
+            yield "   :members:"
+        yield ""
+    yield ".. autoclass:: philly_analysis.laws.distribution.Distribution\n   :members:\n"
+    yield "```"
+
+
+def _choices() -> Iterator[str]:
+    yield "# What there is to choose\n"
+    yield "## Sources\n"
+    yield from _frame(sources())
+    yield "## Models\n"
+    yield from _frame(models())
+    yield "## Formats\n"
+    yield from _frame(formats())
+    yield "## Policies\n"
+    yield from _frame(policies())
+    for name, policy in POLICIES.items():
+        yield f"### `{name}`\n"
+        yield "\n\n".join(_paragraphs(policy)[:2]) + "\n"
+        yield from _frame(policies(name))
+
+
+def _claims() -> Iterator[str]:
+    yield "# Claims of the atlas\n"
+    yield "What `philly atlas` asks of every cluster. Each is answered with *holds*, *does not"
+    yield "hold* or *cannot be said from these data*, an effect and an interval.\n"
+    for claim in CLAIMS.values():
+        yield f"## {claim.title}\n"
+        yield f"{cell(claim.asked)}\n"
+        yield f"The study: {cell(claim.printed.text)} ({cell(claim.printed.source)}).\n"
+        yield f"{cell(claim.caveat)}\n"
+        yield f"```sql\n{relations()[claim.relation].sql.strip()}\n```\n"
+
+
+def _published() -> Iterator[str]:
+    yield "# What the study printed\n"
+    yield "Each number stands under the finding and the fact that measure the same thing.\n"
+    yield from table(
+        (
+            (f"[`{of}`](findings/{of}.md)", f"`{fact}`", c.what, c.published, c.unit, c.source)
+            for (of, fact), c in numbers().items()
+        ),
+        *("finding", "fact", "what", "printed", "unit", "where"),
+    )
