@@ -164,6 +164,10 @@ def ingest(
     synthetic: Annotated[
         bool, typer.Option("--synthetic", help="The rows were not recorded on a real cluster.")
     ] = False,
+    quotas: Annotated[
+        Path | None,
+        typer.Option(help="GPUs per virtual cluster: CSV with vc and gpus, or TOML."),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Let the trace at OUT grow; make it if there is none.")
     ] = False,
@@ -187,6 +191,7 @@ def ingest(
         telemetry_clock=telemetry_clock,
         name=name,
         synthetic=synthetic,
+        quotas=quotas,
         append=append,
         anonymize=anonymize,
         force=force,

@@ -5,6 +5,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -13,13 +14,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import TraceError, UnknownNameError
-from philly_analysis.manifest import Manifest, Sample
-from philly_analysis.schema import ATTEMPTS, JOBS, TABLES
+from philly_analysis.manifest import MANIFEST, Manifest, Sample
+from philly_analysis.quotas import FILE, SAID, write_quotas
+from philly_analysis.schema import ATTEMPTS, JOBS, TABLES, VIRTUAL_CLUSTERS
 from philly_analysis.writer import new_folder, seal, write
 
 _KEY = "job_id"
 _SELECTED = "selection"
 _BATCH_ROWS = 100_000
+
+
+_BESIDE: dict[Path, Path] = {}
+"""Traces of this session whose files are those of another."""
+
+
+def folders_of(trace: Path) -> tuple[Path, ...]:
+    """Return the folders where the files of a trace are."""
+    return (trace, *folders_of(_BESIDE[trace])) if trace in _BESIDE else (trace,)
 
 
 class Frame(Protocol):
@@ -115,6 +126,29 @@ def selected(
             sample=sample,
         )
         seal(folder, made, rows)
+    return out
+
+
+def with_quotas(trace: Path, manifest: Manifest, quotas: Mapping[str, int]) -> Path:
+    """Return a trace as another is, but for its quotas, that is there until this session ends.
+
+    Its samples and all else are the other's files. What is computed of it, it keeps itself, so
+    that neither takes answers for its own that were given under the other's quotas.
+    """
+    out = (session_folder() / trace.name).resolve()
+    _BESIDE[out] = trace
+    files = {n: f for n, f in manifest.files.items() if n != VIRTUAL_CLUSTERS.name}
+    for file in (file for found in files.values() for file in found):
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        (out / file).symlink_to(trace / file)
+    write_quotas(out, quotas)
+    made = replace(
+        manifest,
+        rows={**manifest.rows, VIRTUAL_CLUSTERS.name: len(quotas)},
+        files={**files, VIRTUAL_CLUSTERS.name: (FILE,)},
+        notes=(*manifest.notes, SAID),
+    )
+    (out / MANIFEST).write_text(made.to_json(), "utf-8")
     return out
 
 

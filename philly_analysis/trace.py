@@ -19,9 +19,18 @@ from philly_analysis.errors import (
     TraceError,
     UnknownNameError,
 )
-from philly_analysis.frames import Frames, folder_of, quoted, selected, session_folder
+from philly_analysis.frames import (
+    Frames,
+    folder_of,
+    folders_of,
+    quoted,
+    selected,
+    session_folder,
+    with_quotas,
+)
 from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
+from philly_analysis.quotas import Quotas, quotas_given
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
@@ -67,6 +76,10 @@ class Trace:
         of the table, or one frame of jobs.
     run_policy
         How attempts become a job's run time, in every analysis of this trace.
+    quotas
+        GPUs that each virtual cluster is entitled to, or a file of them (see
+        :func:`philly_analysis.quotas.quotas_given`), instead of the trace's own or of estimates;
+        for this session. To record them in the trace, ingest it with them.
     executor
         Where samples are counted, slice by slice: processes of this machine or workers of a
         cluster that see the folder under the same path; None: threads of this process.
@@ -82,11 +95,14 @@ class Trace:
         path: str | Path | Frames,
         *,
         run_policy: RunPolicy | str = RunPolicy.SPAN,
+        quotas: Quotas | None = None,
         executor: Executor | None = None,
     ) -> None:
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
         path = Path(path) if isinstance(path, str | Path) else folder_of(path)
+        if quotas is not None:
+            path = with_quotas(path.resolve(), Manifest.read(path), quotas_given(quotas))
         self.path = path.resolve()
         self.manifest = Manifest.read(path)
         if self.manifest.schema > VERSION:
@@ -96,7 +112,7 @@ class Trace:
             )
         self.run_policy = RunPolicy(run_policy)
         self._scratch = session_folder()
-        self._con = _connect(self.path, self._scratch)
+        self._con = _connect(folders_of(self.path), self._scratch)
         self._storage = Storage(self._con, self.path, self._scratch, self.manifest, executor)
         self._created = _settings(self._con, self.run_policy)
         self._asked: dict[str, None] = {}
@@ -445,13 +461,13 @@ def _given(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> set[str]
     return set(_GIVEN)
 
 
-def _connect(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
+def _connect(paths: Iterable[Path], scratch: Path) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect()
     con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")
     silence(con)
-    allowed = [str(path), glob_safe(path), str(scratch)]
+    allowed = [text for path in paths for text in (str(path), glob_safe(path))] + [str(scratch)]
     con.execute("set allowed_directories = $folders", {"folders": allowed})
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")

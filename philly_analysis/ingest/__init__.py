@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from philly_analysis.manifest import Manifest
+    from philly_analysis.quotas import Quotas
 
 
 def ingest(
@@ -28,6 +29,7 @@ def ingest(
     telemetry_clock: str = "UTC",
     name: str | None = None,
     synthetic: bool = False,
+    quotas: "Quotas | None" = None,
     append: bool = False,
     anonymize: str | Path | None = None,
     force: bool = False,
@@ -66,6 +68,10 @@ def ingest(
         What to call the trace; the name of `out` when None.
     synthetic
         The rows were not recorded on a real cluster.
+    quotas
+        GPUs that each virtual cluster is entitled to: a mapping, or a CSV or TOML file (see
+        :func:`philly_analysis.quotas.quotas_given`). The trace records them, and keeps them as it
+        grows; findings use them where they would estimate otherwise.
     append
         Let a trace that is there already grow by these files; where there is none, make it.
     anonymize
@@ -93,7 +99,11 @@ def ingest(
     """
     from philly_analysis.ingest.engine import run
     from philly_analysis.ingest.failures import failure_output
+    from philly_analysis.ingest.raw_file import refuse_pointers
     from philly_analysis.ingest.telemetry import telemetry_at
+    from philly_analysis.quotas import quotas_given
+
+    refuse_pointers(raw, failures, telemetry)
 
     return run(
         source,
@@ -106,6 +116,7 @@ def ingest(
         failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
         telemetry=telemetry_at(telemetry, telemetry_clock),
         map=map,
+        quotas=None if quotas is None else quotas_given(quotas),
         names_key=None if anonymize is None else Path(anonymize),
     )
 

@@ -10,6 +10,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 
 from philly_analysis.contract import Table
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
@@ -37,8 +38,10 @@ from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.filling import fill_telemetry
 from philly_analysis.manifest import MANIFEST, RAW, Account, Manifest, laid_out
 from philly_analysis.progress import silence, step
+from philly_analysis.quotas import SAID as QUOTAS_GIVEN
+from philly_analysis.quotas import write_quotas
 from philly_analysis.relations import MACROS, tables_read
-from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION
+from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.trace import MEMORY_LIMIT
 from philly_analysis.writer import growing, new_folder, seal, swap
 
@@ -61,6 +64,7 @@ def run(
     failures: FailureOutput | None,
     telemetry: Telemetry | None,
     map: str | Path | None,  # noqa: A002 - the word of the command line
+    quotas: Mapping[str, int] | None,
     names_key: Path | None,
 ) -> Manifest:
     """Make a trace from raw logs, or let it grow: see :func:`philly_analysis.ingest.ingest`."""
@@ -84,7 +88,8 @@ def run(
         )
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
-            made = _made(reader, raw, Kept(folder), failures, telemetry, out)
+            kept = Kept(folder)
+            made = _with_quotas(_made(reader, raw, kept, failures, telemetry, out), kept, quotas)
             manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
             if key is not None:
                 with step("taking names out"):
@@ -93,9 +98,16 @@ def run(
         return manifest
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
-        made = _made(reader, raw, Kept(folder, out, before), failures, telemetry, out)
-        if made.generation == before.generation:
+        kept = Kept(folder, out, before)
+        made = _made(reader, raw, kept, failures, telemetry, out)
+        nothing_new = made.generation == before.generation
+        if nothing_new and quotas is None:
             return made
+        made = _with_quotas(made, kept, quotas)
+        if nothing_new:
+            name_of = VIRTUAL_CLUSTERS.name
+            files = {**before.files, name_of: made.files[name_of]}
+            made = replace(made, files=files, generation=before.generation + 1)
         if (synthetic or made.synthetic) != before.synthetic:
             raise TraceError(
                 f"{out} is {'synthetic' if before.synthetic else 'recorded'} and {raw} is not. "
@@ -186,6 +198,20 @@ def _made(
         files=_files(kept),
         generation=before.generation + 1 if before else 1,
     )
+
+
+def _with_quotas(made: Manifest, kept: Kept, given: Mapping[str, int] | None) -> Manifest:
+    """Write the quotas that were given, now or when the trace began, into its new files."""
+    known = dict(given or {})
+    if given is None:
+        for file in kept.files(VIRTUAL_CLUSTERS.name):
+            known |= {row["vc"]: row["gpus"] for row in pq.read_table(file).to_pylist()}
+    if not known:
+        return made
+    write_quotas(kept.folder, known)
+    rows = {**made.rows, VIRTUAL_CLUSTERS.name: len(known)}
+    notes = tuple(dict.fromkeys((*made.notes, QUOTAS_GIVEN)))
+    return replace(made, rows=rows, files=_files(kept), notes=notes)
 
 
 def _files(kept: Kept) -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,8 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
 
 _BLOCK_CHARS = 1 << 20
+_POINTER_BYTES = 1024
+"""A Git LFS pointer is smaller, by its specification."""
 _LOOKED_AT = 50
 """Lines by which a file is known."""
 
@@ -22,6 +24,31 @@ def open_bytes(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
+
+
+def refuse_pointers(*given: str | Path | None) -> None:
+    """Refuse what Git put in the place of large files, which it keeps elsewhere (Git LFS).
+
+    Raises
+    ------
+    InputError
+        One of these files, or a file in one of these folders, is such a pointer.
+    """
+    for path in (Path(one) for one in given if one is not None):
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            try:
+                if not file.is_file() or file.stat().st_size > _POINTER_BYTES:
+                    continue
+                text = file.read_bytes()
+            except OSError:
+                continue  # whoever reads it says so
+            if text.startswith(b"version https://git-lfs"):
+                size = re.search(rb"^size (\d+)$", text, re.MULTILINE)
+                of = f" of {int(size[1]):,} bytes" if size else ""
+                raise InputError(
+                    f"{file} is a Git LFS pointer: it stands for the file{of} and does not hold "
+                    "it. Get the file with `git lfs pull` in the clone that it came from."
+                )
 
 
 def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:

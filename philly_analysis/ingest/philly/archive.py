@@ -61,10 +61,6 @@ def find(folder: Path) -> dict[str, Path]:
             ) from None
         if not first:
             raise InputError(f"{path} is empty. Fetch it again.")
-        if first.startswith(b"version https://git-lfs"):
-            raise InputError(
-                f"{path} is only a Git LFS pointer. Run `git lfs pull` where it came from."
-            )
     return found
 
 
