@@ -14,7 +14,7 @@ from plan import DAY_S, WARM_UP_S, Plan
 from philly_analysis.contract import Table
 from philly_analysis.models import load_model
 from philly_analysis.models.workload_model import MONDAY
-from philly_analysis.published import archive
+from philly_analysis.published.printed import archive
 from philly_analysis.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
 from philly_analysis.study import FAILED, KILLED, LAST_END, PASS, STATUSES, gang_class
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload

@@ -30,8 +30,8 @@ from philly_analysis.models.locality import Locality
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.published import curve, groups
 from philly_analysis.published.failures import table_7
+from philly_analysis.published.printed import curve, groups
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 

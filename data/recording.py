@@ -13,7 +13,7 @@ from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from philly_analysis.manifest import Manifest
-from philly_analysis.published import curve
+from philly_analysis.published.printed import curve
 from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.writer import write
 

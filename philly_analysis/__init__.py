@@ -17,8 +17,10 @@ from philly_analysis.errors import PhillyError
 # Rooms of the same name as a verb: the verb is bound here, after its room, and stays.
 from philly_analysis.ingest import ingest
 from philly_analysis.models import models
+from philly_analysis.published import published
 
 if TYPE_CHECKING:
+    from philly_analysis.bundled import demo
     from philly_analysis.chapters import analyze
     from philly_analysis.exports.writing import export, formats
     from philly_analysis.failures import classify
@@ -48,6 +50,7 @@ __all__ = [
     "atlas",
     "classify",
     "compare",
+    "demo",
     "experiment",
     "export",
     "fit",
@@ -56,6 +59,7 @@ __all__ = [
     "load_model",
     "models",
     "policies",
+    "published",
     "query",
     "report",
     "sample",
@@ -79,6 +83,7 @@ _HOMES = {
     "atlas": "verbs",
     "classify": "failures",
     "compare": "verbs",
+    "demo": "bundled",
     "experiment": "verbs",
     "export": "exports.writing",
     "fit": "verbs",

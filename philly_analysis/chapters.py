@@ -58,7 +58,8 @@ from philly_analysis.errors import MissingTableError, OutputError, UnknownNameEr
 from philly_analysis.frames import is_selected
 from philly_analysis.judging import calibration, philly_like
 from philly_analysis.parallel import Here, spread
-from philly_analysis.published import of_philly
+from philly_analysis.progress import step
+from philly_analysis.published.printed import of_philly
 from philly_analysis.result import Result, Results
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, opened
@@ -234,13 +235,15 @@ def analyze(
             raise UnknownNameError("analysis", word, ANALYSES)
     with opened(trace, run_policy) as held:
         results = Results()
-        for one in wanted or [n for n in about(held) if not lacking(held, n)]:
+        asked = wanted or [n for n in about(held) if not lacking(held, n)]
+        for i, one in enumerate(asked, 1):
             if one in AMONG_ALL and is_selected(held.manifest):
                 raise MissingTableError(
                     f"{one} asks what all jobs held, and this trace is of some of them. Ask it of "
                     "the whole trace."
                 )
-            found = answer(held, one) if isinstance(one, str) else own_answer(held, one)
+            with step(f"{i} of {len(asked)}: {one if isinstance(one, str) else one.__name__}"):
+                found = answer(held, one) if isinstance(one, str) else own_answer(held, one)
             results[found.name] = found
     if out is not None:
         _write_tables(results, Path(out))

@@ -127,7 +127,9 @@ def ingest(
     source: Annotated[
         str,
         typer.Argument(
-            help="Where the logs come from.", metavar="SOURCE", autocompletion=choices.sources
+            help="Where the logs come from; auto: what they show.",
+            metavar="SOURCE",
+            autocompletion=choices.sources,
         ),
     ],
     raw: Annotated[Path, typer.Argument(help="Folder or archive of raw logs.", metavar="RAW")],
@@ -294,9 +296,7 @@ def report(
 
 @verb
 def fit(
-    trace: Annotated[
-        Path, typer.Argument(help="Folder of a trace, or of raw Philly files.", metavar="TRACE")
-    ],
+    trace: Annotated[Path, typer.Argument(help="Folder of a trace, or raw logs.", metavar="TRACE")],
     model: Annotated[Path, typer.Argument(help="File of the new model.", metavar="MODEL.json")],
     family: Annotated[
         str | None,
@@ -304,7 +304,7 @@ def fit(
     ] = None,
     run_policy: SumUnlessSaid = None,
 ) -> None:
-    """Fit a workload model to a trace, or to raw Philly files."""
+    """Fit a workload model to a trace, or to raw logs."""
     say(str(library.fit(trace, model, family=family, run_policy=run_policy)))
     say(f"model written to {model}")
 
@@ -353,6 +353,8 @@ def sample(
         variation=variation,
         force=force,
     )
+    for note in drawn.notes:
+        say(f"note: {note}")
     say(f"{drawn.jobs.height:,} jobs written to {out}")
 
 
@@ -391,6 +393,8 @@ def export(
     force: Force = False,
 ) -> None:
     """Write a workload in another tool's format."""
+    from philly_analysis.manifest import Manifest
+
     done = library.export(
         workload,
         format,
@@ -408,6 +412,10 @@ def export(
         force=force,
     )
     say(str(done))
+    made = Manifest.read(workload)
+    if made.source == "sample":  # what its model does not know, the export does not either
+        for note in made.notes:
+            say(f"note: {note}")
 
 
 @verb
@@ -453,6 +461,9 @@ def simulate(
     force: Force = False,
 ) -> None:
     """Run a workload under a policy, and write what happens."""
+    from philly_analysis.comparison import measures
+    from philly_analysis.prose import duration
+
     pairs = (setting.partition("=") for setting in knobs or ())
     library.simulate(
         workload,
@@ -476,6 +487,14 @@ def simulate(
         force=force,
     )
     _held(out)
+    with library.Trace(out) as made:
+        became = measures(made)
+    said = ", ".join(
+        f"mean {word} {duration(became[name])}"
+        for word, name in (("job completion time", "mean_jct_s"), ("wait", "mean_wait_s"))
+        if name in became
+    )
+    say(f"{policy}: {became['jobs']:,.0f} jobs ended; {said}", bold=True)
     say(f"trace written to {out}")
 
 
@@ -648,6 +667,22 @@ def experiment(
         names or (), models=models or (), seeds=seeds, out=out, jobs=jobs, cluster=cluster
     )
     say(f"page written to {page}")
+
+
+@verb
+def published(csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """List the numbers that the study printed, and where."""
+    frame(library.published(), csv=csv, as_json=as_json)
+
+
+@verb
+def demo(
+    out: Annotated[Path, typer.Argument(help="Folder for trace and page.", metavar="OUT")] = Path(
+        "philly-demo"
+    ),
+) -> None:
+    """Make the bundled sample's trace and page."""
+    say(f"report written to {library.demo(out)}")
 
 
 @verb

@@ -328,11 +328,11 @@ def _answer(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], lis
     results: dict[str, Result] = {}
 
     def answered() -> Iterator[Result]:
-        for name, missing in lacks.items():
-            if not missing:
-                with step(wanted[name].QUESTION):
-                    results[name] = answer(trace, name)
-                yield results[name]
+        asked = [name for name, missing in lacks.items() if not missing]
+        for i, name in enumerate(asked, 1):
+            with step(f"{i} of {len(asked)}: {wanted[name].QUESTION}"):
+                results[name] = answer(trace, name)
+            yield results[name]
 
     svgs = drawn(trace, answered(), executor)
     chapters = []

@@ -3,6 +3,7 @@
 A verb that one room offers alone stands there: ingest, query, analyze, report, export, simulate.
 """
 
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ from philly_analysis import comparison
 from philly_analysis.analyses import node_failures
 from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
-from philly_analysis.errors import InputError, TraceError, UnknownNameError
+from philly_analysis.errors import InputError, ModelError, TraceError, UnknownNameError
 from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
@@ -72,12 +73,12 @@ def fit(
     family: str | None = None,
     run_policy: RunPolicy | str | None = None,
 ) -> WorkloadModel:
-    """Fit a workload model to a trace, or to raw Philly files.
+    """Fit a workload model to a trace, or to raw logs.
 
     Parameters
     ----------
     trace
-        An open trace, or the folder of one, or of raw Philly files.
+        An open trace, its folder, tables in memory; or raw logs of a source that they show.
     model
         File to write the model to as well; None: none.
     family
@@ -93,17 +94,39 @@ def fit(
     TraceError, InputError
         There is neither a trace nor a raw archive, or the trace is open with another run policy.
     """
+    if model is not None:
+        _check_file(Path(model))  # before the minutes that it may take
     with ExitStack() as stack:
         if isinstance(trace, str | Path) and _is_raw(Path(trace)):
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
             made = scratch / Path(trace).name
-            ingest("philly", trace, made)
+            ingest("auto", trace, made)
             trace = made
         held = stack.enter_context(opened(trace, run_policy, otherwise=RunPolicy.SUM))
-        fitted = WorkloadModel.fit(Observations.of_trace(held), family=family)
+        with step("1 of 2: reading the jobs"):
+            jobs = Observations.of_trace(held)
+        with step(f"2 of 2: fitting laws to {len(jobs.jobs):,} jobs"):
+            fitted = WorkloadModel.fit(jobs, family=family)
     if model is not None:
         fitted.save(model)
     return fitted
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a file that a model cannot be written to.
+
+    Raises
+    ------
+    ModelError
+        It is a folder, or the folder that it should go to is none, or is not to be written.
+    """
+    folder = file.absolute().parent
+    if file.is_dir():
+        raise ModelError(f"the model cannot be written to {file}, a folder: name a file in it.")
+    if not folder.is_dir():
+        raise ModelError(f"the model cannot be written to {file}: there is no folder {folder}.")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise ModelError(f"the model cannot be written to {file}: no permission.")
 
 
 def _is_raw(path: Path) -> bool:

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 import philly_analysis
 from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.cli import app
+from philly_analysis.ingest.recognised import source_of
+from philly_analysis.prose import duration
 from philly_analysis.schema import TABLES
 from philly_analysis.trace import Trace
 from tests.paper import paper_trace
@@ -103,6 +105,11 @@ def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path:
         (("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"), "cannot be written"),
         (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
         (("report", "nowhere"), "not a trace"),
+        (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
+        (("fit", "{path}", "{path}"), "a folder: name a file in it"),
+        (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
+        (("ingest", "auto", "{path}/jobs.parquet", "out"), "shows which source reads it"),
+        (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], said: str) -> None:
@@ -117,3 +124,69 @@ def test_text_from_logs_is_not_markup(path: Path) -> None:
     _, out, _ = run("query", path, "select '[red]x[/red]' as \"[b]\"")
     assert "[red]x[/red]" in out
     assert "[b]" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "among"),
+    [
+        ("philly ana", {"analyze"}),
+        ("philly analyze x queueing_d", {"queueing_delay", "queueing_delay_by_group"}),
+        ("philly simulate x fi", {"fifo"}),
+        ("philly sample phil", {"philly", "philly-attempts"}),
+        ("philly export x sw", {"swf"}),
+        ("philly ingest slu", {"slurm"}),
+        ("philly simulate x fifo y --spe", {"--speed"}),
+    ],
+)
+def test_a_shell_completes_words(words: str, among: set[str]) -> None:
+    asked = {"_PHILLY_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    done = CliRunner().invoke(
+        app, prog_name="philly", env={**asked, "COMP_CWORD": str(len(words.split()) - 1)}
+    )
+    assert set(done.stdout.split()) == among
+
+
+def test_a_simulation_ends_with_what_became_of_jobs(path: Path, tmp_path: Path) -> None:
+    _, out, _ = run("simulate", path, "fifo", tmp_path / "what-if")
+    with Trace(tmp_path / "what-if") as trace:
+        [(jobs, jct, wait)] = trace.sql(
+            "select count(*), avg(jct_s), avg(wait_s) from completions"
+        ).fetchall()
+    said = (
+        f"fifo: {jobs} jobs ended; mean job completion time {duration(jct)}, "
+        f"mean wait {duration(wait)}"
+    )
+    assert f"{said}\ntrace written to" in out
+
+
+def test_a_sample_and_its_export_say_what_the_model_leaves_out(tmp_path: Path) -> None:
+    _, sampled, _ = run("sample", "philly", tmp_path / "jobs", "--jobs", "40")
+    _, exported, _ = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
+    for out in (sampled, exported):
+        assert "note: Only passed jobs" in " ".join(out.split())
+
+
+def test_the_source_is_what_the_files_show(tmp_path: Path) -> None:
+    for files, source in (
+        ({"cluster_job_log": "[]"}, "philly"),
+        ({"pai_job_table.csv": ""}, "pai"),
+        ({"map.toml": "", "a.csv": ""}, "table"),
+        ({"sacct.txt": "JobIDRaw|User|Submit|Start|End|State|AllocTRES|\n"}, "slurm"),
+        ({"sacct.json": '{"jobs": [{"time": {}, "state": {}}]}'}, "slurm"),
+    ):
+        folder = tmp_path / "-".join(files)
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        assert source_of(folder) == source
+    assert source_of(folder / "sacct.json") == "slurm"
+    (tmp_path / "trace-data.tar.gz").touch()
+    assert source_of(tmp_path / "trace-data.tar.gz") == "philly"
+
+
+@pytest.mark.slow
+def test_the_demo_makes_its_page_in_any_folder(tmp_path: Path) -> None:
+    code, out, _ = run("demo", tmp_path / "mine")
+    page = tmp_path / "mine" / "reports" / "sample" / "report.html"
+    assert code == 0 and "report written to" in out
+    assert "Synthetic data." in page.read_text("utf-8")

@@ -208,6 +208,7 @@ PRINTING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
         ("analyze", "{paper}", "calibration"),
         lambda paper: library.analyze(paper, ["calibration"])["calibration"].table,
     ),
+    "published": (("published",), lambda: library.published()),
     "models": (("models",), lambda: library.models()),
     "formats": (("formats",), lambda: library.formats()),
     "policies": (("policies",), lambda: library.policies()),

@@ -3,8 +3,8 @@
 import pytest
 
 from philly_analysis.failures import REASONS
-from philly_analysis.published import archive, numbers
 from philly_analysis.published.failures import table_7
+from philly_analysis.published.printed import archive, numbers
 from philly_analysis.published.utilisation import table_3, table_4, table_5
 from philly_analysis.study import STATUSES
 

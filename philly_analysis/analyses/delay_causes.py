@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures, study
 from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published import beside
+from philly_analysis.published.printed import beside
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 

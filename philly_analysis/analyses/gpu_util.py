@@ -12,7 +12,7 @@ from philly_analysis import figures, study
 from philly_analysis.exclusions import unsampled
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count, share
-from philly_analysis.published import (
+from philly_analysis.published.printed import (
     NOTEBOOK,
     beside,
     curve,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from philly_analysis import figures
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count
-from philly_analysis.published import beside
+from philly_analysis.published.printed import beside
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis import figures
-from philly_analysis.published import NOTEBOOK, beside, curve, is_philly, largest_gap_pct
+from philly_analysis.published.printed import NOTEBOOK, beside, curve, is_philly, largest_gap_pct
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.trace import Trace
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.prose import count, share
-from philly_analysis.published import beside
+from philly_analysis.published.printed import beside
 from philly_analysis.result import Fact, Result
 from philly_analysis.study import PASS, STATUSES
 from philly_analysis.trace import Trace

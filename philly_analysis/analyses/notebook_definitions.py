@@ -11,7 +11,14 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published import NOTEBOOK, archive, curve, groups, is_philly, largest_gap_pct
+from philly_analysis.published.printed import (
+    NOTEBOOK,
+    archive,
+    curve,
+    groups,
+    is_philly,
+    largest_gap_pct,
+)
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.study import GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace

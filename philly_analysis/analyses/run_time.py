@@ -11,7 +11,7 @@ from philly_analysis import figures
 from philly_analysis.exclusions import left_out
 from philly_analysis.inference import rank_association
 from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published import beside
+from philly_analysis.published.printed import beside
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from philly_analysis.claims import statistics
 from philly_analysis.claims.claim import Claim, Printed, Sides
-from philly_analysis.published import numbers
+from philly_analysis.published.printed import numbers
 from philly_analysis.study import FAILED, GANGS, LARGE_GANGS, LARGE_GPUS, PASS, STATUSES
 
 _ATC = "ATC'19"

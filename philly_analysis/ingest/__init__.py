@@ -42,7 +42,7 @@ def ingest(
     Parameters
     ----------
     source
-        What the raw logs are: a name that :func:`sources` lists.
+        What the raw logs are: a name that :func:`sources` lists, or ``auto``: what the files show.
     raw
         Folder or archive of raw files.
     out
@@ -100,13 +100,14 @@ def ingest(
     from philly_analysis.ingest.engine import run
     from philly_analysis.ingest.failures import failure_output
     from philly_analysis.ingest.raw_file import refuse_pointers
+    from philly_analysis.ingest.recognised import AUTO, source_of
     from philly_analysis.ingest.telemetry import telemetry_at
     from philly_analysis.quotas import quotas_given
 
     refuse_pointers(raw, failures, telemetry)
 
     return run(
-        source,
+        source_of(Path(raw)) if source == AUTO else source,
         Path(raw),
         Path(out),
         append=append,

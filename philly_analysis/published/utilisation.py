@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from philly_analysis.published import numbers
+from philly_analysis.published.printed import numbers
 from philly_analysis.study import STATUSES
 
 SIZES = (1, 4, 8, 16)

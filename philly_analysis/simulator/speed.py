@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from philly_analysis.errors import UnknownNameError
-from philly_analysis.published import curve
+from philly_analysis.published.printed import curve
 from philly_analysis.published.utilisation import SPREADS, table_4, table_5
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job

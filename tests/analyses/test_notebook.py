@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from philly_analysis import published
 from philly_analysis.analyses import notebook_definitions
 from philly_analysis.chapters import ANALYSES
 from philly_analysis.manifest import Manifest
+from philly_analysis.published import printed as published
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables

@@ -14,7 +14,7 @@ from philly_analysis.claims.claim import Claim, Verdict
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.claims.survey import LACKS, ask, describe, survey
 from philly_analysis.manifest import CHOSEN_BY, Manifest, Sample
-from philly_analysis.published import numbers
+from philly_analysis.published.printed import numbers
 from philly_analysis.relations import relations
 from philly_analysis.schema import TABLES
 from philly_analysis.trace import Trace

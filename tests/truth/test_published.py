@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from philly_analysis import published
+from philly_analysis.published import printed as published
 from philly_analysis.trace import Trace
 from tests.truth import walk
 from tests.truth.conftest import Case
