@@ -3,24 +3,44 @@
 from collections.abc import Sequence
 
 from philly_analysis.prose import count, number
+from philly_analysis.simulator.parted import as_held
+from philly_analysis.simulator.pools import Pool
 from philly_analysis.workload import JobSpec
 
 
-def shares(specs: Sequence[JobSpec], *, parts: bool) -> tuple[str, ...]:
-    """Say whether jobs that ask for a share of a GPU get that, or all of it."""
-    asking = [spec for spec in specs if spec.gpu_frac < 1]
-    parted = [spec for spec in asking if parts and spec.gpus == 1]
+def shares(pools: Sequence[Pool], *, parts: bool) -> tuple[str, ...]:
+    """Say what jobs that ask for a share of a GPU hold: that, a profile that has it, or all of it.
+
+    Parameters
+    ----------
+    parts
+        Whether the policy parts GPUs.
+    """
+    exact = sliced = whole = 0
+    sliced_h = whole_h = 0.0
+    for pool in pools:
+        slices = pool.machines[0].slices
+        for spec in (spec for spec in pool.jobs if spec.gpu_frac < 1):
+            more_h = (as_held(spec, slices if parts else 1).gpu_s - spec.gpu_s) / 3600
+            if not parts or spec.gpus > 1:
+                whole, whole_h = whole + 1, whole_h + more_h
+            elif slices is not None:
+                sliced, sliced_h = sliced + 1, sliced_h + more_h
+            else:
+                exact += 1
     said = []
-    if parted:
+    if exact:
+        said.append(f"{count(exact, 'job')} that ask for a share of a GPU hold no more of it.")
+    if sliced:
         said.append(
-            f"{count(len(parted), 'job')} that ask for a share of a GPU hold no more of it."
+            f"{count(sliced, 'job')} that ask for a share of a GPU hold as many of its slices as "
+            f"one instance has that is large enough: {number(sliced_h)} GPU hours more than they "
+            "ask for."
         )
-    if whole := len(asking) - len(parted):
-        idle_h = sum(s.gpus * s.run_s for s in asking) - sum(s.gpu_s for s in asking)
-        idle_h -= sum(s.run_s - s.gpu_s for s in parted)
+    if whole:
         said.append(
             f"{count(whole, 'job')} that ask for a share of GPUs hold all of them here: "
-            f"{number(idle_h / 3600)} GPU hours more than they ask for."
+            f"{number(whole_h)} GPU hours more than they ask for."
         )
     return tuple(said)
 

@@ -71,9 +71,9 @@ class Causes:
     def use(self, vc: str, grant: Grant, sign: int, now_s: float) -> None:
         """Note that a virtual cluster holds a grant from now on, or (sign -1) no longer."""
         self._go_to(now_s)
-        self._used[vc] = self._used.get(vc, 0) + sign * grant.gpus * grant.milli
+        self._used[vc] = self._used.get(vc, 0) + sign * grant.size
         self._changed_vcs.add(vc)
-        if grant.milli < WHOLE and not self._parted.add(grant.shares[0], -sign * grant.milli):
+        if grant.part < WHOLE and not self._parted.add(grant.shares[0], -sign * grant.part):
             return
         alone = self._cluster.dedicated and grant.gpus > 1
         for machine, gpus in grant.shares:
@@ -99,7 +99,7 @@ class Causes:
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""
         self._go_to(now_s)
-        own, asked = self._clocks.setdefault(job.vc, {}), job.gpus * job.milli
+        own, asked = self._clocks.setdefault(job.vc, {}), job.size
         clock = own.get(asked)
         if clock is None:
             clock = own[asked] = _Clock()
@@ -116,7 +116,7 @@ class Causes:
             return
         self._go_to(now_s)
         since_s, before = self._open.pop(job)
-        asked = job.gpus * job.milli
+        asked = job.size
         clock = self._clocks[job.vc][asked]
         parts = [a - b for a, b in zip(clock.read(now_s), before, strict=True)]
         self._sizes[asked] -= 1
@@ -180,7 +180,7 @@ class Causes:
         return 2 if self._room[asked] else 1
 
     def _has_room(self, asked: int) -> bool:
-        """Whether the fewest servers that hold so many thousandths could, beside what runs."""
+        """Whether the fewest servers that hold so many parts of GPUs could, beside what runs."""
         if asked < WHOLE and self._parted.best(asked) is not None:
             return True
         gpus = -(-asked // WHOLE)

@@ -27,8 +27,8 @@ class Grant(NamedTuple):
         opportunistic jobs): they stay free for others to hold.
     partial
         True for GPUs held idle by a gang that is not whole yet.
-    milli
-        Thousandths of its only GPU, of which others may hold the rest; else of each: all.
+    part
+        How much of its only GPU, of which others may hold the rest; else of each: all.
     """
 
     shares: tuple[tuple[int, int], ...]
@@ -37,7 +37,12 @@ class Grant(NamedTuple):
     mem_gb: float = 0.0
     guest: bool = False
     partial: bool = False
-    milli: int = WHOLE
+    part: int = WHOLE
+
+    @property
+    def size(self) -> int:
+        """What it is in parts of GPUs."""
+        return self.gpus * self.part
 
 
 def bits(mask: int) -> tuple[int, ...]:
@@ -56,6 +61,47 @@ def lowest(mask: int, count: int) -> int:
     for _ in range(count):
         rest &= rest - 1
     return mask ^ rest
+
+
+class Leaving:
+    """What would be free once some who hold GPUs had left: counted, on a cluster that stays.
+
+    It is asked of jobs that do not fit now.
+
+    Attributes
+    ----------
+    free
+        GPUs of which nobody would hold anything.
+    """
+
+    __slots__ = ("_left", "_parted", "free")
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self.free, self._parted = cluster.free, cluster.parted.left
+        self._left: dict[tuple[int, int], int] = {}
+
+    def add(self, grant: Grant, sign: int = 1) -> None:
+        """Let the holder of a grant leave, or (sign -1) another come."""
+        if grant.part == WHOLE:
+            self.free += sign * grant.gpus
+            return
+        [gpu] = grant.shares
+        before = self._left.get(gpu)
+        if before is None:
+            before = self._parted.get(gpu, WHOLE)
+        after = self._left[gpu] = before + sign * grant.part
+        self.free += (after == WHOLE) - (before == WHOLE)
+
+    def fits(self, size: int, *, beside: Grant | None = None) -> bool:
+        """Whether a job that asks for so much would fit, maybe beside another that comes."""
+        if beside is not None:
+            self.add(beside, -1)
+            fits = self.fits(size)
+            self.add(beside)
+            return fits
+        if size >= WHOLE:
+            return self.free * WHOLE >= size
+        return self.free > 0 or any(size <= left < WHOLE for left in self._left.values())
 
 
 class Cluster:
@@ -146,6 +192,22 @@ class Cluster:
         self.changed_hosts: set[int] = set()
         self._tried: dict[int, tuple[int, float, float]] | None = None
 
+    @property
+    def full(self) -> bool:
+        """Whether nothing is free, not even a share of a GPU."""
+        return not self.free and not self.parted.room
+
+    @property
+    def room(self) -> int:
+        """What is free in all, in parts of GPUs."""
+        return self.free * WHOLE + self.parted.room
+
+    def fits(self, size: int) -> bool:
+        """Whether so much is free: whole GPUs, wherever they are, or of one GPU a share."""
+        if size >= WHOLE:
+            return self.free * WHOLE >= size
+        return self.free > 0 or self.parted.best(size) is not None
+
     def fewest(self, gpus: int) -> int:
         """Return on how few servers a gang would fit, were they all empty."""
         return bisect_left(self._largest, gpus) + 1
@@ -168,6 +230,8 @@ class Cluster:
         if grant.gpus > 1 and self.dedicated:
             open_to = self.open_to(grant.gpus)
             return all(open_to >> machine & 1 for machine, _ in grant.shares)
+        if grant.part < WHOLE and (left := self.parted.left.get(grant.shares[0])) is not None:
+            return left >= grant.part
         return not any(gpus & ~self.free_gpus[machine] for machine, gpus in grant.shares)
 
     def attempt(self) -> None:
@@ -206,7 +270,8 @@ class Cluster:
             One of its GPUs is held or out of use, or a machine lacks the CPUs or the memory.
         """
         self._note(grant)
-        if grant.milli < WHOLE and not self.parted.add(grant.shares[0], -grant.milli):
+        if grant.part < WHOLE and not self.parted.add(grant.shares[0], -grant.part):
+            self._reserve(grant, -1)
             return  # others hold shares of it already
         alone = self.dedicated and grant.gpus > 1 and not grant.guest
         for machine, gpus in grant.shares:
@@ -244,7 +309,8 @@ class Cluster:
     def give(self, grant: Grant) -> None:
         """Give back what a grant names."""
         self._note(grant)
-        if grant.milli < WHOLE and not self.parted.add(grant.shares[0], grant.milli):
+        if grant.part < WHOLE and not self.parted.add(grant.shares[0], grant.part):
+            self._reserve(grant, 1)
             return  # others hold shares of it still
         if not grant.guest:
             alone = self.dedicated and grant.gpus > 1

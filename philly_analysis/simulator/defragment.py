@@ -5,6 +5,7 @@ from itertools import islice
 
 from philly_analysis.simulator.cluster import Grant, lowest
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.view import Plan
 
@@ -85,6 +86,7 @@ def _cleared(
             if other.running
             and (grant := plan.held(other)) is not None
             and grant == other.grant
+            and grant.part == WHOLE
             and len(grant.shares) == 1
             and may_move(other)
         ]

@@ -9,6 +9,7 @@ from philly_analysis.simulator.cluster import Cluster
 from philly_analysis.simulator.floor import Floor
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.outages import Outage
+from philly_analysis.simulator.parted import as_held
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.restarts import NO_COST, Restarts
 from philly_analysis.simulator.schedule import Schedule
@@ -89,6 +90,11 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
             f"There is nothing to run on: {len(machines)} machines with no GPUs. "
             "Give machines, e.g. machines='552x8'."
         )
+    if len(cuts := {m.slices for m in machines}) > 1:
+        raise SimulationError(
+            f"GPUs of one pool are cut into slices alike, but here into {cuts}. Give machines "
+            "that are cut alike, or make them pools apart."
+        )
     if not jobs:
         raise SimulationError(
             "There is nothing to run: no job of the workload has a gang and attempts with both "
@@ -133,7 +139,9 @@ class Simulation:
         until_done: Collection[str] = (),
     ) -> None:
         ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
-        self._jobs = jobs = [Job(spec, i, parts=policy.parts) for i, spec in enumerate(ordered)]
+        slices = machines[0].slices if machines else None
+        ordered = [as_held(spec, slices if policy.parts else 1) for spec in ordered]
+        self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
         _check(jobs, machines)
         self._policy = policy = policy.informed(ordered)
         self._cluster = Cluster(machines, dedicated=dedicated)

@@ -136,7 +136,7 @@ class Floor:
         """Count a running job's grant in (or out of) its virtual cluster and its machines."""
         if not grant.guest:
             self.causes.use(job.vc, grant, sign, now_s)
-            self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * grant.gpus
+            self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * grant.size
         residents, touched = self.view.residents, self.view.touched
         for machine, _ in grant.shares:
             touched.add(machine)
@@ -193,9 +193,8 @@ class Floor:
         return old
 
     def _lawful(self, job: Job, grant: Grant) -> None:
-        whole = grant.gpus == job.gpus or self._policy.elastic or grant.partial
+        whole = grant.size == job.size or self._policy.elastic or grant.partial
         counted = sum(gpus.bit_count() for _, gpus in grant.shares) == grant.gpus > 0
-        counted = counted and grant.milli == job.milli
         if not whole or not counted or (grant.guest and not self._policy.shares):
             raise SimulationError(
                 f"{type(self._policy).__name__} broke a law: {job} asks for {job.gpus} GPUs and "

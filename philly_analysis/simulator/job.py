@@ -1,7 +1,6 @@
 """A job in the simulated cluster: what it still has to do, what it holds, how long it waited."""
 
 from dataclasses import replace
-from math import ceil
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Grant
@@ -51,8 +50,8 @@ class Job:
         GPUs that it asks for.
     index
         Place in the order of submission.
-    milli
-        Thousandths that it asks for of its GPU, where the policy parts GPUs; else all of each.
+    size
+        What it asks for, in parts of GPUs.
     run
         Which of its runs it is in, from 0: each but the last fails and is retried.
     run_s
@@ -103,7 +102,6 @@ class Job:
         "level",
         "level_s",
         "limit_s",
-        "milli",
         "nth_start",
         "queued_s",
         "run",
@@ -112,6 +110,7 @@ class Job:
         "runs",
         "segment_s",
         "setbacks",
+        "size",
         "spec",
         "speed",
         "started",
@@ -121,10 +120,10 @@ class Job:
         "version",
     )
 
-    def __init__(self, spec: JobSpec, index: int, *, parts: bool = False) -> None:
+    def __init__(self, spec: JobSpec, index: int) -> None:
         self.spec, self.index = spec, index
-        self.milli = ceil(spec.gpu_frac * WHOLE - 1e-6) if parts and spec.gpus == 1 else WHOLE
         self.gpus, self.vc = spec.gpus, spec.vc
+        self.size = round(spec.gpus * spec.gpu_frac * WHOLE)
         self.runs = runs_of(spec)
         self.run_s = spec.run_s
         self.run = self.started = self.nth_start = self.version = 0
@@ -193,10 +192,10 @@ class Job:
         return max(0.0, self._left_s + self._off_s + self._later_s)
 
     def attained_gpu_s(self, now_s: float) -> float:
-        """Return the GPU-seconds that it has held so far."""
+        """Return the GPU-seconds that it has held so far, of shares their part."""
         if not self.running or self.grant is None:
             return self._attained_gpu_s
-        return self._attained_gpu_s + (now_s - self.started_s) * self.grant.gpus
+        return self._attained_gpu_s + (now_s - self.started_s) * (self.grant.size / WHOLE)
 
     def counted_gpu_s(self, now_s: float) -> float:
         """Return the GPU-seconds that it has held since it last rose to a better level."""

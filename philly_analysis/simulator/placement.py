@@ -1,6 +1,7 @@
 """Which GPUs a gang gets: searches over the free part of a cluster that change nothing."""
 
 from philly_analysis.simulator.cluster import Cluster, Grant, lowest
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.topology import SERVER
 
 ANYWHERE = 1 << 30
@@ -37,12 +38,22 @@ def packed(
     return _spread(cluster, gpus, servers, among)
 
 
-def shared(cluster: Cluster, milli: int) -> Grant | None:
-    """Place a share of a GPU: on the fullest GPU that others share and that has room, or anew."""
-    if (gpu := cluster.parted.best(milli)) is not None:
-        return Grant((gpu,), 1, milli=milli)
-    found = packed(cluster, 1)
-    return found and found._replace(milli=milli)
+def seat(cluster: Cluster, size: int, *, servers: int = ANYWHERE, among: int = -1) -> Grant | None:
+    """Place what a job asks for: a gang packed, or a share of a GPU.
+
+    A share comes on the fullest GPU that others share and that has room, else on a free one.
+
+    Parameters
+    ----------
+    size
+        In parts of GPUs: ``Job.size``.
+    """
+    if size >= WHOLE:
+        return packed(cluster, size // WHOLE, servers=servers, among=among)
+    if (gpu := cluster.parted.best(size, among)) is not None:
+        return Grant((gpu,), 1, part=size)
+    found = packed(cluster, 1, among=among)
+    return found and found._replace(part=size)
 
 
 def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Grant | None:

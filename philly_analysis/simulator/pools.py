@@ -32,7 +32,8 @@ def pools_of(
 
     A job that several pools may serve, such as one that names none, goes to that of them which,
     with it, has the fewest GPU-seconds asked of it per GPU; jobs are dealt as they are submitted.
-    GPUs of two models are never in one pool, even where no job names a model.
+    GPUs of two models, or cut into other slices, are never in one pool, even where no job names a
+    model.
 
     Parameters
     ----------
@@ -79,20 +80,26 @@ def pools_of(
 
 
 def _apart(of_machine: dict[str, str], machines: Sequence[Machine]) -> dict[str, str]:
-    """Return the pool of each machine, none of which has GPUs of two models.
+    """Return the pool of each machine, none of which has GPUs of two models, or cut in two ways.
 
     A gang runs on GPUs of one model, and how long it took on them says nothing of another.
     """
     models: dict[str, set[str]] = {}
+    cuts: dict[str, set[int | None]] = {}
     for machine in machines:
+        pool = of_machine[machine.machine_id]
+        cuts.setdefault(pool, set()).add(machine.slices)
         if machine.gpu_model is not None:
-            models.setdefault(of_machine[machine.machine_id], set()).add(machine.gpu_model)
-    return {
-        m.machine_id: f"{pool}, {m.gpu_model or 'other'} GPUs"
-        if len(models.get(pool := of_machine[m.machine_id], ())) > 1
-        else pool
-        for m in machines
-    }
+            models.setdefault(pool, set()).add(machine.gpu_model)
+    apart = {}
+    for m in machines:
+        pool = name = of_machine[m.machine_id]
+        if len(models.get(pool, ())) > 1:
+            name += f", {m.gpu_model or 'other'} GPUs"
+        if len(cuts[pool]) > 1:
+            name += f", GPUs in {m.slices} slices" if m.slices else ", GPUs not in slices"
+        apart[m.machine_id] = name
+    return apart
 
 
 def divided(quotas: Mapping[str, int], pools: Sequence[Pool]) -> list[dict[str, int]]:

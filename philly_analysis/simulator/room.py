@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from philly_analysis.simulator.cluster import Cluster, Grant, lowest
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import seat
 
 _KINDS = 256
 """Kinds of jobs for which it is kept; of the others it is worked out when they ask."""
@@ -15,17 +17,28 @@ FULL_SHARE = (float("inf"), float("inf"))
 """CPUs and memory per GPU of a job that takes whatever its proportional share is."""
 
 
-def fit(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> Grant | None:
-    """Place a gang on the fullest server with all that it wants; over servers if it is large.
+def fit(cluster: Cluster, size: int, cpus: float, mem_gb: float) -> Grant | None:
+    """Place a job on the fullest server with all that it wants; a gang over servers if large.
 
     Machines are sets of bits here as in the cluster: per kind of job (CPUs and GB per GPU) and
     number of GPUs, a bit per machine with room for so many. The cluster keeps them from one
     search to the next, and only machines on which CPUs or memory were taken or given since are
     looked at anew.
+
+    Parameters
+    ----------
+    size
+        In parts of GPUs: ``Job.size``.
+    cpus, mem_gb
+        For each GPU, or for its share of one.
     """
     if (cpus, mem_gb) == FULL_SHARE:
         return None
     room = _room(cluster, cpus, mem_gb)
+    if size < WHOLE:
+        found_share = seat(cluster, size, among=room.having[1])
+        return found_share and found_share._replace(cpus=cpus, mem_gb=mem_gb)
+    gpus = size // WHOLE
     if gpus <= cluster.biggest:
         for free in range(gpus, cluster.biggest + 1):
             if found := cluster.by_free[free] & room.having[gpus]:
@@ -56,8 +69,12 @@ def _enough(cluster: Cluster, gpus: int, room: "Room") -> bool:
     return gpus <= 0
 
 
-def may_fit(cluster: Cluster, freed: Iterable[int], gpus: int, cpus: float, mem_gb: float) -> bool:
-    """Whether a gang for which there was no room may have some, now that machines were left."""
+def may_fit(cluster: Cluster, freed: Iterable[int], size: int, cpus: float, mem_gb: float) -> bool:
+    """Whether a job for which there was no room may have some, now that machines were left."""
+    if size < WHOLE:
+        among = sum(1 << m for m in freed if _count(cluster, m, cpus, mem_gb))
+        return bool(among) and seat(cluster, size, among=among) is not None
+    gpus = size // WHOLE
     if gpus > cluster.biggest:
         return any(cluster.free_gpus[machine] for machine in freed)
     return any(

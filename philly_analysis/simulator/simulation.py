@@ -309,7 +309,7 @@ def simulate(  # type: ignore[misc] # an ensemble's is asked for what a workload
         *guided,
         *estimates.says(specs),
         *assumed.says(recorded, specs),
-        *assumed.shares(specs, parts=policy.parts),
+        *assumed.shares(pools, parts=policy.parts),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
         *beside.says(needs.jobs, schedule),

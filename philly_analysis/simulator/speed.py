@@ -11,6 +11,7 @@ from philly_analysis.published.printed import curve
 from philly_analysis.published.utilisation import SPREADS, table_4, table_5
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.profiles import PROFILES, Profile
 from philly_analysis.simulator.scaling import SCALING, well_tuned
 from philly_analysis.simulator.topology import RACK, Topology
@@ -180,7 +181,7 @@ class HostResources(Speed):
         for spec, task, pick in zip(specs, tasks.tolist(), picks.tolist(), strict=True):
             among = models[self.split[task][0]]
             model = spec.job_type or among[int(pick * len(among))].job_type
-            wants = self.profiles.get(model)
+            wants, gpus = self.profiles.get(model), spec.gpus * spec.gpu_frac
             if wants is None:
                 done.append(spec)
                 continue
@@ -188,16 +189,19 @@ class HostResources(Speed):
                 replace(
                     spec,
                     job_type=model,
-                    cpus=wants.cpus * spec.gpus if spec.cpus is None else spec.cpus,
-                    mem_gb=wants.mem_gb * spec.gpus if spec.mem_gb is None else spec.mem_gb,
+                    cpus=wants.cpus * gpus if spec.cpus is None else spec.cpus,
+                    mem_gb=wants.mem_gb * gpus if spec.mem_gb is None else spec.mem_gb,
                 )
             )
         return done
 
     def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return the throughput on the grant, relative to a proportional share."""
+        """Return the throughput on the grant, relative to a proportional share.
+
+        On a share of a GPU jobs run as recorded: the profiles are of whole ones.
+        """
         profile = self.profiles.get(job.spec.job_type or "")
-        if profile is None or not grant.cpus:
+        if profile is None or not grant.cpus or grant.part < WHOLE:
             return 1.0
         return profile.throughput(grant.cpus, grant.mem_gb)
 

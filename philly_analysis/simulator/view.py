@@ -31,7 +31,7 @@ class View:
     holding
         Jobs that hold part of their gang.
     used
-        GPUs held by each virtual cluster's jobs.
+        What each virtual cluster's jobs hold, in parts of GPUs.
     quotas
         GPUs that each virtual cluster is entitled to; empty where nobody said.
     changed
@@ -118,11 +118,11 @@ class Plan:
         return self._wish.get(job, job.grant)
 
     def in_use(self, vc: str) -> int:
-        """Return the GPUs that the jobs of a virtual cluster would hold."""
+        """Return what the jobs of a virtual cluster would hold, in parts of GPUs."""
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
 
     def in_use_by_vc(self) -> dict[str, int]:
-        """Return the GPUs that the jobs of each virtual cluster would hold, of those that did."""
+        """Return what the jobs of each virtual cluster would hold, of those that held anything."""
         used = self.view.used.copy()
         for vc, more in self.used.items():
             used[vc] = used.get(vc, 0) + more
@@ -206,4 +206,4 @@ class Plan:
 
     def _count(self, job: Job, grant: Grant, sign: int) -> None:
         if not grant.guest and not grant.partial:
-            self.used[job.vc] = self.used.get(job.vc, 0) + sign * grant.gpus
+            self.used[job.vc] = self.used.get(job.vc, 0) + sign * grant.size

@@ -1,7 +1,7 @@
 """A Workload is the jobs to run and the machines to run them on, from a trace or to one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -15,7 +15,7 @@ from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, ask
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
-from philly_analysis.workload.machines import Machine
+from philly_analysis.workload.machines import RECORDED, Machine
 from philly_analysis.writer import write
 
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
@@ -213,7 +213,5 @@ class Workload:
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""
-        columns = [f.name for f in fields(Machine)]
-        return [
-            Machine(*row) for row in self.machines.select(columns).sort("machine_id").iter_rows()
-        ]
+        ordered = self.machines.select(RECORDED).sort("machine_id")
+        return [Machine(**row) for row in ordered.iter_rows(named=True)]

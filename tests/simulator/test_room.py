@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from philly_analysis.simulator.cluster import Cluster, Grant, bits
 from philly_analysis.simulator.line import Line
 from philly_analysis.simulator.order import Order
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.room import fit
 
 from .drawn import machines
@@ -50,7 +51,10 @@ def test_a_search_finds_what_going_through_the_machines_finds(
     cluster = Cluster([replace(m, cpus=3.0 * m.gpus, mem_gb=250) for m in machines(4, 2, 4, 3)])
     taken: list[Grant] = []
     for gpus, cpus, mem_gb, try_it in steps:
-        expected, found = looked_for(cluster, gpus, cpus, mem_gb), fit(cluster, gpus, cpus, mem_gb)
+        expected, found = (
+            looked_for(cluster, gpus, cpus, mem_gb),
+            fit(cluster, gpus * WHOLE, cpus, mem_gb),
+        )
         assert (found and {m: len(bits(mask)) for m, mask in found.shares}) == expected
         if found is None:
             if taken:
@@ -58,7 +62,7 @@ def test_a_search_finds_what_going_through_the_machines_finds(
         elif try_it:
             cluster.attempt()
             cluster.take(found)
-            fit(cluster, 1, cpus, mem_gb)
+            fit(cluster, WHOLE, cpus, mem_gb)
             cluster.restore()
         else:
             cluster.take(found)

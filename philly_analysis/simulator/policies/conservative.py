@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -22,7 +23,8 @@ class Conservative(Easy):
     starts. So jobs pass others only where that delays none of them. When a run ends otherwise than
     was believed, all reservations are made again, in the order in which jobs came to wait.
 
-    Gangs are as many GPUs anywhere. Only the first ``depth`` that wait have reservations, as in
+    Gangs are as many GPUs anywhere, and shares of GPUs as much of any: a job that then finds its
+    share on no single GPU waits on. Only the first ``depth`` that wait have reservations, as in
     production schedulers; 1 is not EASY, where those behind may start, too.
     """
 
@@ -52,7 +54,7 @@ class Conservative(Easy):
             if sum(job.gpus for job in first) <= view.cluster.free:
                 view.kept.pop("table", None)
                 for job in first:
-                    plan.grant(job, packed(plan.cluster, job.gpus))
+                    plan.grant(job, seat(plan.cluster, job.size))
                 return plan.wish
         if table is None or not table.holds(view):
             table = view.kept["table"] = _Timetable(view)
@@ -68,7 +70,7 @@ class Conservative(Easy):
         return plan.wish
 
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
-        if plan.grant(job, packed(plan.cluster, job.gpus)):
+        if plan.grant(job, seat(plan.cluster, job.size)):
             del table.starts_s[job]
             table.ends_s[job] = plan.view.now_s + self.estimate * job.believed_left_s(
                 plan.view.now_s
@@ -78,7 +80,7 @@ class Conservative(Easy):
 
 
 class _Timetable:
-    """GPUs that will be free, as is believed, and who has reserved them.
+    """What will be free in parts of GPUs, as is believed, and who has reserved it.
 
     Attributes
     ----------
@@ -89,23 +91,23 @@ class _Timetable:
     """
 
     def __init__(self, view: View) -> None:
+        self._most = view.cluster.capacity * WHOLE
         self.starts_s: dict[Job, float] = {}
         view.running.news()  # from now on
         self.ends_s = {place.job: place.key for place in view.running.places()}
-        self._gpus = view.cluster.capacity
         running = {job: ends_s for job, ends_s in self.ends_s.items() if ends_s > view.now_s}
-        self._from_s, self._free = [view.now_s], [self._gpus - sum(job.gpus for job in running)]
+        self._from_s, self._free = [view.now_s], [self._most - sum(job.size for job in running)]
         for job, ends_s in running.items():  # those that end first come first
             if self._from_s[-1] < ends_s:
                 self._from_s.append(ends_s)
                 self._free.append(self._free[-1])
-            self._free[-1] += job.gpus
+            self._free[-1] += job.size
 
     def holds(self, view: View) -> bool:
         """Whether all who ran have ended, or will, as was believed, and the GPUs are the same."""
         running = view.running
         news, now_s = running.news(), view.now_s
-        if news is None or self._gpus != view.cluster.capacity:
+        if news is None or self._most != view.cluster.capacity * WHOLE:
             return False
         for job, key in {place.job: place.key for place, _ in news}.items():
             if not job.running:
@@ -123,25 +125,25 @@ class _Timetable:
 
     def reserve(self, job: Job, takes_s: float) -> None:
         """Reserve the earliest stretch in which a gang fits for so long, if it ever will."""
-        if job.gpus > self._gpus:
+        if job.size > self._most:
             self.starts_s[job] = FOREVER
             return
         starts_s, at, fits = self._from_s[0], 0, False
         while not fits:
-            while self._free[at] < job.gpus:
+            while self._free[at] < job.size:
                 at += 1
             starts_s, fits = self._from_s[at], True
             while fits and at + 1 < len(self._from_s) and self._from_s[at + 1] < starts_s + takes_s:
                 at += 1
-                fits = self._free[at] >= job.gpus
+                fits = self._free[at] >= job.size
         self.starts_s[job] = starts_s
-        self._take(job.gpus, starts_s, starts_s + takes_s)
+        self._take(job.size, starts_s, starts_s + takes_s)
 
-    def _take(self, gpus: int, from_s: float, until_s: float) -> None:
+    def _take(self, size: int, from_s: float, until_s: float) -> None:
         if from_s < until_s:
             first, last = self._cut(from_s), self._cut(until_s)
             for at in range(first, last):
-                self._free[at] -= gpus
+                self._free[at] -= size
 
     def _cut(self, at_s: float) -> int:
         """Return the place of a step that begins at a moment."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from philly_analysis.simulator.cluster import Cluster, Grant, lowest
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.order import Order
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.synergy import wants, within_reach
@@ -26,9 +27,9 @@ _SHAPES = 256
 
 
 class _Shape(NamedTuple):
-    """What a job asks for: GPUs, and CPUs and memory (GB) for each."""
+    """What a job asks for: parts of GPUs, and CPUs and memory (GB) for each GPU, or its share."""
 
-    gpus: int
+    size: int
     cpus: float
     mem_gb: float
 
@@ -53,12 +54,13 @@ class Drf(Policy):
 
     name = "drf"
     SOURCE = "Ghodsi et al., DRF, NSDI'11, algorithm 1; as a baseline in Synergy (OSDI'22)"
+    parts = True
 
     of: str = knob("user", "between whom resources are divided", among=("user", "vc"))
 
     def group(self, job: Job, now_s: float) -> _Owned:
         """Return owner and demand."""
-        return _Owned(self._owner(job), _Shape(job.gpus, *wants(job)))
+        return _Owned(self._owner(job), _Shape(job.size, *wants(job)))
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""
@@ -74,13 +76,13 @@ class Drf(Policy):
             if not job.running and job in holders:
                 used[self._owner(job)] -= holders.pop(job)
         no_room = _without_room(view)
-        if not view.cluster.free or not view.queue.groups:
+        if view.cluster.full or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
         lines = {
             group: order.places()
             for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
-            if group.shape.gpus <= view.cluster.free and group.shape not in no_room
+            if view.cluster.fits(group.shape.size) and group.shape not in no_room
         }
         heads = {group: next(line) for group, line in lines.items()}
         owned: dict[str, list[_Owned]] = {}
@@ -96,7 +98,7 @@ class Drf(Policy):
                 continue
             group = min(groups, key=heads.__getitem__)
             job = heads[group].job
-            demand = _Shape(job.gpus, *within_reach(view, job))
+            demand = _Shape(job.size, *within_reach(view, job))
             grant = fit(plan.cluster, *demand)
             if plan.grant(job, grant):
                 holders[job] = _vector(grant)
@@ -130,7 +132,9 @@ def _without_room(view: View) -> dict[_Shape, _Shape]:
 
 def _vector(grant: Grant | None) -> npt.NDArray[np.float64]:
     """Return the GPUs, CPUs and memory of a grant."""
-    return np.array([1.0, grant.cpus, grant.mem_gb]) * grant.gpus if grant else np.zeros(3)
+    if grant is None:
+        return np.zeros(3)
+    return np.array([grant.part / WHOLE, grant.cpus, grant.mem_gb]) * grant.gpus
 
 
 def _capacity(view: View) -> npt.NDArray[np.float64]:
@@ -174,7 +178,7 @@ class Tetris(Policy):
 
     def group(self, job: Job, now_s: float) -> _Shape:
         """Return the demand: of those alike in it the one that comes first by key is asked."""
-        return _Shape(job.gpus, *wants(job))
+        return _Shape(job.size, *wants(job))
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the seconds that it still needs; where they do not count, when it came."""
@@ -197,14 +201,14 @@ class Tetris(Policy):
         lines = {
             shape: order.places()
             for shape, order in cast("dict[_Shape, Order]", view.queue.groups).items()
-            if shape.gpus <= view.cluster.free and shape not in no_room
+            if view.cluster.fits(shape.size) and shape not in no_room
         }
         heads = {shape: next(line).job for shape, line in lines.items()}
         while heads:
             servers.refresh()
             found = {}
             for shape, job in list(heads.items()):
-                demand = _Shape(job.gpus, *within_reach(view, job))
+                demand = _Shape(job.size, *within_reach(view, job))
                 grant = servers.best(demand)
                 if grant is None:  # nor will it once others have started
                     no_room[shape] = demand
@@ -287,14 +291,15 @@ class _Servers:
 
     def best(self, shape: _Shape) -> Grant | None:
         """Return where a gang fits with the greatest alignment; over several servers if large."""
-        if shape.gpus > self._cluster.biggest:
+        gpus = shape.size // WHOLE
+        if gpus > self._cluster.biggest:
             return fit(self._cluster, *shape)
         aligned = self._aligned(shape)
         machine = int(aligned.argmax())
         if aligned[machine] == -inf:
             return None
-        share = (machine, lowest(self._cluster.free_gpus[machine], shape.gpus))
-        return Grant((share,), *shape)
+        share = (machine, lowest(self._cluster.free_gpus[machine], gpus))
+        return Grant((share,), gpus, shape.cpus, shape.mem_gb)
 
     def _aligned(self, shape: _Shape) -> npt.NDArray[np.float64]:
         scores = self._scores.pop(shape, None)
@@ -305,7 +310,7 @@ class _Servers:
             del self._scores[next(iter(self._scores))]
         if scores.stale:
             at = np.fromiter(scores.stale, np.intp)
-            demand = shape.gpus * np.array([1.0, shape.cpus, shape.mem_gb])
+            demand = shape.size // WHOLE * np.array([1.0, shape.cpus, shape.mem_gb])
             of, free = self._of[at], self._free[at]
             aligned = ((demand / of) * (free / of)).sum(axis=1).round(_SAME)
             scores.aligned[at] = np.where((free + 1e-6 >= demand).all(axis=1), aligned, -inf)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec
@@ -48,7 +49,7 @@ class Gittins(Las):
         if self.service_gpu_s:
             return self
         ranks = (np.arange(self.steps) + 0.5) / self.steps
-        values = np.quantile([s.gpus * s.run_s for s in specs], ranks, method="inverted_cdf")
+        values = np.quantile([s.gpu_s for s in specs], ranks, method="inverted_cdf")
         steps = np.unique(values.clip(_SERVICE.low, _SERVICE.high))
         return replace(self, service_gpu_s=tuple(steps.tolist()))
 
@@ -69,7 +70,7 @@ class Gittins(Las):
         if job.grant is None or reached == len(self.service_gpu_s):
             return falls_s if job.running else FOREVER
         to_go_gpu_s = self.service_gpu_s[reached] - job.attained_gpu_s(now_s)
-        return min(falls_s, now_s + to_go_gpu_s / job.grant.gpus)
+        return min(falls_s, now_s + to_go_gpu_s / (job.grant.size / WHOLE))
 
     def _reached(self, job: Job, now_s: float) -> int:
         """Return how many values of the law its service has reached."""

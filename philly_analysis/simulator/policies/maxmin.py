@@ -6,17 +6,18 @@ from heapq import heapify, heappop, heappush, merge
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import View, Wish
 
 
 class _Line(NamedTuple):
-    """Jobs of one owner with gangs of one size."""
+    """Jobs of one owner that ask for as much."""
 
     owner: str
-    gpus: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class MaxMin(Policy):
     name = "maxmin"
     SOURCE = "Narayanan et al., Gavel, OSDI'20, sections 4.1 and 4.3"
 
+    parts = True
+
     round_s: float = knob(
         360.0,
         "divide GPUs only at multiples of so many seconds; 0: whenever something happens",
@@ -51,7 +54,7 @@ class MaxMin(Policy):
 
     def group(self, job: Job, now_s: float) -> _Line:
         """Return owner and gang."""
-        return _Line(self._owner(job), job.gpus)
+        return _Line(self._owner(job), job.size)
 
     def wake_s(self, view: View) -> float:
         """Return the next round, if a job waits for that."""
@@ -65,12 +68,15 @@ class MaxMin(Policy):
             return {}
         chosen = self._divided(view, self._served(view))
         plan = view.plan()
-        for job in view.running:
-            if job not in chosen:
-                plan.release(job)
+        stopped = [job for job in view.running if job not in chosen]
+        for job in stopped:
+            plan.release(job)
         for job in chosen:
             if not job.running:
-                plan.grant(job, packed(plan.cluster, job.gpus))
+                plan.grant(job, seat(plan.cluster, job.size))
+        for job in stopped:  # for a share of a GPU that is on none
+            if plan.return_to(job):
+                chosen[job] = None
         view.kept["held"] = {job: job.attained_gpu_s(view.now_s) for job in chosen}
         return plan.wish
 
@@ -89,7 +95,7 @@ class MaxMin(Policy):
         """Return who is to run."""
         running: dict[_Line, list[tuple[float, int, Job]]] = {}
         for job in view.running:
-            line = _Line(self._owner(job), job.gpus)
+            line = _Line(self._owner(job), job.size)
             running.setdefault(line, []).append((job.spec.submit_s, job.index, job))
         waiting = view.queue.groups
         owners: dict[str, list[tuple[int, Iterator[tuple[float, int, Job]]]]] = {}
@@ -97,8 +103,8 @@ class MaxMin(Policy):
             jobs = merge(
                 sorted(running.get(line, ())), waiting[line].places() if line in waiting else ()
             )
-            owners.setdefault(line.owner, []).append((line.gpus, jobs))
-        return _filled(owners, served, view.cluster.capacity)
+            owners.setdefault(line.owner, []).append((line.size, jobs))
+        return _filled(owners, served, view.cluster.capacity * WHOLE)
 
 
 def _filled(
@@ -109,7 +115,7 @@ def _filled(
     """Give GPUs, gang by gang, to the owner that has least."""
     chosen: dict[Job, None] = {}
     heads = {
-        owner: [(*next(jobs), gpus, jobs) for gpus, jobs in lines]
+        owner: [(*next(jobs), size, jobs) for size, jobs in lines]
         for owner, lines in owners.items()
     }
     least = [(0, served.get(owner, 0.0), owner) for owner in heads]
@@ -120,11 +126,11 @@ def _filled(
         if not fitting:
             continue
         first = min(fitting)
-        _, _, job, gpus, line = first
+        _, _, job, size, line = first
         fitting.remove(first)
         if (behind := next(line, None)) is not None:
-            fitting.append((*behind, gpus, line))
+            fitting.append((*behind, size, line))
         chosen[job] = None
-        free -= gpus
-        heappush(least, (held + gpus, before, owner))
+        free -= size
+        heappush(least, (held + size, before, owner))
     return chosen

@@ -11,7 +11,8 @@ from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.defragment import make_room
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.order import Order, Place
-from philly_analysis.simulator.placement import nearest, packed, part_of_gang, within
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import nearest, packed, part_of_gang, seat, within
 from philly_analysis.simulator.policies.knobs import (
     LONG_S,
     PERIOD,
@@ -35,7 +36,7 @@ class _Group(NamedTuple):
     """Jobs that ask for the same: of one virtual cluster, of one size, equally relaxed."""
 
     vc: str
-    gpus: int
+    size: int
     step: int
 
 
@@ -76,6 +77,7 @@ class Philly(Policy):
     name = "philly"
     SOURCE = "Jeon et al., ATC'19, sections 2.3 and 3.1"
     quotas = True
+    parts = True
 
     hold_s: float = knob(
         180.0, "for how long an incomplete gang holds GPUs", unit="s", within=PERIOD
@@ -115,7 +117,7 @@ class Philly(Policy):
 
     def group(self, job: Job, now_s: float) -> _Group:
         """Return virtual cluster, gang and step of locality."""
-        return _Group(job.vc, job.gpus, self._step(job, now_s))
+        return _Group(job.vc, job.size, self._step(job, now_s))
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job relaxes, or (one GPU) may restore its quota."""
@@ -164,7 +166,7 @@ class Philly(Policy):
             return view.now_s + _AT_ONCE_S
         concerned = self._concerned(view.plan())
         view.drop_plan()
-        gangs = [group for group in concerned if group.gpus > 1]
+        gangs = [group for group in concerned if group.size > WHOLE]
         return min(
             (self._front(view, group, after=True).until_s for group in gangs), default=FOREVER
         )
@@ -222,10 +224,11 @@ class Philly(Policy):
         return min(max(steps, 0) // self.asks, len(self.relax))
 
     def _quota(self, plan: Plan, vc: str) -> int:
-        return plan.view.quotas.get(vc, plan.cluster.capacity)
+        """Return a quota in parts of GPUs."""
+        return plan.view.quotas.get(vc, plan.cluster.capacity) * WHOLE
 
     def _within_quota(self, plan: Plan, job: Job) -> bool:
-        return plan.in_use(job.vc) + job.gpus <= self._quota(plan, job.vc)
+        return plan.in_use(job.vc) + job.size <= self._quota(plan, job.vc)
 
     def _use(self, plan: Plan, vc: str) -> float:
         """Return the share of its quota that a virtual cluster uses."""
@@ -237,7 +240,7 @@ class Philly(Policy):
     def _search(self, plan: Plan, job: Job) -> Grant | None:
         step = self._step(job, plan.view.now_s)
         if job.gpus == 1:
-            return packed(plan.cluster, 1)
+            return seat(plan.cluster, job.size)
         if step == len(self.relax):
             return nearest(plan.cluster, job.gpus, beyond=RACK)
         servers = self._servers(plan, job, step)
@@ -248,7 +251,7 @@ class Philly(Policy):
     def _start(self, plan: Plan, job: Job) -> bool:
         if plan.grant(job, self._search(plan, job)):
             return True
-        if job.gpus > plan.cluster.free or self.migrate_after_s == FOREVER:
+        if self.migrate_after_s == FOREVER or job.size < WHOLE or job.gpus > plan.cluster.free:
             return False
         before_s = plan.view.now_s - self.migrate_after_s + _EPS_S
         return make_room(plan, job, lambda other: other.started_s <= before_s)
@@ -278,14 +281,14 @@ class Philly(Policy):
         All others are passed by, however many wait in them.
         """
         groups = cast("Iterable[_Group]", plan.view.queue.groups)
-        free, unused = plan.cluster.free, self._unused(plan)
-        if not free and min(unused.values(), default=0) >= 0:
+        cluster, unused = plan.cluster, self._unused(plan)
+        if cluster.full and min(unused.values(), default=0) >= 0:
             return []
         return [
             group
             for group in groups
-            if group.gpus <= free
-            or group.gpus <= (unused[vc] if (vc := group.vc) in unused else self._quota(plan, vc))
+            if cluster.fits(group.size)
+            or group.size <= (unused[vc] if (vc := group.vc) in unused else self._quota(plan, vc))
         ]
 
     def _asking(self, plan: Plan, group: _Group) -> Iterator[Job]:
@@ -316,11 +319,11 @@ class Philly(Policy):
             if self._use(plan, group.vc) > use:  # jobs of its virtual cluster started meanwhile
                 heappush(heap, (self._use(plan, group.vc), place, group))
                 continue
-            job, shape = place.job, (group.gpus, group.step)
+            job, shape = place.job, (group.size, group.step)
             if (held := plan.held(job)) is not None:  # it holds, or was just completed
                 started = not held.partial
             else:
-                fits = shape not in no_room and group.gpus <= plan.cluster.free
+                fits = shape not in no_room and plan.cluster.fits(group.size)
                 started = fits and self._start(plan, job)
             if not started:
                 no_room.add(shape)
@@ -330,15 +333,14 @@ class Philly(Policy):
         return refused
 
     def _unused(self, plan: Plan) -> dict[str, int]:
-        """Return the GPUs of their quota that virtual clusters do not use, of those that use any.
+        """Return what of their quota virtual clusters do not use, of those that use any.
 
-        Below zero: the GPUs that one uses above its quota.
+        In parts of GPUs; below zero: what one uses above its quota.
         """
-        quotas, capacity = plan.view.quotas, plan.cluster.capacity
-        return {vc: quotas.get(vc, capacity) - gpus for vc, gpus in plan.in_use_by_vc().items()}
+        return {vc: self._quota(plan, vc) - used for vc, used in plan.in_use_by_vc().items()}
 
     def _excess(self, plan: Plan) -> dict[str, int]:
-        """Return the GPUs that virtual clusters use above their quota, those that do."""
+        """Return the parts of GPUs that virtual clusters use above their quota, those that do."""
         return {vc: -unused for vc, unused in self._unused(plan).items() if unused < 0}
 
     def _starts_above_quota(self, plan: Plan, wish: Wish) -> bool:
@@ -353,12 +355,13 @@ class Philly(Policy):
             view.now_s - job.queued_s + _EPS_S < self.hold_s
             or not self._within_quota(plan, job)
             or not (excess := self._excess(plan))
-            or sum(plan.in_use_by_vc().values()) <= self.preempt_above_frac * cluster.capacity
+            or sum(plan.in_use_by_vc().values()) / WHOLE
+            <= self.preempt_above_frac * cluster.capacity
         ):
             return False
         part = plan.held(job)
-        held = part.gpus if part is not None else 0
-        if cluster.free + held + sum(map(plan.in_use, excess)) < job.gpus:
+        held = part.size if part is not None else 0
+        if cluster.room + held + sum(map(plan.in_use, excess)) < job.size:
             return False
         if part is not None:  # what it holds already counts towards its gang
             plan.release(job)
@@ -367,7 +370,7 @@ class Philly(Policy):
         for victim in self._above_quota(plan, excess):
             plan.release(victim)
             stopped.append(victim)
-            if started := job.gpus <= cluster.free and self._start(plan, job):
+            if started := cluster.fits(job.size) and self._start(plan, job):
                 break
         if not started:
             plan.grant(job, part)
@@ -382,8 +385,8 @@ class Philly(Policy):
                 if not excess:
                     return
                 left = excess.get(job.vc, 0)
-                if left and (larger or job.gpus <= left) and plan.held(job) is not None:
+                if left and (larger or job.size <= left) and plan.held(job) is not None:
                     yield job
-                    excess[job.vc] = left - job.gpus
-                    if left <= job.gpus:
+                    excess[job.vc] = left - job.size
+                    if left <= job.size:
                         del excess[job.vc]

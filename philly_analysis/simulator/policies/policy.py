@@ -72,9 +72,9 @@ class Policy:
     def group(self, job: Job, now_s: float) -> Hashable:
         """Return the group in which a job waits: if it cannot start, none behind it can.
 
-        None: it does not ask now. The default, its gang size, lets smaller jobs pass by.
+        None: it does not ask now. The default, what it asks for, lets smaller jobs pass by.
         """
-        return job.gpus
+        return job.size
 
     def level(self, job: Job, now_s: float) -> int:
         """Return the level at which a job is from now on, 0 the best: a queue of several.

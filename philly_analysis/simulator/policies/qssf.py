@@ -65,7 +65,7 @@ def predicted_gpu_s(specs: Sequence[JobSpec], newest: float) -> dict[str, float]
                 old = means.get(group, done.run_s)
                 means[group] = newest * done.run_s + (1 - newest) * old
         known = (means[group] for group in _groups(spec) if group in means)
-        predicted[spec.job_id] = spec.gpus * next(known, 1.0)
+        predicted[spec.job_id] = spec.gpus * spec.gpu_frac * next(known, 1.0)
         heappush(ends, (spec.submit_s + spec.run_s, nth))
     return predicted
 

@@ -6,10 +6,10 @@ from heapq import merge
 from math import inf
 from typing import Any
 
-from philly_analysis.simulator.cluster import Grant
+from philly_analysis.simulator.cluster import Grant, Leaving
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import ANYWHERE, first_fit, packed, shared
+from philly_analysis.simulator.placement import ANYWHERE, first_fit, seat
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -18,9 +18,9 @@ CONSOLIDATE = "place gangs only on as few servers as empty ones would take"
 
 
 def placed(plan: Plan, job: Job, *, consolidate: bool) -> Grant | None:
-    """Find GPUs for a gang: anywhere, or on the fewest servers or not at all."""
+    """Find GPUs for a job: anywhere, or for a gang on the fewest servers or not at all."""
     servers = plan.cluster.fewest(job.gpus) if consolidate else ANYWHERE
-    return packed(plan.cluster, job.gpus, servers=servers)
+    return seat(plan.cluster, job.size, servers=servers)
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,18 @@ class Fifo(Policy):
 
     def group(self, job: Job, now_s: float) -> int:
         """Return one group for all, or one per gang size and share."""
-        return job.gpus * job.milli if self.backfill else 0
+        return job.size if self.backfill else 0
 
     def decide(self, view: View) -> Wish:
         """Start waiting jobs in the order of their submission."""
-        room = view.cluster.free or view.cluster.parted.left
-        if not room or not view.queue.groups:
+        if view.cluster.full or not view.queue.groups:
             return {}
         plan = view.plan()
         plan.offer(lambda job: plan.grant(job, self._placed(plan, job)))
         return plan.wish
 
     def _placed(self, plan: Plan, job: Job) -> Grant | None:
-        if job.milli < WHOLE:
-            return shared(plan.cluster, job.milli)
-        if self.first_fit:
+        if self.first_fit and job.size >= WHOLE:
             return first_fit(plan.cluster, job.gpus)
         return placed(plan, job, consolidate=self.consolidate)
 
@@ -64,7 +61,8 @@ class Fifo(Policy):
 class Preemptive(Policy):
     """Serves jobs by :meth:`key`, all the time: a job gives way to those before it.
 
-    A gang that does not fit even then is passed by; jobs behind it may use what is left.
+    A gang that does not fit even then is passed by; jobs behind it may use what is left. Of two
+    who hold shares of a GPU one may give way and the other stay.
     """
 
     def decide(self, view: View) -> Wish:
@@ -78,7 +76,7 @@ class Preemptive(Policy):
     def _take(self, plan: Plan, job: Job) -> bool:
         if job.running and plan.return_to(job):
             return True
-        if plan.cluster.free < job.gpus:
+        if not plan.cluster.fits(job.size):
             if job.running:  # released just now: all that ranks below it is released as well
                 return False
             for victim in self._victims(plan, job):
@@ -96,15 +94,15 @@ class Preemptive(Policy):
     def _victims(self, plan: Plan, job: Job) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
         now_s = plan.view.now_s
-        missing, key = job.gpus - plan.cluster.free, self.key(job, now_s)
+        key, left = self.key(job, now_s), Leaving(plan.cluster)
         victims = []
         for victim in self.worst_first(plan.view):
             if self.key(victim, now_s) <= key:
                 return []
             if (held := plan.held(victim)) is not None:
                 victims.append(victim)
-                missing -= held.gpus
-                if missing <= 0:
+                left.add(held)
+                if left.fits(job.size):
                     return victims
         return []
 
@@ -116,6 +114,8 @@ class Ranked(Preemptive):
     Jobs give way for GPUs, not for servers: a gang that is to be consolidated may have to wait
     though those below it hold GPUs enough.
     """
+
+    parts = True
 
     consolidate: bool = knob(False, CONSOLIDATE)
     counted: bool = knob(
@@ -138,13 +138,13 @@ class Ranked(Preemptive):
         for job in view.running:
             plan.release(job)
         chosen: list[Job] = []
-        left = plan.cluster.free
+        left = plan.cluster.room
 
         def take(job: Job) -> bool:
             nonlocal left
-            if job.gpus > left:
+            if job.size > left:
                 return False
-            left -= job.gpus
+            left -= job.size
             chosen.append(job)
             return True
 
@@ -193,24 +193,24 @@ class Srsf(Srtf):
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the GPU-seconds until its end."""
-        return job.gpus * super().key(job, now_s)
+        return job.size / WHOLE * super().key(job, now_s)
 
     def standing(self, job: Job, now_s: float) -> tuple[int, float]:
         """Return its gang, in which what is to go falls alike, and when it would end."""
-        return job.gpus, now_s + job.to_go_s(now_s)
+        return job.size, now_s + job.to_go_s(now_s)
 
     def worst_first(self, view: View) -> Iterable[Job]:
         """Return the running jobs, those with most to go first: each gang size in its order."""
         lines: list[Iterator[tuple[float, int, Job]]] = []
         above = inf
         while (top := next(view.running.below((above,)), None)) is not None:
-            above = top.job.gpus
+            above = top.job.size
             lines.append(self._line(view, above))
         return (job for _, _, job in merge(*lines))
 
-    def _line(self, view: View, gpus: int) -> Iterator[tuple[float, int, Job]]:
-        for place in view.running.below((gpus, inf)):
-            if place.job.gpus < gpus:
+    def _line(self, view: View, size: int) -> Iterator[tuple[float, int, Job]]:
+        for place in view.running.below((size, inf)):
+            if place.job.size < size:
                 return
             yield -self.key(place.job, view.now_s), -place.nth, place.job
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -88,9 +89,9 @@ class Synergy(Preemptive):
             found = packed(cluster, job.gpus)
             return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.grant(job, fit(cluster, job.gpus, *within_reach(plan.view, job)))
+            return plan.grant(job, fit(cluster, job.size, *within_reach(plan.view, job)))
         wanted = wants(job)
-        if found := fit(cluster, job.gpus, *wanted):
+        if found := fit(cluster, job.size, *wanted):
             return plan.grant(job, found)
         found = packed(cluster, job.gpus)
         if found is None:
@@ -152,17 +153,18 @@ def wants(job: Job) -> tuple[float, float]:
 
 def within_reach(view: View, job: Job) -> tuple[float, float]:
     """Return what a job wants, or a proportional share where no empty servers have that."""
-    asked = job.gpus, *wants(job)
+    asked = job.size, *wants(job)
     if asked not in view.kept:
         machines = [m for m in view.cluster.machines if m.gpus]
         if "empty" not in view.kept:
             view.kept["empty"] = Cluster(machines)
+        share = job.size / WHOLE / job.gpus
         view.kept[asked] = (
             asked[1:]
             if fit(view.kept["empty"], *asked)
             else (
-                min((m.cpus or 0.0) / m.gpus for m in machines),
-                min((m.mem_gb or 0.0) / m.gpus for m in machines),
+                min((m.cpus or 0.0) / m.gpus for m in machines) * share,
+                min((m.mem_gb or 0.0) / m.gpus for m in machines) * share,
             )
         )
     return cast("tuple[float, float]", view.kept[asked])

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.line import Line
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -45,6 +46,8 @@ class Themis(Policy):
     name = "themis"
     SOURCE = "Mahajan et al., Themis, NSDI'20"
 
+    parts = True
+
     lease_s: float = knob(600.0, "for how long GPUs are leased", unit="s", within=PERIOD)
 
     def __post_init__(self) -> None:
@@ -62,9 +65,12 @@ class Themis(Policy):
             return {}
         sizes = cast("Iterable[int]", view.queue.groups)
         plan = view.plan()
+        stopped: list[Job] = []
         if self._leases_end(view.now_s):
-            self._take_back(plan, [self._line(view, gpus) for gpus in sizes])
+            stopped = self._take_back(plan, [self._line(view, size) for size in sizes])
         self._give_out(plan, sizes)
+        for job in stopped:  # for a share of a GPU that is on none
+            plan.return_to(job)
         return plan.wish
 
     def _leases_end(self, now_s: float) -> bool:
@@ -72,8 +78,8 @@ class Themis(Policy):
         since_s = now_s % self.lease_s
         return since_s < max(self.round_s, _EPS_S) or self.lease_s - since_s < _EPS_S
 
-    def _take_back(self, plan: Plan, lines: list[Line]) -> None:
-        """Take their GPUs from the running jobs that would not get them again."""
+    def _take_back(self, plan: Plan, lines: list[Line]) -> list[Job]:
+        """Take their GPUs from the running jobs that would not get them again; return these."""
         now_s, running = plan.view.now_s, list(plan.view.running)
         own = [
             (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.believed_run_s, 1.0)
@@ -81,35 +87,37 @@ class Themis(Policy):
         ]
         rho = np.concatenate([own, *(_rho(line, now_s) for line in lines)])
         jobs = [*running, *(place.job for line in lines for place in line.places)]
-        free = plan.cluster.capacity
+        free, stopped = plan.cluster.capacity * WHOLE, []
         for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):
             job = jobs[at]
-            if job.gpus <= free:
-                free -= job.gpus
+            if job.size <= free:
+                free -= job.size
             elif job.running:
                 plan.release(job)
+                stopped.append(job)
+        return stopped
 
     def _give_out(self, plan: Plan, sizes: Iterable[int]) -> None:
         """Give free GPUs to the waiting jobs of highest rho that fit."""
         now_s, cluster = plan.view.now_s, plan.cluster
         offers = {
-            gpus: _highest_first(self._line(plan.view, gpus), now_s)
-            for gpus in sizes
-            if gpus <= cluster.free
+            size: _highest_first(self._line(plan.view, size), now_s)
+            for size in sizes
+            if cluster.fits(size)
         }
         heads = [next(offer) for offer in offers.values()]
         heapify(heads)
         while heads:
             _, _, job = heappop(heads)
-            started = plan.grant(job, packed(cluster, job.gpus))
-            if started and (behind := next(offers[job.gpus], None)) is not None:
+            started = plan.grant(job, seat(cluster, job.size))
+            if started and (behind := next(offers[job.size], None)) is not None:
                 heappush(heads, behind)
 
-    def _line(self, view: View, gpus: int) -> Line:
-        """Return the waiting jobs of a gang size."""
-        order, line = view.queue.groups[gpus], view.kept.get(gpus)
+    def _line(self, view: View, size: int) -> Line:
+        """Return the waiting jobs of a size."""
+        order, line = view.queue.groups[size], view.kept.get(size)
         if line is None or not line.of(order):
-            line = view.kept[gpus] = Line(order, _parts)
+            line = view.kept[size] = Line(order, _parts)
         return line
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
 from philly_analysis.simulator.policies.ranked import Ranked
 
@@ -73,7 +74,7 @@ class Las(Ranked):
         if job.grant is None or job.level == len(self.thresholds_gpu_s):
             return FOREVER
         to_go_gpu_s = self.thresholds_gpu_s[job.level] - job.counted_gpu_s(now_s)
-        return now_s + to_go_gpu_s / job.grant.gpus
+        return now_s + to_go_gpu_s / (job.grant.size / WHOLE)
 
     @staticmethod
     def _seat(job: Job) -> tuple[float, bool, int]:
@@ -122,4 +123,4 @@ class Tiresias(Las):
         """Return when a waiting job that is not in the first queue has starved."""
         if job.running or not self.promote or not super().level(job, now_s):
             return FOREVER
-        return job.queued_s + self.promote * job.attained_gpu_s(now_s) / job.gpus
+        return job.queued_s + self.promote * job.attained_gpu_s(now_s) / (job.size / WHOLE)
