@@ -38,6 +38,31 @@ def packed(
     return _spread(cluster, gpus, servers, among)
 
 
+def consolidated(cluster: Cluster, gpus: int) -> Grant | None:
+    """Place a gang on one server, the fullest that will do, or else on whole ones and a rest.
+
+    The rest lies on the emptiest server that is left, as in the simulators of Helios and Lucid.
+    There are never more servers than empty ones would be.
+    """
+    servers = cluster.fewest(gpus)
+    if servers == 1 or gpus > cluster.free:
+        return packed(cluster, gpus, servers=servers)
+    shares: list[tuple[int, int]] = []
+    left, among = gpus, cluster.open_to(gpus)
+    for free in range(cluster.biggest, 0, -1):
+        found, whole = cluster.by_free[free] & among, cluster.of_size.get(free, 0)
+        while found and len(shares) < servers:
+            machine = (found & -found).bit_length() - 1
+            found &= found - 1
+            if left <= free:
+                shares.append((machine, lowest(cluster.free_gpus[machine], left)))
+                return Grant(tuple(shares), gpus)
+            if whole >> machine & 1:
+                shares.append((machine, cluster.free_gpus[machine]))
+                left -= free
+    return None
+
+
 def seat(cluster: Cluster, size: int, *, servers: int = ANYWHERE, among: int = -1) -> Grant | None:
     """Place what a job asks for: a gang packed, or a share of a GPU.
 

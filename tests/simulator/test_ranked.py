@@ -74,6 +74,19 @@ def test_a_gang_that_is_to_be_consolidated_waits_for_one_server(name: str) -> No
         assert gantt(run(jobs, machines(3, 3), policy))["b"] == done(start_s, start_s + 10)
 
 
+def test_a_consolidated_gang_takes_whole_servers_and_its_rest_of_the_emptiest() -> None:
+    # p, q on the first server, x on the second: as p ends they leave 3 and 2 GPUs, none whole
+    jobs = [job("p", 0, 3, 1), job("q", 0, 1, 8), job("x", 0, 2, 30), job("b", 1, 5, 9)]
+    for consolidate, start_s in ((False, 1), (True, 8)):
+        policy = Fifo(consolidate=consolidate)
+        assert gantt(run(jobs, machines(4, 4), policy))["b"] == done(start_s, start_s + 9)
+    # x leaves 1 GPU and the third server is empty: b's rest goes there, so that c has to wait
+    jobs = [job("x", 0, 3, 99), job("b", 1, 5, 9), job("c", 2, 4, 3)]
+    for consolidate, start_s in ((False, 2), (True, 10)):
+        policy = Fifo(consolidate=consolidate)
+        assert gantt(run(jobs, machines(4, 4, 4), policy))["c"] == done(start_s, start_s + 3)
+
+
 def test_first_fit_takes_the_first_server_and_leaves_no_whole_one() -> None:
     # a leaves 2 GPUs of the first server and y 1 of the second: b fits the second best, so that
     # c finds two GPUs on the first; by first fit b is there

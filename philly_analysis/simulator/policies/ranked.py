@@ -9,18 +9,19 @@ from typing import Any
 from philly_analysis.simulator.cluster import Grant, Leaving
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import ANYWHERE, first_fit, seat
+from philly_analysis.simulator.placement import consolidated, first_fit, seat
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
-CONSOLIDATE = "place gangs only on as few servers as empty ones would take"
+CONSOLIDATE = "place gangs only on one server, or else on whole ones and one more for the rest"
 
 
 def placed(plan: Plan, job: Job, *, consolidate: bool) -> Grant | None:
     """Find GPUs for a job: anywhere, or for a gang on the fewest servers or not at all."""
-    servers = plan.cluster.fewest(job.gpus) if consolidate else ANYWHERE
-    return seat(plan.cluster, job.size, servers=servers)
+    if consolidate and job.size >= WHOLE:
+        return consolidated(plan.cluster, job.gpus)
+    return seat(plan.cluster, job.size)
 
 
 @dataclass(frozen=True)
