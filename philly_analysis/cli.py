@@ -388,7 +388,7 @@ def export(
     ] = None,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="Even if its reader takes under 95 % of jobs or GPU time."),
+        typer.Option("--partial", help="Even if its reader takes under 99 % of jobs or GPU time."),
     ] = False,
     force: Force = False,
 ) -> None:

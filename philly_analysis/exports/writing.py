@@ -27,6 +27,7 @@ from philly_analysis.exports.formats import (
 from philly_analysis.exports.request import Request, prepare
 from philly_analysis.exports.sidecar import Exported, cluster_notes, run_with, unnamed
 from philly_analysis.progress import step
+from philly_analysis.prose import count, share
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Machine, Workload
@@ -51,7 +52,7 @@ FORMATS: dict[str, Format] = {
 }
 """The formats that a workload can be exported to, by name."""
 
-LEAST_TAKEN = 0.95
+LEAST_TAKEN = 0.99
 """Share of jobs and of GPU time that a reader must take, or the export is refused."""
 
 _FAULTS_SHOWN = 5
@@ -107,7 +108,7 @@ def export(
         people ask for time, or by ``history`` of the user (see
         :mod:`philly_analysis.exports.estimates`); None: the format's default.
     partial
-        Write it even if its reader would take less than 95 % of the jobs or of the GPU time.
+        Write it even if its reader would take less than 99 % of the jobs or of the GPU time.
     force
         Replace an export that is there already.
 
@@ -273,30 +274,30 @@ def _estimates(name: str, spelling: Dialect, asked: Estimates | str | None) -> E
 
 
 def _refuse(request: Request, spelling: Dialect, taken: Taken) -> None:
-    """Refuse an export of which its reader would take too little."""
-    jobs, gpu_s = request.whole.jobs.height, request.whole.gpu_s
-    few = taken.jobs < LEAST_TAKEN * jobs
-    little = taken.gpu_s is not None and taken.gpu_s < LEAST_TAKEN * gpu_s
-    if not spelling.timed or not (few or little):
+    """Refuse an export of which its reader would take too little.
+
+    Of a reader with run times of its own, the GPU time is that of the jobs in the file.
+    """
+    jobs, whole_h = request.whole.jobs.height, request.whole.gpu_s / 3600
+    taken_h = (request.demand.gpu_s if taken.gpu_s is None else taken.gpu_s) / 3600
+    enough = taken.jobs >= LEAST_TAKEN * jobs and taken_h >= LEAST_TAKEN * whole_h
+    if not spelling.timed or enough:
         return
-    hours = (
-        ""
-        if taken.gpu_s is None
-        else (f" and {taken.gpu_s / 3600:,.0f} of {gpu_s / 3600:,.0f} GPU hours")
-    )
     others = [
-        f"{n:,} jobs ({gpu_h:,.0f} GPU hours): {reason}"
+        f"{count(n, 'job')} ({gpu_h:,.0f} GPU hours): {reason}"
         for reason, n, gpu_h in request.demand.left_out.iter_rows()
         if reason not in request.whole.reasons
     ]
     hint = (
         "Make gangs that it takes by gangs='split' or gangs='round', or"
         if spelling.gangs
-        else ("Export a part of the workload that it does take, or")
+        else "Give a larger cluster by --gpus, a higher --load where its window is short, or"
     )
     raise ExportError(
-        f"{spelling.program.name} would take {taken.jobs:,} of {jobs:,} jobs{hours} of "
-        f"{request.workload.name} (it takes {spelling.program.rules}"
+        f"{spelling.program.name} would take {taken.jobs:,} of {jobs:,} jobs "
+        f"({share(taken.jobs / jobs)}) and {taken_h:,.0f} of {whole_h:,.0f} GPU hours "
+        f"({share(taken_h / whole_h)}) of {request.workload.name}, and should take "
+        f"{share(LEAST_TAKEN)} of both (it takes {spelling.program.rules}"
         + "".join(f"; left out, {other}" for other in others)
         + f"). {hint} write it all the same by partial=True."
     )

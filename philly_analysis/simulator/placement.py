@@ -63,7 +63,7 @@ def consolidated(cluster: Cluster, gpus: int) -> Grant | None:
     return None
 
 
-def seat(cluster: Cluster, size: int, *, servers: int = ANYWHERE, among: int = -1) -> Grant | None:
+def seat(cluster: Cluster, size: int, *, among: int = -1) -> Grant | None:
     """Place what a job asks for: a gang packed, or a share of a GPU.
 
     A share comes on the fullest GPU that others share and that has room, else on a free one.
@@ -74,7 +74,7 @@ def seat(cluster: Cluster, size: int, *, servers: int = ANYWHERE, among: int = -
         In parts of GPUs: ``Job.size``.
     """
     if size >= WHOLE:
-        return packed(cluster, size // WHOLE, servers=servers, among=among)
+        return packed(cluster, size // WHOLE, among=among)
     if (gpu := cluster.parted.best(size, among)) is not None:
         return Grant((gpu,), 1, part=size)
     found = packed(cluster, 1, among=among)

@@ -244,12 +244,32 @@ def test_an_export_of_which_too_little_would_be_read_is_refused(tmp_path: Path) 
     with pytest.raises(ExportError) as refused:
         export(TINY, "synergy", tmp_path / "out")
     said = str(refused.value)
-    assert "would take 4 of 5 jobs and 85 of 109 GPU hours of tiny" in said
-    assert "left out, 1 jobs (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
+    assert "would take 4 of 5 jobs (80.0 %) and 85 of 109 GPU hours (77.9 %) of tiny" in said
+    assert "left out, 1 job (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
     assert "gangs='split'" in said and "partial=True" in said
     with pytest.raises(ExportError, match="gang larger than the cluster of 8 GPUs"):
         export(TINY, "swf", tmp_path / "out", gpus=8)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_a_reader_with_run_times_of_its_own_the_gpu_time_in_the_file_counts(
+    tmp_path: Path,
+) -> None:
+    # 99 of 100 jobs are of one GPU and run as long as the last, of 24, which it does not take
+    jobs = pl.DataFrame(
+        {
+            "job_id": [f"{i:02}" for i in range(100)],
+            "gpus": pl.Series([1] * 99 + [24], dtype=pl.Int32),
+            "submitted_at": [at(0)] * 100,
+        }
+    )
+    attempts = jobs.select("job_id", "gpus", attempt=pl.lit(1, pl.Int32), started_at=pl.lit(at(1)))
+    attempts = attempts.with_columns(ended_at=pl.lit(at(3601)))
+    workload = type(TINY)(name="wide", jobs=jobs, attempts=attempts)
+    said = r"99 of 100 jobs \(99.0 %\) and 99 of 123 GPU hours \(80.5 %\)"
+    with pytest.raises(ExportError, match=said):
+        export(workload, "pollux", tmp_path / "out", gpus=32)
+    export(workload, "pollux", tmp_path / "out", gpus=32, gangs="split")
 
 
 def test_gangs_that_the_reader_does_not_take_are_split_or_rounded(tmp_path: Path) -> None:

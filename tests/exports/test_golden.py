@@ -233,7 +233,7 @@ def test_pollux_generator(tmp_path: Path) -> None:
         .alias("ended_at")
     ).filter(pl.col("job_id") != "d")
     workload = type(TINY)(name="short", jobs=TINY.jobs, attempts=short)
-    with pytest.raises(ExportError, match="would take 3 of 4 jobs of short"):
+    with pytest.raises(ExportError, match=r"would take 3 of 4 jobs .* of short"):
         export(workload, "pollux", tmp_path / "out", dialect="generator")
 
 
@@ -342,7 +342,7 @@ def test_a_readers_window_is_counted_from_the_first_job(
     )
     assert (done.jobs, done.jobs_read) == (5, 4)
     assert done.gpu_h_read == pytest.approx((600 + 800 + 16_000 + 288_000) / 3600)
-    with pytest.raises(ExportError, match="would take 4 of 5 jobs and 85 of 109 GPU hours of late"):
+    with pytest.raises(ExportError, match=r"would take 4 of 5 jobs .* of late.*a higher --load"):
         export(workload, name, tmp_path / "no", dialect=dialect, throughputs=table, gpus=40)
 
 

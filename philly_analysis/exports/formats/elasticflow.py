@@ -7,6 +7,7 @@ import polars as pl
 from philly_analysis.errors import ExportError
 from philly_analysis.exports.format import Dialect, Program, Written
 from philly_analysis.exports.formats.job_csv import (
+    CLUSTER,
     DURATION,
     GPUS,
     MODEL,
@@ -115,11 +116,9 @@ def _faults(path: Path, throughputs: Path | None) -> list[str]:
     return found
 
 
-_RUN = """git clone https://github.com/pkusys/ElasticFlow && cd ElasticFlow/ElasticFlow/scheduler
+_RUN = f"""git clone https://github.com/pkusys/ElasticFlow && cd ElasticFlow/ElasticFlow/scheduler
 git checkout 04a0109 && make && mkdir -p result
-echo num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node > export.csv
-echo 1,$nodes,$per_node,128,256 >> export.csv
-python scheduler.py --cluster_spec=export.csv --trace_file=$$OUT --schedule=dlas-gpu \\
+{CLUSTER}python scheduler.py --cluster_spec=export.csv --trace_file=$$OUT --schedule=dlas-gpu \\
   --scheme=elastic --scheduling_slot=60 --gpu_type=A100 --log_path=result"""
 
 ELASTICFLOW = Dialect(

@@ -15,6 +15,14 @@ NOT_CARRIED = ("virtual cluster, status, attempts and placements",)
 NUMBERED = "job ids: numbered from 0 by submission, then job id"
 """What is not carried where a reader wants numbers."""
 
+SERVERS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node")
+"""Columns of the file of one line that is the cluster."""
+
+CLUSTER = f"""echo {",".join(SERVERS)} > export.csv
+echo 1,$nodes,$per_node,128,256 >> export.csv
+"""
+"""Shell lines that write that file, where it is no part of the export."""
+
 
 def jobs_csv(*fields: Field) -> Layout:
     """Return the layout of such a file: by submission, each job once."""

@@ -6,6 +6,7 @@ import polars as pl
 
 from philly_analysis.exports.format import Dialect, Program, Taken, Written, taken_of
 from philly_analysis.exports.formats.job_csv import (
+    CLUSTER,
     DURATION,
     GPUS,
     ID,
@@ -82,11 +83,9 @@ def _taken(request: Request, path: Path) -> Taken:
     return taken_of(request, rows["num_gpu"], rows["iterations"].cast(pl.Float64) * each_s)
 
 
-_RUN = """git clone https://github.com/Rivendile/Muri && cd Muri/simulator
+_RUN = f"""git clone https://github.com/Rivendile/Muri && cd Muri/simulator
 git checkout 4e69a78 && mkdir -p result
-echo num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node > export.csv
-echo 1,$nodes,$per_node,128,256 >> export.csv
-python run_sim.py --cluster_spec=export.csv --trace_file=$$OUT --schedule=shortest \\
+{CLUSTER}python run_sim.py --cluster_spec=export.csv --trace_file=$$OUT --schedule=shortest \\
   --scheme=yarn --multi_resource=4 --log_path=result/"""
 
 MURI = Dialect(

@@ -14,6 +14,7 @@ from philly_analysis.exports.formats.job_csv import (
     INTERVAL,
     MODEL,
     NOT_CARRIED,
+    SERVERS,
     SUBMIT,
     jobs_csv,
     taken,
@@ -31,18 +32,7 @@ _GPU_TIMES = 1000
 _MEMORY_GB = 10**12
 
 _JOBS = jobs_csv(ID, GPUS, SUBMIT, Field("iterations", POSITIVE), MODEL, DURATION, INTERVAL)
-_CLUSTER = Layout(
-    tuple(
-        Field(name, POSITIVE)
-        for name in (
-            "num_switch",
-            "num_node_p_switch",
-            "num_gpu_p_node",
-            "num_cpu_p_node",
-            "mem_p_node",
-        )
-    )
-)
+_CLUSTER = Layout(tuple(Field(name, POSITIVE) for name in SERVERS))
 _SAMPLE = Layout((Field("duration", POSITIVE),), ascending="duration")
 
 
