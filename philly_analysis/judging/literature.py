@@ -1,14 +1,10 @@
 """The generator behind most papers' "Philly-like" workloads, as a workload model."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from philly_analysis.laws.distribution import (
-    EMPIRICAL,
-    EMPIRICAL_PARAMETERS,
-    OBSERVED_LEVELS,
-    Distribution,
-    Parameter,
-)
+from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution, rounded
 from philly_analysis.models.arrivals import Arrivals
 from philly_analysis.models.duration import ANY, Duration, DurationCell
 from philly_analysis.models.gang_size import Gangs, GangSize, VcGangs
@@ -30,17 +26,8 @@ def literature(rate_per_h: float) -> WorkloadModel:
     rate_per_h
         Jobs per hour, a free parameter that the papers sweep.
     """
-    law = Distribution(
-        EMPIRICAL,
-        tuple(map(Parameter, EMPIRICAL_PARAMETERS, (1.0, 0.0, 1.0))),
-        knots=tuple(float(f"{k:.6g}") for k in KNOTS_S),
-    )
-    law = Distribution(
-        law.family,
-        law.parameters,
-        knots=law.knots,
-        observed=tuple(float(f"{v:.6g}") for v in law.ppf(np.array(OBSERVED_LEVELS))),
-    )
+    law = Distribution.of_quantiles(rounded(np.array(KNOTS_S)), 1.0, 0.0, 1.0)
+    law = replace(law, observed=rounded(law.ppf(OBSERVED_LEVELS)))
     shares = tuple(SHARES.values())
     classes = GANGS[: int(gang_class(max(SHARES))) + 1]
     gangs = Gangs(tuple(SHARES), shares, shares, shares, 0)

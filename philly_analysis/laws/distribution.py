@@ -1,9 +1,10 @@
 """A fitted distribution: used like a frozen SciPy one, and honest about how well it fits."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
+from typing import Self
 
 import numpy as np
 import scipy.special as special
@@ -129,6 +130,32 @@ class Distribution(Frozen):
     def __post_init__(self) -> None:
         if self.family != EMPIRICAL and self.family not in FAMILIES:
             raise UnknownNameError("family of distributions", self.family, [*FAMILIES, EMPIRICAL])
+
+    @classmethod
+    def of_quantiles(
+        cls,
+        knots: Iterable[float],
+        body: float,
+        tail_shape: float,
+        tail_scale: float,
+        like: Self | None = None,
+    ) -> Self:
+        """Return the empirical law of given quantiles.
+
+        Parameters
+        ----------
+        knots
+            Evenly spaced in probability from 0 to `body`.
+        tail_shape, tail_scale
+            Of the generalised Pareto law above.
+        like
+            A law that was fitted to the same values; none was fitted when absent.
+        """
+        numbers = map(Parameter, EMPIRICAL_PARAMETERS, (body, tail_shape, tail_scale))
+        made = cls(EMPIRICAL, tuple(numbers), knots=tuple(map(float, knots)))
+        if like is None:
+            return made
+        return replace(made, n=like.n, censored=like.censored, worth=like.worth, alike=like.alike)
 
     def law(self) -> Law:
         """Return the frozen law behind the methods below."""

@@ -6,12 +6,7 @@ import numpy as np
 import scipy.special as special
 from numpy.typing import NDArray
 
-from philly_analysis.laws.distribution import (
-    EMPIRICAL,
-    EMPIRICAL_PARAMETERS,
-    Distribution,
-    Parameter,
-)
+from philly_analysis.laws.distribution import Distribution
 
 Floats = NDArray[np.float64]
 
@@ -69,12 +64,4 @@ def shifted(law: Distribution, by: float, narrower: float) -> Distribution:
 
 def _made(ppf: Callable[[Floats], Floats], like: Distribution) -> Distribution:
     log_knots, *values = gridded(ppf)
-    return Distribution(
-        EMPIRICAL,
-        tuple(map(Parameter, EMPIRICAL_PARAMETERS, values)),
-        n=like.n,
-        censored=like.censored,
-        worth=like.worth,
-        alike=like.alike,
-        knots=tuple(np.exp(log_knots).tolist()),
-    )
+    return Distribution.of_quantiles(np.exp(log_knots), *values, like=like)

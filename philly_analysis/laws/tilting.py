@@ -5,12 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from philly_analysis.laws.distribution import (
-    EMPIRICAL,
-    EMPIRICAL_PARAMETERS,
-    Distribution,
-    Parameter,
-)
+from philly_analysis.laws.distribution import EMPIRICAL, Distribution
 from philly_analysis.laws.pooling import KNOTS, gridded
 
 Floats = NDArray[np.float64]
@@ -42,17 +37,7 @@ def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[D
     total = float(mass.sum())
     reached = np.concatenate(([0.0], np.cumsum(mass[:-1]))) / total
     knots = np.exp(np.interp(np.linspace(0, reached[-1], KNOTS), reached, log_knots))
-    values = (float(reached[-1]), shape, scale)
-    made = Distribution(
-        EMPIRICAL,
-        tuple(map(Parameter, EMPIRICAL_PARAMETERS, values)),
-        n=law.n,
-        censored=law.censored,
-        worth=law.worth,
-        alike=law.alike,
-        knots=tuple(knots.tolist()),
-    )
-    return made, total
+    return Distribution.of_quantiles(knots, float(reached[-1]), shape, scale, like=law), total
 
 
 def _grid(law: Distribution) -> tuple[Floats, float, float, float]:
