@@ -116,10 +116,14 @@ def _of(model: Parts, variation: Variation, month: Month) -> Parts:
     jobs = sum(shares[vc] * factor[vc] for vc in shares) / sum(shares.values())
     return replace(
         model,
-        arrivals=_arrivals(model.arrivals, jobs, float(np.exp(month.log_burstiness))),
+        arrivals=_arrivals(
+            model.arrivals,
+            jobs,
+            float(jobs ** (variation.swell.value - 1) * np.exp(month.log_burstiness)),
+        ),
         gang_size=gangs,
         duration=duration,
-        users=_users(model.users, factor, variation, month, rng),
+        users=_users(model.users, factor, variation, month, jobs, rng),
         status=model.status and _status(model.status, variation, month, rng),
     )
 
@@ -213,23 +217,28 @@ def _users(
     factor: dict[str, float],
     variation: Variation,
     month: Month,
+    growth: float,
     rng: np.random.Generator,
 ) -> Users:
     """Return the month's users: some left, others came, and each is as active as it happens.
 
     Who left keeps its place with a share of 0, so that the others keep their names. Who comes is
-    like one who was there, in all of its virtual clusters.
+    like one who may leave, in all of its virtual clusters: those who submit little come and go.
     """
-    there = list(users.by_user)
+    active = users.by_user
+    there = list(active)
     likes: dict[str, list[str]] = {}
     stay = dict.fromkeys(there, True)
     if users.named:
-        stay = dict(zip(there, rng.random(len(there)) >= variation.leaving.value, strict=True))
+        jobs = np.maximum(np.array(list(active.values())) * users.n, 1.0)
+        leaves = np.minimum(variation.leaving.value * jobs**-variation.settled.value, 1.0)
+        stay = dict(zip(there, (rng.random(len(there)) >= leaves).tolist(), strict=True))
         crowd = _factor(rng, variation.crowd.value * month.scale)
-        come = int(rng.poisson(variation.coming.value * len(there) * crowd))
+        crowd *= growth ** (1 - variation.swell.value)
+        come = int(rng.poisson(variation.coming.value * leaves.sum() * crowd))
         if not any(stay.values()) and not come:
             stay = dict.fromkeys(there, True)
-        for i, like in enumerate(rng.choice(there, come).tolist()):
+        for i, like in enumerate(rng.choice(there, come, p=leaves / leaves.sum()).tolist()):
             home = like.rpartition("-u")[0]
             likes.setdefault(like, []).append(f"{home}-u{len(there) + i + 1:03d}")
     made = []
@@ -247,7 +256,8 @@ def _users(
             names = (*names, *(name for name, _ in new))
             share = np.concatenate((share, [s for _, s in new]))
             deviation = variation.users.value * month.scale
-            share = share * np.exp(deviation * rng.standard_normal(share.size))
+            share = share**variation.constancy.value
+            share *= np.exp(deviation * rng.standard_normal(share.size))
             left = float(share.sum())
             here = left > 0 or len(users.virtual_clusters) == 1
             share = (share if left > 0 else np.asarray(cluster.user_shares)) * (

@@ -80,14 +80,24 @@ class Variation:
     fall
         By how much a factor e of run time changes the logarithm of these deviations; they are as
         given at an hour.
+    swell
+        Power with which the dispersion of hourly arrivals grows with the jobs: 0 where more jobs
+        are more bursts, 1 where they are larger ones.
     burstiness
-        Standard deviation of the dispersion of hourly arrivals beyond what more jobs bring.
+        Standard deviation of that dispersion beyond what more jobs bring.
     freedom
         Degrees of freedom: how eventful periods are is that of a t law.
-    groups, users
-        Standard deviation of the activity of a virtual cluster, and of a user in it.
-    leaving, coming
-        Users that submit nothing any more, and new ones, over those there were.
+    groups
+        Standard deviation of the activity of a virtual cluster.
+    constancy
+        Power of a user's activity that is left the next time: 0 is none, 1 all.
+    users
+        Standard deviation of what is new in a user's activity.
+    leaving, settled
+        Probability that a user of one job submits nothing any more, and the power of its jobs by
+        which it is less for others.
+    coming
+        New users, over those expected to leave.
     crowd
         Standard deviation of how many users come.
     endings
@@ -104,11 +114,14 @@ class Variation:
     trade: Learned
     reach: Learned
     fall: Learned
+    swell: Learned
     burstiness: Learned
     freedom: Learned
     groups: Learned
+    constancy: Learned
     users: Learned
     leaving: Learned
+    settled: Learned
     coming: Learned
     crowd: Learned
     endings: Learned
@@ -187,13 +200,16 @@ LEARNED = Variation(
     trade=Learned(0.5, 0.3, 0.7),
     reach=Learned(2.5, 2.4, 4.9),
     fall=Learned(-0.06, -0.07, -0.03),
+    swell=Learned(0.5, 0.35, 0.7),
     burstiness=Learned(0.65, 0.4, 0.85),
     freedom=Learned(8.0, 6.0, 30.0),
     groups=Learned(0.5, 0.3, 1.0),
-    users=Learned(0.9, 0.7, 1.3),
-    leaving=Learned(0.35, 0.2, 0.45),
-    coming=Learned(0.7, 0.5, 1.3),
-    crowd=Learned(0.8, 0.5, 1.0),
+    constancy=Learned(0.85, 0.5, 0.95),
+    users=Learned(1.0, 0.7, 1.3),
+    leaving=Learned(0.4, 0.2, 0.5),
+    settled=Learned(0.3, 0.2, 0.5),
+    coming=Learned(2.2, 1.5, 3.0),
+    crowd=Learned(0.9, 0.5, 1.2),
     endings=Learned(0.4, 0.3, 1.0),
     unseen=Learned(0.5, 0.2, 1.0),
     learned_on="consecutive windows of 5 to 28 days of 16 job lists of seven sites: Philly, ITP, "

@@ -117,7 +117,8 @@ def test_gangs_that_were_not_seen_may_come_but_fit_the_cluster() -> None:
 
 
 def test_users_come_and_leave_and_keep_their_names() -> None:
-    frame = DATA.jobs.assign(user=np.arange(len(DATA.jobs)) % 40)
+    who = np.arange(len(DATA.jobs)) % 40
+    frame = DATA.jobs.assign(user=who)
     model = WorkloadModel.fit(replace(DATA, jobs=frame), family="empirical")
     fitted = model.users.by_user
     assert len(fitted) == 40  # each works in both virtual clusters, and is one user
@@ -129,8 +130,35 @@ def test_users_come_and_leave_and_keep_their_names() -> None:
         came += len(new)
         at_home = [set(c.names) & new for c in month.virtual_clusters]
         assert at_home[0] == at_home[1] == new  # as those are whom they are like
-    assert left / 30 / 40 == pytest.approx(LEARNED.leaving.value, abs=0.08)
-    assert came / 30 / 40 == pytest.approx(LEARNED.coming.value, rel=0.5)
+    leave = LEARNED.leaving.value * np.bincount(who) ** -LEARNED.settled.value
+    assert left / 30 / 40 == pytest.approx(leave.mean(), abs=0.06)
+    assert came / 30 / 40 == pytest.approx(LEARNED.coming.value * leave.mean(), rel=0.5)
+
+
+def test_who_submits_little_comes_and_goes() -> None:
+    busy = np.random.default_rng(1).random(len(DATA.jobs)) < 0.7
+    who = np.where(busy, 0, 1 + np.arange(len(DATA.jobs)) % 150)
+    model = WorkloadModel.fit(replace(DATA, jobs=DATA.jobs.assign(user=who)), family="empirical")
+    busiest = max(model.users.by_user, key=model.users.by_user.__getitem__)
+    stays, others = [], []
+    for seed in range(60):
+        share = next(model.months(seed)).users.by_user
+        stays.append(share[busiest] > 0)
+        others.append(np.mean([share[name] > 0 for name in model.users.by_user]))
+    assert np.mean(stays) > np.mean(others) + 0.1
+
+
+@pytest.mark.parametrize("swell", [0.0, 1.0])
+def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
+    given = LEARNED.but("swell", swell).but("burstiness", 0.0)
+    model = replace(MODEL, variation=given)
+    ratio = []
+    for seed in range(40):
+        month = next(model.months(seed)).arrivals
+        more = month.mean_per_h / model.arrivals.mean_per_h
+        if more > 1.3:  # an hour of few jobs has the dispersion of few jobs
+            ratio.append(np.log(month.dispersion / model.arrivals.dispersion) / np.log(more))
+    assert len(ratio) > 5 and ratio == pytest.approx([swell] * len(ratio), abs=1e-3)
 
 
 @pytest.mark.parametrize("trade", [0.0, 1.0])
