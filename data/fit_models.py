@@ -14,7 +14,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,11 +67,12 @@ EXTRACTS = {
 """Job lists by name: where they are among the extracts, and the map that reads them."""
 
 
-def observed(name: str) -> Observations:
-    """Ingest an extract and return its jobs."""
-    raw, table_map = EXTRACTS[name]
+def observed(name: str, lists: Mapping[str, tuple[str, str]] = EXTRACTS) -> Observations:
+    """Ingest an extract and return its jobs; one without a map has a source of its own."""
+    raw, table_map = lists[name]
     with tempfile.TemporaryDirectory() as folder:
-        ingest("table", TRACES / raw, Path(folder) / name, map=table_map)
+        source = "table" if table_map else name
+        ingest(source, TRACES / raw, Path(folder) / name, map=table_map or None)
         with Trace(Path(folder) / name, run_policy=RunPolicy.SUM) as trace:
             return Observations.of_trace(trace)
 

@@ -1,94 +1,106 @@
 """Learns from real months how much months differ: the numbers and ranges of `LEARNED`.
 
-    python data/learn_variation.py [PARAMETER ...] [--on EXTRACT ...] > table.md
+    python data/learn_variation.py [PARAMETER ...] [--on EXTRACT ...] > data/variation.md
 
-tries values of each parameter of `philly_analysis/models/variation.py`, the others as they stand,
-and scores on each extract the intervals for the next window (`philly_analysis/judging/coverage.py`;
-each statistic's Winkler score over that of the value that stands, so that all count alike). The
-value is the one with the least mean logarithm over the extracts; the range holds it in 90 % of
-bootstraps that draw whole extracts. A parameter takes a CPU minute for four extracts.
+tries a smaller and a larger value of each parameter of `philly_analysis/models/variation.py`, the
+others as they stand, and scores on each extract the intervals for the next window
+(`philly_analysis/judging/coverage.py`; each statistic's Winkler score over that of the value that
+stands, so that all count alike). The best value is where a parabola through the mean logarithms
+over the extracts is least; the range holds it in 90 % of bootstraps that draw whole extracts. What
+stands is moved where it lies outside of its range. It takes some 15 CPU minutes.
 
-The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part unless
-they are named, so that they can judge.
+The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part, so that
+they can judge.
 """
 
 import argparse
-import importlib
 import sys
 from dataclasses import fields
 
 import numpy as np
 import pandas as pd
-from coverage import KEPT_OUT, MORE
-from fit_models import EXTRACTS, observed
+from coverage import DEVELOPED_ON, listed
+from numpy.typing import NDArray
 
-from philly_analysis.judging.coverage import OURS, scored
+from philly_analysis.judging.coverage import PROMISED, by_model, scored
+from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.variation import LEARNED, Learned, Variation
 
-FACTORS = (0.4, 0.7, 1.0, 1.4, 2.0)
-DRAWS = 80
+STEP = np.log(1.6)
+FARTHEST = np.log(2.0)
+"""Factors between what stands and what is tried, and to where the parabola is believed."""
+
+SHARES = ("trade", "swell", "constancy", "leaving", "settled")
+OF_USERS = ("constancy", "users", "leaving", "settled", "coming", "crowd")
+LENGTHS_D = (5, 14)
+DRAWS = 40
 PAIRS = 2
 BOOTSTRAPS = 2_000
-FEWEST_JOBS = 1_000
 
 PARAMETERS = tuple(
     f.name for f in fields(Variation) if isinstance(getattr(LEARNED, f.name), Learned)
 )
+Floats = NDArray[np.float64]
 
 
-def scores(data: Observations, variation: Variation) -> pd.Series:
-    """Return the mean Winkler score of each statistic, when months differ as given."""
-    fitting = importlib.import_module("philly_analysis.models.workload_model")
-    fitting.LEARNED, before = variation, fitting.LEARNED  # type: ignore[attr-defined]
-    try:
-        table = scored(data, methods=(OURS,), draws=DRAWS, most=PAIRS)
-    finally:
-        fitting.LEARNED = before  # type: ignore[attr-defined]
-    return table.groupby("statistic")["winkler"].mean()
+def scores(data: Observations, learned: Variation) -> pd.DataFrame:
+    """Return the scores of each statistic, when months differ as given."""
+    method = {"": by_model(learned, EMPIRICAL)}
+    return scored(data, methods=method, draws=DRAWS, lengths_d=LENGTHS_D, most=PAIRS)
 
 
-def values(name: str) -> list[float]:
-    """Return the values to try of a parameter."""
-    made = [getattr(LEARNED, name).value * f for f in FACTORS]
-    return [v for v in made if v < 1] if name in ("trade", "leaving") else made
+def changed(name: str, factor: float) -> Variation:
+    """Return what stands with one parameter so many times as large; shares stay below 1."""
+    value = getattr(LEARNED, name).value * factor
+    return LEARNED.but(name, min(value, 0.98) if name in SHARES else value)
 
 
-def learned(name: str, jobs: dict[str, Observations]) -> Learned:
+def least(loss: Floats) -> float:
+    """Return the factor at which the parabola through three losses is least."""
+    left, middle, right = loss
+    bend = left - 2 * middle + right
+    ends = -FARTHEST if left < right else FARTHEST
+    at = STEP * (left - right) / (2 * bend) if bend > 0 else ends
+    return float(np.exp(np.clip(at, -FARTHEST, FARTHEST)))
+
+
+def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFrame]) -> Learned:
     """Return the best value of a parameter, and its range over bootstraps of the extracts."""
-    tried = values(name)
-    standing = getattr(LEARNED, name).value
-    loss = np.empty((len(jobs), len(tried)))
-    for i, (extract, data) in enumerate(jobs.items()):
-        base = scores(data, LEARNED)
-        for k, value in enumerate(tried):
-            other = base if value == standing else scores(data, LEARNED.but(name, value))
-            ratio = np.log(np.maximum(other, 1e-6) / np.maximum(base, 1e-6))
-            loss[i, k] = float(np.clip(ratio, -3, 3).mean())
+    told = [n for n in jobs if name not in OF_USERS or jobs[n].jobs["user"].notna().any()]
+    loss = np.zeros((len(told), 3))
+    for i, extract in enumerate(told):
+        stands = base[extract].groupby("statistic")["winkler"].mean()
+        for k, factor in ((0, np.exp(-STEP)), (2, np.exp(STEP))):
+            other = scores(jobs[extract], changed(name, factor))
+            ratio = other.groupby("statistic")["winkler"].mean() / stands
+            loss[i, k] = np.log(ratio.clip(0.05, 20)).mean()
         print(name, extract, np.round(loss[i], 3), file=sys.stderr, flush=True)
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(jobs), (BOOTSTRAPS, len(jobs)))
-    best = np.asarray(tried)[loss[drawn].mean(axis=1).argmin(axis=1)]
-    low, high = np.quantile(best, (0.05, 0.95))
-    return Learned(tried[int(loss.mean(axis=0).argmin())], float(low), float(high))
+    drawn = np.random.default_rng(0).integers(0, len(told), (BOOTSTRAPS, len(told)))
+    best = [least(mean) for mean in loss[drawn].mean(axis=1)]
+    made = [
+        getattr(changed(name, factor), name).value
+        for factor in (least(loss.mean(axis=0)), *np.quantile(best, (0.05, 0.95)))
+    ]
+    return Learned(made[0], min(made[1:]), max(made[1:]))
 
 
 def main() -> None:
     """Print each parameter as it stands and as the extracts have it."""
-    EXTRACTS.update(MORE)
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parameters", nargs="*", choices=[*PARAMETERS, []])
-    parser.add_argument("--on", nargs="+", choices=list(EXTRACTS))
+    parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=DEVELOPED_ON)
     asked = parser.parse_args()
-    names = asked.on or [name for name in EXTRACTS if name not in KEPT_OUT]
-    jobs = {name: observed(name) for name in names}
-    jobs = {name: data for name, data in jobs.items() if len(data.jobs) >= FEWEST_JOBS}
-    print(f"On {', '.join(jobs)}.\n")
-    print("| parameter | stands | best | range |\n|---|---:|---:|---:|")
+    jobs = {name: listed(name) for name in asked.on}
+    base = {name: scores(data, LEARNED) for name, data in jobs.items()}
+    covered = pd.concat(base).groupby("group", sort=False)["covered"].mean()
+    print(f"On {', '.join(jobs)}. As it stands, {PROMISED:.0%} intervals cover")
+    print("; ".join(f"{group} {100 * share:.0f} %" for group, share in covered.items()) + ".\n")
+    print("| parameter | stands | best | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
     for name in asked.parameters or PARAMETERS:
-        found = learned(name, jobs)
-        stands = getattr(LEARNED, name).value
-        print(f"| {name} | {stands:g} | {found.value:.2g} | {found.low:.2g} to {found.high:.2g} |")
+        found, stands = learned(name, jobs, base), getattr(LEARNED, name).value
+        row = f"| {name} | {stands:g} | {found.value:.2g} | {found.low:.2g} to {found.high:.2g} |"
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-from coverage import MORE
-from fit_models import EXTRACTS, observed
+from coverage import DEVELOPED_ON, listed
 from numpy.typing import ArrayLike
 
 from philly_analysis.judging.coverage import Window, pairs
@@ -26,13 +25,13 @@ from philly_analysis.workload.load import at_load
 LOAD, GPUS, JOBS, MONTHS = 0.8, 64, 1_500, 20
 POLICIES = ("fifo", "sjf")
 HOUR_S, DAY_S = 3_600, 86_400
-LEFT_OUT = ("itp-06", "itp-10", "philly-attempts", "openb")
+LEFT_OUT = ("itp-06", "philly-attempts", "openb")
 """Of these a window has too few jobs, or jobs without run times; or it is Philly once more."""
 
 
 def window_of(name: str) -> Window:
     """Return a window in the middle, of 14 days or else 7."""
-    data = observed(name)
+    data = listed(name)
     for days in (14, 7):
         if found := [first for first, _ in pairs(data, lengths_d=(days,), most=3)]:
             return found[len(found) // 2]
@@ -75,8 +74,7 @@ def rows(name: str) -> Iterator[str]:
 
 def main() -> None:
     """Print the waits of the extracts named, or of all that have jobs enough."""
-    EXTRACTS.update(MORE)
-    names = sys.argv[1:] or [name for name in sorted(EXTRACTS) if name not in LEFT_OUT]
+    names = sys.argv[1:] or [name for name in sorted(DEVELOPED_ON) if name not in LEFT_OUT]
     print(f"Mean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months.\n")
     print("| fitted to | policy | real | months, median | 90 % | inside | below |")
     print("|---|---|---:|---:|---:|---|---:|")

@@ -1,7 +1,7 @@
 """Does a model know what it does not know? Its intervals against windows that it has not seen."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,9 @@ from scipy.stats import binom
 from philly_analysis import figures
 from philly_analysis.errors import ModelError
 from philly_analysis.judging.resampling import RESAMPLERS, Resample
-from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.sampling import draw
+from philly_analysis.models.variation import LEARNED, Variation
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study import GANGS, gang_class
 
@@ -124,18 +124,19 @@ Draws = Callable[[Window, int, int], Floats]
 """Returns statistics of windows drawn: takes the window fitted to, how many, and a seed."""
 
 
-def by_model(variation: str, family: str | None = EMPIRICAL) -> Draws:
-    """Return draws of the workload model."""
+def by_model(learned: Variation | None = LEARNED, family: str | None = None) -> Draws:
+    """Return draws of the workload model, whose months differ as was learned, or not at all."""
 
     def drawn(window: Window, draws: int, seed: int) -> Floats:
         hours = (
             window.start_s // HOUR_S * HOUR_S,
             (window.start_s // HOUR_S + 24 * window.days) * HOUR_S,
         )
-        model = WorkloadModel.fit(window.data, family=family, windows=[hours])
+        fitted = WorkloadModel.fit(window.data, family=family, windows=[hours])
+        model = replace(fitted, variation=learned)
         made = []
         for i in range(draws):
-            jobs, _ = draw(model, days=window.days, seed=seed + i, variation=variation)
+            jobs, _ = draw(model, days=window.days, seed=seed + i)
             frame = pd.DataFrame(
                 {
                     "submitted_s": jobs.at_s,
@@ -164,8 +165,8 @@ def by_resampling(resample: Resample) -> Draws:
 
 
 METHODS: dict[str, Draws] = {
-    OURS: by_model("month"),
-    FITTED: by_model("none"),
+    OURS: by_model(),
+    FITTED: by_model(None),
     **{name: by_resampling(r) for name, r in RESAMPLERS.items()},
 }
 """What is scored, by name."""
@@ -174,7 +175,7 @@ METHODS: dict[str, Draws] = {
 def scored(
     data: Observations,
     *,
-    methods: Iterable[str] = METHODS,
+    methods: Mapping[str, Draws] = METHODS,
     draws: int = DRAWS,
     seed: int = 0,
     lengths_d: Iterable[int] = LENGTHS_D,
@@ -194,9 +195,9 @@ def scored(
     rows = []
     for number, (first, second) in enumerate(pairs(data, lengths_d=lengths_d, most=most)):
         real = statistics(second.data.jobs, second.start_s, second.days)
-        for method in methods:
+        for method, drawn in methods.items():
             try:
-                made = METHODS[method](first, draws, seed)
+                made = drawn(first, draws, seed)
             except ModelError:
                 continue
             low, high = np.quantile(made, [(1 - PROMISED) / 2, (1 + PROMISED) / 2], axis=0)
