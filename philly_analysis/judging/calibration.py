@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from philly_analysis import figures
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.judging.baselines import BASELINES
-from philly_analysis.judging.distances import LIMITS, MIN_JOBS, Jobs, distances
+from philly_analysis.judging.distances import LIMITS, MIN_JOBS, Jobs, by_chance, distances
 from philly_analysis.judging.splits import DAY_S, SPLITS
-from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.prose import count
@@ -26,8 +25,8 @@ from philly_analysis.trace import Trace
 QUESTION = "How well does a model fitted to these jobs stand in for jobs it has not seen?"
 NEEDS = ("jobs", "attempts")
 
-MOST_JOBS = 120_000
-"""Jobs that the page measures on at most, as many as Philly's: some 3 CPU seconds.
+MOST_JOBS = 5_000
+"""Jobs that the page measures on at most: some 3 CPU seconds, most of them to choose families.
 
 Only finding the last of them grows with the trace, by some 1 s a million.
 """
@@ -39,13 +38,9 @@ _COLUMNS = ("quantity", "gang", "distance", "jobs", "other_jobs", "model", "spli
 
 
 def compute(trace: Trace) -> Result:
-    """Measure by the two splits that say most, with the family that is fitted soonest.
-
-    Of a longer trace it takes the last `MOST_JOBS`.
-    """
+    """Measure by the two splits that say most, of a longer trace on its last `MOST_JOBS`."""
     latest, every = Observations.latest_of_trace(trace, MOST_JOBS)
-    # it is the family that is taken where no other passes: trying the others takes a minute
-    result = calibrate(latest, family=EMPIRICAL, splits=("halves", "jobs"))
+    result = calibrate(latest, splits=("halves", "jobs"))
     if len(latest.jobs) == every:
         return result
     taken = f"Measured on the last {len(latest.jobs):,} jobs of {every:,}."
@@ -81,7 +76,8 @@ def held_out(
     Returns
     -------
     pandas.DataFrame
-        The columns of :func:`distances`, with model, split, and limit (null: none is set).
+        The columns of :func:`distances`, with model, split, and limit: that of `LIMITS`, or how
+        far chance alone parts such jobs, if that is more (null: none is set).
 
     Raises
     ------
@@ -118,9 +114,13 @@ def held_out(
     table = pd.concat(distances(rest, jobs).assign(model=name) for name, jobs in made.items())
     if not how.arrivals:  # a random half of the jobs has other gaps than all of them
         table = table[table["quantity"].isin(["run time", "gang size", "gang size and run time"])]
-    return table.assign(split=split, limit=table["quantity"].map(LIMITS).astype(float)).reset_index(
-        drop=True
-    )
+    limit = table["quantity"].map(LIMITS).astype(float)
+    if how.chance:
+        least = by_chance(rest, how.chance, seed)
+        keys = pd.MultiIndex.from_frame(table[["quantity", "gang"]])
+        # of what has no limit, np.maximum keeps it so
+        limit = np.maximum(limit, least.reindex(keys).fillna(0.0).to_numpy())
+    return table.assign(split=split, limit=limit).reset_index(drop=True)
 
 
 def calibrate(
@@ -192,6 +192,8 @@ def calibrate(
         ),
         caveats=(
             *(f"{s.name}: {s.meaning}." for s in SPLITS.values() if s.name in set(table["split"])),
+            "A limit is no tighter than what chance alone makes of such jobs, whole users drawn "
+            "again (of a random half, job by job).",
             "Where two parts of the real data differ, no model fitted to one can match the other: "
             f"the distance called '{FLOOR}' shows how much that is.",
             *skipped,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from philly_analysis.judging.resampling import Resample
 from philly_analysis.models.hourly_counts import HourlyCounts
 from philly_analysis.study import GANGS, gang_class
 from philly_analysis.workload import Workload
@@ -24,7 +25,10 @@ LIMITS = {
     "hourly dispersion": 0.2,
     "hourly autocorrelation": 0.2,
 }
-"""What a distance should stay below, by quantity."""
+"""What a distance should stay below, by quantity, where chance alone would not part jobs more."""
+
+REPEATS = 20
+"""How often chance is asked how far it parts jobs."""
 
 MEASURES = {
     "run time": "largest gap between the CDFs, within a gang class",
@@ -118,6 +122,35 @@ def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
         off = abs(value_b / value_a - 1) if value_a else float("inf")
         rows.append((quantity, "all", float(off), len(a), len(b)))
     return pd.DataFrame(rows, columns=["quantity", "gang", "distance", "jobs", "other_jobs"])
+
+
+def by_chance(jobs: Jobs, resample: Resample, seed: int) -> pd.Series:
+    """Measure how far apart two lists of such jobs lie where nothing but chance parts them.
+
+    Parameters
+    ----------
+    jobs
+        Real jobs.
+    resample
+        How they might have been others.
+    seed
+        The same seed gives the same answer.
+
+    Returns
+    -------
+    pandas.Series
+        By quantity and gang: the distance that 95 % of `REPEATS` pairs stay below.
+    """
+    rng = np.random.default_rng((seed, REPEATS))
+    start_s = float(jobs.frame["submitted_s"].min())
+
+    def drawn() -> Jobs:
+        made = resample(jobs.frame, start_s, rng)
+        return Jobs(made.sort_values("submitted_s", kind="stable"), jobs.windows)
+
+    tables = [distances(drawn(), drawn()) for _ in range(REPEATS)]
+    apart = pd.concat(tables).groupby(["quantity", "gang"])["distance"]
+    return apart.quantile(0.95)
 
 
 def cdf_gap(x: Floats, y: Floats) -> float:

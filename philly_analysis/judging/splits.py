@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from philly_analysis.judging.distances import Jobs
+from philly_analysis.judging.resampling import Resample, jobs_one_by_one, user_blocks
 from philly_analysis.models.hourly_counts import HOUR_S
 from philly_analysis.models.observations import Observations
 
@@ -23,6 +24,8 @@ class Split:
         What is fitted to and compared with, as a phrase.
     arrivals
         Whether the parts have arrivals that can be compared.
+    chance
+        How the jobs of one part might have been others without any change; None: they could not.
     halves
         Returns the part to fit to, the part to compare with, and the observations of the first.
     """
@@ -30,6 +33,7 @@ class Split:
     name: str
     meaning: str
     arrivals: bool
+    chance: Resample | None
     halves: Callable[[Observations], tuple[Jobs, Jobs, Observations]]
 
 
@@ -75,30 +79,35 @@ SPLITS: dict[str, Split] = {
             "halves",
             "fitted to the first half of the period, compared with the second",
             True,
+            user_blocks,
             _halves,
         ),
         Split(
             "weeks",
             "fitted to every other week, compared with the weeks between",
             True,
+            user_blocks,
             lambda d: _alternate(d, WEEK_S),
         ),
         Split(
             "days",
             "fitted to every other day, compared with the days between",
             True,
+            user_blocks,
             lambda d: _alternate(d, DAY_S),
         ),
         Split(
             "jobs",
             "fitted to a random half of the jobs, compared with the other half",
             False,
+            jobs_one_by_one,
             _random,
         ),
         Split(
             "none",
             "fitted to all jobs and compared with the same: the model's own error",
             True,
+            None,
             _same,
         ),
     )

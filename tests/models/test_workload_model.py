@@ -245,7 +245,7 @@ def test_the_page_measures_on_the_latest_jobs(
     cut = data.jobs["submitted_s"].sort_values().iloc[-300]
     latest = data.where(data.jobs["submitted_s"] >= cut)
     assert len(latest.jobs) == 300
-    expected = calibrate(latest, family="empirical", splits=("halves", "jobs"))
+    expected = calibrate(latest, splits=("halves", "jobs"))
     pd.testing.assert_frame_equal(result.table, expected.table)
     assert result.caveats == ("Measured on the last 300 jobs of 500.", *expected.caveats)
 
