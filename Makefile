@@ -20,6 +20,7 @@ help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
 	@echo "  make reports TRACE=<folder>   the same for your own Philly archive, output of sacct, or ingested trace"
+	@echo "  make reports TRACE=philly     fetches the archive first (1 GB); 'philly datasets' lists what else"
 	@echo "  make reports EXPERIMENT=amoeba   a system that followed Philly, published beside simulated; all: seeds"
 	@echo "  make reports ATLAS=1          which of the study's findings hold on which public traces"
 	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
@@ -60,8 +61,12 @@ reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute 
 else
 reports: $(VENV)/.run
 	@set -e; trace='$(TRACE)'; \
+	name=$$(basename "$$trace"); name=$${name%%.*}; made="data/traces/$$name"; \
+	if [ ! -e "$$trace" ]; then \
+	  echo "== fetching $$trace"; \
+	  trace=$$($(BIN)/philly fetch "$$trace" "data/downloads/$$name"); \
+	fi; \
 	if [ ! -f "$$trace/manifest.json" ]; then \
-	  name=$$(basename "$$trace"); name=$${name%%.*}; made="data/traces/$$name"; \
 	  if [ ! -f "$$made/manifest.json" ] || [ -n "$$(find "$$trace" -newer "$$made/manifest.json" | head -n 1)" ]; then \
 	    echo "== ingesting $$trace"; \
 	    $(BIN)/philly ingest auto "$$trace" "$$made" --force; \

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from philly_analysis.chapters import analyze
     from philly_analysis.exports.writing import export, formats
     from philly_analysis.failures import classify
+    from philly_analysis.fetching import datasets, fetch
     from philly_analysis.ingest import sources
     from philly_analysis.ingest.slurm.fields import slurm_command
     from philly_analysis.models import load_model
@@ -50,9 +51,11 @@ __all__ = [
     "atlas",
     "classify",
     "compare",
+    "datasets",
     "demo",
     "experiment",
     "export",
+    "fetch",
     "fit",
     "formats",
     "ingest",
@@ -85,7 +88,9 @@ _HOMES = {
     "compare": "verbs",
     "demo": "bundled",
     "experiment": "verbs",
+    "datasets": "fetching",
     "export": "exports.writing",
+    "fetch": "fetching",
     "fit": "verbs",
     "formats": "exports.writing",
     "load_model": "models",

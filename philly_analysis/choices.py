@@ -31,6 +31,12 @@ def sources() -> Choices:
     return [(words["name"], words["what"]) for words in said]
 
 
+def datasets() -> Choices:
+    """List public traces that can be fetched, and what each is."""
+    listed = tomllib.loads((_PACKAGE / "fetching" / "datasets.toml").read_text("utf-8"))
+    return [(name, told["what"]) for name, told in listed.items()]
+
+
 def maps() -> Choices:
     """List maps of tables that ship, and what each reads."""
     shipped = sorted((_PACKAGE / "ingest" / "table" / "maps").glob("*.toml"))

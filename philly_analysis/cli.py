@@ -123,6 +123,33 @@ def _held(trace: Path, notes: Sequence[str] | None = None) -> None:
 
 
 @verb
+def fetch(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="Which public trace.", metavar="DATASET", autocompletion=choices.datasets
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Argument(help="Folder to put it in; one of its name unless said.", metavar="OUT"),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Where to get it instead: a file's address, or with / a folder's."),
+    ] = None,
+) -> None:
+    """Fetch a public trace from its publisher."""
+    typer.echo(library.fetch(dataset, out, url=url))
+
+
+@verb
+def datasets(csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """List the public traces that can be fetched."""
+    frame(library.datasets(), csv=csv, as_json=as_json)
+
+
+@verb
 def ingest(
     source: Annotated[
         str,
@@ -687,7 +714,9 @@ def demo(
 
 @verb
 def classify(
-    files: Annotated[list[Path], typer.Argument(help="Output of failed runs, or a folder of it.", metavar="FILE")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Output of failed runs, or a folder of it.", metavar="FILE")
+    ],
     csv: AsCsv = False,
     as_json: AsJson = False,
 ) -> None:

@@ -1,12 +1,21 @@
 """Long steps show on a terminal that they are under way; in a pipe they stay quiet."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import duckdb
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 _TERMINAL = Console(stderr=True)
 _POLL_S = 0.2
@@ -41,6 +50,19 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
         finally:
             done.set()
             watcher.join()
+
+
+@contextmanager
+def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how far a transfer has come while the block runs; it is told the bytes so far."""
+    if not _TERMINAL.is_terminal:
+        yield lambda at: None
+        return
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    text = TextColumn("{task.description}")
+    with Progress(text, *columns, console=_TERMINAL, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda at: progress.update(task, completed=at)
 
 
 def silence(con: duckdb.DuckDBPyConnection) -> None:

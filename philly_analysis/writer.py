@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import duckdb
 import polars as pl
@@ -89,7 +89,7 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
     try:
         with (out / _LOCK).open("a") as lock:
             try:
-                _hold(lock)
+                hold(lock)
             except OSError:
                 raise TraceError(
                     f"somebody else is appending to {out}. Try again when they are done."
@@ -138,7 +138,7 @@ def _flush(path: Path) -> None:
         os.close(at)
 
 
-def _hold(lock: IO[str]) -> None:
+def hold(lock: IO[Any]) -> None:
     """Lock a file for as long as it is open, which ends with the process; OSError: it is locked."""
     if sys.platform == "win32":
         import msvcrt

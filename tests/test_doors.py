@@ -40,7 +40,7 @@ PRINTED = {"csv", "as_json"}
 ONE_BY_ONE = {"report": {"traces": "trace"}}
 """Words of which the command line takes many: the function takes them one at a time."""
 
-PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
+PYTHON_ONLY = {"fetch": {"patience"}, "report": {"also", "executor"}, "simulate": {"executor"}}
 """What only a program can give."""
 
 GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}, "compare": {"traces"}}
