@@ -69,6 +69,7 @@ def markdown(table: pd.DataFrame) -> str:
     """Return scores by method and group, and of the model by list, as Markdown tables."""
     windows = table.groupby(["data", "days", "pair"]).ngroups
     lines = [
+        "## Other months\n",
         f"{windows} pairs of windows of {table['data'].nunique()} lists of jobs, {DRAWS} draws "
         "each. In a list's row its pairs count alike; elsewhere each list does.",
         "",

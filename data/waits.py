@@ -3,7 +3,8 @@
     python data/waits.py [EXTRACT ...] > table.md
 
 fits a model to a window of each extract, brings the window's own first jobs and those of months of
-the model to one load on one cluster, and runs both. It takes a minute.
+the model to one load on one cluster, and runs both. It also asks whether busy hours bring shorter
+jobs, or longer ones, as they do in the window. It takes two minutes.
 """
 
 import sys
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 from coverage import DEVELOPED_ON, listed
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from philly_analysis.judging.coverage import Window, pairs
-from philly_analysis.laws.distribution import EMPIRICAL
+from philly_analysis.models.crowding import crowding
 from philly_analysis.models.sampling import draw
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.simulator import fleet, run
@@ -52,6 +55,12 @@ def waits_min(at_s: ArrayLike, gpus: ArrayLike, run_s: ArrayLike) -> list[float]
     return [float(done.jct_s.mean() - served_s) / 60 for done in found]
 
 
+def hourly(at_s: ArrayLike, run_s: ArrayLike) -> float:
+    """Return how run times go with how many jobs an hour brings, by rank."""
+    ranks = rankdata(run_s)
+    return crowding(np.asarray(at_s, float), ndtri((ranks - 0.5) / ranks.size))
+
+
 def rows(name: str) -> Iterator[str]:
     """Yield a row of the table per policy."""
     window = window_of(name)
@@ -59,8 +68,12 @@ def rows(name: str) -> Iterator[str]:
     real = waits_min(jobs["submitted_s"] - window.start_s, jobs["gpus"], jobs["run_s"])
     first_s = window.start_s // HOUR_S * HOUR_S
     hours = [(first_s, first_s + window.days * DAY_S)]
-    model = WorkloadModel.fit(window.data, family=EMPIRICAL, windows=hours)
+    model = WorkloadModel.fit(window.data, windows=hours)
     drawn = [draw(model, jobs=len(jobs), gpus=GPUS, seed=seed)[0] for seed in range(MONTHS)]
+    timed = window.data.timed
+    crowds = hourly(timed["submitted_s"], timed["run_s"])
+    months = [draw(model, days=window.days, seed=seed)[0] for seed in range(MONTHS)]
+    sampled_crowds = float(np.median([hourly(month.at_s, month.run_s) for month in months]))
     sampled = np.array([waits_min(month.at_s, month.gang, month.run_s) for month in drawn])
     low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0)
     for i, policy in enumerate(POLICIES):
@@ -68,16 +81,22 @@ def rows(name: str) -> Iterator[str]:
         below = np.mean(sampled[:, i] < real[i])
         yield (
             f"| {name} | {policy} | {real[i]:,.0f} | {middle[i]:,.0f} | {low[i]:,.0f} to "
-            f"{high[i]:,.0f} | {inside} | {below:.2f} |"
+            f"{high[i]:,.0f} | {inside} | {below:.2f} | {crowds:.2f} | {sampled_crowds:.2f} |"
         )
 
 
 def main() -> None:
     """Print the waits of the extracts named, or of all that have jobs enough."""
     names = sys.argv[1:] or [name for name in sorted(DEVELOPED_ON) if name not in LEFT_OUT]
-    print(f"Mean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months.\n")
-    print("| fitted to | policy | real | months, median | 90 % | inside | below |")
-    print("|---|---|---:|---:|---:|---|---:|")
+    print(
+        f"## Waits\n\nMean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months; "
+    )
+    print("and the correlation of an hour's jobs with their mean run time, both by rank.\n")
+    print(
+        "| fitted to | policy | real | months, median | 90 % | inside | below | hourly, real |",
+        end="",
+    )
+    print(" months, median |\n|---|---|---:|---:|---:|---|---:|---:|---:|")
     for name in names:
         for row in rows(name):
             print(row, flush=True)

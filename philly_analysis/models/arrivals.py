@@ -49,6 +49,9 @@ class Arrivals:
         Percentiles 0 to 100 of the gaps between successive arrivals, as observed.
     dispersion
         Variance of the hourly counts over their mean (1 for a Poisson process), as observed.
+    luck
+        Standard error of the natural logarithm of the dispersion: large where it rests on a few
+        days.
     """
 
     n: int
@@ -61,6 +64,7 @@ class Arrivals:
     spacing_correlation: float
     gaps_s: tuple[float, ...]
     dispersion: float
+    luck: float = 0.0
 
     @classmethod
     def fit(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:
@@ -99,6 +103,7 @@ class Arrivals:
             spacing_correlation=clinging,
             gaps_s=rounded(np.quantile(counts.gaps_s(), np.linspace(0, 1, 101)), DIGITS),
             dispersion=counts.dispersion,
+            luck=round(counts.luck, DIGITS),
         )
 
     @classmethod

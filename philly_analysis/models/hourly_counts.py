@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 
 HOUR_S = 3_600
 WEEK_H = 168
+DAY_H = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,21 @@ class HourlyCounts:
     def dispersion(self) -> float:
         """Variance over mean."""
         return float(self.count.var() / max(self.count.mean(), 1e-12))
+
+    @property
+    def luck(self) -> float:
+        """Standard error of the logarithm of the dispersion, each day left out once (jackknife).
+
+        Of fewer than four days thirds of the time are left out.
+        """
+        length = int(np.clip(self.count.size // 3, 1, DAY_H))
+        first = np.arange(0, self.count.size, length)
+        jobs, squares = (np.add.reduceat(self.count**power, first) for power in (1, 2))
+        hours = self.count.size - np.diff(first, append=self.count.size)
+        mean = np.maximum((jobs.sum() - jobs) / np.maximum(hours, 1), 1e-12)
+        variance = (squares.sum() - squares) / np.maximum(hours, 1) - mean**2
+        left = np.log(np.maximum(variance / mean, 1e-3))
+        return float(np.sqrt((first.size - 1) * left.var()))
 
     def autocorrelation(self, max_lag: int) -> Floats:
         """Return the autocorrelation at lags 1, 2, .. hours, over the pairs of hours observed."""

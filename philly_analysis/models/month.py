@@ -119,7 +119,8 @@ def _of(model: Parts, variation: Variation, month: Month) -> Parts:
         arrivals=_arrivals(
             model.arrivals,
             jobs,
-            float(jobs ** (variation.swell.value - 1) * np.exp(month.log_burstiness)),
+            jobs ** (variation.swell.value - 1)
+            * float(np.exp(month.log_burstiness + variation.settling(model.arrivals.luck))),
         ),
         gang_size=gangs,
         duration=duration,

@@ -20,6 +20,9 @@ RUN_TIMES_S = (60.0, 300.0, 1_500.0, 7_200.0, 36_000.0, 216_000.0)
 FARTHEST = 5.0
 """Nothing grows or shrinks beyond e^5, 150 times."""
 
+FARTHEST_LUCK = 1.5
+"""No dispersion rests on less."""
+
 _HOUR = np.log(3_600.0)
 
 
@@ -85,6 +88,9 @@ class Variation:
         are more bursts, 1 where they are larger ones.
     burstiness
         Standard deviation of that dispersion beyond what more jobs bring.
+    usual, settles
+        Standard error of a window's dispersion (`Arrivals.luck`) at which the next is as
+        dispersed, and by how much it is less by each 1 above: what rests on a few days was luck.
     freedom
         Degrees of freedom: how eventful periods are is that of a t law.
     groups
@@ -116,6 +122,8 @@ class Variation:
     fall: Learned
     swell: Learned
     burstiness: Learned
+    usual: Learned
+    settles: Learned
     freedom: Learned
     groups: Learned
     constancy: Learned
@@ -132,6 +140,11 @@ class Variation:
         """Return the same with another value of one parameter."""
         changed: dict[str, Any] = {name: Learned(value, value, value)}
         return replace(self, **changed)
+
+    def settling(self, luck: float) -> float:
+        """Return the logarithm of the factor on dispersion that undoes what was luck."""
+        luck = min(luck, FARTHEST_LUCK)
+        return self.settles.value * (self.usual.value - luck)
 
     def months(self, jobs: Floats, seed: int) -> Iterator[Month]:
         """Draw months, one after the other.
@@ -194,21 +207,23 @@ class Variation:
 
 
 LEARNED = Variation(
-    activity=Learned(0.35, 0.3, 0.6),
+    activity=Learned(0.4, 0.3, 0.6),
     run_time=Learned(0.6, 0.35, 0.7),
     kinds=Learned(1.2, 1.0, 1.25),
     trade=Learned(0.5, 0.3, 0.7),
     reach=Learned(2.5, 2.4, 4.9),
     fall=Learned(-0.06, -0.07, -0.03),
-    swell=Learned(0.5, 0.35, 0.7),
-    burstiness=Learned(0.65, 0.4, 0.85),
+    swell=Learned(0.75, 0.56, 0.99),
+    burstiness=Learned(0.6, 0.45, 0.7),
+    usual=Learned(0.3, 0.2, 0.4),
+    settles=Learned(1.1, 0.8, 1.6),
     freedom=Learned(8.0, 6.0, 30.0),
     groups=Learned(0.5, 0.3, 1.0),
-    constancy=Learned(0.85, 0.5, 0.95),
-    users=Learned(1.0, 0.7, 1.3),
-    leaving=Learned(0.4, 0.2, 0.5),
-    settled=Learned(0.3, 0.2, 0.5),
-    coming=Learned(2.2, 1.5, 3.0),
+    constancy=Learned(0.8, 0.5, 0.95),
+    users=Learned(0.95, 0.7, 1.3),
+    leaving=Learned(0.48, 0.2, 0.5),
+    settled=Learned(0.25, 0.2, 0.5),
+    coming=Learned(2.8, 1.5, 3.0),
     crowd=Learned(0.9, 0.5, 1.2),
     endings=Learned(0.4, 0.3, 1.0),
     unseen=Learned(0.5, 0.2, 1.0),

@@ -158,3 +158,19 @@ def test_runs_repeat_as_often_as_asked_within_a_sequence_only() -> None:
     assert np.mean(same) == pytest.approx(0.7, abs=0.02)
     assert len(np.unique(score)) == len(np.unique(run))
     assert all(np.unique(sequence[run == r]).size == 1 for r in np.unique(run)[:200])
+
+
+def test_dispersion_that_rests_on_one_day_is_less_sure() -> None:
+    rng = np.random.default_rng(2)
+    calm = rng.uniform(0, 20 * 86_400, 4_000)
+    burst = rng.uniform(5 * 86_400, 5 * 86_400 + 7_200, 800)
+    steady, lucky = (Arrivals.fit(np.sort(a)) for a in (calm, np.concatenate((calm, burst))))
+    assert 0 < steady.luck < 0.3 and lucky.luck > 1
+    # each day left out once, in plain words
+    hours = np.bincount((calm // 3_600).astype(int), minlength=480)
+    left = [
+        np.log(np.var(kept) / np.mean(kept))
+        for day in range(20)
+        if (kept := np.delete(hours, np.arange(24 * day, 24 * day + 24))).size
+    ]
+    assert steady.luck == pytest.approx(np.sqrt(19 / 20 * 20 * np.var(left)), rel=0.02)

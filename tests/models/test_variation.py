@@ -150,7 +150,7 @@ def test_who_submits_little_comes_and_goes() -> None:
 
 @pytest.mark.parametrize("swell", [0.0, 1.0])
 def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
-    given = LEARNED.but("swell", swell).but("burstiness", 0.0)
+    given = LEARNED.but("swell", swell).but("burstiness", 0.0).but("settles", 0.0)
     model = replace(MODEL, variation=given)
     ratio = []
     for seed in range(40):
