@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, overload
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,8 @@ from philly_analysis.inference import paired
 from philly_analysis.parallel import Here, spread
 from philly_analysis.prose import duration
 from philly_analysis.result import Fact, Result
-from philly_analysis.trace import Trace
-from philly_analysis.workload import Ensemble
+from philly_analysis.trace import Trace, TraceLike
+from philly_analysis.workload import Ensemble, Workload
 
 QUESTION = "What becomes of months like these?"
 
@@ -24,6 +25,43 @@ BAND = (0.05, 0.95)
 
 Simulated = Callable[..., Path]
 """Runs a workload, and returns its trace; takes the folder and the seed by name."""
+
+Asked = ParamSpec("Asked")
+
+
+class WhatIf(Protocol[Asked]):
+    """A what-if of one workload, or of the months of an ensemble, asked for in the same words."""
+
+    @overload
+    def __call__(self, workload: Ensemble, *args: Asked.args, **kwargs: Asked.kwargs) -> Result: ...
+    @overload
+    def __call__(
+        self,
+        workload: Workload | TraceLike,
+        *args: Asked.args,
+        **kwargs: Asked.kwargs,
+    ) -> Path: ...
+
+
+def also_over_months(
+    one: Callable[Concatenate[Workload | TraceLike, Asked], Path],
+) -> WhatIf[Asked]:
+    """Let a what-if of one workload take an ensemble, too: see :func:`over_months`.
+
+    It must take ``out``, ``seed``, which is each month's own, and ``executor``.
+    """
+
+    @wraps(one)
+    def either(workload: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(workload, Ensemble):
+            return one(workload, *args, **kwargs)
+        asked = signature(one).bind(workload, *args, **kwargs).arguments
+        del asked["workload"]
+        asked.pop("seed", None)
+        out, executor = Path(asked.pop("out")), asked.pop("executor", None)
+        return over_months(workload, out, partial(either, **asked), executor)
+
+    return either
 
 
 def over_months(

@@ -5,20 +5,19 @@ from concurrent.futures import Executor
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
-from philly_analysis.result import Result
 from philly_analysis.simulator import assumed, beside
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.estimates import Estimates, estimates_of
 from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
 from philly_analysis.simulator.job import FOREVER
-from philly_analysis.simulator.months import over_months
+from philly_analysis.simulator.months import also_over_months
 from philly_analysis.simulator.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.pools import divided, joined, pools_of, says
@@ -31,7 +30,7 @@ from philly_analysis.simulator.speed import Speed, speed_named
 from philly_analysis.simulator.written import between, tables, timed
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike
-from philly_analysis.workload import Ensemble, JobSpec, Machine, Workload
+from philly_analysis.workload import JobSpec, Machine, Workload
 from philly_analysis.workload.demand import demand, in_one_run
 from philly_analysis.workload.failing import with_failures
 from philly_analysis.workload.load import factor_to, stretched
@@ -48,7 +47,7 @@ OUTAGES = "outages.parquet"
 """File beside the tables: what failed, and when it was repaired, as ``outages`` takes it."""
 
 
-@overload
+@also_over_months
 def simulate(
     workload: Workload | TraceLike,
     policy: str | Policy,
@@ -71,40 +70,15 @@ def simulate(
     samples: bool | Utilisation = False,
     force: bool = False,
     executor: Executor | None = None,
-) -> Path: ...
-@overload
-def simulate(workload: Ensemble, policy: str | Policy, out: str | Path, **asked: Any) -> Result: ...
-def simulate(  # type: ignore[misc] # an ensemble's is asked for what a workload's is
-    workload: Workload | Ensemble | TraceLike,
-    policy: str | Policy,
-    out: str | Path,
-    *,
-    knobs: Mapping[str, Any] | None = None,
-    load: float | None = None,
-    gpus: int | None = None,
-    machines: str | Sequence[Machine] | None = None,
-    run_policy: RunPolicy | str | None = None,
-    speed: Speed | str | None = None,
-    checkpoint_s: float = 0.0,
-    outages: Failures | Sequence[Outage] | str | Path | None = None,
-    dedicated: bool = False,
-    prerun_servers: int = 0,
-    prerun_s: float = 600.0,
-    retry_by_reason: bool = False,
-    estimates: Estimates | str = "exact",
-    seed: int = 0,
-    samples: bool | Utilisation = False,
-    force: bool = False,
-    executor: Executor | None = None,
-) -> Path | Result:
+) -> Path:
     """Run a workload under a policy, and write what happens.
 
     Parameters
     ----------
     workload
-        The jobs, or a trace of them; those that are no part of the workload (see the relation
-        ``workload_jobs``) are left out and counted, and those that still ran as the log ended run
-        as long as is known.
+        The jobs, or a trace of them, or an ensemble of months; those that are no part of the
+        workload (see the relation ``workload_jobs``) are left out and counted, and those that still
+        ran as the log ended run as long as is known.
     policy
         A key of :data:`POLICIES`, or a policy with its knobs set.
     out
@@ -179,27 +153,6 @@ def simulate(  # type: ignore[misc] # an ensemble's is asked for what a workload
     TraceError
         The folder cannot be written.
     """
-    if isinstance(workload, Ensemble):
-        one = partial(
-            simulate,
-            policy=policy,
-            knobs=knobs,
-            load=load,
-            gpus=gpus,
-            machines=machines,
-            run_policy=run_policy,
-            speed=speed,
-            checkpoint_s=checkpoint_s,
-            outages=outages,
-            dedicated=dedicated,
-            prerun_servers=prerun_servers,
-            prerun_s=prerun_s,
-            retry_by_reason=retry_by_reason,
-            estimates=estimates,
-            samples=samples,
-            force=force,
-        )
-        return over_months(workload, Path(out), one, executor)
     if isinstance(policy, str):
         policy = policy_named(policy, knobs or {})
     elif knobs:

@@ -222,7 +222,7 @@ class Attained(InOrder):
 
     def serve(self, walk: Walk, server: Server) -> None:
         super().serve(walk, server)
-        chosen = [job for job in walk.present if job in server.places]
+        chosen: list[Walker] = [job for job in sharers(walk.present) if job in server.places]
         for queue in self.lists.queues:
             queue.sort(key=lambda job: job not in chosen)
         self.lists.chosen = chosen

@@ -110,7 +110,7 @@ def asking(rows: Rows) -> list[JobSpec]:
         replace(
             job(f"j{i:02d}", s, max(int(gpus), 1), *runs, vc="abc"[i % 3]),
             user=f"u{i % 3}",
-            gpu_frac=float(min(gpus, 1)),
+            gpu_frac=float(gpus) if gpus < 1 else 1.0,
         )
         for i, (s, gpus, runs) in enumerate(rows)
     ]
