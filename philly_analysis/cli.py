@@ -53,7 +53,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Seed = Annotated[int, typer.Option(help="Of every draw: the same seed gives the same.")]
 Machines = Annotated[
     str | None,
-    typer.Option(help="Target cluster: 240x8,288x2 or 16x8:24:500@8=V100 (CPUs:GB@rack=model)."),
+    typer.Option(
+        help="Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model)."
+    ),
 ]
 Gpus = Annotated[int | None, typer.Option(help="GPUs of the target cluster.")]
 Jobs = Annotated[int, typer.Option(help="Processes to run on.")]

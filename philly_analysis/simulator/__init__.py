@@ -1,7 +1,7 @@
 """What if: runs a workload under a policy, and writes the trace of it."""
 
 from philly_analysis.simulator.engine import Simulation, run
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.placement import packed, seat
 from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.schedule import Schedule
@@ -22,5 +22,6 @@ __all__ = [
     "packed",
     "policy_named",
     "run",
+    "seat",
     "simulate",
 ]

@@ -6,14 +6,15 @@
 
 At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
 but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
-and how long each waited on average: who compares must compare those, too. ``--again`` does: the
-same 10,000 jobs, so close together that they queue, and then four times over, one lot after the
-other, so that what grows is the log and nothing else.
+and how long each waited on average: who compares must compare those, too. Two more ratios do, of
+10,000 jobs so close together that they queue as 117,325 do: ``again``, those four times over, one
+lot after the other, where what grows is the log alone; and ``wider``, four times the jobs on four
+times the machines, where queue, running jobs, users and machines all grow with it.
 """
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,12 @@ JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
 QUEUEING = 9.0
 """A load at which 10,000 jobs preempt each other as often as 117,325 do at 0.9."""
+GROWTH = (
+    ("at that load", "10,000", "40,000"),
+    ("one lot after the other", "once", "again"),
+    ("on four times the machines", "once", "wider"),
+)
+"""What is compared: words, the smaller work, the larger."""
 WIDE = 40
 """Philly's clusters in the wide one, and the jobs of as many."""
 
@@ -110,20 +117,25 @@ def measure(policy: str, given: Work) -> Measured:
     )
 
 
-def simulate(policies: Sequence[str], works: Sequence[Work]) -> None:
-    """Print what each policy takes, and how it grows from the second but last to the last."""
+def simulate(policies: Sequence[str], works: Mapping[str, Work]) -> None:
+    """Print what each policy takes, and how it grows with the jobs."""
     for policy in policies:
-        took = []
-        for given in works:
-            took.append(m := measure(policy, given))
+        took = {}
+        for name, given in works.items():
+            took[name] = m = measure(policy, given)
             print(  # noqa: T201
-                f"simulate {m.policy:9} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
+                f"simulate {m.policy:12} {name:8} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
                 f"{m.events_per_s:8,.0f} events/s {m.peak_mb:7,.0f} MB, {m.starts:9,} starts, "
                 f"which waited for {m.wait_s:8,.1f} s",
                 flush=True,
             )
-        if len(took) > 1:
-            print(f"simulate {policy:9} t(40k)/t(10k) {took[1].cpu_s / took[0].cpu_s:.1f}")  # noqa: T201
+        ratios = [
+            f"{words} {took[more].cpu_s / took[less].cpu_s:.1f}"
+            for words, less, more in GROWTH
+            if less in took and more in took
+        ]
+        if ratios:
+            print(f"simulate {policy:12} four times the jobs: {', '.join(ratios)}")  # noqa: T201
 
 
 def main() -> None:
@@ -132,17 +144,20 @@ def main() -> None:
     parser.add_argument("policies", nargs="*", help="default: every one but recorded")
     parser.add_argument("--large", action="store_true", help="a million jobs")
     parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
-    parser.add_argument("--again", action="store_true", help="the same jobs once and four times")
     given = parser.parse_args()
     names = given.policies or [name for name in POLICIES if name != "recorded"]
     if given.large:
-        works = [work(1_000_000)]
-    elif given.again:
-        works = [once := work(10_000, load=QUEUEING), again(once, 4)]
+        works = {"large": work(1_000_000)}
     elif given.wide:
-        works = [work(40_000, clusters=WIDE)]
+        works = {"wide": work(40_000, clusters=WIDE)}
     else:
-        works = [work(jobs) for jobs in JOBS]
+        once = work(JOBS[0], load=QUEUEING)
+        works = {
+            **{f"{jobs:,}": work(jobs) for jobs in JOBS},
+            "once": once,
+            "again": again(once, 4),
+            "wider": work(4 * JOBS[0], clusters=4, load=QUEUEING),
+        }
     simulate(names, works)
 
 

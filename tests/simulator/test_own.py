@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_the_policy_of_the_guide_does_what_the_guide_says(guide: str) -> None:
     }
     patient = gantt(run(jobs, machines(2), policy_named(guide, {"patience_s": "20"})))
     assert patient["b"] == done(50, 55) and patient["c"] == done(55, 60)
+
+
+def test_the_policy_of_the_guide_gives_shares_of_a_gpu(guide: str) -> None:
+    jobs = [replace(job(name, 0, 1, 10), gpu_frac=0.5) for name in "ab"]
+    assert gantt(run(jobs, machines(1), policy_named(guide, {}))) == {
+        "a": done(0, 10),
+        "b": done(0, 10),
+    }
 
 
 def test_a_policy_of_ones_own_is_like_any_other(guide: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ starts large gangs first, except that nobody waits for longer than ``patience_s`
 
     from dataclasses import dataclass
 
-    from philly_analysis.simulator import Bounds, Policy, knob, packed
+    from philly_analysis.simulator import Bounds, Policy, knob, seat
 
 
     @dataclass(frozen=True)
@@ -16,6 +16,7 @@ starts large gangs first, except that nobody waits for longer than ``patience_s`
 
         name = "largest"
         SOURCE = "my paper"
+        parts = True  # who asks for a share of a GPU holds no more; sizes are in parts of GPUs
 
         patience_s: float = knob(
             3600.0, "wait after which a job goes first", unit="s", within=Bounds(0, 1e6)
@@ -24,7 +25,7 @@ starts large gangs first, except that nobody waits for longer than ``patience_s`
         def key(self, job, now_s):
             """Jobs are served by this, smallest first; it is kept until the job is looked at."""
             late = now_s >= job.queued_s + self.patience_s
-            return (not late, job.queued_s if late else -job.gpus)
+            return (not late, job.queued_s if late else -job.size)
 
         def review_s(self, job, now_s):
             """When to look at a job again though nothing happened to it: its key changes then."""
@@ -33,7 +34,7 @@ starts large gangs first, except that nobody waits for longer than ``patience_s`
         def decide(self, view):
             """Offer GPUs to the waiting jobs, in order; who is not named stays as it is."""
             plan = view.plan()
-            plan.offer(lambda job: plan.grant(job, packed(plan.cluster, job.gpus)))
+            plan.offer(lambda job: plan.grant(job, seat(plan.cluster, job.size)))
             return plan.wish
 
 What else a policy may say (groups that wait for the same, running jobs' order, when to decide
