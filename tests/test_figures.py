@@ -1,12 +1,20 @@
 """Axes that people read, whatever the range; and no group of a table left out."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from philly_analysis import figures
+from philly_analysis.chapters import analyze
+from philly_analysis.ingest import ingest
+from philly_analysis.study import GANGS
+from tests.boxes import overlaps
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize("days", [0, 0.1, 1, 2, 3, 4, 4.5, 4.99, 5, 9, 30, 45, 137, 400, 4_000])
@@ -28,3 +36,83 @@ def test_a_group_without_a_colour_gets_a_curve_of_its_own() -> None:
     assert [line.get_label() for line in ax.lines] == ["1", "new"]
     assert len({line.get_color() for line in ax.lines}) == 2
     assert "<svg" in figures.svg(fig)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, computed apart from the package (WCAG 2.2)."""
+
+    def light(color: str) -> float:
+        code = {"white": "ffffff", "black": "000000"}.get(color, color.lstrip("#"))
+        parts = [int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        red, green, blue = (
+            p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    "color", [*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values()]
+)
+def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None:
+    assert contrast(figures.readable(color), color) >= 4.5
+    assert contrast(figures.legible(color), "white") >= 4.5
+    assert contrast(figures.SOFT, "white") >= 4.5
+
+
+def test_a_gang_has_one_colour_wherever_it_is_drawn() -> None:
+    colors = figures.gang_sizes([16, 1, 8, 2, 4])
+    assert list(colors) == ["1", "2", "4", "8", "16"]
+    assert len(set(colors.values())) == 5
+    for size, bucket in (("1", "1"), ("4", "2-4"), ("8", "5-8"), ("16", ">8")):
+        assert colors[size] == figures.GANG_COLORS[bucket]
+    assert set(figures.GANG_COLORS) == set(GANGS)
+
+
+def curves(names: list[str], place: str) -> Figure:
+    fig, [ax] = figures.canvas()
+    for i, name in enumerate(names):
+        ax.plot([0, 1, 2], [i, 2 + i, 9 + i], label=name)
+    figures.legend(ax, "kind", loc=place)
+    ax.set(xlabel="load", ylabel="wait")
+    return fig
+
+
+def test_a_legend_that_would_cover_a_line_goes_below() -> None:
+    names = ["one with a long name", "another with a long name", "a third with a long name"]
+    covering, free = curves(names, "center"), curves(names[:2], "upper left")
+    for fig in (covering, free):
+        assert overlaps(fig) == []
+    legends = [fig.axes[0].get_legend() for fig in (covering, free)]
+    frames = [legend.get_window_extent() for legend in legends if legend]
+    bottoms = [fig.axes[0].bbox.y0 for fig in (covering, free)]
+    assert frames[0].y1 < bottoms[0], "below the axis"
+    assert frames[1].y0 > bottoms[1], "where it was put"
+    assert figures.svg(curves(names, "center")).count("a long name") == 3
+
+
+def test_names_beside_lines_that_end_together_stand_apart() -> None:
+    fig, [ax] = figures.canvas()
+    for i in range(4):
+        ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
+    figures.name_lines(ax)
+    assert overlaps(fig) == []
+    assert [t.get_text() for t in ax.texts] == [f"line {i}" for i in range(4)]
+
+
+def test_what_overlaps_is_found() -> None:
+    fig, [ax] = figures.canvas()
+    ax.plot([0, 1], [0, 1], label="line")
+    ax.text(0.5, 0.5, "upon it")
+    ax.text(0.51, 0.5, "and this")
+    assert {"'upon it' over 'and this'", "'upon it' over the line line"} <= set(overlaps(fig))
+
+
+@pytest.mark.slow
+def test_nothing_overlaps_in_the_sample_s_figures(tmp_path: Path) -> None:
+    ingest("philly", DATA / "sample", tmp_path / "sample", failures=DATA / "sample-output")
+    found = {name: overlaps(r.plot()) for name, r in analyze(tmp_path / "sample").items() if r.draw}
+    assert len(found) > 30
+    assert {name: faults for name, faults in found.items() if faults} == {}

@@ -20,7 +20,7 @@ NEEDS = ("jobs", "attempts", "failures")
 TIER_COLORS = {
     "IF": "#c4473f",
     "IF+U": "#d9822b",
-    "IF+AE+U": "#9c8755",
+    "IF+AE+U": "#d3b94f",
     "AE": "#1b3f73",
     "AE+U": "#4fa3c7",
     "U": "#3a9a78",

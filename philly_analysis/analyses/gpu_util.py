@@ -157,7 +157,7 @@ def plot(result: Result) -> Figure:
     fig, axes = figures.canvas(
         len(statuses), width=2.6 * len(statuses) + 0.6, height=3.6, sharey=True
     )
-    colors = {str(g): figures.CYCLE[i] for i, g in enumerate(largest)}
+    colors = figures.gang_sizes(largest)
     drawn: dict[str, Artist] = {}
     for ax, status in zip(axes, statuses, strict=True):
         rows = table[(table["status"] == status) & table["gpus"].isin(largest)]

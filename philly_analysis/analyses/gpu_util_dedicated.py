@@ -78,7 +78,7 @@ def plot(result: Result) -> Figure:
         named,
         value="util_pct",
         by="size",
-        colors={str(g): figures.CYCLE[i] for i, g in enumerate(largest)},
+        colors=figures.gang_sizes(largest),
         counts=dict(zip(named["size"], named["attempts"], strict=True)),
     )
     ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="share of GPU-minutes")

@@ -86,7 +86,7 @@ def plot(result: Result) -> Figure:
         named,
         value="util_pct",
         by="size",
-        colors={str(int(g)): figures.CYCLE[i] for i, g in enumerate(largest)},
+        colors=figures.gang_sizes(map(int, largest)),
         counts=dict(zip(named["size"], named["attempts"], strict=True)),
     )
     ax.set(xlim=(0, 100), xlabel="mean GPU utilisation, %", ylabel="share of attempts")

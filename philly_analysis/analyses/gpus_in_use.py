@@ -88,12 +88,13 @@ def plot(result: Result) -> Figure:
             f"{capacity:,} GPUs",
             (1, capacity),
             xycoords=("axes fraction", "data"),
-            xytext=(0, -3),
+            xytext=(0, 2),
             textcoords="offset points",
             ha="right",
-            va="top",
+            va="bottom",
             fontsize=8,
         )
+        ax.set_ylim(0, 1.1 * max(capacity, float(bottom.max())))
     ax.set_ylabel("GPUs in use, mean of the day")
     figures.day_axis(ax)
     figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))

@@ -88,6 +88,7 @@ def plot(result: Result) -> Figure:
     left = [0.0, 0.0]
     for status in figures.ordered(table["status"], list(figures.STATUS_COLORS)):
         row = table[table["status"] == status]
+        color = figures.STATUS_COLORS.get(status, figures.MUTED)
         values = [float(row["gpu_h_pct"].fillna(0).iloc[0]), float(row["jobs_pct"].iloc[0])]
         drawn = ax.barh(
             ["GPU time", "jobs"],
@@ -95,10 +96,12 @@ def plot(result: Result) -> Figure:
             left=left,
             height=0.6,
             label=status,
-            color=figures.STATUS_COLORS.get(status, figures.MUTED),
+            color=color,
         )
         labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
-        ax.bar_label(drawn, labels, label_type="center", color="white", fontsize=8.5)
+        ax.bar_label(
+            drawn, labels, label_type="center", color=figures.readable(color), fontsize=8.5
+        )
         left = [a + b for a, b in zip(left, values, strict=True)]
     figures.percent_axis(ax, "share", axis="x")
     ax.grid(visible=False, axis="y")

@@ -88,7 +88,7 @@ def plot(result: Result) -> Figure:
         figures.time_axis(ax)
         ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
         ax.set_xlabel("run time")
-        who = "all jobs" if column == "run_s" else "jobs with more than one attempt"
+        who = "all jobs" if column == "run_s" else "jobs tried more than once"
         figures.title(ax, f"{who}  n={n:,}")
     axes[0].set_ylabel("share of jobs that ran no longer")
     axes[1].set_ylabel("")

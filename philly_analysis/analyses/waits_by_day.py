@@ -70,9 +70,9 @@ def plot(result: Result) -> Figure:
     figures.time_axis(top, axis="y")
     top.set_yticks([1, 60, 3_600, 86_400, 2_592_000])
     top.set_ylabel("wait")
-    figures.legend(top, loc="upper left", ncols=2)
     figures.columns(bottom, days, table["waits"], color=figures.MUTED)
     bottom.set_ylabel("waits begun")
     bottom.yaxis.set_major_formatter("{x:,.0f}")
     figures.day_axis(bottom)
+    figures.name_lines(top)
     return fig

@@ -72,7 +72,7 @@ def plot(result: Result) -> Figure:
             label=part,
             color=_COLORS[part],
         )
-        ink = "white" if part == "ended" else figures.INK
+        ink = figures.readable(_COLORS[part])
         labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
         ax.bar_label(drawn, labels, label_type="center", color=ink, fontsize=8.5)
         left = [a + b for a, b in zip(left, values, strict=True)]

@@ -1,0 +1,48 @@
+"""Writes a figure as SVG text: drawn once, the same for the same figure, a few kilobytes."""
+
+import hashlib
+import io
+import re
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from philly_analysis.figures.legends import settle
+from philly_analysis.figures.style import STYLE
+
+_DRAWN = re.compile(r' (?:d|x|y)="[^"]*"| transform="translate\([^)]*')
+_COORDINATE = re.compile(r"-?\d+\.\d+")
+_NAMED = re.compile(r'<g id="[^"]*">')
+"""Names that nothing refers to."""
+_MARK = re.compile(r'(\bid="|href="#|url\(#)([a-z][0-9a-f]{10})\b')
+_FONT = " font-family: 'DejaVu Sans';"
+"""What each text says, and the whole figure may say once."""
+_GAPS = re.compile(r">\n\s*<")
+
+
+def svg(fig: Figure) -> str:
+    """Return a figure as SVG text, without XML preamble, the same for the same figure."""
+    out = io.StringIO()
+    canvas, engine = FigureCanvasSVG(fig), fig.get_layout_engine()
+    with mpl.rc_context(STYLE):
+        # laid out here and drawn once: savefig draws twice, the first time for the layout alone
+        if engine is not None:
+            engine.execute(fig)
+            if settle(fig):
+                engine.execute(fig)
+            fig.set_layout_engine("none")
+        canvas.print_svg(out, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    fig.set_layout_engine(engine or "none")
+    text = out.getvalue()
+    text = _GAPS.sub("><", text[text.index("<svg") :]).replace(_FONT, "")
+    text = text.replace("<svg", '<svg font-family="DejaVu Sans, sans-serif"', 1)
+    text = _DRAWN.sub(_rounded, _NAMED.sub("<g>", text))
+    # figures of one page may draw the same mark
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return _MARK.sub(rf"\g<1>{own}-\g<2>", text)
+
+
+def _rounded(attribute: re.Match[str]) -> str:
+    """Round coordinates to a hundredth of a point, which nobody sees."""
+    return _COORDINATE.sub(lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), attribute[0])
