@@ -12,7 +12,7 @@ import philly_analysis
 from philly_analysis import Trace, formats, models, policies, sources, tables
 from philly_analysis.chapters import ANALYSES, CHAPTERS, answer, figure, lacking
 from philly_analysis.claims.catalogue import CLAIMS
-from philly_analysis.published import numbers
+from philly_analysis.published.printed import numbers
 from philly_analysis.relations import relations
 from philly_analysis.result import Result
 from philly_analysis.schema import TABLES

@@ -176,7 +176,7 @@ class Simulation:
                 now_s = min(now_s, upkeep.next_s)
             if now_s == FOREVER:
                 break
-            view.now_s = now_s
+            view.now_s, before = now_s, self._events
             for due in floor.agenda.due(now_s):
                 self._events += 1
                 if not due.ends:
@@ -201,6 +201,8 @@ class Simulation:
             if self._wake_at_s <= now_s:
                 self._events += 1
                 self._wake_at_s, self._woken = FOREVER, True
+            if self._events > before:
+                floor.take_toll(now_s)
             if (view.freed or view.changed or self._woken) and self._is_time(now_s):
                 return True
         if self._to_do and not self._until_done:

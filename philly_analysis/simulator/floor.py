@@ -1,6 +1,7 @@
 """What happens on the machines: jobs start and stop there, and all that keeps count is told."""
 
 from collections.abc import Collection, Mapping
+from math import inf
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.agenda import Agenda
@@ -48,6 +49,7 @@ class Floor:
         self.causes = Causes(quotas, cluster)
         self.record = Record()
         self._starts = 0
+        self._tolled_s = -inf
 
     def wait(self, job: Job, now_s: float) -> None:
         """Let a job queue from now on."""
@@ -88,6 +90,16 @@ class Floor:
             self.wait(job, now_s)
         self._tell_neighbours([grant], now_s)
         return not more
+
+    def take_toll(self, now_s: float) -> None:
+        """Let all who run lose what a coming or an end costs them: no more than they got done."""
+        lost_s = min(self._policy.toll_s(), now_s - self._tolled_s)
+        self._tolled_s = now_s
+        if lost_s:
+            for job in list(self.view.running):
+                job.lose(now_s, lost_s)
+                self.agenda.end(job, job.end_s())
+                self._sort(job, now_s)
 
     def put_out(self, change: Change, now_s: float) -> None:
         """Put GPUs out of use, once their jobs are off them."""

@@ -229,6 +229,11 @@ class Job:
         self.speed = speed
         self.version += 1
 
+    def lose(self, now_s: float, lost_s: float) -> None:
+        """Let it run on with so much more to do; its end has to be set anew."""
+        self.change_speed(now_s, self.speed)
+        self._left_s += lost_s
+
     def end_s(self) -> float:
         """Return when its present run ends if nothing changes, be it by its time limit."""
         done_s = self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER

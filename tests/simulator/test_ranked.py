@@ -74,6 +74,17 @@ def test_a_gang_that_is_to_be_consolidated_waits_for_one_server(name: str) -> No
         assert gantt(run(jobs, machines(3, 3), policy))["b"] == done(start_s, start_s + 10)
 
 
+def test_srtf_may_let_all_who_run_lose_work_as_jobs_come_and_end() -> None:
+    # a (20 s) loses 3 s as b comes at 5, and 3 as b ends at 9; c comes a second later, of which a
+    # loses no more than that second; as d comes at 10 s, too, that is one event
+    jobs = [job("a", 0, 1, 20), job("b", 5, 1, 4), job("c", 10, 1, 90), job("d", 10, 1, 90)]
+    bars = gantt(run(jobs, machines(4), Srtf(event_s=3)))
+    assert bars["b"] == done(5, 9)
+    assert bars["a"] == done(0, 27)
+    # c and d lose 3 s as a ends; as they end at one moment, neither loses anything by the other
+    assert bars["c"] == bars["d"] == done(10, 103)
+
+
 def test_a_consolidated_gang_takes_whole_servers_and_its_rest_of_the_emptiest() -> None:
     # p, q on the first server, x on the second: as p ends they leave 3 and 2 GPUs, none whole
     jobs = [job("p", 0, 3, 1), job("q", 0, 1, 8), job("x", 0, 2, 30), job("b", 1, 5, 9)]

@@ -110,3 +110,7 @@ class Policy:
     def stall_s(self, job: Job, grant: Grant) -> float:
         """Return how long a job that starts on a grant gets nothing done (s)."""
         return self.restart_s if job.interrupted else 0.0
+
+    def toll_s(self) -> float:
+        """Return the work that each running job loses whenever a job comes or ends (s)."""
+        return 0.0

@@ -10,7 +10,7 @@ from philly_analysis.simulator.cluster import Grant, Leaving
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import consolidated, first_fit, seat
-from philly_analysis.simulator.policies.knobs import knob
+from philly_analysis.simulator.policies.knobs import STALL, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
@@ -170,6 +170,17 @@ class Srtf(Ranked):
 
     name = "srtf"
     SOURCE = "textbook; as a baseline in Tiresias (NSDI'19) and Synergy (OSDI'22)"
+
+    event_s: float = knob(
+        0.0,
+        "work that all who run lose whenever a job comes or ends, as in Muri's simulator",
+        unit="s",
+        within=STALL,
+    )
+
+    def toll_s(self) -> float:
+        """Return the knob."""
+        return self.event_s
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the seconds until its end."""
