@@ -77,7 +77,7 @@ def markdown(table: pd.DataFrame) -> str:
         "| middle half | > 0.95 |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    every = 100 * table.groupby(["method", "group"])["covered"].mean()
+    every = (100 * table.groupby(["method", "group"])["covered"].mean()).to_dict()
     lines += [
         f"| {row.method} | {row.group} | {row.covered_pct:.0f} % | "
         f"{every[row.method, row.group]:.0f} % | {row.winkler:.2f} | "

@@ -57,7 +57,7 @@ def waits_min(at_s: ArrayLike, gpus: ArrayLike, run_s: ArrayLike) -> list[float]
 
 def hourly(at_s: ArrayLike, run_s: ArrayLike) -> float:
     """Return how run times go with how many jobs an hour brings, by rank."""
-    ranks = rankdata(run_s)
+    ranks = rankdata(np.asarray(run_s, float))
     return crowding(np.asarray(at_s, float), ndtri((ranks - 0.5) / ranks.size))
 
 

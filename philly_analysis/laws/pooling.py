@@ -63,5 +63,5 @@ def shifted(law: Distribution, by: float, narrower: float) -> Distribution:
 
 
 def _made(ppf: Callable[[Floats], Floats], like: Distribution) -> Distribution:
-    log_knots, *values = gridded(ppf)
-    return Distribution.of_quantiles(np.exp(log_knots), *values, like=like)
+    log_knots, body, shape, scale = gridded(ppf)
+    return Distribution.of_quantiles(np.exp(log_knots), body, shape, scale, like)

@@ -37,7 +37,7 @@ def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[D
     total = float(mass.sum())
     reached = np.concatenate(([0.0], np.cumsum(mass[:-1]))) / total
     knots = np.exp(np.interp(np.linspace(0, reached[-1], KNOTS), reached, log_knots))
-    return Distribution.of_quantiles(knots, float(reached[-1]), shape, scale, like=law), total
+    return Distribution.of_quantiles(knots, float(reached[-1]), shape, scale, law), total
 
 
 def _grid(law: Distribution) -> tuple[Floats, float, float, float]:
