@@ -10,9 +10,10 @@ EXPERIMENT ?=
 ATLAS  ?=
 PHILLY_TRACES ?= ../shared/traces
 SCALE  ?= 1
+LOCK   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab locks clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -23,19 +24,22 @@ help: ## what there is
 	@echo "  make reports TRACE=philly     fetches the archive first (1 GB); 'philly datasets' lists what else"
 	@echo "  make reports EXPERIMENT=amoeba   a system that followed Philly, published beside simulated; all: seeds"
 	@echo "  make reports ATLAS=1          which of the study's findings hold on which public traces"
+	@echo "  make test LOCK=.ci/lowest.txt the tests with the lowest versions allowed; .ci/highest.txt: as last locked"
 	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
 
 # --- environments -----------------------------------------------------------------------------
 
+LOCKED := $(if $(LOCK),--constraint $(LOCK))
+
 $(VENV)/.run: pyproject.toml
 	@echo "== preparing $(VENV) (first use: a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCKED) --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== adding the tools for tests and checks"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,notebooks]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCKED) --editable '.[dev,docs,notebooks]'
 	@touch $@
 
 # --- what users run ---------------------------------------------------------------------------
@@ -119,6 +123,13 @@ bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
+
+locks: $(VENV)/.dev ## pin the newest and the lowest versions that pyproject.toml allows: .ci/*.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@for which in highest lowest-direct; do \
+	  $(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --universal --quiet \
+	    --no-header --no-annotate --resolution $$which --upgrade --output-file .ci/$${which%%-*}.txt; \
+	done
 
 clean: ## remove what was made: environment, traces, reports
 	rm -rf $(VENV) data/traces reports/*/ .pytest_cache .mypy_cache .ruff_cache .hypothesis
