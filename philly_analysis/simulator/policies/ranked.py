@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
+from itertools import chain
 from math import inf
 from typing import Any
 
 from philly_analysis.simulator.cluster import Grant, Leaving
 from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import consolidated, first_fit, seat
 from philly_analysis.simulator.policies.knobs import STALL, knob
@@ -88,8 +90,8 @@ class Preemptive(Policy):
         """Plan a job's start, where GPUs are enough; False when it does not fit even so."""
         raise NotImplementedError
 
-    def worst_first(self, view: View) -> Iterable[Job]:
-        """Return the running jobs, those of the greatest keys first."""
+    def worst_first(self, view: View, key: Any) -> Iterable[Job]:
+        """Return the running jobs of greater keys than this, at least, the greatest first."""
         return reversed(view.running)
 
     def _victims(self, plan: Plan, job: Job) -> list[Job]:
@@ -97,7 +99,7 @@ class Preemptive(Policy):
         now_s = plan.view.now_s
         key, left = self.key(job, now_s), Leaving(plan.cluster)
         victims = []
-        for victim in self.worst_first(plan.view):
+        for victim in self.worst_first(plan.view, key):
             if self.key(victim, now_s) <= key:
                 return []
             if (held := plan.held(victim)) is not None:
@@ -211,18 +213,21 @@ class Srsf(Srtf):
         """Return its gang, in which what is to go falls alike, and when it would end."""
         return job.size, now_s + job.to_go_s(now_s)
 
-    def worst_first(self, view: View) -> Iterable[Job]:
+    def worst_first(self, view: View, key: Any) -> Iterable[Job]:
         """Return the running jobs, those with most to go first: each gang size in its order."""
         lines: list[Iterator[tuple[float, int, Job]]] = []
         above = inf
-        while (top := next(view.running.below((above,)), None)) is not None:
+        while (top := next(places := view.running.below((above,)), None)) is not None:
             above = top.job.size
-            lines.append(self._line(view, above))
+            if self.key(top.job, view.now_s) > key:
+                lines.append(self._line(view, top, places))
         return (job for _, _, job in merge(*lines))
 
-    def _line(self, view: View, size: int) -> Iterator[tuple[float, int, Job]]:
-        for place in view.running.below((size, inf)):
-            if place.job.size < size:
+    def _line(
+        self, view: View, top: Place, behind: Iterator[Place]
+    ) -> Iterator[tuple[float, int, Job]]:
+        for place in chain([top], behind):
+            if place.job.size < top.job.size:
                 return
             yield -self.key(place.job, view.now_s), -place.nth, place.job
 
