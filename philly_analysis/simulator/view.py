@@ -7,6 +7,7 @@ from typing import Any
 from philly_analysis.simulator.cluster import Cluster, Grant
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.order import Order, Place, Queue
+from philly_analysis.simulator.parted import WHOLE
 
 Wish = Mapping[Job, Grant | None]
 """Who should hold what from now on; jobs that it does not name stay as they are."""
@@ -120,6 +121,17 @@ class Plan:
     def in_use(self, vc: str) -> int:
         """Return what the jobs of a virtual cluster would hold, in parts of GPUs."""
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
+
+    def quota(self, vc: str) -> int:
+        """Return what a virtual cluster is entitled to, in parts of GPUs: all if nobody said."""
+        return self.view.quotas.get(vc, self.cluster.capacity) * WHOLE
+
+    def unused(self) -> dict[str, int]:
+        """Return what of their quota virtual clusters would not use, of those that hold or held.
+
+        In parts of GPUs; below zero: what one would use above its quota.
+        """
+        return {vc: self.quota(vc) - used for vc, used in self.in_use_by_vc().items()}
 
     def in_use_by_vc(self) -> dict[str, int]:
         """Return what the jobs of each virtual cluster would hold, of those that held anything."""

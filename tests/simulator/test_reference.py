@@ -44,8 +44,10 @@ class EagerPhilly(Philly):
 
     def wake_s(self, view: View) -> float:
         gangs = [job for job in view.queue if job.gpus > 1]
-        cycles = [(job, self._cycle(job, view.now_s) + i) for job in gangs for i in range(2)]
-        lets_go_s = [self._lets_go_s(job, cycle) for job, cycle in cycles]
+        cycles = [
+            (job, self._patience.cycle(job, view.now_s) + i) for job in gangs for i in range(2)
+        ]
+        lets_go_s = [self._patience.lets_go_s(job, cycle) for job, cycle in cycles]
         moments_s = [at_s + wait_s for at_s in lets_go_s for wait_s in (0, self.backoff_s)]
         soonest_s = min((at_s for at_s in moments_s if at_s > view.now_s + 1e-5), default=FOREVER)
         return min(soonest_s, super().wake_s(view))

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from philly_analysis.simulator.cluster import Cluster, Grant, bits
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import packed
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -103,8 +102,7 @@ class AntMan(Policy):
 
     def _may_hold(self, plan: Plan, job: Job) -> bool:
         """Whether a job's tenant may hold so many more GPUs: a gang over its quota, by itself."""
-        quota = plan.view.quotas.get(job.vc, plan.cluster.capacity)
-        may = max(quota, job.gpus) * WHOLE
+        may = max(plan.quota(job.vc), job.size)
         return not self.tenants or plan.in_use(job.vc) + job.size <= may
 
     def _upgrade(self, plan: Plan) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain
-from math import ceil, floor
+from math import ceil
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster import Grant
@@ -20,6 +21,7 @@ from philly_analysis.simulator.policies.knobs import (
     check_below,
     knob,
 )
+from philly_analysis.simulator.policies.patience import Patience
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.topology import RACK
 from philly_analysis.simulator.view import Plan, View, Wish
@@ -107,6 +109,10 @@ class Philly(Policy):
         super().__post_init__()
         check_below(self, self.name, "round_s", "hold_s", 1)
 
+    @cached_property
+    def _patience(self) -> Patience:
+        return Patience(self.hold_s, self.backoff_s, self.asks, len(self.relax))
+
     def key(self, job: Job, now_s: float) -> float:
         """Return since when it waits."""
         return job.queued_s
@@ -117,7 +123,7 @@ class Philly(Policy):
 
     def group(self, job: Job, now_s: float) -> _Group:
         """Return virtual cluster, gang and step of locality."""
-        return _Group(job.vc, job.size, self._step(job, now_s))
+        return _Group(job.vc, job.size, self._patience.step(job, now_s))
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job relaxes, or (one GPU) may restore its quota."""
@@ -125,9 +131,8 @@ class Philly(Policy):
             return FOREVER
         if job.gpus == 1:
             return job.queued_s + self.hold_s
-        step = self._step(job, now_s)
-        relaxes_s = self._lets_go_s(job, (step + 1) * self.asks - 1)
-        return relaxes_s if step < len(self.relax) else FOREVER
+        step = self._patience.step(job, now_s)
+        return self._patience.relaxes_s(job, step) if step < len(self.relax) else FOREVER
 
     def decide(self, view: View) -> Wish:
         """Complete gangs, start what can start, hold for what cannot, and restore quotas."""
@@ -136,7 +141,7 @@ class Philly(Policy):
         plan = view.plan()
         freed = bool(view.freed)
         for job in list(view.holding):
-            if not self._in_time(job, view.now_s):
+            if not self._patience.in_time(job, view.now_s):
                 plan.release(job)
                 freed = True
         if freed:
@@ -187,58 +192,28 @@ class Philly(Policy):
         return front
 
     def _first_asking(self, order: Order, from_s: float, now_s: float) -> _Front:
-        until_s = FOREVER
+        until_s, patience = FOREVER, self._patience
         for job in order:
             if job.gpus == 1:
                 return _Front(order, order.version, from_s, job, until_s)
-            lets_go_s = self._lets_go_s(job, self._cycle(job, now_s))
+            lets_go_s = patience.lets_go_s(job, patience.cycle(job, now_s))
             if from_s <= lets_go_s:
                 return _Front(order, order.version, from_s, job, min(until_s, lets_go_s))
             until_s = min(until_s, lets_go_s + self.backoff_s)
         return _Front(order, order.version, from_s, None, until_s)
 
-    def _cycle(self, job: Job, now_s: float) -> int:
-        """Return the how-manieth time a gang asks, or has asked and backs off, from 0."""
-        return floor((now_s - job.queued_s + _EPS_S) / (self.hold_s + self.backoff_s))
-
-    def _lets_go_s(self, job: Job, cycle: int) -> float:
-        """Return when a gang has asked for long enough, the how-manieth time."""
-        return job.queued_s + cycle * (self.hold_s + self.backoff_s) + self.hold_s
-
-    def _asks(self, job: Job, now_s: float) -> bool:
-        """Whether a job is not backing off: it holds, or just now lets go and relaxes."""
-        if job.gpus == 1:
-            return True
-        return now_s <= self._lets_go_s(job, self._cycle(job, now_s)) + _EPS_S
-
-    def _in_time(self, job: Job, now_s: float) -> bool:
-        """Whether the time that a gang may hold GPUs is not up."""
-        return now_s < self._lets_go_s(job, self._cycle(job, now_s)) - _EPS_S
-
-    def _step(self, job: Job, now_s: float) -> int:
-        """Return how often a gang has relaxed: each time that it lets go, or each so many times."""
-        if job.gpus == 1:
-            return 0
-        cycle = self._cycle(job, now_s)
-        steps = cycle + (now_s >= self._lets_go_s(job, cycle) - _EPS_S)
-        return min(max(steps, 0) // self.asks, len(self.relax))
-
-    def _quota(self, plan: Plan, vc: str) -> int:
-        """Return a quota in parts of GPUs."""
-        return plan.view.quotas.get(vc, plan.cluster.capacity) * WHOLE
-
     def _within_quota(self, plan: Plan, job: Job) -> bool:
-        return plan.in_use(job.vc) + job.size <= self._quota(plan, job.vc)
+        return plan.in_use(job.vc) + job.size <= plan.quota(job.vc)
 
     def _use(self, plan: Plan, vc: str) -> float:
         """Return the share of its quota that a virtual cluster uses."""
-        return plan.in_use(vc) / max(self._quota(plan, vc), 1)
+        return plan.in_use(vc) / max(plan.quota(vc), 1)
 
     def _servers(self, plan: Plan, job: Job, step: int) -> int:
         return ceil(self.relax[step] * plan.cluster.fewest(job.gpus))
 
     def _search(self, plan: Plan, job: Job) -> Grant | None:
-        step = self._step(job, plan.view.now_s)
+        step = self._patience.step(job, plan.view.now_s)
         if job.gpus == 1:
             return seat(plan.cluster, job.size)
         if step == len(self.relax):
@@ -260,13 +235,13 @@ class Philly(Policy):
         """Let the first gang that may hold GPUs, of those that ask for the same, hold some."""
         if plan.cluster.free:
             for job in line:
-                if job.gpus == 1 or self._in_time(job, plan.view.now_s):
+                if job.gpus == 1 or self._patience.in_time(job, plan.view.now_s):
                     if job.gpus > 1 and plan.held(job) is None:
                         self._hold(plan, job)
                     return
 
     def _hold(self, plan: Plan, job: Job) -> bool:
-        step = self._step(job, plan.view.now_s)
+        step = self._patience.step(job, plan.view.now_s)
         if step == len(self.relax):
             return plan.grant(job, part_of_gang(plan.cluster, job.gpus, servers=job.gpus))
         servers = self._servers(plan, job, step)
@@ -281,14 +256,14 @@ class Philly(Policy):
         All others are passed by, however many wait in them.
         """
         groups = cast("Iterable[_Group]", plan.view.queue.groups)
-        cluster, unused = plan.cluster, self._unused(plan)
+        cluster, unused = plan.cluster, plan.unused()
         if cluster.full and min(unused.values(), default=0) >= 0:
             return []
         return [
             group
             for group in groups
             if cluster.fits(group.size)
-            or group.size <= (unused[vc] if (vc := group.vc) in unused else self._quota(plan, vc))
+            or group.size <= (unused[vc] if (vc := group.vc) in unused else plan.quota(vc))
         ]
 
     def _asking(self, plan: Plan, group: _Group) -> Iterator[Job]:
@@ -297,7 +272,7 @@ class Philly(Policy):
         if front is not None:
             yield front
             for job in plan.view.queue.groups[group]:
-                if job is not front and self._asks(job, plan.view.now_s):
+                if job is not front and self._patience.asks_now(job, plan.view.now_s):
                     yield job
 
     def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
@@ -332,16 +307,9 @@ class Philly(Policy):
                 ask(group)
         return refused
 
-    def _unused(self, plan: Plan) -> dict[str, int]:
-        """Return what of their quota virtual clusters do not use, of those that use any.
-
-        In parts of GPUs; below zero: what one uses above its quota.
-        """
-        return {vc: self._quota(plan, vc) - used for vc, used in plan.in_use_by_vc().items()}
-
     def _excess(self, plan: Plan) -> dict[str, int]:
         """Return the parts of GPUs that virtual clusters use above their quota, those that do."""
-        return {vc: -unused for vc, unused in self._unused(plan).items() if unused < 0}
+        return {vc: -unused for vc, unused in plan.unused().items() if unused < 0}
 
     def _starts_above_quota(self, plan: Plan, wish: Wish) -> bool:
         """Whether somebody starts who could be stopped again for one within quota."""
