@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.trace import Trace
+from philly_analysis.whole import appearing
 
 _PACKAGE = Path(__file__).parent
 _ENGINES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
@@ -154,19 +155,16 @@ def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
     if _stamp() != _LOADED:  # the code that computes is not the code that is there
         return
     for folder in _folders(trace):
-        partial = folder / f".{stem}.partial-{os.getpid()}"
         try:
             if not folder.is_dir():
                 for stale in folder.parent.glob(f"{_kind(trace)}-*"):
                     shutil.rmtree(stale, ignore_errors=True)
                 folder.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(data)
-            partial.replace(folder / f"{stem}-{_digest(data)}{suffix}")
+            with appearing(folder / f"{stem}-{_digest(data)}{suffix}") as partial:
+                partial.write_bytes(data)
         except OSError:  # a trace on a read-only disk: keep it for this session only
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-        else:
-            return
+            continue
+        return
 
 
 def _folders(trace: Trace) -> list[Path]:

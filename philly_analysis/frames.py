@@ -1,9 +1,6 @@
 """Traces of this session: of tables in memory, and of rows chosen from another trace."""
 
-import atexit
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +14,7 @@ from philly_analysis.errors import TraceError, UnknownNameError
 from philly_analysis.manifest import MANIFEST, Manifest, Sample
 from philly_analysis.quotas import FILE, SAID, write_quotas
 from philly_analysis.schema import ATTEMPTS, JOBS, TABLES, VIRTUAL_CLUSTERS
+from philly_analysis.whole import session_folder
 from philly_analysis.writer import new_folder, seal, write
 
 _KEY = "job_id"
@@ -155,16 +153,6 @@ def with_quotas(trace: Path, manifest: Manifest, quotas: Mapping[str, int]) -> P
 def is_selected(manifest: Manifest) -> bool:
     """Tell whether the jobs of a trace were chosen from those of another."""
     return manifest.sample is not None and _SELECTED in manifest.sample.by
-
-
-def session_folder() -> Path:
-    """Return a new folder that is there until this process ends, unless it is removed before.
-
-    What was read from a trace may ask it for more later: the files must still be there.
-    """
-    made = Path(tempfile.mkdtemp(prefix="philly-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
 
 
 def _read(frame: Frame) -> pa.Table:

@@ -12,6 +12,7 @@ import duckdb
 
 from philly_analysis.errors import TraceError
 from philly_analysis.schema import REJECTS, TABLES, VERSION
+from philly_analysis.whole import settled
 
 MANIFEST = "manifest.json"
 """File name of the record; written last, so a folder that has it is whole."""
@@ -156,7 +157,7 @@ class Manifest:
         TraceError
             The folder holds no manifest, or one that cannot be read.
         """
-        file = trace / MANIFEST
+        file = settled(trace) / MANIFEST
         if not file.is_file():
             raise TraceError(
                 f"{trace} is not a trace: it has no {MANIFEST}. Make one with "

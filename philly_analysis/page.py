@@ -1,9 +1,7 @@
 """Turns the Results of a trace into a page: report.html, figures/*.svg and tables/*.csv."""
 
 import base64
-import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
@@ -42,6 +40,7 @@ from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, opened
+from philly_analysis.whole import appearing
 
 PAGE = "report.html"
 ATLAS = "atlas.html"
@@ -426,14 +425,9 @@ def _replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
     """Give a folder to fill that replaces the report at `out` when the block ends."""
     if out.exists() and not (out / page).is_file():
         raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
-    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        if out.exists():
-            shutil.rmtree(out)
-        partial.rename(out)
+        with appearing(out) as partial:
+            partial.mkdir()
+            yield partial
     except OSError as error:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

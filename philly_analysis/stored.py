@@ -24,6 +24,7 @@ from philly_analysis.parallel import spread
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations
 from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
+from philly_analysis.whole import appearing
 
 DERIVED = "derived"
 """Folder in a trace of what was computed from it; it can be removed at any time."""
@@ -168,21 +169,17 @@ class Storage:
         others = sorted(folder.parent.glob(f"{relation.name}-*.parquet/"))
         # the last generation's may still be read: weeks are taken over from it, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
-        partial = folder.with_suffix(f".partial-{os.getpid()}")
-        try:
-            partial.mkdir(parents=True)
-            for stale in set(others) - set(before):
-                shutil.rmtree(stale)
-        except OSError:  # a trace on a read-only disk: keep it for this session only
-            folder = self.scratch / folder.name
-            partial = folder.with_suffix(".partial")
-            partial.mkdir()
-        try:
+        with ExitStack() as stack:
+            try:
+                partial = stack.enter_context(appearing(folder, first_stays=True))
+                partial.mkdir()
+                for stale in set(others) - set(before):
+                    shutil.rmtree(stale)
+            except OSError:  # a trace on a read-only disk: keep it for this session only
+                folder = self.scratch / folder.name
+                partial = stack.enter_context(appearing(folder))
+                partial.mkdir()
             yield folder, _Room(relation, code, partial, before)
-            if not folder.is_dir():  # somebody else was quicker
-                partial.rename(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
     def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
         """Count the readings of each week for each relation, or take over the count of before."""

@@ -25,7 +25,6 @@ from philly_analysis.frames import (
     folders_of,
     quoted,
     selected,
-    session_folder,
     with_quotas,
 )
 from philly_analysis.manifest import Manifest
@@ -35,6 +34,7 @@ from philly_analysis.relations import MACROS, Relation, needed, relations, table
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
+from philly_analysis.whole import session_folder
 
 if TYPE_CHECKING:
     import pandas as pd

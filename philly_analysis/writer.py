@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
 
 import duckdb
 import polars as pl
@@ -18,6 +17,7 @@ from philly_analysis.contract import Table
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import MANIFEST, Manifest, laid_out
 from philly_analysis.schema import TABLES
+from philly_analysis.whole import appearing, hold, sweep
 
 PARTS = "parts"
 """Folder in a trace of what it grew by, a folder per generation."""
@@ -39,26 +39,18 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         `out` exists (and is not to be replaced, or is no trace), or cannot be written.
     """
     out = Path(out)
+    sweep(out)
     if out.exists():
         if not force:
             raise TraceError(f"{out} exists. Give another folder, or force=True to replace it.")
         if not (out / MANIFEST).is_file():
             raise TraceError(f"{out} is not a trace, so it is not replaced. Give another folder.")
-    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        if out.exists():
-            old = out.parent / f".{out.name}.old-{os.getpid()}"
-            out.rename(old)
-            partial.rename(out)
-            shutil.rmtree(old)
-        else:
-            partial.rename(out)
+        with appearing(out) as partial:
+            partial.mkdir()
+            yield partial
     except OSError as error:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> None:
@@ -136,18 +128,6 @@ def _flush(path: Path) -> None:
         os.fsync(at)
     finally:
         os.close(at)
-
-
-def hold(lock: IO[Any]) -> None:
-    """Lock a file for as long as it is open, which ends with the process; OSError: it is locked."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _clear(out: Path, manifest: Manifest) -> None:

@@ -1,11 +1,10 @@
 """A file that appears whole with its side-car, or not at all."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from philly_analysis import whole
 from philly_analysis.errors import ExportError
 
 
@@ -22,22 +21,12 @@ def appearing(file: Path, force: bool) -> Iterator[Path]:
         raise ExportError(f"{file} exists. Give another name, or force=True to replace it.")
     if file.exists() and not sidecar.is_file():
         raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
-    partial = file.with_name(f".{file.name}.partial-{os.getpid()}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        _remove(file)
-        partial.rename(file)
-        sidecar_of(partial).replace(sidecar)
+        with whole.appearing(file) as partial:
+            try:
+                yield partial
+                sidecar_of(partial).replace(sidecar)
+            finally:
+                sidecar_of(partial).unlink(missing_ok=True)
     except OSError as error:
         raise ExportError(f"{file} cannot be written: {error.strerror or error}") from error
-    finally:
-        _remove(partial)
-        _remove(sidecar_of(partial))
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.exists():
-        path.unlink()

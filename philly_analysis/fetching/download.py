@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.progress import transfer
-from philly_analysis.writer import hold
+from philly_analysis.whole import hold
 
 _BLOCK = 1 << 20
 _POINTER = b"version https://git-lfs"

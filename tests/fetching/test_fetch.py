@@ -22,7 +22,7 @@ from philly_analysis.fetching import Dataset
 from philly_analysis.fetching.download import Download, Patience
 from philly_analysis.ingest.philly.archive import PUBLISHED_BYTES, PUBLISHED_SHA256
 from philly_analysis.ingest.table.table_map import load_map
-from philly_analysis.writer import hold
+from philly_analysis.whole import hold
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 """What is published: 300 kB in no pattern of the blocks."""

@@ -1,0 +1,118 @@
+"""What is written appears whole or not at all; what the dead have left goes with the next."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from philly_analysis.whole import appearing, session_folder, settled, sweep
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from philly_analysis import whole
+out = Path(sys.argv[1])
+if sys.argv[2] == "between":  # the two renames by which a folder takes another's place
+    rename = Path.rename
+    def once(self, target):
+        rename(self, target)
+        os.kill(os.getpid(), signal.SIGKILL)
+    Path.rename = once
+with whole.appearing(out) as partial:
+    partial.mkdir()
+    (partial / "file").write_text("new")
+    if sys.argv[2] == "halfway":
+        whole.session_folder()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def folder(path: Path, text: str) -> None:
+    path.mkdir()
+    (path / "file").write_text(text)
+
+
+def file(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def text(path: Path) -> str:
+    return (path / "file" if path.is_dir() else path).read_text()
+
+
+def die(out: Path, where: str) -> None:
+    done = subprocess.run([sys.executable, "-c", DYING, out, where], check=False)
+    assert done.returncode == -9
+
+
+@pytest.mark.parametrize("make", [folder, file])
+@pytest.mark.parametrize("name", ["out", "out [1]*?"])
+def test_the_new_takes_the_place_of_the_old_when_it_is_whole(
+    tmp_path: Path, make: Callable[[Path, str], None], name: str
+) -> None:
+    out = tmp_path / "deep" / name
+    with appearing(out) as partial:
+        make(partial, "one")
+        assert not out.exists()
+    with appearing(out) as partial:
+        make(partial, "two")
+        assert text(out) == "one"
+    with pytest.raises(ZeroDivisionError), appearing(out) as partial:
+        make(partial, "three")
+        1 / 0  # noqa: B018
+    with appearing(out, first_stays=True) as partial:
+        make(partial, "four")
+    with appearing(out) as partial:
+        pass  # which writes nothing
+    assert text(out) == "two"
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_what_a_killed_writer_left_goes_with_the_next(tmp_path: Path) -> None:
+    out, beside = tmp_path / "out", tmp_path / "out-2"
+    folder(out, "old")
+    die(out, "halfway")
+    die(beside, "halfway")
+    assert text(out) == "old"
+    assert len(list(tmp_path.iterdir())) == 1 + 4  # a lock and half a folder of each
+    with appearing(out) as partial:
+        folder(partial, "newer")
+    assert text(out) == "newer"
+    sweep(beside)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_what_was_moved_aside_by_a_killed_writer_comes_back(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    folder(out, "old")
+    die(out, "between")
+    assert not out.exists()
+    assert text(settled(out)) == "old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with appearing(out) as partial:
+        folder(partial, "mine")
+        with appearing(out) as other:
+            folder(other, "theirs")
+        assert text(out) == "theirs"
+    assert text(out) == "mine"
+
+
+def test_scratch_of_the_killed_goes_with_the_next_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    die(tmp_path / "out", "halfway")
+    assert len(list((tmp_path / "tmp").iterdir())) == 2
+    mine, more = session_folder(), session_folder()
+    assert mine.is_dir() and more.is_dir() and mine != more
+    assert {p.is_dir() for p in (tmp_path / "tmp").iterdir()} == {True, False}
+    assert len(list((tmp_path / "tmp").iterdir())) == 2, "one folder and its lock"
