@@ -208,6 +208,14 @@ class Cluster:
             return self.free * WHOLE >= size
         return self.free > 0 or self.parted.best(size) is not None
 
+    def free_on(self, machine: int) -> tuple[int, int, int]:
+        """Return a machine's free GPUs, the most of one GPU, and all that is free, in parts."""
+        whole = self.free_gpus[machine].bit_count()
+        gpus = range(self.machines[machine].gpus) if self.parted.left else ()
+        rests = [self.parted.left.get((machine, 1 << gpu), 0) for gpu in gpus]
+        most = WHOLE if whole else max(rests, default=0)
+        return whole, most, whole * WHOLE + sum(rests)
+
     def fewest(self, gpus: int) -> int:
         """Return on how few servers a gang would fit, were they all empty."""
         return bisect_left(self._largest, gpus) + 1

@@ -138,9 +138,9 @@ class Simulation:
         dedicated: bool = False,
         until_done: Collection[str] = (),
     ) -> None:
-        ordered = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
-        slices = machines[0].slices if machines else None
-        ordered = [as_held(spec, slices if policy.parts else 1) for spec in ordered]
+        slices = machines[0].slices if policy.parts and machines else 1
+        held = (as_held(spec, slices) for spec in specs)
+        ordered = sorted(held, key=lambda s: (s.submit_s, s.job_id))
         self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
         _check(jobs, machines)
         self._policy = policy = policy.informed(ordered)

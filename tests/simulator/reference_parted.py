@@ -284,3 +284,26 @@ class Leases(Sharing):
 
     def next_s(self, walk: Walk) -> float:
         return (walk.now_s // self.lease_s + 1) * self.lease_s if walk.waiting else inf
+
+
+class Aligned(Sharing):
+    """Tetris where only GPUs count: the most aligned of those that fit, less the work left."""
+
+    def serve(self, walk: Walk, server: Server) -> None:
+        while True:
+            left = float(sum(server.left()))
+            waiting = [job for job in sharers(walk.waiting) if job not in server.places]
+            heads: dict[Fraction, Sharer] = {}
+            for job in sorted(waiting, key=lambda job: (job.remaining_s, job.nth)):
+                if server.find(job.ask):
+                    heads.setdefault(job.ask, job)
+            if not heads:
+                return
+            aligned = {job: float(job.ask) * left / server.gpus**2 for job in heads.values()}
+            work = {job: job.remaining_s * float(job.ask) / server.gpus for job in heads.values()}
+            unit = sum(aligned.values()) / (sum(work.values()) or inf)
+            best = min(
+                heads.values(),
+                key=lambda job: (-round(aligned[job] - unit * work[job], 9), job.nth),
+            )
+            server.places[best] = server.find(best.ask) or {}

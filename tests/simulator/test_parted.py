@@ -101,6 +101,7 @@ PAIRS: dict[str, tuple[dict[str, object], Callable[[], slow.Sharing]]] = {
     "srsf": ({}, lambda: slow.InOrder(ShortestService().rank)),
     "las": ({"thresholds_gpu_s": [8, 40]}, lambda: slow.Attained(8, 40)),
     "drf": ({}, lambda: slow.LeastShare()),
+    "tetris": ({}, lambda: slow.Aligned()),
     "themis": ({"lease_s": 20}, lambda: slow.Leases(20)),
 }
 
@@ -146,7 +147,7 @@ def never_over_one(specs: list[JobSpec], schedule: Schedule) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(workloads)
 def test_a_policy_shares_gpus_as_a_slow_reference_does(name: str, rows: Rows) -> None:
     same(name, rows)
@@ -171,7 +172,7 @@ HALVED: dict[str, dict[str, list[float]]] = {
 
 
 @pytest.mark.parametrize("name", PARTING)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(workloads)
 def test_gpus_in_halves_are_twice_as_many(name: str, rows: Rows) -> None:
     """Half a GPU each of four is one GPU each of eight, in quotas and service, too."""
@@ -186,7 +187,7 @@ def test_gpus_in_halves_are_twice_as_many(name: str, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES.keys() - {"recorded"})
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(workloads)
 def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:
     specs = asking(rows)
@@ -207,7 +208,7 @@ def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:
 
 @pytest.mark.parametrize("name", PARTING)
 @given(workloads)
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_shares_add_nothing_where_each_takes_a_whole_gpu(name: str, rows: Rows) -> None:
     whole = [replace(spec, gpu_frac=1.0) for spec in asking(rows)]
     nearly = [replace(spec, gpu_frac=0.99999) if spec.gpus == 1 else spec for spec in whole]

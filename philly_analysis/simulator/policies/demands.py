@@ -12,6 +12,7 @@ from philly_analysis.simulator.cluster import Cluster, Grant, lowest
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.synergy import wants, within_reach
@@ -171,6 +172,7 @@ class Tetris(Policy):
     SOURCE = (
         "Grandl et al., Tetris, SIGCOMM'14, sections 3.2 and 3.3; baseline in Synergy (OSDI'22)"
     )
+    parts = True
 
     shortest: float = knob(
         1.0, "weight of the work left beside alignment: m of the paper", within=Bounds(0, 1000)
@@ -195,7 +197,7 @@ class Tetris(Policy):
             servers = view.kept["servers"] = _Servers(view.cluster)
         servers.changed |= view.touched
         no_room = _without_room(view)
-        if not view.cluster.free or not view.queue.groups:
+        if view.cluster.full or not view.queue.groups:
             return {}
         plan, capacity = view.plan(), _capacity(view)
         lines = {
@@ -273,6 +275,7 @@ class _Servers:
             [[m.gpus or inf, m.cpus or inf, m.mem_gb or inf] for m in machines], np.float64
         )
         self._free = np.zeros_like(self._of)
+        self._fits = np.zeros((len(machines), 2))
         self._scores: dict[_Shape, _Scores] = {}
         self.changed = set(range(len(machines)))
 
@@ -280,8 +283,10 @@ class _Servers:
         """Look at the servers on which something changed."""
         cluster = self._cluster
         for m in self.changed:
+            whole, most, room = cluster.free_on(m)
+            self._fits[m] = whole, most / WHOLE
             self._free[m] = (
-                cluster.free_gpus[m].bit_count(),
+                room / WHOLE,
                 min(cluster.free_cpus[m], 1e300),
                 min(cluster.free_mem_gb[m], 1e300),
             )
@@ -298,6 +303,9 @@ class _Servers:
         machine = int(aligned.argmax())
         if aligned[machine] == -inf:
             return None
+        if not gpus:
+            grant = seat(self._cluster, shape.size, among=1 << machine)
+            return grant and grant._replace(cpus=shape.cpus, mem_gb=shape.mem_gb)
         share = (machine, lowest(self._cluster.free_gpus[machine], gpus))
         return Grant((share,), gpus, shape.cpus, shape.mem_gb)
 
@@ -310,10 +318,13 @@ class _Servers:
             del self._scores[next(iter(self._scores))]
         if scores.stale:
             at = np.fromiter(scores.stale, np.intp)
-            demand = shape.size // WHOLE * np.array([1.0, shape.cpus, shape.mem_gb])
+            gpus = shape.size / WHOLE
+            demand = np.array([gpus, *(max(gpus, 1) * np.array([shape.cpus, shape.mem_gb]))])
             of, free = self._of[at], self._free[at]
             aligned = ((demand / of) * (free / of)).sum(axis=1).round(_SAME)
-            scores.aligned[at] = np.where((free + 1e-6 >= demand).all(axis=1), aligned, -inf)
+            room = (free + 1e-6 >= demand).all(axis=1)
+            room &= self._fits[at, int(gpus < 1)] + 1e-9 >= gpus
+            scores.aligned[at] = np.where(room, aligned, -inf)
             scores.stale.clear()
         return scores.aligned
 
@@ -321,7 +332,7 @@ class _Servers:
         """Return how a grant's demand is aligned with what its servers have free."""
         total = 0.0
         for machine, gpus in grant.shares:
-            demand = gpus.bit_count() * np.array([1.0, grant.cpus, grant.mem_gb])
+            demand = gpus.bit_count() * np.array([grant.part / WHOLE, grant.cpus, grant.mem_gb])
             of, free = self._of[machine], self._free[machine]
             total += float(((demand / of) * (free / of)).sum())
         return total
