@@ -62,10 +62,10 @@ def keep(trace: Trace, result: Result) -> None:
 
 
 def recall_figure(trace: Trace, name: str) -> str | None:
-    """Return a figure that a trace keeps, as SVG text that does nothing; None: it has none."""
+    """Return a figure that a trace keeps, as SVG text that does nothing; None: it keeps none."""
     for data in _read(trace, f"{name}-{_look()}", ".svg"):
         with suppress(UnicodeDecodeError):
-            if inert(text := data.decode()):
+            if not (text := data.decode()) or inert(text):
                 return text
     return None
 

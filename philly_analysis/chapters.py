@@ -357,7 +357,8 @@ def drawn(
     def undrawn() -> Iterator[Result]:
         for result in results:
             ours = _ours(ANALYSES[result.name])
-            if ours and (known := answers.recall_figure(trace, result.name)):
+            known = answers.recall_figure(trace, result.name) if ours else None
+            if known is not None:
                 found[result.name] = known
             else:
                 yield result
@@ -375,11 +376,12 @@ def drawing(result: Result) -> Figure:
 
 
 def figure(result: Result) -> tuple[str, str]:
-    """Draw an answer; return its name, and the figure as SVG text."""
+    """Draw an answer; return its name, and the figure as SVG text, empty if it shows nothing."""
     collects = gc.isenabled()
     gc.disable()  # a figure is made of so many parts that the collector would take a fifth
     try:
-        return result.name, figures.svg(drawing(result))
+        drawn = drawing(result)
+        return result.name, "" if figures.is_empty(drawn) else figures.svg(drawn)
     finally:
         if collects:
             gc.enable()

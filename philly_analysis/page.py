@@ -1,6 +1,7 @@
 """Turns the Results of a trace into a page: report.html, figures/*.svg and tables/*.csv."""
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -53,6 +54,14 @@ _EVIDENCE = {
 }
 """The questions that the page answers first, and the findings that say more."""
 _PREVIEW_ROWS = 12
+_WHOLE_ROWS = 30
+"""Rows up to which a table is shown whole."""
+_SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
+_POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""What a browser may do for a page (Content Security Policy): draw, and run our script alone."""
 _REJECTS_SHOWN = 20
 
 
@@ -71,16 +80,20 @@ class Section:
         return len(self.result.table)
 
     @property
+    def cut(self) -> bool:
+        """Whether the page shows its first rows only."""
+        return self.rows > _WHOLE_ROWS
+
+    @property
     def csv(self) -> str:
         """Where the table lies, beside the page."""
         return f"tables/{self.name}.csv"
 
     @property
     def preview(self) -> str:
-        """First rows of the table as HTML, escaped."""
-        shown = self.result.table.head(_PREVIEW_ROWS)
-        html = shown.to_html(index=False, border=0, escape=True, float_format="{:,.4g}".format)
-        return re.sub(r">\n\s*<", "><", html)
+        """First rows of the table as HTML, escaped; a short table is whole, and can be sorted."""
+        table = self.result.table
+        return as_html(table.head(_PREVIEW_ROWS) if self.cut else table, sortable=not self.cut)
 
     @property
     def sql(self) -> list[Relation]:
@@ -88,9 +101,27 @@ class Section:
         return behind(self.result.reads)
 
     @property
+    def width(self) -> int:
+        """How wide the figure is unless a screen has less room, in pixels."""
+        found = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
+        return round(float(found[1]) * 96 / 72) if found else 0
+
+    @property
     def reasons(self) -> list[str]:
         """Why published and measured values may differ, each reason once."""
         return list(dict.fromkeys(c.reason for c in self.result.comparisons))
+
+
+def as_html(table: pd.DataFrame, *, sortable: bool) -> str:
+    """Return a table as HTML, escaped."""
+    html = table.to_html(
+        index=False,
+        border=0,
+        escape=True,
+        float_format="{:,.4g}".format,
+        classes="sortable" if sortable else None,
+    )
+    return re.sub(r">\n\s*<", "><", html)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +387,8 @@ def _template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
+    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    env.globals |= {"script": _SCRIPT, "policy": f"{_POLICY}; script-src 'sha256-{digest}'"}
     return env.get_template(name)
 
 

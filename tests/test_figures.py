@@ -90,7 +90,7 @@ def test_a_legend_that_would_cover_a_line_goes_below() -> None:
     bottoms = [fig.axes[0].bbox.y0 for fig in (covering, free)]
     assert frames[0].y1 < bottoms[0], "below the axis"
     assert frames[1].y0 > bottoms[1], "where it was put"
-    assert figures.svg(curves(names, "center")).count("a long name") == 3
+    assert figures.svg(curves(names, "center")).count("a long name</text>") == 3
 
 
 def test_names_beside_lines_that_end_together_stand_apart() -> None:

@@ -43,6 +43,12 @@ def text(path: Path) -> str:
     return (path / "file" if path.is_dir() else path).read_text()
 
 
+def broken_off(out: Path, make: Callable[[Path, str], None]) -> None:
+    with appearing(out) as partial:
+        make(partial, "three")
+        raise ZeroDivisionError
+
+
 def die(out: Path, where: str) -> None:
     done = subprocess.run([sys.executable, "-c", DYING, out, where], check=False)
     assert done.returncode == -9
@@ -60,9 +66,8 @@ def test_the_new_takes_the_place_of_the_old_when_it_is_whole(
     with appearing(out) as partial:
         make(partial, "two")
         assert text(out) == "one"
-    with pytest.raises(ZeroDivisionError), appearing(out) as partial:
-        make(partial, "three")
-        1 / 0  # noqa: B018
+    with pytest.raises(ZeroDivisionError):
+        broken_off(out, make)
     with appearing(out, first_stays=True) as partial:
         make(partial, "four")
     with appearing(out) as partial:

@@ -232,6 +232,8 @@ def plot(result: Result) -> Figure:
     sizes = [None, *sorted(int(g) for g in table["gpus"].dropna().unique())]
     for i, among in enumerate(_AMONG):
         rows = table[table["among"] == among]
+        if rows.empty:
+            continue
         place = [sizes.index(None if pd.isna(g) else int(g)) + (i - 1) * 0.22 for g in rows["gpus"]]
         effect = rows["effect_pct"].to_numpy(float)
         error = np.abs(rows[["low_pct", "high_pct"]].to_numpy(float).T - effect)

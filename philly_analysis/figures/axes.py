@@ -6,6 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from philly_analysis.figures.hover import PERCENT, SECONDS
+
 _TIME_TICKS = {
     1: "1 s",
     10: "10 s",
@@ -28,6 +30,7 @@ def time_axis(
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
     the_axis.set_minor_locator(NullLocator())
+    the_axis.set_gid(SECONDS)
     the_axis.set_major_formatter(FuncFormatter(lambda t, _: _TIME_TICKS.get(round(t), "")))
 
 
@@ -52,6 +55,7 @@ def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None
     ax.set(**{f"{axis}lim": (0, 100), f"{axis}label": label})
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g} %"))
+    the_axis.set_gid(PERCENT)
 
 
 def amount_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:

@@ -79,6 +79,7 @@ STYLE: dict[RcKeyType, Any] = {
 
 
 _STAMP_INCHES = 0.17
+_NOTHING = "nothing"
 _PALER = 0.5
 """How far the smallest size of a bucket goes towards white."""
 
@@ -104,11 +105,16 @@ def luminance(channels: "np.typing.NDArray[np.float64]") -> float:
 
 
 def empty(fig: Figure, why: str) -> Figure:
-    """Say in the middle of a figure why there is nothing to draw."""
+    """Say in the middle of a figure why there is nothing to draw: a page leaves it out."""
     for ax in fig.axes:
         ax.set_axis_off()
-    fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT)
+    fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT, gid=_NOTHING)
     return fig
+
+
+def is_empty(fig: Figure) -> bool:
+    """Tell whether a figure only says that there is nothing to draw."""
+    return any(text.get_gid() == _NOTHING for text in fig.texts)
 
 
 def plain(name: object) -> str:

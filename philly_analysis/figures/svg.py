@@ -8,13 +8,13 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from philly_analysis.figures.hover import name_marks, with_values
 from philly_analysis.figures.legends import settle
 from philly_analysis.figures.style import STYLE
 
+_UNSAID = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _DRAWN = re.compile(r' (?:d|x|y)="[^"]*"| transform="translate\([^)]*')
 _COORDINATE = re.compile(r"-?\d+\.\d+")
-_NAMED = re.compile(r'<g id="[^"]*">')
-"""Names that nothing refers to."""
 _MARK = re.compile(r'(\bid="|href="#|url\(#)([a-z][0-9a-f]{10})\b')
 _FONT = " font-family: 'DejaVu Sans';"
 """What each text says, and the whole figure may say once."""
@@ -32,17 +32,18 @@ def svg(fig: Figure) -> str:
             if settle(fig):
                 engine.execute(fig)
             fig.set_layout_engine("none")
-        canvas.print_svg(out, metadata={"Date": None})  # type: ignore[no-untyped-call]
+        name_marks(fig)
+        canvas.print_svg(out, metadata=_UNSAID)  # type: ignore[no-untyped-call]
     fig.set_layout_engine(engine or "none")
     text = out.getvalue()
     text = _GAPS.sub("><", text[text.index("<svg") :]).replace(_FONT, "")
     text = text.replace("<svg", '<svg font-family="DejaVu Sans, sans-serif"', 1)
-    text = _DRAWN.sub(_rounded, _NAMED.sub("<g>", text))
+    text = with_values(_DRAWN.sub(_rounded, text), fig)
     # figures of one page may draw the same mark
     own = hashlib.sha256(text.encode()).hexdigest()[:8]
     return _MARK.sub(rf"\g<1>{own}-\g<2>", text)
 
 
 def _rounded(attribute: re.Match[str]) -> str:
-    """Round coordinates to a hundredth of a point, which nobody sees."""
-    return _COORDINATE.sub(lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), attribute[0])
+    """Round coordinates to a tenth of a point, which nobody sees."""
+    return _COORDINATE.sub(lambda m: f"{float(m[0]):.1f}".rstrip("0").rstrip("."), attribute[0])

@@ -72,7 +72,7 @@ def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path,
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:
-    assert {"script", "img"}.isdisjoint(Page(page).tags)
+    assert Page(page).tags.count("script") == 1 and "img" not in Page(page).tags
     assert "alert(1)" in page
 
 

@@ -1,0 +1,59 @@
+// What the tests ask of a page from within; each returns what JSON can say.
+const all = (what) => [...document.querySelectorAll(what)];
+const probes = {
+  fits() {
+    const size = (t) => {
+      const scale = t.getScreenCTM(); // of a text that stands upright, a is zero
+      return Math.hypot(scale.a, scale.b) * parseFloat(getComputedStyle(t).fontSize);
+    };
+    const drawn = all("main svg text, .card svg text").filter((t) => t.getBoundingClientRect().width);
+    return {
+      wide: document.documentElement.scrollWidth,
+      inner: innerWidth,
+      least: Math.min(...drawn.map(size)),
+      charts: all(".card figure").map((c) => c.getBoundingClientRect().bottom),
+      unsaid: all("figure").filter((f) => !f.getAttribute("aria-label")).length,
+      empty: all("figure").filter((f) => f.querySelectorAll("path, use").length < 5).length,
+    };
+  },
+
+  hover() {
+    const said = () => [...document.querySelector(".tip").children].map((c) => c.textContent);
+    const move = (what, x, y) => {
+      what.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+      return said();
+    };
+    const svg = document.querySelector("#queueing_delay figure svg");
+    svg.scrollIntoView();
+    const line = svg.querySelector("g[data-name='1'] > path").getAttribute("d");
+    const middle = [...line.matchAll(/[ML] ([-.\d]+) ([-.\d]+)/g)][50];
+    const at = new DOMPoint(+middle[1], +middle[2]).matrixTransform(svg.getScreenCTM());
+    const curve = move(svg, at.x, at.y);
+    const bar = document.querySelector("#job_status [data-name^='Pass']");
+    bar.scrollIntoView();
+    const box = bar.getBoundingClientRect();
+    const mark = move(bar, box.x + 2, box.y + 2);
+    svg.dispatchEvent(new PointerEvent("pointerleave"));
+    return { curve, mark, gone: document.querySelector(".tip").hidden };
+  },
+
+  sorts() {
+    const table = document.querySelector("#retries .facts table");
+    table.closest("details").open = true;
+    const heads = [...table.querySelectorAll("th")];
+    const rows = () => [...table.tBodies[0].rows];
+    const column = (i) => rows().map((r) => r.cells[i].dataset.v ?? r.cells[i].textContent);
+    heads[1].firstChild.click();
+    const [down, said] = [column(1).map(Number), heads[1].getAttribute("aria-sort")];
+    heads[1].firstChild.click();
+    const up = column(1).map(Number);
+    heads[0].firstChild.click();
+    return { down, up, said, names: column(0), now: heads[1].getAttribute("aria-sort") };
+  },
+
+  async axe() {
+    const found = await axe.run(document, { resultTypes: ["violations"] });
+    return found.violations.map((v) => [v.impact, v.id, v.nodes.length, v.nodes[0].html]);
+  },
+};
+const answer = async (name) => parent.postMessage(JSON.stringify(await probes[name]()), "*");
