@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from philly_analysis.fetching import datasets, fetch
     from philly_analysis.ingest import sources
     from philly_analysis.ingest.slurm.fields import slurm_command
+    from philly_analysis.intact import verify
     from philly_analysis.models import load_model
     from philly_analysis.models.workload_model import WorkloadModel
     from philly_analysis.page import report
@@ -71,6 +72,7 @@ __all__ = [
     "sources",
     "sweep",
     "tables",
+    "verify",
 ]
 
 # Where the other names are. Their rooms take up to seconds to open (engine, plotting,
@@ -103,6 +105,7 @@ _HOMES = {
     "sources": "ingest",
     "sweep": "verbs",
     "tables": "questions",
+    "verify": "intact",
 }
 
 

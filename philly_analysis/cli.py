@@ -253,6 +253,15 @@ def tables(
 
 
 @verb
+def verify(trace: TraceArgument, csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """Say of each file of a trace whether it is as written."""
+    found = library.verify(trace)
+    frame(found, csv=csv, as_json=as_json)
+    if found["state"].isin(["damaged", "missing"]).any():
+        raise typer.Exit(1)
+
+
+@verb
 def query(
     trace: TraceArgument,
     sql: Annotated[

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import TraceError, UnknownNameError
+from philly_analysis.intact import with_digests
 from philly_analysis.manifest import MANIFEST, Manifest, Sample
 from philly_analysis.quotas import FILE, SAID, write_quotas
 from philly_analysis.schema import ATTEMPTS, JOBS, TABLES, VIRTUAL_CLUSTERS
@@ -146,6 +147,8 @@ def with_quotas(trace: Path, manifest: Manifest, quotas: Mapping[str, int]) -> P
         files={**files, VIRTUAL_CLUSTERS.name: (FILE,)},
         notes=(*manifest.notes, SAID),
     )
+    kept = {file: told for file, told in manifest.digests.items() if file != FILE}
+    made = with_digests(out, made, kept)
     (out / MANIFEST).write_text(made.to_json(), "utf-8")
     return out
 

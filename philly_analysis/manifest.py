@@ -16,6 +16,8 @@ from philly_analysis.whole import settled
 
 MANIFEST = "manifest.json"
 """File name of the record; written last, so a folder that has it is whole."""
+DERIVED = "derived"
+"""Folder in a trace of what was computed from it; it can be removed at any time."""
 RAW = "raw"
 """Folder of the raw records that a trace keeps, a Parquet file per relation of its source."""
 
@@ -101,6 +103,8 @@ class Manifest:
     files
         Parquet files of each table, and of ``raw/<relation>`` the raw records that are kept, as
         paths in the trace's folder. No other file there is part of the trace.
+    digests
+        Bytes and SHA-256 of each file by its path, as they were written; none: an older trace.
     generation
         How many ingests made it: 1, and one more with each append.
     sample
@@ -117,6 +121,7 @@ class Manifest:
     notes: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    digests: dict[str, tuple[int, str]] = field(default_factory=dict)
     generation: int = 1
     sample: Sample | None = None
     schema: int = VERSION
@@ -144,6 +149,8 @@ class Manifest:
         for file in (file for files in raw["files"].values() for file in files):
             if ".." in (path := PurePosixPath(file)).parts or path.is_absolute():
                 raise ValueError(f"{file} is not in the trace")
+        told = raw.get("digests", {})
+        raw["digests"] = {file: (int(size), str(digest)) for file, (size, digest) in told.items()}
         if chosen := raw.get("sample"):
             raw["sample"] = Sample(chosen["how"], tuple(chosen["by"]))
         return cls(**raw)

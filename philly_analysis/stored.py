@@ -19,15 +19,13 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis import bins
-from philly_analysis.manifest import Manifest
+from philly_analysis.intact import intact, seal
+from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.parallel import spread
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations
 from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
 from philly_analysis.whole import appearing
-
-DERIVED = "derived"
-"""Folder in a trace of what was computed from it; it can be removed at any time."""
 
 _GENERATION = re.compile(r"-\d{6}-")
 _SLICE = 2_000_000
@@ -151,7 +149,7 @@ class Storage:
             with step(f"computing {names}", self.con) if due else nullcontext():
                 yield due
         for relation, (folder, _) in zip(found, rooms, strict=True):
-            files = [glob_safe(file) for file in sorted(folder.iterdir())]
+            files = [glob_safe(file) for file in sorted(folder.glob("*.parquet"))]
             self.con.read_parquet(files).create_view(relation.name, replace=True)
 
     @contextmanager
@@ -163,7 +161,7 @@ class Storage:
         stem = f"{relation.name}-{self.manifest.generation:06}-"
         key = _digest(self.manifest.to_json(), code)
         folder = self.trace / DERIVED / f"{stem}{key}.parquet"
-        if folder.is_dir():
+        if intact(folder):
             yield folder, None
             return
         others = sorted(folder.parent.glob(f"{relation.name}-*.parquet/"))
@@ -171,6 +169,7 @@ class Storage:
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
         with ExitStack() as stack:
             try:
+                shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
                 partial = stack.enter_context(appearing(folder, first_stays=True))
                 partial.mkdir()
                 for stale in set(others) - set(before):
@@ -180,6 +179,7 @@ class Storage:
                 partial = stack.enter_context(appearing(folder))
                 partial.mkdir()
             yield folder, _Room(relation, code, partial, before)
+            seal(partial)
 
     def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
         """Count the readings of each week for each relation, or take over the count of before."""

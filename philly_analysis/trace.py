@@ -1,7 +1,7 @@
 """A Trace is a folder of tables, opened read-only for questions in SQL."""
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from datetime import datetime
@@ -27,6 +27,7 @@ from philly_analysis.frames import (
     selected,
     with_quotas,
 )
+from philly_analysis.intact import check, check_sizes
 from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
 from philly_analysis.quotas import Quotas, quotas_given
@@ -111,6 +112,8 @@ class Trace:
                 f"{VERSION}. Install a newer philly-analysis to open it."
             )
         self.run_policy = RunPolicy(run_policy)
+        check_sizes(self.path, self.manifest)
+        self._checked: set[str] = set()
         self._scratch = session_folder()
         self._con = _connect(folders_of(self.path), self._scratch)
         self._storage = Storage(self._con, self.path, self._scratch, self.manifest, executor)
@@ -125,6 +128,7 @@ class Trace:
             self._created |= _given(self._con, self.tables)
         except (duckdb.Error, TraceError) as error:
             self.close()
+            check(self.path, self.manifest, self.manifest.files)  # which says of what file it is
             raise TraceError(f"{path}: {_first_line(error)}. Ingest the trace again.") from None
 
     def __enter__(self) -> Self:
@@ -284,6 +288,7 @@ class Trace:
         table, _, column = what.partition(".")
         if table not in self.tables or not column:
             return table in self.tables
+        self._check({table})
         known = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
         return bool(known.limit(1).fetchall())
 
@@ -355,6 +360,7 @@ class Trace:
                     f"It has: {', '.join(sorted(self.tables)) or 'no tables'}."
                 )
             raise UnknownNameError("table or relation", name, [*TABLES, *relations()])
+        self._check(others & self.tables)
         binned = [r for r in order if r.binned and r.name not in self._created]
         # what these read first, so that one pass over the samples serves them all
         before, _ = needed(name for relation in binned for name in relation.reads)
@@ -363,6 +369,11 @@ class Trace:
         self._create(*binned)
         for one in order:
             self._create(one)
+
+    def _check(self, tables: Set[str]) -> None:
+        """Refuse tables whose files are not as they were written; look once in a session."""
+        check(self.path, self.manifest, sorted(tables - self._checked))
+        self._checked |= tables
 
     def _create(self, *found: Relation) -> None:
         due = [relation for relation in found if relation.name not in self._created]

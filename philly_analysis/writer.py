@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.contract import Table
 from philly_analysis.errors import TraceError
+from philly_analysis.intact import check, check_sizes, with_digests
 from philly_analysis.manifest import MANIFEST, Manifest, laid_out
 from philly_analysis.schema import TABLES
 from philly_analysis.whole import appearing, hold, sweep
@@ -56,6 +57,7 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
 def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> None:
     """Write the manifest, the last file of a trace, with the rows that each table holds."""
     whole = replace(manifest, rows=dict(rows), files=laid_out(folder))
+    whole = with_digests(folder, whole, known={})
     (folder / MANIFEST).write_text(whole.to_json(), "utf-8")
 
 
@@ -87,6 +89,8 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
                     f"somebody else is appending to {out}. Try again when they are done."
                 ) from None
             manifest = Manifest.read(out)
+            check_sizes(out, manifest)
+            check(out, manifest, manifest.files)
             _clear(out, manifest)
             folder = out / PARTS / f"{manifest.generation + 1:06}"
             folder.mkdir(parents=True)
@@ -103,6 +107,7 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
 
 def swap(out: Path, manifest: Manifest) -> None:
     """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
+    manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
     for files in manifest.files.values():
         for file in files:

@@ -85,7 +85,7 @@ def derived(trace: Path) -> str:
     for folder in sorted((trace / "derived").glob("*.parquet")):
         rows = sorted(
             repr(row)
-            for file in sorted(folder.iterdir())
+            for file in sorted(folder.glob("*.parquet"))
             for row in pq.read_table(file).to_pylist()
         )
         told.append(f"{folder.name.rpartition('-')[0]} {sha256(repr(rows).encode()).hexdigest()}")

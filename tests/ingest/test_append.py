@@ -309,7 +309,7 @@ def stored(trace: Path, names: Sequence[str] = STORED) -> dict[str, set[tuple[st
     return {
         name: {
             (file.name[:10], file.stat().st_ino)
-            for file in sorted((trace / "derived").glob(f"{name}-*.parquet"))[-1].iterdir()
+            for file in sorted((trace / "derived").glob(f"{name}-*.parquet"))[-1].glob("*.parquet")
         }
         for name in names
     }

@@ -1,0 +1,190 @@
+"""Whether the files of a trace are as they were written: never other numbers without a word.
+
+A manifest names each file's size and SHA-256. Sizes are looked at whenever a trace is opened. The
+digest is compared when a file is first read, and again once the file was touched: what was checked,
+and when the file was last changed then, is kept in the trace beside what was computed from it.
+:func:`verify` reads everything once more, and so finds what changed under an unchanged date.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from philly_analysis.errors import TraceError
+from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
+from philly_analysis.whole import appearing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHECKED = "checked.json"
+"""File in ``derived`` that says which files were found as written, and when they were changed."""
+SUMS = "sums.json"
+"""File in the folder of a stored relation that says what its parts are."""
+_AT_ONCE = 2
+_AGAIN = "Ingest the trace again, or restore it from where it was copied."
+
+
+def digests(folder: Path, files: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return the size and SHA-256 of files, by their paths in a folder."""
+    files = list(files)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(files, pool.map(_digest, (folder / file for file in files)), strict=True))
+
+
+def with_digests(
+    folder: Path, manifest: Manifest, known: Mapping[str, tuple[int, str]]
+) -> Manifest:
+    """Return a manifest that names the digest of each of its files.
+
+    Parameters
+    ----------
+    folder
+        Where the files are.
+    known
+        Digests of files that were there before, by their paths.
+    """
+    files = [file for held in manifest.files.values() for file in held]
+    new = digests(folder, (file for file in files if file not in known))
+    _note(folder, new)
+    return replace(manifest, digests={file: new.get(file) or known[file] for file in files})
+
+
+def check_sizes(trace: Path, manifest: Manifest) -> None:
+    """Refuse a trace of which a file is gone or has another size.
+
+    Raises
+    ------
+    TraceError
+        It says which.
+    """
+    for file in (file for held in manifest.files.values() for file in held):
+        if file not in manifest.digests:
+            continue
+        path, (size, _) = trace / file, manifest.digests[file]
+        if not path.is_file():
+            raise TraceError(f"{path} is missing, which {MANIFEST} names. {_AGAIN}")
+        if (found := path.stat().st_size) != size:
+            raise TraceError(f"{path} has {found:,} bytes, and {size:,} were written. {_AGAIN}")
+
+
+def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
+    """Refuse tables of which a file is not as it was written.
+
+    Raises
+    ------
+    TraceError
+        It says which.
+    """
+    files = [f for name in tables for f in manifest.files.get(name, ()) if f in manifest.digests]
+    noted = _noted(trace)
+    due = [file for file in files if noted.get(file) != _state(trace / file)]
+    found = digests(trace, due)
+    for file in due:
+        if found[file] != tuple(manifest.digests[file]):
+            raise TraceError(
+                f"{trace / file} is damaged: its SHA-256 is not the one that was written. {_AGAIN}"
+            )
+    if due:
+        _note(trace, found)
+
+
+def seal(folder: Path) -> None:
+    """Write into the folder of a stored relation what its parts are."""
+    parts = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
+    told = {name: [*_state(folder / name), digest] for name, (_, digest) in parts.items()}
+    (folder / SUMS).write_text(json.dumps(told), "utf-8")
+
+
+def intact(folder: Path, *, throughout: bool = False) -> bool:
+    """Tell whether a stored relation is there, and its parts are as they were written.
+
+    Parameters
+    ----------
+    throughout
+        Read them all; otherwise only those that were touched since.
+    """
+    try:
+        told = json.loads((folder / SUMS).read_text("utf-8"))
+        if told.keys() != {path.name for path in folder.glob("*.parquet")}:
+            return False
+        due = [n for n, (*state, _) in told.items() if throughout or state != _state(folder / n)]
+        return all(told[name][-1] == found for name, (_, found) in digests(folder, due).items())
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+
+
+def verify(trace: str | Path) -> "pd.DataFrame":
+    """Say of each file of a trace whether it is as written.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per file: file, bytes, state: ``as written``, ``damaged``, ``missing``, or ``not
+        known`` in a trace from before digests were kept. What was computed from the trace and is
+        damaged is removed, and will be computed again: ``damaged, removed``.
+
+    Raises
+    ------
+    TraceError
+        The folder is no trace.
+    """
+    import pandas as pd
+
+    trace = Path(trace)
+    manifest = Manifest.read(trace)
+    rows: list[tuple[str, int | None, str]] = []
+    for file in (file for held in manifest.files.values() for file in held):
+        path = trace / file
+        if not path.is_file():
+            rows.append((file, None, "missing"))
+            continue
+        found = _digest(path)
+        wanted = manifest.digests.get(file)
+        state = "as written" if wanted and tuple(wanted) == found else "damaged"
+        rows.append((file, found[0], state if wanted else "not known"))
+    for folder in sorted((trace / DERIVED).glob("*.parquet/")):
+        size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+        if not (whole := intact(folder, throughout=True)):
+            shutil.rmtree(folder, ignore_errors=True)
+        name = folder.relative_to(trace).as_posix()
+        rows.append((name, size, "as written" if whole else "damaged, removed"))
+    return pd.DataFrame(rows, columns=["file", "bytes", "state"]).astype({"bytes": "Int64"})
+
+
+def _digest(path: Path) -> tuple[int, str]:
+    with path.open("rb") as file:
+        told = file_digest(file, "sha256").hexdigest()
+        return file.tell(), told
+
+
+def _state(path: Path) -> list[int]:
+    """Return what changes when a file is touched."""
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def _noted(trace: Path) -> dict[str, list[int]]:
+    try:
+        told = json.loads((trace / DERIVED / CHECKED).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _note(trace: Path, files: Iterable[str]) -> None:
+    """Keep that files were found as written, where that can be kept."""
+    told = _noted(trace) | {file: _state(trace / file) for file in files}
+    with suppress(OSError), appearing(trace / DERIVED / CHECKED) as partial:
+        partial.write_text(json.dumps(told), "utf-8")
