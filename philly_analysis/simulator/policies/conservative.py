@@ -1,6 +1,6 @@
 """Conservative backfilling: everybody has a reservation, and nobody's is put off."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import islice
 
@@ -128,22 +128,22 @@ class _Timetable:
         if job.size > self._most:
             self.starts_s[job] = FOREVER
             return
-        starts_s, at, fits = self._from_s[0], 0, False
-        while not fits:
-            while self._free[at] < job.size:
+        free, size, at, last = self._free, job.size, 0, 0
+        while at == 0 or at < last:  # somebody is in the way at this step, or nobody looked yet
+            while free[at] < size:
                 at += 1
-            starts_s, fits = self._from_s[at], True
-            while fits and at + 1 < len(self._from_s) and self._from_s[at + 1] < starts_s + takes_s:
+            starts_s = self._from_s[at]
+            last = bisect_left(self._from_s, starts_s + takes_s, at + 1)
+            at += 1
+            while at < last and free[at] >= size:
                 at += 1
-                fits = self._free[at] >= job.size
         self.starts_s[job] = starts_s
         self._take(job.size, starts_s, starts_s + takes_s)
 
     def _take(self, size: int, from_s: float, until_s: float) -> None:
         if from_s < until_s:
             first, last = self._cut(from_s), self._cut(until_s)
-            for at in range(first, last):
-                self._free[at] -= size
+            self._free[first:last] = [free - size for free in self._free[first:last]]
 
     def _cut(self, at_s: float) -> int:
         """Return the place of a step that begins at a moment."""
