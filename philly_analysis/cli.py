@@ -631,6 +631,14 @@ def sweep(
 @verb
 def compare(
     traces: Annotated[list[Path], typer.Argument(help="Two traces or more.", metavar="TRACE")],
+    findings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--finding",
+            help="A finding to show of each on the page.",
+            autocompletion=choices.analyses,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for a page with the distributions.")
     ] = None,
@@ -640,7 +648,7 @@ def compare(
     """Set traces side by side: times, waits, use, fairness."""
     from philly_analysis.comparison import side_by_side
 
-    result = library.compare(traces, out=out)
+    result = library.compare(traces, findings=findings or (), out=out)
     frame(side_by_side(result), csv=csv, as_json=as_json)
     if not (csv or as_json):
         for sentence in (*result.warnings, *result.sentences, *result.caveats):

@@ -1,5 +1,6 @@
 """Sets traces side by side: what became of the jobs that they have in common."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
@@ -9,7 +10,8 @@ from matplotlib.figure import Figure
 
 from philly_analysis.errors import TraceError
 from philly_analysis.figures import CYCLE, bars, canvas, cdf, legend, time_axis
-from philly_analysis.prose import duration, share, told_apart
+from philly_analysis.frames import is_selected
+from philly_analysis.prose import NOT_KNOWN, duration, quantity, share, told_apart
 from philly_analysis.result import Fact, Result
 from philly_analysis.schema import HOLDS
 from philly_analysis.trace import Trace
@@ -39,6 +41,8 @@ SCALARS = (
 _SAME = ["job_id", "submitted_at"]
 """What jobs of two traces are the same by: two clusters may use a number twice."""
 
+_SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
+"""How a what-if notes its policy and the policy's knobs."""
 _CURVES = ("jct_s", "wait_s")
 _GRID = np.linspace(0, 100, 101)
 
@@ -102,7 +106,7 @@ def answer(traces: Sequence[Trace]) -> Result:
             ),
             *_facts(table, names),
         ),
-        sentences=(*_who(len(common), beside), *_sentences(table, names)),
+        sentences=_in_order(len(common), _who(len(common), beside), _sentences(table, names)),
         caveats=_caveats(len(common), beside),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
@@ -123,6 +127,19 @@ def side_by_side(result: Result) -> pd.DataFrame:
     return wide.reset_index()
 
 
+def in_words(result: Result) -> pd.DataFrame:
+    """Return the single numbers of a comparison as people read them, a column per trace."""
+    wide = side_by_side(result).set_index("measure")
+    told = {
+        name: [
+            NOT_KNOWN if value != value else quantity(str(measure), value)
+            for measure, value in wide[name].astype(float).items()
+        ]
+        for name in wide.columns[2:]
+    }
+    return pd.DataFrame({"measure": wide["meaning"].to_list(), **told})
+
+
 def plot(result: Result) -> Figure:
     """Draw the distributions of completion times and waits, and what became of the GPUs."""
     table = result.table
@@ -136,6 +153,7 @@ def plot(result: Result) -> Figure:
         (axes[1], "wait_s", "time that a job did not run"),
     ):
         rows = table[table["measure"] == curve]
+        rows = rows.assign(value=rows["value"].clip(lower=1))  # where the axis begins
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
         time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
         ax.set(xlabel=label, ylabel="share of jobs")
@@ -156,9 +174,42 @@ def _number(single: "pd.Series[float]", trace: str, measure: str) -> float:
     return float("nan") if value is None else float(value)
 
 
+def _in_order(common: int, who: Iterator[str], differences: Iterator[str]) -> tuple[str, ...]:
+    """Say first what differs; but before that, if these are different jobs."""
+    return (*differences, *who) if common else (*who, *differences)
+
+
 def _names(traces: Sequence[Trace]) -> list[str]:
-    """Return a name for each trace: its own, numbered where two are alike."""
-    return told_apart([trace.manifest.name for trace in traces])
+    """Return a name for each trace: its folder, and of a what-if the policy and what is set.
+
+    Of the knobs those are named in which what-ifs under one policy differ; what is alike still, is
+    told by the folder above it, and at last numbered.
+    """
+    folders = [
+        t.manifest.name if is_selected(t.manifest) else t.path.name  # which is of this session
+        for t in traces
+    ]
+    apart = len({trace.path for trace in traces}) == len(traces)
+    folders = [
+        f"{trace.path.parent.name}/{name}" if apart and folders.count(name) > 1 else name
+        for trace, name in zip(traces, folders, strict=True)
+    ]
+    under = [_policy(trace) for trace in traces]
+    names = []
+    for folder, (policy, knobs) in zip(folders, under, strict=True):
+        rivals = [others for name, others in under if name == policy]
+        told = [k for k in knobs if any(k not in others for others in rivals)]
+        said = ", ".join([policy, *told]) if policy else ""
+        names.append(folder if said in ("", folder) else f"{folder} ({said})")
+    return told_apart(names)
+
+
+def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
+    """Return the policy and the knobs under which a trace was simulated; empty: it was not."""
+    for note in trace.manifest.notes:
+        if found := _SIMULATED.match(note):
+            return found[1], tuple(filter(None, (found[2] or "").split(", ")))
+    return "", ()
 
 
 def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float]:
@@ -220,11 +271,12 @@ def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     for name in names[1:]:
         own = _number(single, name, "mean_jct_s")
         if base > 0 and own > 0:
-            longer = "longer" if own > base else "shorter"
             held = _number(single, name, "held_frac")
+            change = share(abs(own / base - 1))
+            than = f"{change} {'longer' if own > base else 'shorter'} than the {duration(base)}"
             yield (
-                f"Under {name} the mean job takes {duration(own)}, {share(abs(own / base - 1))} "
-                f"{longer} than the {duration(base)} under {names[0]}"
+                f"Under {name} the mean job takes {duration(own)}, "
+                f"{'as' if change == '0 %' else than} under {names[0]}"
                 + (f"; jobs hold {share(held)} of the GPU time." if held == held else ".")
             )
 

@@ -67,12 +67,21 @@ _REJECTS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Section:
-    """One finding as the page shows it."""
+    """One finding as the page shows it.
+
+    Attributes
+    ----------
+    svg
+        Its figure; empty: it has none.
+    shown
+        What the page shows of its table, where that is not the first rows.
+    """
 
     name: str
     question: str
     result: Result
     svg: str
+    shown: pd.DataFrame | None = None
 
     @property
     def rows(self) -> int:
@@ -82,7 +91,7 @@ class Section:
     @property
     def cut(self) -> bool:
         """Whether the page shows its first rows only."""
-        return self.rows > _WHOLE_ROWS
+        return self.shown is None and self.rows > _WHOLE_ROWS
 
     @property
     def csv(self) -> str:
@@ -92,6 +101,8 @@ class Section:
     @property
     def preview(self) -> str:
         """First rows of the table as HTML, escaped; a short table is whole, and can be sorted."""
+        if self.shown is not None:
+            return as_html(self.shown, sortable=False)
         table = self.result.table
         return as_html(table.head(_PREVIEW_ROWS) if self.cut else table, sortable=not self.cut)
 
@@ -273,6 +284,7 @@ def results_page(
         lede=lede,
         chapters=chapters,
         synthetic=synthetic,
+        tables_open=True,
         closing=closing,
         closing_title=closing_title,
         **_sql(chapters),
@@ -322,13 +334,21 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
     return Path(out) / ATLAS
 
 
-def section(name: str, question: str, result: Result, drawn: Figure) -> Section:
-    """Make a section of a page from a result and its figure."""
+def section(
+    name: str,
+    question: str,
+    result: Result,
+    drawn: Figure,
+    *,
+    shown: pd.DataFrame | None = None,
+) -> Section:
+    """Make a section of a page from a result and its figure; `shown` stands for its table."""
     return Section(
         name=name,
         question=question,
         result=result,
         svg=figures.svg(figures.stamp(drawn, synthetic=result.synthetic)),
+        shown=shown,
     )
 
 
@@ -424,6 +444,7 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
             if f.value is not None
         ],
         chapters=[c for c in chapters if c.title != FRONT],
+        tables_open=False,
         gaps=gaps,
         rejects=_rejects(trace),
         **_sql(chapters),

@@ -14,9 +14,10 @@ import pandas as pd
 
 from philly_analysis import comparison
 from philly_analysis.analyses import node_failures
+from philly_analysis.chapters import analyze
 from philly_analysis.claims.datasets import known_datasets
 from philly_analysis.claims.survey import survey
-from philly_analysis.errors import InputError, ModelError, TraceError, UnknownNameError
+from philly_analysis.errors import InputError, ModelError, OutputError, TraceError, UnknownNameError
 from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
@@ -29,6 +30,7 @@ from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.page import Chapter, atlas_page, results_page, section
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
+from philly_analysis.prose import NOT_KNOWN
 from philly_analysis.published.systems import figures
 from philly_analysis.result import Result
 from philly_analysis.simulator.outages import Failures
@@ -187,7 +189,11 @@ def _model(given: WorkloadModel | str | Path) -> WorkloadModel:
     return given if isinstance(given, WorkloadModel) else load_model(given)
 
 
-def compare(*traces: TraceLike | Sequence[TraceLike], out: str | Path | None = None) -> Result:
+def compare(
+    *traces: TraceLike | Sequence[TraceLike],
+    findings: Iterable[str] = (),
+    out: str | Path | None = None,
+) -> Result:
     """Set traces side by side: times, waits, use, fairness.
 
     Parameters
@@ -195,6 +201,8 @@ def compare(*traces: TraceLike | Sequence[TraceLike], out: str | Path | None = N
     traces
         Open traces, folders, tables in memory, or lists of them, two or more; the first is what
         the others are held against.
+    findings
+        Names of findings to show of each trace on the page, their facts side by side.
     out
         Folder of a page with the distributions to write as well; None: none.
 
@@ -208,17 +216,43 @@ def compare(*traces: TraceLike | Sequence[TraceLike], out: str | Path | None = N
     ------
     TraceError
         There are fewer than two traces, one is none, or the page cannot be written.
+    UnknownNameError, MissingTableError
+        A finding is none, or one of the traces lacks what it needs.
+    OutputError
+        Findings are asked for, and no page to show them on.
     """
+    asked = [findings] if isinstance(findings, str) else list(findings)
+    if asked and out is None:
+        raise OutputError("findings are shown on the page: give its folder as out=FOLDER.")
     given: list[TraceLike] = []
     for one in traces:
         given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
     with ExitStack() as stack:
-        result = comparison.answer([stack.enter_context(opened(trace)) for trace in given])
-    if out is not None:
-        part = section("comparison", result.question, result, comparison.plot(result))
-        lede = "The same questions, asked of each trace in turn."
-        results_page("Traces side by side", lede, [Chapter("Comparison", (part,))], out)
+        held = [stack.enter_context(opened(trace)) for trace in given]
+        result = replace(comparison.answer(held), draw=comparison.plot)
+        if out is not None:
+            wide = comparison.in_words(result)
+            part = section("comparison", result.question, result, result.plot(), shown=wide)
+            names = list(dict.fromkeys(result.table["trace"]))
+            chapters = [Chapter("Comparison", (part,))]
+            chapters += [_across(held, names, finding) for finding in asked]
+            lede = f"The same questions, asked of {', '.join(names)}."
+            results_page("Traces side by side", lede, chapters, out)
     return result
+
+
+def _across(traces: Sequence[Trace], names: Sequence[str], finding: str) -> Chapter:
+    """Show one finding of each trace, and its facts side by side."""
+    results = [analyze(trace, finding) for trace in traces]
+    facts = {f.name: f.meaning for result in results for f in result.facts}
+    said = [{f.name: f.said for f in result.facts} for result in results]
+    rows = [[meaning, *(s.get(name, NOT_KNOWN) for s in said)] for name, meaning in facts.items()]
+    shown = pd.DataFrame(rows, columns=["fact", *names])
+    sections = [
+        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
+        for i, (name, result) in enumerate(zip(names, results, strict=True))
+    ]
+    return Chapter(results[0].question, tuple(sections))
 
 
 def atlas(

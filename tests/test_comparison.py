@@ -1,6 +1,7 @@
 """Traces side by side, on numbers that one can work out by hand."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 from philly_analysis import compare
-from philly_analysis.comparison import plot, side_by_side
+from philly_analysis.comparison import in_words, plot, side_by_side
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import Manifest
 from philly_analysis.result import Result
@@ -112,7 +113,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
         trace(tmp_path, "two", [(5, 15)], [("a", "completed")]) as b,
     ):
         result = compare([a, b])
-        who, less = result.sentences
+        less, who = result.sentences
         assert who == "1 job is compared that ended in each; left out are 1 in one, 0 in two."
         assert "50.0 % longer than the 10 min" in less
         assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
@@ -143,3 +144,35 @@ def test_a_number_used_again_is_another_job(tmp_path: Path) -> None:
 def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
     with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
         assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]
+
+
+def test_a_trace_is_named_by_its_folder_and_what_is_set(tmp_path: Path) -> None:
+    def simulated(folder: str, under: str) -> Trace:
+        made = trace(tmp_path / folder, "it", [(0, 10)], [("a", "completed")])
+        file = made.path / "manifest.json"
+        manifest = Manifest.from_json(file.read_text())
+        note = f"Simulated under {under} on 2 machines with 4 GPUs."
+        file.write_text(replace(manifest, notes=(note,)).to_json())
+        made.close()
+        return Trace(made.path)
+
+    traces = [
+        simulated("x", "fifo (backfill=False, first_fit=False)"),
+        simulated("y", "fifo (backfill=True, first_fit=False)"),
+        simulated("z", "srtf"),
+    ]
+    words = in_words(compare(traces))
+    assert list(words) == [
+        "measure",
+        "x/it (fifo, backfill=False)",
+        "y/it (fifo, backfill=True)",
+        "z/it (srtf)",
+    ]
+    assert list(words.iloc[1])[1:] == ["10 min"] * 3
+    page = tmp_path / "page"
+    compare(traces, findings="run_time", out=page)
+    text = (page / "report.html").read_text("utf-8")
+    assert text.count('<section id="run_time-') == 3
+    assert '<details class="data" open>' in text and "jobs that ran" in text
+    for made in traces:
+        made.close()
