@@ -8,6 +8,7 @@ import polars as pl
 
 from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.request import Request
+from philly_analysis.prose import count
 
 _LEAST_S = 0.001
 
@@ -47,7 +48,7 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
         jobs=jobs.height,
         assumed=(
             "a job is a delay: how fast it runs never changes",
-            *([f"{instant:,} jobs that take no time: 1 ms each"] if instant else []),
+            *([f"{count(instant, 'run')} of no time: 1 ms each"] if instant else []),
         ),
     )
 
@@ -95,14 +96,49 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _dialect(name: str, spelling: str, versions: str) -> Dialect:
+_RUN = """git clone https://github.com/oar-team/batsim && cd batsim && git checkout v4.2.1
+sed "s/0-511/0-$$(($gpus - 1))/" platforms/cluster512.xml > export.xml
+cat > fcfs.py <<'END'
+from batsim.batsim import BatsimScheduler
+from procset import ProcSet
+
+class Fcfs(BatsimScheduler):
+    def onAfterBatsimInit(self):
+        self.queue, self.free = [], ProcSet((0, self.bs.nb_compute_resources - 1))
+
+    def start(self):
+        while self.queue and self.queue[0].requested_resources <= len(self.free):
+            job = self.queue.pop(0)
+            job.allocation = ProcSet(*list(self.free)[:job.requested_resources])
+            self.free -= job.allocation
+            self.bs.execute_jobs([job])
+
+    def onJobSubmission(self, job):
+        self.queue.append(job)
+        self.start()
+
+    def onJobCompletion(self, job):
+        self.free |= job.allocation
+        self.start()
+END
+batsim -p export.xml -w $$OUT -e result &
+pybatsim fcfs.py && wait"""
+"""Batsim leaves the scheduler to others: here the shortest that there is."""
+
+_V4 = Program(
+    "Batsim up to 4.2",
+    source="oar-team/batsim v4.2.1",
+    needs="Batsim 4.2.1 built with SimGrid 3.32 as `batsim`; Python 3.9, pybatsim 3.2.1",
+    command=_RUN,
+    rules="every job that takes time",
+)
+_V5 = Program("Batsim 5", rules=_V4.rules)
+
+
+def _dialect(name: str, spelling: str, program: Program) -> Dialect:
     return Dialect(
         name=name,
-        program=Program(
-            f"Batsim {versions}",
-            command="batsim -p platform_of_${gpus}_hosts.xml -w $$OUT -e result",
-            rules="every job that takes time",
-        ),
+        program=program,
         carries="arrival, gang size, run time, time limit",
         write=lambda request, path: _write(request, path, spelling),
         taken=_taken,
@@ -111,6 +147,4 @@ def _dialect(name: str, spelling: str, versions: str) -> Dialect:
     )
 
 
-BATSIM = Format(
-    "batsim", (_dialect("v4", "delay", "up to 4.2"), _dialect("v5", "DelayProfile", "5"))
-)
+BATSIM = Format("batsim", (_dialect("v4", "delay", _V4), _dialect("v5", "DelayProfile", _V5)))
