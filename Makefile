@@ -13,7 +13,7 @@ SCALE  ?= 1
 LOCK   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab locks clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults locks clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -123,6 +123,9 @@ bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
+
+faults: $(VENV)/.dev ## kill commands with -9 at random moments, and look at what is left (half an hour)
+	$(BIN)/python -m tests.faults.killing
 
 locks: $(VENV)/.dev ## pin the newest and the lowest versions that pyproject.toml allows: .ci/*.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
