@@ -8,7 +8,7 @@ others as they stand, and scores on each extract the intervals for the next wind
 as it stands, so that all statistics count alike and no extract is forgiven a miss). The best value
 is where a parabola through the means over the extracts is least; the range holds it in 90 % of
 bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
-takes some 15 CPU minutes.
+takes some six CPU minutes.
 
 The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part, so that
 they can judge.
@@ -35,8 +35,8 @@ FARTHEST = np.log(2.0)
 SHARES = ("trade", "swell", "constancy", "leaving", "settled")
 OF_USERS = ("constancy", "users", "leaving", "settled", "coming", "crowd")
 LENGTHS_D = (7,)
-DRAWS = 32
-PAIRS = 3
+DRAWS = 24
+PAIRS = 2
 BOOTSTRAPS = 2_000
 
 PARAMETERS = tuple(

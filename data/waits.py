@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 from coverage import DEVELOPED_ON, listed
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
@@ -26,7 +27,7 @@ from philly_analysis.workload import AttemptSpec, JobSpec
 from philly_analysis.workload.load import at_load
 
 LOAD, GPUS, JOBS, MONTHS = 0.8, 64, 1_500, 20
-POLICIES = ("fifo", "sjf")
+POLICIES = ("fifo", "sjf", "philly")
 HOUR_S, DAY_S = 3_600, 86_400
 LEFT_OUT = ("itp-06", "philly-attempts", "openb")
 """Of these a window has too few jobs, or jobs without run times; or it is Philly once more."""
@@ -41,18 +42,26 @@ def window_of(name: str) -> Window:
     raise SystemExit(f"{name} has no two windows")
 
 
-def waits_min(at_s: ArrayLike, gpus: ArrayLike, run_s: ArrayLike) -> list[float]:
+def waits_min(
+    at_s: ArrayLike, gpus: ArrayLike, run_s: ArrayLike, vc: ArrayLike, quotas: dict[str, int]
+) -> list[float]:
     """Return the mean wait of jobs in minutes under each policy."""
-    rows = zip(np.asarray(at_s), np.asarray(gpus), np.asarray(run_s), strict=True)
+    rows = zip(*map(np.asarray, (at_s, gpus, run_s, vc)), strict=True)
     specs = [
-        JobSpec(f"j{i:06d}", "", "", int(g), float(at), (AttemptSpec(float(s)),), status="Pass")
-        for i, (at, g, s) in enumerate(rows)
+        JobSpec(f"j{i:06d}", str(of), "", int(g), float(at), (AttemptSpec(float(s)),), "Pass")
+        for i, (at, g, s, of) in enumerate(rows)
         if g <= GPUS and s > 0
     ]
     loaded = at_load(specs, LOAD, GPUS)
     served_s = np.mean([s.run_s for s in loaded])
-    found = (run(loaded, fleet("8x8"), policy_named(name, {})) for name in POLICIES)
+    found = (run(loaded, fleet("8x8"), policy_named(p, {}), quotas=quotas) for p in POLICIES)
     return [float(done.jct_s.mean() - served_s) / 60 for done in found]
+
+
+def entitled(jobs: pd.DataFrame) -> dict[str, int]:
+    """Return quotas: GPUs by virtual cluster as it used them in the window."""
+    used = (jobs["gpus"] * jobs["run_s"]).groupby(jobs["vc"].astype(str)).sum()
+    return {str(vc): max(round(GPUS * share), 1) for vc, share in (used / used.sum()).items()}
 
 
 def hourly(at_s: ArrayLike, run_s: ArrayLike) -> float:
@@ -65,7 +74,10 @@ def rows(name: str) -> Iterator[str]:
     """Yield a row of the table per policy."""
     window = window_of(name)
     jobs = window.data.jobs.dropna(subset=["run_s"]).head(JOBS)
-    real = waits_min(jobs["submitted_s"] - window.start_s, jobs["gpus"], jobs["run_s"])
+    quotas = entitled(jobs)
+    real = waits_min(
+        jobs["submitted_s"] - window.start_s, jobs["gpus"], jobs["run_s"], jobs["vc"], quotas
+    )
     first_s = window.start_s // HOUR_S * HOUR_S
     hours = [(first_s, first_s + window.days * DAY_S)]
     model = WorkloadModel.fit(window.data, windows=hours)
@@ -74,7 +86,7 @@ def rows(name: str) -> Iterator[str]:
     crowds = hourly(timed["submitted_s"], timed["run_s"])
     months = [draw(model, days=window.days, seed=seed)[0] for seed in range(MONTHS)]
     sampled_crowds = float(np.median([hourly(month.at_s, month.run_s) for month in months]))
-    sampled = np.array([waits_min(month.at_s, month.gang, month.run_s) for month in drawn])
+    sampled = np.array([waits_min(m.at_s, m.gang, m.run_s, m.vc, quotas) for m in drawn])
     low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0)
     for i, policy in enumerate(POLICIES):
         inside = "yes" if low[i] <= real[i] <= high[i] else "no"

@@ -93,13 +93,13 @@ def test_sessions_stand_for_users_that_are_not_known() -> None:
 
 
 def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws of 0 to 100: the interval is 5 to 95, and a miss by 5 costs 100."""
-    levels = np.repeat(np.arange(101.0)[:, None], len(STATISTICS), axis=1)
+    """Draws of 1 to 99: the interval is 5 to 95, and a miss by 5 costs 100."""
+    levels = np.repeat(np.arange(1.0, 100)[:, None], len(STATISTICS), axis=1)
     monkeypatch.setattr(coverage, "statistics", lambda *_: np.full(len(STATISTICS), 100.0))
     table = scored(MADE, methods={"known": lambda *_: levels}, lengths_d=(14,))
     assert len(table) == len(STATISTICS) and not table["covered"].any()
     assert (table["width"] == 90).all() and table["winkler"].tolist() == pytest.approx([190] * 18)
-    assert (table["pit"] > 100 / 101 - 1e-9).all()
+    assert (table["pit"] > 0.99).all()
 
 
 def test_the_model_covers_where_independent_jobs_do_not() -> None:
