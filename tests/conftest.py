@@ -3,6 +3,7 @@
 `pytest --hypothesis-profile=thorough` chooses another profile.
 """
 
+import gc
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -42,3 +43,12 @@ def failure_logs() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no failure logs at {folder}: set PHILLY_FAILURE_LOGS to their folder")
     return folder
+
+
+def pytest_unconfigure() -> None:
+    """Let go of what Hypothesis asks of the garbage collector.
+
+    Its callback stays until Python ends, and with it, by its globals, all that is imported: the
+    engine then says at exit that its types leaked. (Whether it does hangs on which tests ran.)
+    """
+    gc.callbacks.clear()
