@@ -54,6 +54,8 @@ _EVIDENCE = {
 }
 """The questions that the page answers first, and the findings that say more."""
 _PREVIEW_ROWS = 12
+_PERCENTILES = (50, 90)
+"""What the page shows first of a table of percentiles."""
 _WHOLE_ROWS = 30
 """Rows up to which a table is shown whole."""
 _SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
@@ -99,12 +101,27 @@ class Section:
         return f"tables/{self.name}.csv"
 
     @property
+    def first(self) -> str:
+        """Which rows of its table the page shows; empty: all of them."""
+        if not self.cut:
+            return ""
+        return "Medians and 90th percentiles of" if self._percentiles else "First rows of"
+
+    @property
     def preview(self) -> str:
-        """First rows of the table as HTML, escaped; a short table is whole, and can be sorted."""
+        """The rows that the page shows, as HTML, escaped; a table that is whole can be sorted."""
         if self.shown is not None:
             return as_html(self.shown, sortable=False)
         table = self.result.table
-        return as_html(table.head(_PREVIEW_ROWS) if self.cut else table, sortable=not self.cut)
+        if not self.cut:
+            return as_html(table, sortable=True)
+        if self._percentiles:
+            table = table[table["percentile"].isin(_PERCENTILES)]
+        return as_html(table.head(_PREVIEW_ROWS), sortable=False)
+
+    @property
+    def _percentiles(self) -> bool:
+        return "percentile" in self.result.table.columns
 
     @property
     def sql(self) -> list[Relation]:
