@@ -196,11 +196,18 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+def older(path: Path) -> None:
+    """Make a trace one that was written before digests of its files were kept."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | {"digests": {}}))
+
+
 def without(every_table: Path, table: str, column: str, path: Path) -> Path:
     """Copy a trace, but for one column."""
     shutil.copytree(every_table, path)
     [file] = [*path.glob(f"{table}.parquet"), *path.glob(f"{table}/*.parquet")]
     pl.read_parquet(file).drop(column).write_parquet(file)
+    older(path)
     return path
 
 
@@ -245,6 +252,7 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(file: str, tmp_path: P
 def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     pl.read_parquet(path / "jobs.parquet").drop("job_id").write_parquet(path / "jobs.parquet")
+    older(path)
     with pytest.raises(TraceError, match=r"jobs lacks the column job_id.*[Ii]ngest"):
         Trace(path)
 
