@@ -11,6 +11,7 @@ from math import inf
 from philly_analysis.workload import JobSpec
 
 from .reference import Bars, LeastAttained, Walk, Walker
+from .reference_shares import GittinsIndices, MaxMinFairness
 
 Place = dict[int, Fraction]
 """What is held of which GPUs."""
@@ -213,8 +214,8 @@ class InOrder(Sharing):
 class Attained(InOrder):
     """Tiresias' queues, a share of a GPU counting as such."""
 
-    def __init__(self, *limits: float) -> None:
-        self.lists = LeastAttained(limits)
+    def __init__(self, *limits: float, promote: float = 0.0) -> None:
+        self.lists = LeastAttained(limits, promote)
         super().__init__(lambda job: (job.level, *self.lists.rank(job)))
 
     def mark(self, walk: Walk) -> None:
@@ -229,6 +230,39 @@ class Attained(InOrder):
 
     def next_s(self, walk: Walk) -> float:
         return self.lists.next_s(walk)
+
+
+class ByIndex(InOrder):
+    """Gittins indices, a share of a GPU counting as such."""
+
+    def __init__(self, indices: GittinsIndices) -> None:
+        self.indices = indices
+        super().__init__(indices.rank)
+
+    def next_s(self, walk: Walk) -> float:
+        return self.indices.next_s(walk)
+
+
+@dataclass
+class Counted(Sharing):
+    """Whom a rule chooses by counting shares as if any fitted anywhere, as far as they fit."""
+
+    rule: MaxMinFairness
+
+    def serve(self, walk: Walk, server: Server) -> None:
+        chosen = self.rule.serve(walk)
+        out = [job for job in sharers(walk.running) if job not in chosen]
+        out.sort(key=lambda job: (job.spec.submit_s, job.nth))
+        stopped = {job: server.places.pop(job) for job in out}
+        for job in sharers(chosen):
+            if job not in server.places and (place := server.find(job.ask)):
+                server.places[job] = place
+        for job, place in stopped.items():
+            if server.takes(place):
+                server.places[job] = place
+
+    def next_s(self, walk: Walk) -> float:
+        return self.rule.next_s(walk)
 
 
 class LeastShare(Sharing):

@@ -53,7 +53,7 @@ class Predicted:
 
     def __init__(self, specs: Sequence[JobSpec]) -> None:
         self.gpu_s = {
-            spec.job_id: spec.gpus * self._run_s(spec, specs[:nth])
+            spec.job_id: spec.gpus * spec.gpu_frac * self._run_s(spec, specs[:nth])
             for nth, spec in enumerate(specs)
         }
 

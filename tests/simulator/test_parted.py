@@ -23,7 +23,7 @@ from philly_analysis.workload import JobSpec
 from . import reference_parted as slow
 from .drawn import done, gantt, job, machines
 from .reference import ShortestRemaining, shortest, submitted
-from .reference_shares import ShortestService
+from .reference_shares import GittinsIndices, MaxMinFairness, Predicted, ShortestService
 
 
 def part(name: str, submit_s: float, share: float, run_s: float) -> JobSpec:
@@ -92,17 +92,27 @@ workloads: st.SearchStrategy[Rows] = st.lists(
     max_size=14,
 )
 
-PAIRS: dict[str, tuple[dict[str, object], Callable[[], slow.Sharing]]] = {
-    "fifo": ({}, lambda: slow.InTurn(submitted)),
-    "fifo backfill": ({"backfill": True}, lambda: slow.InTurn(submitted, blocks=False)),
-    "sjf": ({}, lambda: slow.InTurn(shortest)),
-    "easy": ({}, lambda: slow.Easy()),
-    "srtf": ({}, lambda: slow.InOrder(ShortestRemaining().rank)),
-    "srsf": ({}, lambda: slow.InOrder(ShortestService().rank)),
-    "las": ({"thresholds_gpu_s": [8, 40]}, lambda: slow.Attained(8, 40)),
-    "drf": ({}, lambda: slow.LeastShare()),
-    "tetris": ({}, lambda: slow.Aligned()),
-    "themis": ({"lease_s": 20}, lambda: slow.Leases(20)),
+PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Sharing]]] = {
+    "fifo": ({}, lambda _: slow.InTurn(submitted)),
+    "fifo backfill": ({"backfill": True}, lambda _: slow.InTurn(submitted, blocks=False)),
+    "sjf": ({}, lambda _: slow.InTurn(shortest)),
+    "easy": ({}, lambda _: slow.Easy()),
+    "srtf": ({}, lambda _: slow.InOrder(ShortestRemaining().rank)),
+    "srsf": ({}, lambda _: slow.InOrder(ShortestService().rank)),
+    "qssf": ({}, lambda specs: slow.InTurn(Predicted(specs))),
+    "tiresias": (
+        {"thresholds_gpu_s": [8, 40], "promote": 2},
+        lambda _: slow.Attained(8, 40, promote=2.0),
+    ),
+    "gittins": (
+        {"thresholds_gpu_s": [8, 40], "service_gpu_s": [4, 12, 80]},
+        lambda _: slow.ByIndex(GittinsIndices([4, 12, 80], (8, 40))),
+    ),
+    "maxmin": ({"round_s": 20, "of": "vc"}, lambda _: slow.Counted(MaxMinFairness(20))),
+    "las": ({"thresholds_gpu_s": [8, 40]}, lambda _: slow.Attained(8, 40)),
+    "drf": ({}, lambda _: slow.LeastShare()),
+    "tetris": ({}, lambda _: slow.Aligned()),
+    "themis": ({"lease_s": 20}, lambda _: slow.Leases(20)),
 }
 
 
@@ -119,14 +129,18 @@ def asking(rows: Rows) -> list[JobSpec]:
 
 def same(name: str, rows: Rows) -> None:
     knobs, reference = PAIRS[name]
-    if name == "las":  # GPU-seconds divide without rounding
+    if name in ("las", "tiresias", "gittins", "maxmin"):  # GPU-seconds divide without rounding
         rows = [(s, g if 4 * g in (1, 2, 4, 8) else Fraction(1, 2), runs) for s, g, runs in rows]
     specs = asking(rows)
     schedule = run(specs, machines(3), policy_named(name.split()[0], knobs))
     ours = gantt(schedule)
-    # who is moved begins to run anew, which the queues of las know and the lists do not
-    assume(name != "las" or all(how != "migrated" for bars in ours.values() for *_, how in bars))
-    theirs = slow.walk_shares(specs, 3, reference())
+    # who is moved begins to run anew, which the queues know and the lists do not
+    assume(
+        name not in ("las", "tiresias")
+        or all(how != "migrated" for bars in ours.values() for *_, how in bars)
+    )
+    in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
+    theirs = slow.walk_shares(specs, 3, reference(in_turn))
     assert set(ours) == set(theirs)
     for job_id, bars in ours.items():
         assert [how for *_, how in bars] == [how for *_, how in theirs[job_id]]
