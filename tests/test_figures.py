@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from philly_analysis import figures
 from philly_analysis.chapters import analyze
@@ -111,8 +113,14 @@ def test_what_overlaps_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_overlaps_in_the_sample_s_figures(tmp_path: Path) -> None:
+def test_nothing_overlaps_in_the_sample_s_figures_and_all_can_be_read(tmp_path: Path) -> None:
     ingest("philly", DATA / "sample", tmp_path / "sample", failures=DATA / "sample-output")
-    found = {name: overlaps(r.plot()) for name, r in analyze(tmp_path / "sample").items() if r.draw}
+    drawn = {name: r.plot() for name, r in analyze(tmp_path / "sample").items() if r.draw}
+    found = {name: overlaps(fig) for name, fig in drawn.items()}
     assert len(found) > 30
     assert {name: faults for name, faults in found.items() if faults} == {}
+    for name, fig in drawn.items():
+        for text in (t for t in fig.findobj(Text) if isinstance(t, Text)):
+            color = to_hex(text.get_color())  # of the number in a bar, chosen by its colour
+            if text.get_text().strip() and text.get_visible() and color != "#ffffff":
+                assert contrast(color, "white") >= 4.5, (name, text.get_text())

@@ -7,6 +7,7 @@ from a full cluster. It shows what was given up, not what waiting longer would h
 from collections.abc import Iterable
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from philly_analysis import figures
 from philly_analysis.inference import rank_association
@@ -100,7 +101,7 @@ def plot(result: Result) -> Figure:
         )
         ax.margins(y=0.1)
         figures.time_axis(ax)
-        ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
+        ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
         ax.set_xlabel("wait (dot: median; line: 10-90 %)")
         figures.title(ax, gpus(gang))
     axes[0].set_ylabel("servers")

@@ -119,7 +119,7 @@ def plot(result: Result) -> Figure:
             by="gang",
             colors=figures.GANG_COLORS,
         )
-        figures.time_axis(ax, 1, 2_592_000)
+        figures.time_axis(ax)
         ax.set_xticks([1, 60, 3_600, 86_400])
         n = int(sizes[sizes["vc"].isna() if vc is None else sizes["vc"] == vc]["waits"].sum())
         figures.title(ax, f"{'all' if vc is None else vc}  n={n:,}")

@@ -176,7 +176,7 @@ def _weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
             figures.plain(name),
             (1.02, i / max(len(drawn), 8) + 0.03),
             xycoords="axes fraction",
-            color=color,
+            color=figures.legible(color),
             fontsize=8,
             fontweight="bold",
             annotation_clip=False,

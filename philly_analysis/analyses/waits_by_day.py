@@ -68,7 +68,6 @@ def plot(result: Result) -> Figure:
     ):
         top.plot(days, table[column].clip(lower=1), ".-", color=color, label=label, linewidth=1.2)
     figures.time_axis(top, axis="y")
-    top.set_yticks([1, 60, 3_600, 86_400, 2_592_000])
     top.set_ylabel("wait")
     figures.columns(bottom, days, table["waits"], color=figures.MUTED)
     bottom.set_ylabel("waits begun")

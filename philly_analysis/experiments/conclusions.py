@@ -16,7 +16,7 @@ from scipy import stats
 from philly_analysis.experiments.effects import Row, trials
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, Headline, outcomes
 from philly_analysis.experiments.workloads import Jobs
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, SOFT, canvas
 from philly_analysis.inference import paired
 from philly_analysis.prose import count
 from philly_analysis.result import Fact, Result
@@ -305,10 +305,10 @@ def plot(result: Result) -> Figure:
     for headline, rows in found.groupby("headline", sort=False):
         first = rows.iloc[0]
         _words(ax, _LEFT, at, str(headline), weight="bold", ha="right")
-        _words(ax, 0.005, at, str(first["says"]), color=MUTED)
+        _words(ax, 0.005, at, str(first["says"]), color=SOFT)
         printed = first["source"] != ""
         said = f"printed: {first['words']}" if printed else str(first["words"])
-        _words(ax, _RIGHT, at, said, color=_PRINTED if printed else MUTED)
+        _words(ax, _RIGHT, at, said, color=_PRINTED if printed else SOFT)
         if printed:
             between = (at + 0.5, at + len(rows) + 0.5)
             ax.plot([first["printed"]] * 2, between, color=_PRINTED, ls=":", lw=1.6)

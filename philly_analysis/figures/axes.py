@@ -1,5 +1,6 @@
 """Axes that people read: times, days, shares, amounts."""
 
+from math import isfinite
 from typing import Literal
 
 from matplotlib.axes import Axes
@@ -23,11 +24,23 @@ _TIME_TICKS = {
 
 
 def time_axis(
-    ax: Axes, lo_s: float = 1, hi_s: float = 2_592_000, *, axis: Literal["x", "y"] = "x"
+    ax: Axes, lo_s: float = 1, hi_s: float | None = None, *, axis: Literal["x", "y"] = "x"
 ) -> None:
-    """Make an axis of seconds logarithmic, ticked in the units that people read."""
-    ax.set(**{f"{axis}scale": "log", f"{axis}lim": (lo_s, hi_s)})
+    """Make an axis of seconds logarithmic, ticked in the units that people read.
+
+    Parameters
+    ----------
+    lo_s, hi_s
+        Its ends; None: the first tick that nothing drawn so far lies beyond, on this axis and on
+        those that share it.
+    """
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
+    if hi_s is None:
+        shared = ax.get_shared_x_axes() if axis == "x" else ax.get_shared_y_axes()
+        drawn = [getattr(one.dataLim, f"{axis}1") for one in shared.get_siblings(ax)]
+        most = max((m for m in drawn if isfinite(m)), default=0)
+        hi_s = next((t for t in _TIME_TICKS if t >= max(most, 60)), most)
+    ax.set(**{f"{axis}scale": "log", f"{axis}lim": (lo_s, hi_s)})
     the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
     the_axis.set_minor_locator(NullLocator())
     the_axis.set_gid(SECONDS)
