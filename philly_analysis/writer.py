@@ -54,11 +54,12 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
-def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> None:
-    """Write the manifest, the last file of a trace, with the rows that each table holds."""
+def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> Manifest:
+    """Write the manifest, the last file of a trace, with each table's rows and files' digests."""
     whole = replace(manifest, rows=dict(rows), files=laid_out(folder))
     whole = with_digests(folder, whole, known={})
     (folder / MANIFEST).write_text(whole.to_json(), "utf-8")
+    return whole
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
-def swap(out: Path, manifest: Manifest) -> None:
+def swap(out: Path, manifest: Manifest) -> Manifest:
     """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
@@ -122,6 +123,7 @@ def swap(out: Path, manifest: Manifest) -> None:
     _flush(partial)
     partial.replace(out / MANIFEST)
     _flush(out)
+    return manifest
 
 
 def _flush(path: Path) -> None:

@@ -94,8 +94,7 @@ def run(
             if key is not None:
                 with step("taking names out"):
                     manifest = anonymize(folder, manifest, key)
-            seal(folder, manifest, manifest.rows)
-        return manifest
+            return seal(folder, manifest, manifest.rows)
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
         kept = Kept(folder, out, before)
@@ -114,8 +113,7 @@ def run(
                 "Say synthetic=True of both or neither, or make another trace."
             )
         manifest = replace(made, name=name or before.name, synthetic=before.synthetic)
-        swap(out, manifest)
-    return manifest
+        return swap(out, manifest)
 
 
 def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
