@@ -237,6 +237,27 @@ def test_pollux_generator(tmp_path: Path) -> None:
         export(workload, "pollux", tmp_path / "out", dialect="generator")
 
 
+def test_shockwave_stops_at_a_round_that_finds_no_job(tmp_path: Path) -> None:
+    # d, which runs longest, is gone after 36,000 s; e comes then, or a day later
+    speeds = consumers.throughput_json(tmp_path / "t.json")
+    for comes_s, read in ((35_000, 5), (86_400, 4)):
+        moved = pl.when(pl.col("job_id") == "e").then(pl.lit(at(comes_s)))
+        jobs = TINY.jobs.with_columns(moved.otherwise("submitted_at").alias("submitted_at"))
+        workload = type(TINY)(name="late", jobs=jobs, attempts=TINY.attempts)
+        for dialect in ("gavel", "shockwave"):
+            done = export(
+                workload,
+                "gavel",
+                tmp_path / f"{comes_s}-{dialect}",
+                dialect=dialect,
+                throughputs=speeds,
+                gangs="round",
+                gpus=40,
+                partial=True,
+            )
+            assert done.jobs_read == (read if dialect == "shockwave" else 5)
+
+
 def test_synergy(tmp_path: Path) -> None:
     export(TINY, "synergy", tmp_path / "out.csv", partial=True)
     rows = [line.split(",") for line in _lines(tmp_path / "out.csv")]

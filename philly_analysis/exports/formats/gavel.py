@@ -14,6 +14,7 @@ from philly_analysis.exports.request import Request
 
 _WORKER = "v100"
 _GANGS = (1, 2, 4, 8)
+_ROUND_S = 1921
 
 _HEAD = (
     Field("job_type", r"[^\t\"]+"),
@@ -116,7 +117,27 @@ def _taken(request: Request, path: Path, layout: Layout) -> Taken:
         fast, on=["job_type", "gpus"], how="left", maintain_order="left"
     )
     run_s = rows["total_steps"].cast(pl.Int64) / of_type["steps_per_s"]
-    return taken_of(request, rows["scale_factor"], run_s)
+    stops = _first_idle(rows["arrival_time"].cast(pl.Float64), run_s)
+    kept = pl.int_range(rows.height, eager=True) < (stops if layout is _SHOCKWAVE else rows.height)
+    return taken_of(request, rows["scale_factor"], run_s, kept)
+
+
+def _first_idle(at_s: pl.Series, run_s: pl.Series) -> int:
+    """Return how many jobs come before Shockwave finds none at the end of a round, and stops.
+
+    As if nobody waited; whoever waits is there longer.
+    """
+    now_s, come, left_s = float(at_s[0]), 0, list[float]()
+    while come < at_s.len():
+        below = int(at_s.search_sorted(now_s, "right"))
+        left_s += run_s[come:below].to_list()
+        come = below
+        if not left_s:
+            break
+        lasts_s = min(max(left_s), _ROUND_S)
+        now_s += lasts_s
+        left_s = [s - lasts_s for s in left_s if s > lasts_s]
+    return come
 
 
 _NOT_CARRIED = ("names of jobs, users and virtual clusters, status, attempts and placements",)
@@ -167,7 +188,7 @@ GAVEL = Format(
                 needs=f"{_NEEDS}, pandas 2.0, matplotlib, gurobipy and mosek (imported; policies "
                 "other than shockwave need no licence); numa.py stands in for a module not used",
                 command=_SHOCKWAVE_RUN,
-                rules=_RULES,
+                rules=f"{_RULES}, until a round ends and no job is there",
             ),
             carries="arrival, gang size, run time as steps and seconds",
             write=lambda request, path: _write(request, path, _SHOCKWAVE),
