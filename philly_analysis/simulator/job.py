@@ -1,6 +1,7 @@
 """A job in the simulated cluster: what it still has to do, what it holds, how long it waited."""
 
 from dataclasses import replace
+from functools import cache
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster import Grant
@@ -123,7 +124,7 @@ class Job:
     def __init__(self, spec: JobSpec, index: int) -> None:
         self.spec, self.index = spec, index
         self.gpus, self.vc = spec.gpus, spec.vc
-        self.size = round(spec.gpus * spec.gpu_frac * WHOLE)
+        self.size = _size(spec.gpus, spec.gpu_frac)
         self.runs = runs_of(spec)
         self.run_s = spec.run_s
         self.run = self.started = self.nth_start = self.version = 0
@@ -268,3 +269,9 @@ class Job:
 
 def _believed_s(run: AttemptSpec) -> float:
     return run.run_s if run.believed_s is None else run.believed_s
+
+
+@cache
+def _size(gpus: int, frac: float) -> int:
+    """Return shares of GPUs in parts: one number for all alike, as a million jobs have a size."""
+    return round(gpus * frac * WHOLE)
