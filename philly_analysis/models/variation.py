@@ -227,18 +227,17 @@ LEARNED = Variation(
     crowd=Learned(0.9, 0.5, 1.2),
     endings=Learned(0.4, 0.3, 1.0),
     unseen=Learned(0.5, 0.2, 1.0),
-    learned_on="consecutive windows of 5 to 28 days of 16 job lists of seven sites: Philly, ITP, "
-    "openb, the MIT SuperCloud, Helios, ThetaGPU and Blue Waters",
+    learned_on="consecutive weeks of 14 lists of jobs of seven sites: Philly, ITP, openb, the MIT "
+    "SuperCloud, Helios, ThetaGPU and Blue Waters",
 )
 """What was learned across clusters.
 
-The numbers were chosen by the interval scores of windows of Philly (three extracts, and its virtual
-clusters), five clusters of ITP, openb and the MIT SuperCloud, and judged on six other job lists
-(`data/coverage.py`). They were then moved a little, within these intervals, by all of them; `trade`
-and `burstiness` only by those of the first group. How often users change rests on the five lists
-that name them, of which two are of the first group. `data/learn_variation.py` tries values again
-and prints the ranges that its traces give. Most lists are of a few sites and years: intervals from
-bootstraps of them are narrower than those of clusters elsewhere. Drift was found to be the same
-over windows of 5 and of 28 days, and how much one cluster drifts inside its window to say next to
-nothing of how much it will drift after it: so there is one such law for all.
+The numbers were chosen by the interval scores of consecutive windows of those lists
+(`data/learn_variation.py` tries values again and prints the ranges that lists give), those of
+dispersion by the likelihood of its changes. Five lists by which nothing was chosen judged them once
+(`data/coverage.py`). How often users change rests on the five lists that name them. Most lists are
+of a few sites and years: intervals from bootstraps of them are narrower than those of clusters
+elsewhere. Drift was found to be the same over windows of 5 and of 28 days, and how much one cluster
+drifts inside its window to say next to nothing of how much it will drift after it: so there is one
+such law for all.
 """
