@@ -207,34 +207,36 @@ class Variation:
 
 
 LEARNED = Variation(
-    activity=Learned(0.4, 0.3, 0.6),
-    run_time=Learned(0.6, 0.35, 0.7),
-    kinds=Learned(1.2, 1.0, 1.25),
-    trade=Learned(0.5, 0.3, 0.7),
-    reach=Learned(2.5, 2.4, 4.9),
-    fall=Learned(-0.06, -0.07, -0.03),
-    swell=Learned(0.75, 0.56, 0.99),
-    burstiness=Learned(0.6, 0.45, 0.7),
-    usual=Learned(0.3, 0.2, 0.4),
-    settles=Learned(1.1, 0.8, 1.6),
-    freedom=Learned(8.0, 6.0, 30.0),
-    groups=Learned(0.5, 0.3, 1.0),
-    constancy=Learned(0.8, 0.5, 0.95),
-    users=Learned(0.95, 0.7, 1.3),
-    leaving=Learned(0.48, 0.2, 0.5),
-    settled=Learned(0.25, 0.2, 0.5),
-    coming=Learned(2.8, 1.5, 3.0),
-    crowd=Learned(0.9, 0.5, 1.2),
-    endings=Learned(0.4, 0.3, 1.0),
-    unseen=Learned(0.5, 0.2, 1.0),
+    activity=Learned(0.4, 0.36, 0.8),
+    run_time=Learned(0.6, 0.3, 1.2),
+    kinds=Learned(1.2, 0.6, 2.4),
+    trade=Learned(0.5, 0.25, 0.98),
+    reach=Learned(2.5, 1.2, 5),
+    fall=Learned(-0.06, -0.12, -0.039),
+    swell=Learned(0.75, 0.38, 0.98),
+    burstiness=Learned(0.6, 0.3, 1.2),
+    usual=Learned(0.3, 0.3, 0.6),
+    settles=Learned(1.1, 0.91, 2.2),
+    freedom=Learned(8.0, 8, 16),
+    groups=Learned(0.5, 0.25, 1),
+    constancy=Learned(0.8, 0.4, 0.8),
+    users=Learned(0.95, 0.47, 0.95),
+    leaving=Learned(0.48, 0.24, 0.96),
+    settled=Learned(0.25, 0.12, 0.35),
+    coming=Learned(2.8, 1.4, 5.6),
+    crowd=Learned(0.9, 0.73, 0.9),
+    endings=Learned(0.4, 0.34, 0.8),
+    unseen=Learned(0.5, 0.45, 1),
     learned_on="consecutive weeks of 14 lists of jobs of seven sites: Philly, ITP, openb, the MIT "
     "SuperCloud, Helios, ThetaGPU and Blue Waters",
 )
 """What was learned across clusters.
 
-The numbers were chosen by the interval scores of consecutive windows of those lists
-(`data/learn_variation.py` tries values again and prints the ranges that lists give), those of
-dispersion by the likelihood of its changes. Five lists by which nothing was chosen judged them once
+The numbers were chosen by the interval scores of consecutive windows of those lists, those of
+dispersion by the likelihood of its changes. The ranges beside them are what one run of
+`data/learn_variation.py` printed (`data/variation.md`), which tries no more than half and twice of
+what stands; five numbers (usual, freedom, constancy, users, crowd) lie outside of theirs, which are
+widened to hold them. Five lists by which nothing was chosen judged them once
 (`data/coverage.py`). How often users change rests on the five lists that name them. Most lists are
 of a few sites and years: intervals from bootstraps of them are narrower than those of clusters
 elsewhere. Drift was found to be the same over windows of 5 and of 28 days, and how much one cluster
