@@ -73,6 +73,9 @@ CAUSES = {
 _TOLD = 0.2
 """The part of the time waited of which the log must tell, for the answer to be a cause."""
 
+_MOSTLY = 0.5
+"""What the log does not tell is said beside the answer where it is more than this part."""
+
 _FEWEST = 20
 """Waits of a gang size below which it is not compared with others."""
 
@@ -120,8 +123,10 @@ def compute(trace: Trace) -> Result:
     known = {cause: part for cause, part in shares.items() if cause != "unknown"}
     most = max(known, key=lambda cause: known[cause].frac) if tells and total_s > 0 else "unknown"
     all_waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in all"
+    silent = shares["unknown"].frac if "unknown" in shares else 0.0
+    untold = f", and for {share(silent)} the log does not tell why" if silent > _MOSTLY else ""
     answer = (
-        f"{all_waited}; for {share(shares[most].frac)} of that time {CAUSES[most][1]}."
+        f"{all_waited}; for {share(shares[most].frac)} of that time {CAUSES[most][1]}{untold}."
         if tells and total_s > 0
         else f"{all_waited}, {share(long.frac)} of them longer than 10 minutes."
     )
@@ -156,7 +161,8 @@ def _waits(trace: Trace) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def _rest(shares: dict[str, Share], most: str) -> tuple[str, ...]:
-    others = [cause for cause in shares if cause != most and shares[cause].frac > 0]
+    said = {most} | {c for c in ("unknown",) if c in shares and shares[c].frac > _MOSTLY}
+    others = [cause for cause in shares if cause not in said and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
     if most == "unknown":
         return (f"The log does not tell why for {share(shares[most].frac)} of that time.",)
