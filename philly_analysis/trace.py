@@ -113,6 +113,7 @@ class Trace:
             )
         self.run_policy = RunPolicy(run_policy)
         check_sizes(self.path, self.manifest)
+        self._place = _place(self.path)
         self._checked: set[str] = set()
         self._scratch = session_folder()
         self._con = _connect(folders_of(self.path), self._scratch)
@@ -371,7 +372,15 @@ class Trace:
             self._create(one)
 
     def _check(self, tables: Set[str]) -> None:
-        """Refuse tables whose files are not as they were written; look once in a session."""
+        """Refuse tables whose files are not as they were written; look once in a session.
+
+        Raises
+        ------
+        TraceError
+            One is damaged, or another trace stands in the place of this one.
+        """
+        if _place(self.path) != self._place:
+            raise TraceError(f"{self.path} was replaced since it was opened. Open it again.")
         check(self.path, self.manifest, sorted(tables - self._checked))
         self._checked |= tables
 
@@ -484,6 +493,11 @@ def _connect(paths: Iterable[Path], scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set lock_configuration = true")
     con.execute(MACROS)
     return con
+
+
+def _place(path: Path) -> int | None:
+    """Return what another folder of the same name has not; None: there is no folder."""
+    return path.stat().st_ino if path.exists() else None
 
 
 def _first_line(error: Exception) -> str:

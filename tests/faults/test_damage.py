@@ -52,6 +52,19 @@ def test_damage_to_a_table_is_an_error_and_not_another_number(
         trace.sql(QUESTION).fetchall()
 
 
+def test_a_trace_that_was_replaced_while_it_was_open_says_so(path: Path, tmp_path: Path) -> None:
+    with Trace(path) as trace:
+        assert trace.sql(QUESTION).fetchall()
+        path.rename(tmp_path / "aside")
+        with pytest.raises(TraceError, match="was replaced since it was opened"):
+            trace.sql(QUESTION)
+        write_tables(path, random_tables(6, jobs=9))
+        with pytest.raises(TraceError, match="was replaced since it was opened"):
+            trace.sql(QUESTION)
+    with Trace(path) as trace:
+        assert trace.sql("select count(*) from jobs").fetchall() == [(9,)]
+
+
 def test_a_table_that_nobody_reads_does_not_keep_the_others_from_being_read(path: Path) -> None:
     data = bytearray((path / "attempts.parquet").read_bytes())
     data[len(data) // 2] ^= 1
