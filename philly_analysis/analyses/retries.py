@@ -95,7 +95,7 @@ def plot(result: Result) -> Figure:
     colors = [figures.GANG_COLORS.get(g, figures.MUTED) for g in order]
     for ax, column, label, decimals in (
         (left, "retries_per_job", "retries per job", 2),
-        (right, "unsuccessful_pct", "jobs that ended unsuccessful (%)", 1),
+        (right, "unsuccessful_pct", "unsuccessful jobs (%)", 1),
     ):
         heights = table[column].astype(float)
         drawn = ax.bar(labels, heights, color=colors, width=0.7)

@@ -165,6 +165,8 @@ def _rest(shares: dict[str, Share], most: str) -> tuple[str, ...]:
     others = [cause for cause in shares if cause not in said and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
     if most == "unknown":
+        if not shares[most].frac > 0:  # nobody waited at all
+            return ()
         return (f"The log does not tell why for {share(shares[most].frac)} of that time.",)
     rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c][1]}" for c in others[:2])
     return (f"For the rest: {rest}.",) if rest else ()
