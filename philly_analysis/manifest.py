@@ -176,6 +176,11 @@ class Manifest:
             raise TraceError(f"{file} cannot be read: {error}. Ingest the trace again.") from None
         return manifest if manifest.files else replace(manifest, files=laid_out(trace))
 
+    @property
+    def every_file(self) -> list[str]:
+        """The files of all tables and raw records."""
+        return [file for files in self.files.values() for file in files]
+
     def paths(self, trace: Path, name: str) -> list[Path]:
         """Return the files of a table, or of ``raw/<relation>``; none: the trace has none."""
         return [trace / file for file in self.files.get(name, ())]

@@ -127,7 +127,7 @@ class Storage:
 
         The trace's own, and this session's, for what the former cannot take; neither may be there.
         """
-        files = [self.trace / file for files in self.manifest.files.values() for file in files]
+        files = [self.trace / file for file in self.manifest.every_file]
         sizes = " ".join(str(file.stat().st_size) for file in files)
         name = f"{kind}-{_digest(self.manifest.to_json(), sizes, *texts)}"
         return [self.trace / DERIVED / name, self.scratch / name]

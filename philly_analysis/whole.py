@@ -6,6 +6,7 @@ to put a new one in its place comes back.
 """
 
 import atexit
+import glob
 import os
 import shutil
 import sys
@@ -76,14 +77,14 @@ def sweep(out: Path) -> None:
             old = _beside(out, "old", token)
             if old.exists() and not out.exists():
                 old.rename(out)
-            for left in out.parent.glob(f".{_plain(out.name)}.*-{token}*"):
+            for left in out.parent.glob(f".{glob.escape(out.name)}.*-{token}*"):
                 _remove(left)
 
 
 def settled(out: Path) -> Path:
     """Return a place to read from when nobody is changing what stands there."""
     until = time.monotonic() + _PATIENCE_S
-    while not out.exists() and any(out.parent.glob(f".{_plain(out.name)}.old-*")):
+    while not out.exists() and any(out.parent.glob(f".{glob.escape(out.name)}.old-*")):
         sweep(out)
         if time.monotonic() > until:
             break
@@ -94,7 +95,7 @@ def settled(out: Path) -> Path:
 def session_folder() -> Path:
     """Return a new folder that is there until this process ends, unless it is removed before."""
     session = _session(Path(tempfile.gettempdir()), os.getpid())
-    session.mkdir(exist_ok=True)
+    session.mkdir(mode=0o700, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=session))
 
 
@@ -104,7 +105,6 @@ def _session(parent: Path, process: int) -> Path:
     sweep(parent / "philly")
     claim = _claim(parent, "philly")
     made = _beside(parent / "philly", "partial", claim.__enter__())
-    made.mkdir(mode=0o700)
 
     def end() -> None:
         if os.getpid() == process:  # not in what was forked from it
@@ -143,15 +143,10 @@ def _claim(folder: Path, name: str) -> Iterator[str]:
 
 def _dead(folder: Path, name: str) -> Iterator[str]:
     """Yield the tokens of writers whose locks nobody holds; they are held meanwhile."""
-    for path in folder.glob(f".{_plain(name)}.lock-*"):
+    for path in folder.glob(f".{glob.escape(name)}.lock-*"):
         with suppress(OSError), path.open("a") as lock:
             hold(lock)
             yield path.name.rpartition(".lock-")[2]
-
-
-def _plain(name: str) -> str:
-    """Return a name as a pattern of itself alone."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 def _remove(path: Path) -> None:

@@ -110,12 +110,11 @@ def swap(out: Path, manifest: Manifest) -> Manifest:
     """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
-    for files in manifest.files.values():
-        for file in files:
-            # those of generations before are on it already
-            if file.startswith(f"{PARTS}/{manifest.generation:06}/"):
-                _flush(out / file)
-                folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
+    for file in manifest.every_file:
+        # those of generations before are on it already
+        if file.startswith(f"{PARTS}/{manifest.generation:06}/"):
+            _flush(out / file)
+            folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
     for folder in sorted(folders, reverse=True):
         _flush(folder)
     partial = out / f"{MANIFEST}.partial"
@@ -139,7 +138,7 @@ def _flush(path: Path) -> None:
 
 def _clear(out: Path, manifest: Manifest) -> None:
     """Remove what no manifest names: tables and raw records of before, parts left half-way."""
-    named = {out / file for files in manifest.files.values() for file in files}
+    named = {out / file for file in manifest.every_file}
     written = {out / file for files in laid_out(out).values() for file in files}
     written |= {file for file in (out / PARTS).rglob("*") if file.is_file()}
     for file in written - named:

@@ -13,6 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from philly_analysis.errors import InputError, OutputError
+from philly_analysis.intact import digest
 from philly_analysis.progress import transfer
 from philly_analysis.whole import hold
 
@@ -74,9 +75,8 @@ def is_there(file: Download, folder: Path) -> bool:
     path = folder / file.name
     if not path.is_file():
         return False
-    with path.open("rb") as held:
-        if hashlib.file_digest(held, "sha256").hexdigest() == file.sha256:
-            return True
+    if digest(path)[1] == file.sha256:
+        return True
     raise InputError(
         f"{path} is there, and is not the file that was published (its SHA-256 is not "
         f"{file.sha256}). Move it away, or fetch into another folder."
@@ -143,6 +143,11 @@ class _Part:
         self.restart()
         self.path.unlink(missing_ok=True)
 
+    def is_pointer(self) -> bool:
+        """Tell whether it is what Git LFS puts in the place of a file."""
+        self.file.seek(0)
+        return self.file.read(len(_POINTER)) == _POINTER
+
     def judge(self, file: Download) -> None:
         """Refuse what is not the file that was published.
 
@@ -155,8 +160,7 @@ class _Part:
         os.fsync(self.file.fileno())
         if self.sha.hexdigest() == file.sha256:
             return
-        self.file.seek(0)
-        pointer = self.file.read(len(_POINTER)) == _POINTER
+        pointer = self.is_pointer()
         size, found = self.at, self.sha.hexdigest()
         self.discard()
         if pointer:
@@ -230,18 +234,13 @@ def _receive(file: Download, part: _Part, patience: Patience, show: Callable[[in
             ) from None
         raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from None
     short = part.at < (file.bytes or due or 0)
-    if short and not _is_pointer(part):
+    if short and not part.is_pointer():
         raise _BrokenError(f"the connection ended after {part.at:,} bytes")
 
 
 def _length(answer: http.client.HTTPResponse) -> int | None:
     told = answer.headers.get("Content-Length", "")
     return int(told) if told.isdecimal() else None
-
-
-def _is_pointer(part: _Part) -> bool:
-    part.file.seek(0)
-    return part.file.read(len(_POINTER)) == _POINTER
 
 
 def _no_network(error: URLError) -> bool:

@@ -1,12 +1,12 @@
 """A trace in the making: its files, what was counted so far, and the rows it rejects."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
+from philly_analysis import intact
 from philly_analysis.contract import Table
 from philly_analysis.ingest.csv_file import glob_safe
 from philly_analysis.manifest import Account, Input
@@ -17,9 +17,7 @@ RAW_SHOWN = 500
 
 def digest(path: Path) -> Input:
     """Hash a raw file."""
-    with path.open("rb") as file:
-        hashed = hashlib.file_digest(file, "sha256").hexdigest()
-    return Input(path.name, path.stat().st_size, hashed)
+    return Input(path.name, *intact.digest(path))
 
 
 @dataclass(slots=True)

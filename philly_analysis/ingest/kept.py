@@ -1,12 +1,12 @@
 """What a trace keeps of its raw files so that it can grow: their records, and their digests."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
+from philly_analysis import intact
 from philly_analysis.ingest.filling import RAW_SHOWN, parquet, path_text
 from philly_analysis.manifest import RAW, Account, Manifest
 
@@ -35,8 +35,7 @@ class Kept:
         seen = self.before.inputs if self.before else ()
         if file.stat().st_size not in {i.bytes for i in seen}:
             return False
-        with file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest() in {i.sha256 for i in seen}
+        return intact.digest(file) in {(i.bytes, i.sha256) for i in seen}
 
     def fresh(self, files: Iterable[Path]) -> list[Path]:
         """Return the files that were not read before, and pass over the others."""

@@ -8,6 +8,7 @@ when it is given again, with the outcome that it has undisturbed? Is nothing lef
 import argparse
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import PhillyError
-from philly_analysis.manifest import MANIFEST, Manifest
+from philly_analysis.manifest import Manifest
+from philly_analysis.whole import settled
 
 ROOT = Path(__file__).parents[2]
 CALL = "import sys; from philly_analysis.cli import main; sys.argv[0] = 'philly'; main()"
@@ -31,22 +32,29 @@ CALL = "import sys; from philly_analysis.cli import main; sys.argv[0] = 'philly'
 
 @dataclass(frozen=True)
 class Case:
-    """A command to kill: its words, and what it makes.
+    """A command to kill, whose outcome is the trace ``out``, and the report of it if there is one.
 
     Attributes
     ----------
-    words
-        Of the command, given the folder of a round.
-    prepare
-        Makes what the command finds there, given the folder of the round and of what is prepared
-        once.
-    outcome
-        Says what stands there as text that is equal for equal outcomes; ``""``: nothing.
+    typed
+        The command; ``{at}`` is the folder of a round, ``{once}`` of what is prepared once.
+    finds
+        Which of the prepared traces stands at ``out``; empty: none.
     """
 
-    words: Callable[[Path], list[str]]
-    prepare: Callable[[Path, Path], None]
-    outcome: Callable[[Path], str]
+    typed: str
+    finds: str = ""
+
+    def words(self, at: Path) -> list[str]:
+        return [word.format(at=at, once=at.parent / "once") for word in shlex.split(self.typed)]
+
+    def prepare(self, at: Path) -> None:
+        if self.finds:
+            shutil.copytree(at.parent / "once" / self.finds, at / "out")
+
+    def outcome(self, at: Path) -> str:
+        """Say what stands there as text that is equal for equal outcomes; empty: nothing."""
+        return content(at / "out") + page(at / "reports" / "out")
 
 
 def content(trace: Path) -> str:
@@ -57,7 +65,7 @@ def content(trace: Path) -> str:
     PhillyError, OSError
         What stands there is no whole trace.
     """
-    if not trace.exists():
+    if not settled(trace).exists():
         return ""
     manifest = Manifest.read(trace)
     told = sha256()
@@ -92,71 +100,16 @@ def derived(trace: Path) -> str:
     return "\n".join(told)
 
 
-def _copy(name: str, to: str) -> Callable[[Path, Path], None]:
-    def prepare(place: Path, once: Path) -> None:
-        shutil.copytree(once / name, place / to)
-
-    return prepare
-
-
-def _nothing(place: Path, once: Path) -> None:
-    """Prepare nothing."""
-
-
-CASES: dict[str, Case] = {
-    "ingest": Case(
-        lambda at: ["ingest", "philly", str(at.parent / "once" / "raw"), str(at / "out")],
-        _nothing,
-        lambda at: content(at / "out"),
-    ),
-    "ingest --force": Case(
-        lambda at: [
-            "ingest",
-            "philly",
-            str(at.parent / "once" / "raw"),
-            str(at / "out"),
-            "--force",
-        ],
-        _copy("other", "out"),
-        lambda at: content(at / "out"),
-    ),
-    "ingest --append": Case(
-        lambda at: [
-            "ingest",
-            "slurm",
-            str(at.parent / "once" / "sacct2.txt"),
-            str(at / "out"),
-            "--append",
-        ],
-        _copy("slurm", "out"),
-        lambda at: content(at / "out"),
-    ),
-    "simulate": Case(
-        lambda at: ["simulate", str(at.parent / "once" / "trace"), "fifo", str(at / "out")],
-        _nothing,
-        lambda at: content(at / "out"),
-    ),
-    "simulate --force": Case(
-        lambda at: [
-            "simulate",
-            str(at.parent / "once" / "trace"),
-            "fifo",
-            str(at / "out"),
-            "--force",
-        ],
-        _copy("other", "out"),
-        lambda at: content(at / "out"),
-    ),
+CASES = {
+    "ingest": Case("ingest philly {once}/raw {at}/out"),
+    "ingest --force": Case("ingest philly {once}/raw {at}/out --force", finds="other"),
+    "ingest --append": Case("ingest slurm {once}/sacct2.txt {at}/out --append", finds="slurm"),
+    "simulate": Case("simulate {once}/trace fifo {at}/out"),
+    "simulate --force": Case("simulate {once}/trace fifo {at}/out --force", finds="other"),
     "stored relations": Case(
-        lambda at: ["query", str(at / "out"), "select count(*) from gpu_use, waits, wait_causes"],
-        _copy("trace", "out"),
-        lambda at: content(at / "out"),
+        "query {at}/out 'select count(*) from gpu_use, waits, wait_causes'", finds="trace"
     ),
-    "report": Case(
-        lambda at: ["report", str(at / "trace"), "--out", str(at / "reports")],
-        _copy("trace", "trace"),
-        lambda at: content(at / "trace") + page(at / "reports" / "trace"),
-    ),
+    "report": Case("report {at}/out --out {at}/reports", finds="trace"),
 }
 
 
@@ -224,7 +177,7 @@ def rounds(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]
     place = at / "undisturbed"
     place.mkdir()
     (place / "tmp").mkdir()
-    case.prepare(place, at / "once")
+    case.prepare(place)
     before = case.outcome(place)
     began = time.monotonic()
     finish(case.words(place), place / "tmp")
@@ -234,14 +187,15 @@ def rounds(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]
     for number in range(count):
         place = at / f"round-{number}"
         (place / "tmp").mkdir(parents=True)
-        case.prepare(place, at / "once")
+        case.prepare(place)
         process = start(case.words(place), place / "tmp")
         time.sleep(dice.uniform(0, 1.1 * takes))
         ended = process.poll() is not None
-        os.killpg(process.pid, signal.SIGKILL) if not ended else None
+        if not ended:
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         try:
-            stands = case.outcome(place) if not _between(place) else before
+            stands = case.outcome(place)
         except (PhillyError, OSError, AssertionError) as error:
             raise AssertionError(f"{name}, round {number}: {error}") from error
         assert stands in (before, after), f"{name}, round {number}: neither old nor new"
@@ -256,16 +210,6 @@ def rounds(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]
         assert left_behind(place) == [], f"{name}, round {number}: {left_behind(place)}"
         shutil.rmtree(place)
     return found
-
-
-def _between(place: Path) -> bool:
-    """Tell whether a kill fell between two renames: the next who looks puts the old one back."""
-    out = place / "out"
-    moved = not out.exists() and any(place.glob(".out.old-*"))
-    if moved:
-        Manifest.read(out)
-        assert (out / MANIFEST).is_file(), "what was moved aside is lost"
-    return False
 
 
 def main() -> None:

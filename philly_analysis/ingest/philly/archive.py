@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from philly_analysis.errors import InputError
+from philly_analysis.fetching import published
 
 TABLES_OF = {
     "cluster_machine_list": "machines are those that the other files name",
@@ -23,10 +24,6 @@ TABLES_OF = {
 FILES = ("cluster_job_log", *TABLES_OF)
 SYNTHETIC = "SYNTHETIC.md"
 """A file beside the others which says that nothing in them was recorded."""
-
-PUBLISHED_BYTES = 1_055_988_361
-PUBLISHED_SHA256 = "2037ccf63a725a02be718b0e1aeee6142c90b7f62d0d849295120e9f6ba13d2c"
-"""Size and digest of ``trace-data.tar.gz`` in msr-fiddle/philly-traces (Git LFS pointer)."""
 
 
 def find(folder: Path) -> dict[str, Path]:
@@ -96,11 +93,12 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     if (folder / SYNTHETIC).is_file():
         return []
     size = archive.stat().st_size
-    if (size, digest.hexdigest()) == (PUBLISHED_BYTES, PUBLISHED_SHA256):
+    [whole] = published()["philly"].files
+    if (size, digest.hexdigest()) == (whole.bytes, whole.sha256):
         return []
     return [
         f"WARNING: {archive.name} has {size:,} bytes and sha256 {digest.hexdigest()[:12]}…; the "
-        f"published archive has {PUBLISHED_BYTES:,} and {PUBLISHED_SHA256[:12]}…. It was changed, "
+        f"published archive has {whole.bytes:,} and {whole.sha256[:12]}…. It was changed, "
         "or is another one."
     ]
 
