@@ -43,13 +43,15 @@ def empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
     con.execute(f"create view {table.name} as select {columns} where false")
 
 
-def save_rejects(fill: Fill, table: Table, file: str, sql: str) -> None:
-    """Write rejected rows: `sql` gives source_file, source_line, reason and raw."""
+def save_rejects(fill: Fill, table: Table, name: str, sql: str) -> Path:
+    """Write a file of rejected rows: `sql` gives source_file, source_line, reason and raw."""
+    file = fill.rejects / f"{name}.parquet"
     fill.con.execute(
         f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
         f"case when length(raw) > {RAW_SHOWN} then raw[:{RAW_SHOWN}] || '…' else raw end as raw "
-        f"from ({sql})) to {path_text(fill.rejects / f'{file}.parquet')} (format parquet)"
+        f"from ({sql})) to {path_text(file)} (format parquet)"
     )
+    return file
 
 
 def count_rejects(fill: Fill, table: Table) -> dict[str, int]:

@@ -1,47 +1,31 @@
-"""Writes staged rows as the files of a table, hour after hour: joined, and without repeats."""
+"""Decides when hours of staged rows are whole, and which of them make up a file of the table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from philly_analysis.contract import Table
 from philly_analysis.ingest.filling import parquet
-from philly_analysis.ingest.in_order import THREADS, in_order
-from philly_analysis.ingest.staged import AT, HOUR_US, KEY, Names, Staged
+from philly_analysis.ingest.in_order import THREADS
+from philly_analysis.ingest.sample_file import NO_ROW, SampleFile, Written, lists
+from philly_analysis.ingest.staged import HOUR_US, Names, OutOfOrderError, Staged
 
 _FILE_ROWS = 1_000_000
 """Rows of a file of the table, unless an hour has more."""
 _HELD_ROWS = 4_000_000
-"""Rows that are joined at once, on all threads together, unless an hour has more."""
+"""Rows that are joined at once, on all threads together, unless a file has more."""
+_WAITING_ROWS = 8_000_000
+"""Rows that may wait in memory for their hours to be whole."""
+_LATE_H = 2
+"""By how many hours a row may come later than one of another time."""
 _DAY = 24
-_GROUP_ROWS = 122_880
-"""Rows of a row group, the least of a file that the engine reads."""
-_PIECES = 10_000
-"""Pieces of a table, beyond which it pays to copy its rows."""
-_NO_ROW = -1
-
-_Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """What became of some hours.
-
-    How many rows of each part are kept, on which lines stood those that repeat, and how many
-    values the longest list of each machine has.
-    """
-
-    kept: list[int]
-    repeats: list[_Numbers]
-    longest: _Numbers
 
 
 class Hours:
@@ -49,6 +33,7 @@ class Hours:
 
     def __init__(
         self,
+        pool: ThreadPoolExecutor,
         con: duckdb.DuckDBPyConnection,
         table: Table,
         parts: Sequence[Staged],
@@ -56,38 +41,49 @@ class Hours:
         earlier: list[Path],
         target: Path,
     ) -> None:
+        self.pool = pool
         self.con = con
         self.table = table
         self.parts = parts
         self.machines = machines
         self.earlier = earlier
         self.target = target
-        self.names = machines.array()
-        self._longest = np.full(len(machines), _NO_ROW)
+        self._whole_until = -math.inf
+        self._planned: set[int] = set()
+        self._run: list[int] = []
+        self._under_way: deque[tuple[int, Future[Written]]] = deque()
+        self._longest: Counter[int] = Counter()
 
     def write(self) -> None:
-        """Write the rows, and note in each part which of them repeat."""
-        runs = self._runs()
-        if not runs:
-            return
-        self.target.mkdir()
-        most = max(sum(p.rows[hour] for hour in run for p in self.parts) for run in runs)
-        threads = max(1, min(THREADS, _HELD_ROWS // most))
-        for written in in_order(self._write, runs, threads):
-            np.maximum(self._longest, written.longest, out=self._longest)
-            for part, count, lines in zip(self.parts, written.kept, written.repeats, strict=True):
-                part.kept += count
-                part.repeats.append(lines)
+        """Write the hours that are whole by now, and note in each part which rows repeat.
+
+        Raises
+        ------
+        OutOfOrderError
+            More rows wait for their hours to be whole than memory may hold.
+        """
+        until = min((part.front for part in self.parts), default=math.inf) - _LATE_H
+        if until > self._whole_until:
+            self._whole_until = until
+            for piece in self._pieces(until):
+                self._add(piece)
+        if sum(part.waiting for part in self.parts) > _WAITING_ROWS:
+            raise OutOfOrderError
+        if until == math.inf:
+            self._begin(self._run)
+            while self._under_way:
+                self._finish()
 
     def note_machines(self) -> None:
         """Create ``gpu_samples_machines``, or what fits the table: machines that have rows.
 
         ``values`` is how many the longest list of each holds.
         """
-        [there] = np.nonzero(self._longest != _NO_ROW)
-        names = self.names.take(pa.array(there))
-        self.con.register("written", pa.table({"machine_id": names, "n": self._longest[there]}))
-        length = "".join(f"len({name})" for name in _lists(self.table)) or "0"
+        there = sorted(self._longest)
+        names = self.machines.array().take(pa.array(there, pa.int64()))
+        longest = pa.array([self._longest[machine] for machine in there], pa.int64())
+        self.con.register("written", pa.table({"machine_id": names, "n": longest}))
+        length = "".join(f"len({name})" for name in lists(self.table)) or "0"
         before = f"select machine_id, {length} as n from {parquet(self.earlier)}"
         self.con.execute(
             f"create table {self.table.name}_machines as "
@@ -96,159 +92,62 @@ class Hours:
         )
         self.con.unregister("written")
 
-    def _runs(self) -> list[list[int]]:
-        """Put hours together that have few enough rows for a file, and keys that fit a number.
+    def _pieces(self, until: float) -> Iterator[list[int]]:
+        """Give hours before one that belong into one file: those of a day, unless it has more."""
+        hours = sorted({h for part in self.parts for h in part.rows if h not in self._planned})
+        for day, those in groupby(hours, lambda hour: hour // _DAY):
+            whole = [hour for hour in those if hour < until]
+            of_day = sum(self._rows(hour) for hour in range(day * _DAY, (day + 1) * _DAY))
+            if of_day > _FILE_ROWS:
+                yield from ([hour] for hour in whole)
+            elif whole and (day + 1) * _DAY <= until:
+                yield whole
 
-        Those of a day stay together, unless it has more.
+    def _add(self, piece: list[int]) -> None:
+        """Put hours to those of the run at hand, or begin another file with them.
+
+        A run has few enough rows for a file, and keys that fit a number.
         """
+        self._planned.update(piece)
         longest = max(_DAY, 2**62 // (HOUR_US * max(1, len(self.machines))))
-        rows = {
-            hour: max(part.rows[hour] for part in self.parts)
-            for hour in sorted(set(chain.from_iterable(part.rows for part in self.parts)))
-        }
-        runs: list[list[int]] = []
-        held = 0
-        for _, day in groupby(rows, lambda hour: hour // _DAY):
-            hours = list(day)
-            of_day = sum(rows[hour] for hour in hours)
-            pieces = [hours] if of_day <= _FILE_ROWS else [[hour] for hour in hours]
-            for piece in pieces:
-                some = sum(rows[hour] for hour in piece)
-                held += some
-                if runs and held <= _FILE_ROWS and piece[-1] - runs[-1][0] < longest:
-                    runs[-1] += piece
-                else:
-                    runs.append(piece)
-                    held = some
-        return runs
-
-    def _write(self, hours: list[int]) -> _Written:
-        """Write a file of some hours."""
-        origin, end = hours[0] * HOUR_US, (hours[-1] + 1) * HOUR_US
-        before = self._before(origin, end)
-        given = [part.of(hours) for part in self.parts]
-        keys = [self._keys(_moments(rows["sampled_at"]), rows["machine"], origin) for rows in given]
-        found = [
-            _firsts(key, rows["line"].to_numpy(), before)
-            for key, rows in zip(keys, given, strict=True)
-        ]
-        firsts = [first for first, _ in found]
-        if len(given) == 1:
-            rows = _only(given[0], np.sort(firsts[0]))
+        together = sorted([*self._run, *piece])
+        fit = sum(map(self._rows, together)) <= _FILE_ROWS
+        if fit and together[-1] - together[0] < longest:
+            self._run = together
         else:
-            rows = self._joined(given, keys, firsts, origin)
-        if len(rows):
-            since = np.datetime64(hours[0], "h")
-            self._write_file(self.target / f"{since}.parquet", rows)
-        return _Written(
-            [len(first) for first in firsts],
-            [part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)],
-            self._longest_of(rows),
-        )
+            self._begin(self._run)
+            self._run = piece
 
-    def _longest_of(self, rows: pa.Table) -> _Numbers:
-        """Return how many values the longest list of each machine has, or that it has no row."""
-        longest = np.full(len(self.names), _NO_ROW)
-        machine = rows["machine"].to_numpy()
-        longest[machine] = 0
-        for name in _lists(self.table):
-            lengths = pc.list_value_length(rows[name]).to_numpy()
-            # what is assigned last stays
-            for length in np.flatnonzero(np.bincount(lengths)):
-                longest[machine[lengths == length]] = length
-        return longest
+    def _rows(self, hour: int) -> int:
+        return max(part.rows[hour] for part in self.parts)
 
-    def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
-        """Put moment and machine into one number, which orders by moment."""
-        number: _Numbers = machine.to_numpy()
-        return (moments - origin) * len(self.names) + number
+    def _begin(self, hours: list[int]) -> None:
+        """Let a file be written as soon as there is room for its rows."""
+        if not hours:
+            return
+        rows = sum(part.rows[hour] for hour in hours for part in self.parts)
+        while self._under_way and (
+            len(self._under_way) > THREADS
+            or rows + sum(held for held, _ in self._under_way) > _HELD_ROWS
+        ):
+            self._finish()
+        self.target.mkdir(exist_ok=True)
+        for part in self.parts:
+            part.done(hours)
+        path = self.target / f"{np.datetime64(hours[0], 'h')}.parquet"
+        file = SampleFile(self.con, self.table, self.machines.array(), self.earlier, path)
+        self._under_way.append((rows, self.pool.submit(self._written, file, hours)))
 
-    def _before(self, origin: int, end: int) -> _Numbers:
-        """Return the keys of rows between two moments that the table had before."""
-        if not self.earlier:
-            return np.zeros(0, np.int64)
-        # of files whose statistics lie outside of the span nothing is read
-        found = self.con.cursor().sql(
-            "select sampled_at, number as machine "
-            f"from {parquet(self.earlier, 'union_by_name = true')} "
-            "join (select unnest($names) as machine_id, "
-            "generate_subscripts($names, 1) - 1 as number) using (machine_id) "
-            "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
-            params={"names": self.names.to_pylist(), "origin": origin, "end": end},
-        )
-        rows = found.to_arrow_table()
-        return np.sort(self._keys(_moments(rows["sampled_at"]), rows["machine"], origin))
+    def _written(self, file: SampleFile, hours: list[int]) -> Written:
+        given = [part.of(hours) for part in self.parts]
+        return file.write(given, hours[0] * HOUR_US, (hours[-1] + 1) * HOUR_US)
 
-    def _joined(
-        self, given: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
-    ) -> pa.Table:
-        """Join the rows that are kept, in the order of their keys; null where a part has none."""
-        sorted_keys = [key[first] for key, first in zip(keys, firsts, strict=True)]
-        # sorted ones are merged, in one go
-        key = np.sort(np.concatenate(sorted_keys), kind="stable")
-        key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
-        moment, machine = np.divmod(key, len(self.names))
-        columns = {"sampled_at": pa.array(moment + origin).view(AT.type)}
-        columns["machine"] = pa.array(machine.astype(np.int32))
-        for rows, own, first in zip(given, sorted_keys, firsts, strict=True):
-            place = np.full(len(key), -1)
-            place[np.searchsorted(key, own)] = first
-            taken = pa.array(place, mask=place < 0)
-            for name in rows.column_names[len(KEY) :]:
-                columns[name] = rows[name].combine_chunks().take(taken)
-        return pa.table(columns)
-
-    def _write_file(self, path: Path, rows: pa.Table) -> None:
-        names = [
-            pa.DictionaryArray.from_arrays(chunk, self.names, safe=False)
-            for chunk in rows["machine"].chunks
-        ]
-        machines = rows.set_column(1, "machine_id", pa.chunked_array(names))
-        pq.write_table(
-            machines.select([c for c in self.table.column_names if c in machines.column_names]),
-            path,
-            row_group_size=_GROUP_ROWS,
-            # to press readings together takes longer than to write them, and to read them also;
-            # times and machines repeat, and are worth a dictionary
-            compression="none",
-            use_dictionary=list(self.table.key),
-            write_batch_size=_GROUP_ROWS,
-            write_statistics=list(self.table.key),
-            store_schema=False,
-        )
-
-
-def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the first row of each key, in the order of keys, and the rows that repeat one."""
-    order = np.arange(len(keys))
-    if (keys[1:] <= keys[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-    ranked = keys[order]
-    same = np.append(False, ranked[1:] == ranked[:-1])[: len(keys)]
-    if same.any():
-        shared = same | np.append(same[1:], False)
-        those = order[shared]
-        order[shared] = those[np.lexsort((lines[those], ranked[shared]))]
-    repeats = same | np.isin(ranked, before, kind="sort") if len(before) else same
-    return order[~repeats], order[repeats]
-
-
-def _lists(table: Table) -> list[str]:
-    """Return the column whose lists hold a value for each device, if the table has one."""
-    return [c.name for c in table.columns if c.type == "double[]" and not c.nullable]
-
-
-def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:
-    """Return some rows, by their places in order."""
-    if len(kept) == len(rows):
-        return rows
-    gaps = np.flatnonzero(np.diff(kept) != 1) + 1
-    if len(gaps) > _PIECES:
-        return rows.take(pa.array(kept))
-    pieces = [piece for piece in np.split(kept, gaps) if len(piece)]
-    return pa.concat_tables([rows.slice(0, 0), *(rows.slice(p[0], len(p)) for p in pieces)])
-
-
-def _moments(times: pa.ChunkedArray) -> _Numbers:
-    moments: _Numbers = times.cast(pa.int64()).to_numpy()
-    return moments
+    def _finish(self) -> None:
+        """Wait for the file that was begun first."""
+        _, under_way = self._under_way.popleft()
+        written = under_way.result()
+        for machine in np.flatnonzero(written.longest != NO_ROW).tolist():
+            self._longest[machine] = max(self._longest[machine], int(written.longest[machine]))
+        for part, count, lines in zip(self.parts, written.kept, written.repeats, strict=True):
+            part.kept += count
+            part.repeats.append(lines)

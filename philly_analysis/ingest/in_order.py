@@ -12,14 +12,13 @@ Outcome = TypeVar("Outcome")
 
 
 def in_order(
-    work: Callable[[Item], Outcome], items: Iterable[Item], threads: int = THREADS
+    pool: ThreadPoolExecutor, work: Callable[[Item], Outcome], items: Iterable[Item]
 ) -> Iterator[Outcome]:
     """Give the outcome of work on each item; few are under way, or done and not taken, at once."""
-    with ThreadPoolExecutor(threads) as pool:
-        under_way: deque[Future[Outcome]] = deque()
-        for item in items:
-            under_way.append(pool.submit(work, item))
-            if len(under_way) > threads:
-                yield under_way.popleft().result()
-        while under_way:
+    under_way: deque[Future[Outcome]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        if len(under_way) > THREADS:
             yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()

@@ -1,14 +1,18 @@
 """Fills streamed tables, so that memory stays flat however long the raw files are.
 
-Raw files are read once, in blocks of lines that several threads parse and judge at once; the rows
-that pass are staged on disk. Then, hour after hour, those that repeat are left out, the rows of
-several files are joined, and the table's files are written, each once.
+Raw files are read once, side by side, in blocks of lines that several threads parse and judge at
+once. As soon as an hour is whole, rows that repeat are left out, those of several files are joined,
+and a file of the table is written, once. Where the raw files are not in order of time, all their
+rows are staged on disk before.
 """
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +27,10 @@ from philly_analysis.ingest.filling import (
     save_rejects,
 )
 from philly_analysis.ingest.hours import Hours
-from philly_analysis.ingest.in_order import in_order
+from philly_analysis.ingest.in_order import THREADS, in_order
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
-from philly_analysis.ingest.staged import AT, MACHINE, Names, Staged
+from philly_analysis.ingest.staged import AT, MACHINE, Names, OutOfOrderError, Staged
 from philly_analysis.manifest import Account
 
 _TOLD = 100_000
@@ -41,13 +45,23 @@ def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvF
     ``machine_id`` and ``values``, how many the longest of its lists holds.
     """
     before, earlier = kept.account(table.name), kept.files(table.name)
-    machines = Names()
-    parts = [Part(fill, table, stream, file, machines) for stream, file in files.items()]
-    read = before.read + sum([part.stage() for part in parts])
     target = fill.folder / table.name
-    hours = Hours(fill.con, table, [part.staged for part in parts], machines, earlier, target)
-    hours.write()
+    for on_disk in (False, True):
+        machines = Names()
+        parts = [Part(fill, table, s, file, machines, on_disk=on_disk) for s, file in files.items()]
+        with ThreadPoolExecutor(THREADS) as pool:
+            staged = [part.staged for part in parts]
+            hours = Hours(pool, fill.con, table, staged, machines, earlier, target)
+            try:
+                _read(pool, parts, hours)
+                break
+            except OutOfOrderError:
+                pass
+        shutil.rmtree(target, ignore_errors=True)
+        for part in parts:
+            part.forget()
     hours.note_machines()
+    read = before.read + sum(part.read for part in parts)
     sound = before.kept + sum(part.staged.kept for part in parts)
     for part in parts:
         part.reject_repeats()
@@ -60,6 +74,16 @@ def fill_streamed(fill: Fill, kept: Kept, table: Table, files: dict[Stream, CsvF
     fill.con.sql(f"from {parquet(written, 'union_by_name = true')}").create_view(table.name)
     [(rows,)] = fill.con.sql(f"select count(*) from {table.name}").fetchall()
     fill.rows[table.name] = int(rows)
+
+
+def _read(pool: ThreadPoolExecutor, parts: Sequence["Part"], hours: Hours) -> None:
+    """Read raw files side by side: always that which is behind in time."""
+    readers = {part: part.stage(pool) for part in parts}
+    while readers:
+        behind = min(readers, key=lambda part: part.staged.front)
+        if next(readers[behind], None) is None:
+            del readers[behind]
+        hours.write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +103,45 @@ class Part:
     ----------
     staged
         Its rows that pass.
+    read
+        How many rows were read.
     """
 
     def __init__(
-        self, fill: Fill, table: Table, stream: Stream, file: CsvFile, machines: Names
+        self,
+        fill: Fill,
+        table: Table,
+        stream: Stream,
+        file: CsvFile,
+        machines: Names,
+        *,
+        on_disk: bool,
     ) -> None:
         self.fill = fill
         self.table = table
         self.stream = stream
         self.file = file
         self.machines = machines
-        columns = [c.arrow for c in table.columns if c.name in stream.columns]
-        self.staged = Staged(
-            fill.scratch / f"{stream.file}.arrow", [c.with_nullable(True) for c in columns]
-        )
+        columns = [c.arrow.with_nullable(True) for c in table.columns if c.name in stream.columns]
+        path = fill.scratch / f"{stream.file}.arrow"
+        self.staged = Staged(columns, path if on_disk else None)
+        self.read = 0
         self._places: list[tuple[int, int]] = []
-        self._rejected = 0
+        self._rejects: list[Path] = []
 
-    def stage(self) -> int:
-        """Stage the rows that pass, and reject the others; return how many were read."""
-        read, wrong = 0, list[tuple[int, str, str]]()
+    def stage(self, pool: ThreadPoolExecutor) -> Iterator[int]:
+        """Stage the rows that pass, and reject the others; give the lines of each block.
+
+        Raises
+        ------
+        OutOfOrderError
+            Rows came for hours that were done with.
+        """
+        wrong: list[tuple[int, str, str]] = []
         judge = partial(self._judge, self.stream.open(self.fill.con))
-        for judged in in_order(judge, self.file.blocks()):
+        for judged in in_order(pool, judge, self.file.blocks()):
             self._places += judged.places
-            read += judged.lines
+            self.read += judged.lines
             wrong += judged.wrong
             for rows in judged.rows:
                 machine = rows["machine"]
@@ -112,9 +151,14 @@ class Part:
             if len(wrong) > _TOLD:
                 self._reject(wrong)
                 wrong = []
+            yield judged.lines
         self._reject(wrong)
-        self.staged.close()
-        return read
+        self.staged.end()
+
+    def forget(self) -> None:
+        """Take back what was rejected: all is read once more."""
+        for file in self._rejects:
+            file.unlink()
 
     def reject_repeats(self) -> None:
         """Reject the lines whose key stands on an earlier one; what was staged is done with."""
@@ -176,14 +220,14 @@ class Part:
         """Save rejected lines: number, text and reason of each."""
         con, columns = self.fill.con, list(zip(*wrong, strict=True)) or [(), (), ()]
         con.register("wrong", pa.table(dict(zip(_REJECT.names, columns, strict=True)), _REJECT))
-        save_rejects(
+        saved = save_rejects(
             self.fill,
             self.table,
-            f"{self.stream.file}-{self._rejected:04}",
+            f"{self.stream.file}-{len(self._rejects):04}",
             f"select '{self.stream.file}' as source_file, * from wrong",
         )
+        self._rejects.append(saved)
         con.unregister("wrong")
-        self._rejected += 1
 
 
 _REJECT = pa.schema([("source_line", pa.int64()), ("raw", pa.string()), ("reason", pa.string())])
