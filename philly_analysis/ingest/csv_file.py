@@ -16,7 +16,7 @@ from pyarrow import csv
 
 from philly_analysis.errors import InputError
 
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 23
 _PLACE_BYTES = 1 << 17
 """How far apart the lines are whose place is noted."""
 _FEW = 64
