@@ -101,7 +101,7 @@ def held_out(
             f"{count(timed[0], 'job')} with a run time to fit to and {timed[1]:,} to compare "
             f"with, where at least {MIN_JOBS} are needed of each"
         )
-    model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows)
+    model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows, narrowed=False)
     days = rest.span_s / DAY_S
     n = max(round(len(fitted_to.frame) * rest.span_s / fitted_to.span_s), 1)
     made = {

@@ -25,6 +25,7 @@ MIN_STATUS_JOBS = 60
 MIN_CELL_JOBS = 20
 MIN_LEAF_JOBS = 10
 MIN_JOBS = 2
+_NARROWED = (("gang", "vc", ANY), ("gang", ANY, "status"), ("gang", "vc", "status"))
 SURE = 0.995
 NARROWEST = 0.05
 MOSTLY = 0.9
@@ -70,7 +71,7 @@ class Duration:
     hours: Habits | None = None
 
     @classmethod
-    def fit(cls, jobs: pd.DataFrame, *, family: str | None = None) -> Self:
+    def fit(cls, jobs: pd.DataFrame, *, family: str | None = None, narrowed: bool = True) -> Self:
         """Fit to jobs.
 
         Parameters
@@ -81,6 +82,9 @@ class Duration:
             half of that.
         family
             Force one family everywhere.
+        narrowed
+            Fit laws of single virtual clusters and endings to ask for; sampling needs only those
+            of `leaves` and of gang classes.
 
         Raises
         ------
@@ -145,9 +149,7 @@ class Duration:
 
         cells = (
             *fitted(("gang", ANY, ANY), MIN_JOBS),
-            *fitted(("gang", "vc", ANY), MIN_CELL_JOBS),
-            *fitted(("gang", ANY, "status"), MIN_CELL_JOBS),
-            *fitted(("gang", "vc", "status"), MIN_CELL_JOBS),
+            *(cell for keys in _NARROWED if narrowed for cell in fitted(keys, MIN_CELL_JOBS)),
         )
         cells = tuple({(c.gang, c.vc, c.status): c for c in reversed(cells)}.values())[::-1]
         hour = ((jobs["submitted_s"].to_numpy(float) // 3_600) % 24).astype(int).astype(str)

@@ -41,7 +41,12 @@ class WorkloadModel(Parts):
 
     @classmethod
     def fit(
-        cls, data: Observations, *, family: str | None = None, windows: ArrayLike | None = None
+        cls,
+        data: Observations,
+        *,
+        family: str | None = None,
+        windows: ArrayLike | None = None,
+        narrowed: bool = True,
     ) -> Self:
         """Fit every part for which there are data.
 
@@ -53,6 +58,8 @@ class WorkloadModel(Parts):
             When arrivals were observed, if not from the first to the last: see `Arrivals.fit`.
         family
             Force one family of run times everywhere, e.g. ``lognormal``.
+        narrowed
+            Fit laws of run time to ask for as well: see :meth:`Duration.fit`.
 
         Raises
         ------
@@ -81,7 +88,7 @@ class WorkloadModel(Parts):
             run_policy=data.run_policy,
             arrivals=Arrivals.fit(jobs["submitted_s"], windows),
             gang_size=GangSize.fit(jobs["gpus"], jobs["vc"], whose(jobs)),
-            duration=Duration.fit(ended[ended["run_s"].notna()], family=family),
+            duration=Duration.fit(ended[ended["run_s"].notna()], family=family, narrowed=narrowed),
             users=Users.fit(jobs),
             status=Status.fit(ended),
             failures=Failures.fit(data.failures),
