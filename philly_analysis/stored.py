@@ -28,7 +28,8 @@ from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
 from philly_analysis.whole import appearing
 
 _GENERATION = re.compile(r"-\d{6}-")
-_SLICE = 2_000_000
+_WEEK = "date_trunc('week', {})::timestamp"
+_SLICE = 1_000_000
 """About how many samples are counted at once: this bounds memory, whatever the trace's size."""
 _AHEAD = 64
 """Slices that an executor may have at once: more than machines have cores, mostly."""
@@ -247,16 +248,20 @@ class Storage:
     def _weeks(self, table: str) -> list[_Week]:
         """Return the weeks that a table of samples has rows in; one without rows if it has none."""
         paths = {str(path): path for path in self.manifest.paths(self.trace, table)}
-        rows = self.con.read_parquet([glob_safe(path) for path in paths.values()], filename=True)
-        found = (
-            rows.aggregate(
-                "date_trunc('week', sampled_at)::timestamp as week, filename, count(*) as samples"
-            )
-            .order("all")
-            .fetchall()
-        )
+        found = self.con.sql(
+            f"select {_WEEK.format('min(stats_min_value::timestamp)')} as week, file_name, "
+            f"{_WEEK.format('max(stats_max_value::timestamp)')} = week, sum(num_values)::bigint "
+            "from parquet_metadata($files) where path_in_schema = 'sampled_at' group by all",
+            params={"files": [glob_safe(path) for path in paths.values()]},
+        ).fetchall()
+        known = [(week, name, samples) for week, name, whole, samples in found if whole]
+        others = [glob_safe(paths[name]) for _, name, whole, _ in found if not whole]
+        if others:
+            rows = self.con.read_parquet(others, filename=True)
+            week = f"{_WEEK.format('sampled_at')} as week"
+            known += rows.aggregate(f"{week}, filename, count(*) as samples").fetchall()
         weeks = []
-        for begins, same in groupby(found, itemgetter(0)):
+        for begins, same in groupby(sorted(known), itemgetter(0)):
             _, names, samples = zip(*same, strict=True)
             weeks.append(_Week(begins, tuple(paths[name] for name in names), sum(samples)))
         return weeks or [_Week(datetime(1970, 1, 5), tuple(paths.values()), 0)]
