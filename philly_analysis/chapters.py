@@ -3,7 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, overload
@@ -54,9 +54,10 @@ from philly_analysis.analyses import (
     workload_account,
     worst_offenders,
 )
-from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
+from philly_analysis.errors import MissingTableError, OutputError, TraceError, UnknownNameError
 from philly_analysis.frames import is_selected
 from philly_analysis.judging import calibration, philly_like
+from philly_analysis.manifest import Manifest
 from philly_analysis.parallel import Here, spread
 from philly_analysis.progress import step
 from philly_analysis.published.printed import of_philly
@@ -160,6 +161,9 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
 
 PHILLYS_OWN = frozenset({"notebook_definitions", "philly_like"})
 """Analyses that ask about the study's cluster: the page of another one does without."""
+
+BESIDE = ("calibration",)
+"""Analyses that take seconds and lean on no other: they may be answered beside the rest."""
 
 AMONG_ALL = frozenset(
     "delay_causes gpu_util_dedicated host_util locality_effect occupancy out_of_order wait_states "  # noqa: SIM905 - as a list it takes a line each
@@ -301,6 +305,30 @@ def answer(trace: Trace, name: str) -> Result:
     if _ours(analysis):
         answers.keep(trace, result)
     return result
+
+
+def beside(
+    trace: Trace, names: Iterable[str], executor: Executor | None
+) -> dict[str, Future[Result]]:
+    """Let an executor answer those analyses of some that take seconds and lean on no other.
+
+    It opens the trace by its path, as it was opened here.
+    """
+    if executor is None:
+        return {}
+    asked = (trace.path, trace.run_policy, trace.manifest)
+    return {
+        name: executor.submit(_answer_there, *asked, name)
+        for name in names
+        if name in BESIDE and _ours(ANALYSES[name]) and not answers.recall(trace, name)
+    }
+
+
+def _answer_there(path: Path, run_policy: RunPolicy, manifest: Manifest, name: str) -> Result:
+    with Trace(path, run_policy=run_policy) as trace:
+        if trace.manifest != manifest:
+            raise TraceError(f"{path} was replaced since it was opened. Open it again.")
+        return answer(trace, name)
 
 
 def own_answer(trace: Trace, own: Own) -> Result:

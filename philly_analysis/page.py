@@ -24,6 +24,7 @@ from philly_analysis.chapters import (
     Own,
     about,
     answer,
+    beside,
     drawn,
     lacking,
     own_answer,
@@ -396,10 +397,12 @@ def _answer(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], lis
 
     def answered() -> Iterator[Result]:
         asked = [name for name, missing in lacks.items() if not missing]
-        for i, name in enumerate(asked, 1):
+        there = beside(trace, asked, executor)
+        for i, name in enumerate(sorted(asked, key=there.__contains__), 1):
             with step(f"{i} of {len(asked)}: {wanted[name].QUESTION}"):
-                results[name] = answer(trace, name)
-            yield results[name]
+                found = there[name].result() if name in there else answer(trace, name)
+            results[name] = found
+            yield found
 
     svgs = drawn(trace, answered(), executor)
     chapters = []
