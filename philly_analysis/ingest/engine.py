@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
@@ -232,8 +232,8 @@ def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
 
 
 @cache
-def _plan(source: Source) -> tuple[dict[str, str], list[str]]:
-    """Return a source's SQL by file stem, and its tables and relations in order of creation."""
+def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Return a source's SQL by file stem; in order of creation, what tables and relations read."""
     sql = {path.stem: path.read_text("utf-8") for path in sorted(source.folder.glob("*.sql"))}
     graph: dict[str, set[str]] = {}
     for stream in source.streams:
@@ -248,30 +248,45 @@ def _plan(source: Source) -> tuple[dict[str, str], list[str]]:
     known = sql.keys() | graph.keys()
     order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
     made = (sql.keys() | TABLES.keys()) - {"macros", "notes"}
-    return sql, [name for name in order.static_order() if name in made]
+    return sql, {name: graph[name] for name in order.static_order() if name in made}
 
 
 def _fill(source: Source, raw: Raw, fill: Fill, kept: Kept) -> None:
-    """Fill every table that the raw files allow, each after those that its SELECT reads."""
-    sql, order = _plan(source)
+    """Fill every table that the raw files allow, each after those that its SELECT reads.
+
+    Streamed ones are filled one after the other beside the rest.
+    """
+    sql, reads = _plan(source)
     fill.con.execute(sql.get("macros", ""))
     fill.rejects.mkdir()
     _keep_rejects(fill, kept)
-    for name in order:
-        table = TABLES.get(name)
-        if table is None:
-            _relate(fill, name, sql[name])
-            continue
-        with step(f"reading {name}", None if table.streamed else fill.con):
-            if table.streamed:
+    with ThreadPoolExecutor(1) as beside:
+        streaming: dict[str, Future[None]] = {}
+        for name, read in reads.items():
+            for streamed in [s for s in streaming if read & {s, f"{s}_machines"}]:
+                _await(streamed, streaming.pop(streamed))
+            table = TABLES.get(name)
+            if table is None:
+                _relate(fill, name, sql[name])
+            elif table.streamed:
                 streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
-                fill_streamed(fill, kept, table, {s: raw.csv[s.file] for s in streams})
+                files = {s: raw.csv[s.file] for s in streams}
+                there = replace(fill, con=fill.con.cursor())
+                streaming[name] = beside.submit(fill_streamed, there, kept, table, files)
             else:
                 again = raw.again.get(name, {})
-                _fill_table(fill, table, sql[name], raw.records.get(name), again)
+                with step(f"reading {name}", fill.con):
+                    _fill_table(fill, table, sql[name], raw.records.get(name), again)
+        for name, future in streaming.items():
+            _await(name, future)
     if "notes" in sql:
         fill.notes += [note for (note,) in fill.con.sql(sql["notes"]).fetchall() if note]
     _write_rejects(fill)
+
+
+def _await(name: str, streaming: Future[None]) -> None:
+    with step(f"reading {name}"):
+        streaming.result()
 
 
 def _check_kept(fill: Fill, raw: Path) -> None:
