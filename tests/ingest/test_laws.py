@@ -75,13 +75,27 @@ host_rows = st.lists(
 
 
 @one_in(4)
-@given(host_rows, host_rows, st.sampled_from([1, 4, 1_000_000]), st.booleans())
+@given(
+    host_rows,
+    host_rows,
+    st.booleans(),
+    st.sampled_from([1, 4, 1_000_000]),
+    st.sampled_from([40, 200, 1 << 23]),
+    st.sampled_from([3, 1_000_000]),
+    st.booleans(),
+)
 def test_host_files_in_any_order_are_joined_and_repeats_left_out(
     cpu: list[tuple[int, int, str]],
     mem: list[tuple[int, int, str]],
+    timely: bool,
     file_rows: int,
+    block_bytes: int,
+    waiting_rows: int,
     grows: bool,
 ) -> None:
+    if timely:
+        cpu, mem = sorted(cpu), sorted(mem, key=lambda row: row[:2])
+
     def lines(rows: list[tuple[int, int, str]], rest: str) -> list[str]:
         times = (
             f"2017-10-{day:02} {minute % 3:02}:{minute:02}:00 PDT,{m}" for day, minute, m in rows
@@ -103,7 +117,10 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
         folder = Path(name)
         raw = write_archive(folder / "raw", [job("j")], **files)
         with (
-            patch.multiple(hours, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows),
+            patch.multiple(
+                hours, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows, _WAITING_ROWS=waiting_rows
+            ),
+            patch.object(csv_file, "_BLOCK_BYTES", block_bytes),
             patch.object(samples, "_TOLD", 3),
         ):
             manifest = ingest("philly", raw, folder / "trace")
