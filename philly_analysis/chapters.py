@@ -162,7 +162,7 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
 PHILLYS_OWN = frozenset({"notebook_definitions", "philly_like"})
 """Analyses that ask about the study's cluster: the page of another one does without."""
 
-BESIDE = ("calibration",)
+BESIDE = ("calibration", "host_clock_offset", "philly_like", "notebook_definitions")
 """Analyses that take seconds and lean on no other: they may be answered beside the rest."""
 
 AMONG_ALL = frozenset(

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -325,6 +326,8 @@ def report(
 
     # one process draws while this one computes
     with processes(1) as drawing:
+        # both processes read the package at once
+        drawing.submit(import_module, "philly_analysis.chapters")
         for trace in traces:
             page = library.report(
                 trace, out, run_policy=run_policy, jobs=jobs, cluster=cluster, executor=drawing
