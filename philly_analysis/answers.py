@@ -35,12 +35,12 @@ _WORDS = b"philly_analysis"
 _SAME = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
 
 _TAGS = frozenset(
-    "svg metadata RDF Work type format creator Agent title defs style g path rect text tspan use "  # noqa: SIM905 - as a list it takes a line each
+    "svg metadata RDF Work type format creator Agent title defs g path rect text tspan use "  # noqa: SIM905 - as a list it takes a line each
     "clipPath image pattern".split()
 )
 """What our figures are made of."""
 _LINKS = ("#", "data:image/png;base64,")
-_REACHES = re.compile(r"@import|\\|url\((?!#)", re.IGNORECASE)
+_REACHES = re.compile(r"\\|url\((?!#)", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--[^<>]*-->")
 
 
@@ -88,13 +88,10 @@ def inert(svg: str) -> bool:
 
 
 def _draws(element: ET.Element) -> bool:
-    tag, style = _local(element.tag), [*element.attrib.values()]
-    if tag == "style":
-        style.append(element.text or "")
     return (
-        tag in _TAGS
-        and not any(_REACHES.search(text) for text in style)
-        and not any(_local(key).startswith("on") for key in element.attrib)
+        _local(element.tag) in _TAGS
+        and not any(_REACHES.search(text) for text in element.attrib.values())
+        and not any(_local(key).startswith(("on", "style")) for key in element.attrib)
         and all(v.startswith(_LINKS) for k, v in element.attrib.items() if _local(k) == "href")
     )
 

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Collects the tags and attributes that a browser would act on; ids, and those of sections."""
+    """Collects the tags and attributes that a browser acts on; ids, those of sections; styles."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -12,6 +12,7 @@ class Page(HTMLParser):
         self.addresses: list[str] = []
         self.ids: list[str] = []
         self.sections: list[str] = []
+        self.styles: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -19,6 +20,8 @@ class Page(HTMLParser):
         for name, value in attrs:
             if name in {"href", "src", "xlink:href"} and value:
                 self.addresses.append(value)
+            if name == "style" and value:
+                self.styles.append(value)
             if name == "id" and value:
                 self.ids.append(value)
                 if tag == "section":

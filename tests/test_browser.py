@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageChops
 
 from philly_analysis import ingest, report
 from philly_analysis.chapters import analyze
@@ -42,13 +43,14 @@ def page(trace: Path) -> Path:
     return report(trace, trace.parent / "reports")
 
 
-def chromium(*words: str) -> str:
+def chromium(*words: str, said: bool = False) -> str:
+    """Return what it prints, or what it says of the page meanwhile."""
     assert CHROMIUM
     asked = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000")
     done = subprocess.run(
         [CHROMIUM, *asked, *words], capture_output=True, text=True, check=True, timeout=300
     )
-    return done.stdout
+    return done.stderr if said else done.stdout
 
 
 def told(page: Path, width: int, probe: str, scripts: str = "") -> Any:
@@ -76,6 +78,21 @@ def test_its_script_runs_under_its_own_policy(page: Path) -> None:
     dom = chromium("--dump-dom", page.as_uri())
     assert '<th><button type="button">name</button></th>' in dom
     assert 'class="tip"' in dom
+
+
+def test_it_breaks_nothing_of_its_policy_and_looks_as_it_would_without(page: Path) -> None:
+    text, drawn = page.read_text("utf-8"), []
+    bare = re.sub(r"<meta http-equiv[^>]*>", "", text)
+    styled = text.replace("<h1>", '<h1 style="color: red">')
+    for name, content, broken in (("as", text, 0), ("bare", bare, 0), ("styled", styled, 1)):
+        one = page.parent / f"policy-{name}.html"
+        one.write_text(content, "utf-8")
+        shot = one.with_suffix(".png")
+        words = ("--enable-logging=stderr", "--window-size=1280,26000", f"--screenshot={shot}")
+        said = chromium(*words, one.as_uri(), said=True)
+        assert len(re.findall("violates the following Content Security Policy", said)) == broken
+        drawn.append(Image.open(shot).convert("RGB"))
+    assert ImageChops.difference(drawn[0], drawn[1]).getbbox() is None
 
 
 @pytest.mark.parametrize("width", WIDTHS)

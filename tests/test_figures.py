@@ -1,11 +1,16 @@
 """Axes that people read, whatever the range; and no group of a table left out."""
 
+import io
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -102,6 +107,30 @@ def test_names_beside_lines_that_end_together_stand_apart() -> None:
     figures.name_lines(ax)
     assert overlaps(fig) == []
     assert [t.get_text() for t in ax.texts] == [f"line {i}" for i in range(4)]
+
+
+def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
+    fig, [ax] = figures.canvas()
+    ax.plot([0, 1], [0, 1], "o--", color="#8e5ea2", alpha=0.4, label="it's <so> & $x^2$")
+    ax.bar([0, 1], [1, 2], color="none", edgecolor="black")
+    ax.text(0.1, 0.9, "said; as: 'is'", style="italic", weight="bold")
+    figures.title(ax, 'style="fill: red"')
+    out = io.StringIO()
+    with mpl.rc_context(figures.STYLE):
+        FigureCanvasSVG(fig).print_svg(out)  # type: ignore[no-untyped-call]
+    ours, theirs = (
+        [e for e in ET.fromstring(text).iter() if e.tag.endswith(("path", "use", "text", "tspan"))]  # noqa: S314 - we drew it
+        for text in (figures.svg(fig), out.getvalue())
+    )
+    assert [e.text for e in ours] == [e.text for e in theirs]
+    styled = 0
+    for mine, their in zip(ours, theirs, strict=True):
+        wanted = dict(re.findall(r"([\w-]+):\s*([^;]+)", their.get("style", "")))
+        wanted.pop("font-family", None)
+        assert {name: mine.get(name) for name in wanted} == wanted
+        styled += len(wanted)
+    assert styled > 50
+    assert not any(e.get("style") for e in ours)
 
 
 def test_what_overlaps_is_found() -> None:

@@ -77,13 +77,16 @@ def test_text_from_logs_is_escaped(page: str) -> None:
     assert "alert(1)" in page
 
 
-def test_a_browser_runs_our_script_alone_and_asks_nobody(page: str) -> None:
+def test_a_browser_runs_our_script_and_style_alone_and_asks_nobody(page: str) -> None:
     [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
     [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    digest = b64encode(sha256(script.encode()).digest()).decode()
+    [style] = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
     rules = dict(rule.strip().split(" ", 1) for rule in unescape(policy).split(";"))
     assert rules["default-src"] == "'none'"
-    assert rules["script-src"] == f"'sha256-{digest}'"
+    for kind, text in (("script-src", script), ("style-src", style)):
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert rules[kind] == f"'sha256-{digest}'"
+    assert Page(page).styles == []
     for word in ("fetch(", "XMLHttpRequest", "import(", "eval("):
         assert word not in script
 

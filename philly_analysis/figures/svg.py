@@ -1,4 +1,8 @@
-"""Writes a figure as SVG text: drawn once, the same for the same figure, a few kilobytes."""
+"""Writes a figure as SVG text: drawn once, the same for the same figure, a few kilobytes.
+
+What matplotlib says as styles is said as attributes, which a page may show under a policy that
+allows no styles but its own.
+"""
 
 import hashlib
 import io
@@ -16,7 +20,10 @@ _UNSAID = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _DRAWN = re.compile(r' (?:d|x|y)="[^"]*"| transform="translate\([^)]*')
 _COORDINATE = re.compile(r"-?\d+\.\d+")
 _MARK = re.compile(r'(\bid="|href="#|url\(#)([a-z][0-9a-f]{10})\b')
-_FONT = " font-family: 'DejaVu Sans';"
+_STYLED = re.compile(r'(<\w[^<>]*?) style="([^"]*)"')
+_RULE = re.compile(r"<defs>\s*<style[^>]*>\*\{([^{}]*)\}</style>\s*</defs>")
+"""What matplotlib says of all marks."""
+_FONT = "font-family"
 """What each text says, and the whole figure may say once."""
 _GAPS = re.compile(r">\n\s*<")
 
@@ -36,12 +43,21 @@ def svg(fig: Figure) -> str:
         canvas.print_svg(out, metadata=_UNSAID)  # type: ignore[no-untyped-call]
     fig.set_layout_engine(engine or "none")
     text = out.getvalue()
-    text = _GAPS.sub("><", text[text.index("<svg") :]).replace(_FONT, "")
-    text = text.replace("<svg", '<svg font-family="DejaVu Sans, sans-serif"', 1)
-    text = with_values(_DRAWN.sub(_rounded, text), fig)
+    text = _GAPS.sub("><", text[text.index("<svg") :])
+    [rule] = _RULE.findall(text)
+    whole = f'<svg font-family="DejaVu Sans, sans-serif"{_attributes(rule)}'
+    text = _STYLED.sub(lambda m: m[1] + _attributes(m[2]), _RULE.sub("", text))
+    text = with_values(_DRAWN.sub(_rounded, text.replace("<svg", whole, 1)), fig)
     # figures of one page may draw the same mark
     own = hashlib.sha256(text.encode()).hexdigest()[:8]
     return _MARK.sub(rf"\g<1>{own}-\g<2>", text)
+
+
+def _attributes(style: str) -> str:
+    """Return a style's properties as attributes, which SVG has for each of those in use."""
+    said = (declared.partition(":") for declared in style.split(";") if declared.strip())
+    properties = {name.strip(): value.strip() for name, _, value in said}
+    return "".join(f' {name}="{v}"' for name, v in properties.items() if name != _FONT)
 
 
 def _rounded(attribute: re.Match[str]) -> str:

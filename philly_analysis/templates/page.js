@@ -93,7 +93,7 @@
       if (on < 0) return;
       const { x, y } = axes[on];
       const mark = event.target.closest?.("[data-name]");
-      const bar = mark && /[\d.]$/.test(mark.dataset.name) && mark.querySelector("path[style*=fill]") ? mark : null;
+      const bar = mark && /[\d.]$/.test(mark.dataset.name) && mark.querySelector("path[fill]") ? mark : null;
       const curve = bar ? null : nearest(svg, on, at.x, at.y);
       const lines = bar ? [bar.dataset.name] : curve ? [curve.name] : [];
       for (const [axis, place] of [[x, at.x], [y, curve ? curve.y : at.y]]) {
