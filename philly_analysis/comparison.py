@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.errors import TraceError
-from philly_analysis.figures import CYCLE, bars, canvas, cdf, legend, time_axis
+from philly_analysis.figures import CYCLE, bars, canvas, cdf, name_lines, time_axis
 from philly_analysis.frames import is_selected
 from philly_analysis.prose import NOT_KNOWN, duration, quantity, share, told_apart
 from philly_analysis.result import Fact, Result
@@ -27,7 +27,7 @@ SCALARS = (
     ("p50_wait_s", "s", "time that a job did not run, median"),
     ("p99_wait_s", "s", "time that a job did not run, 99th percentile"),
     ("makespan_s", "s", "first submission to last end"),
-    ("held_frac", "", "share of GPU time that jobs held, first start to last end"),
+    ("held_frac", "", "share of GPU time that jobs held, while the log is complete"),
     ("fragmented_frac", "", "share of idle GPU time on servers that are in part in use"),
     ("vc_fairness", "", "Jain's index of the virtual clusters' mean slowdown; 1: all alike"),
     ("preemptions", "attempts", "attempts ended by preemption"),
@@ -157,7 +157,7 @@ def plot(result: Result) -> Figure:
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
         time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
         ax.set(xlabel=label, ylabel="share of jobs")
-    legend(axes[0], loc="upper left")
+    name_lines(axes[:2])
     parts = {"held": "held_frac", "fragments of idle": "fragmented_frac"}
     bars(
         axes[2],

@@ -25,7 +25,8 @@ def trace(
     starts_ends: list[tuple[int, int]],
     reasons: list[tuple[str, str]],
     machines: Sequence[tuple[str, int]] = (("m0", 2), ("m1", 2)),
-    submitted_at: datetime = T,
+    submitted_at: datetime | list[datetime] = T,
+    flag: list[str | None] | None = None,
 ) -> Trace:
     """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
@@ -37,6 +38,7 @@ def trace(
                 "gpus": 1,
                 "submitted_at": submitted_at,
                 "vc": [f"v{j}" for j in jobs],
+                "flag": pl.Series(flag or [None] * len(jobs), dtype=pl.String),
             }
         ),
         "machines": pl.DataFrame(machines, schema=["machine_id", "gpus"], orient="row"),
@@ -92,6 +94,25 @@ def test_single_numbers(result: Result) -> None:
     }
     for measure, values in expected.items():
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
+
+
+def test_gpus_are_held_of_the_time_for_which_the_log_is_complete(tmp_path: Path) -> None:
+    # a is left of a past that the log does not tell; it is complete from the tenth minute on
+    when = [T - timedelta(days=1), T.replace(minute=10)]
+    ends = [("a", "completed"), ("b", "completed")]
+    made = trace(
+        tmp_path, "cut", [(0, 15), (20, 40)], ends, submitted_at=when, flag=["left_truncated", None]
+    )
+    with (
+        made as cut,
+        trace(tmp_path, "whole", [(0, 15), (20, 40)], ends, submitted_at=when) as all_,
+    ):
+        wide = side_by_side(compare([cut, all_])).set_index("measure")
+        assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
+            ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
+        )
+        # while one of m0's GPUs is held, the other is a fragment
+        assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
 
 
 def test_words_and_curves(result: Result) -> None:

@@ -10,10 +10,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 
 from philly_analysis import figures
 from philly_analysis.chapters import analyze
@@ -100,13 +103,84 @@ def test_a_legend_that_would_cover_a_line_goes_below() -> None:
     assert figures.svg(curves(names, "center")).count("a long name</text>") == 3
 
 
-def test_names_beside_lines_that_end_together_stand_apart() -> None:
+def named(fig: Figure) -> tuple[list[str], list[str]]:
+    """Return the names beside the lines of a figure, and those in its legends."""
+    FigureCanvasAgg(fig).draw()  # type: ignore[no-untyped-call]
+    beside = [t.get_text() for ax in fig.axes for t in ax.texts if t.get_text()]
+    legends = [*fig.legends, *(found for ax in fig.axes if (found := ax.get_legend()))]
+    return sorted(beside), sorted(t.get_text() for found in legends for t in found.get_texts())
+
+
+def test_names_of_lines_that_end_together_stand_apart() -> None:
     fig, [ax] = figures.canvas()
     for i in range(4):
         ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
     figures.name_lines(ax)
     assert overlaps(fig) == []
-    assert [t.get_text() for t in ax.texts] == [f"line {i}" for i in range(4)]
+    assert named(fig) == ([f"line {i}" for i in range(4)], [])
+
+
+def test_names_that_cannot_say_which_line_they_are_of_go_to_a_legend() -> None:
+    alike, many = figures.canvas(2), figures.canvas()
+    for _, axes in (alike, many):
+        for i in range(3 if len(axes) > 1 else 7):
+            for ax in axes:
+                ax.plot([0, 1], [0, 1 if len(axes) > 1 else i], label=f"line {i}")
+        figures.name_lines(axes)
+    for (fig, _), lines in ((alike, 3), (many, 7)):
+        assert named(fig) == ([], [f"line {i}" for i in range(lines)])
+        assert overlaps(fig) == []
+        assert figures.svg(fig) == figures.svg(fig)
+
+
+def test_a_name_is_written_once_where_its_line_is_alone() -> None:
+    fig, axes = figures.canvas(2)
+    for i in range(3):
+        axes[0].plot([0, 1], [0, 1], label=f"line {i}")
+        axes[1].plot([0, 1], [i, i + 1], label=f"line {i}")
+        axes[1].plot([0, 1], [i + 0.05, i + 1.05], "--", color=axes[1].lines[-1].get_color())
+    figures.name_lines(axes)
+    assert named(fig) == ([f"line {i}" for i in range(3)], [])
+    assert not axes[0].texts, "there all lines are one"
+    drawn = figures.svg(fig)
+    assert named(fig)[0] and figures.svg(fig) == drawn
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.floats(0, 100), min_size=9, max_size=9), min_size=1, max_size=4, unique_by=tuple
+    )
+)
+def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]]) -> None:
+    fig, [ax] = figures.canvas(width=6, height=3)
+    for i, y in enumerate(ys):
+        ax.plot(range(9), y, label=f"the line {i}")
+    figures.name_lines(ax)
+    beside, in_legend = named(fig)
+    assert beside + in_legend == [f"the line {i}" for i in range(len(ys))]
+    assert overlaps(fig) == []
+
+    def from_lines(at: "np.typing.NDArray[np.float64]") -> list[float]:
+        """How far places are from each line, in pixels."""
+        found = []
+        for line in ax.lines:
+            x, y = ax.transData.transform(np.asarray(line.get_xydata())).T
+            close = np.linspace(x[0], x[-1], 1_500)
+            path = np.column_stack([close, np.interp(close, x, y)])
+            found.append(float(np.hypot(*(path[:, None] - at).T).min()))
+        return found
+
+    hairs = [t for t in ax.texts if not t.get_text()]
+    assert all(isinstance(t, Annotation) for t in hairs)
+    for hair, name in zip(ax.texts, ax.texts[1:], strict=False):
+        if not hair.get_text() and isinstance(hair, Annotation) and hair.arrow_patch:
+            own = [line.get_label() for line in ax.lines].index(name.get_text())
+            ends = hair.arrow_patch.get_path().transformed(hair.arrow_patch.get_transform())
+            begin, end = np.asarray(ends.vertices)[[0, -1]]
+            apart = from_lines(begin + np.linspace(0, 1, 40)[:, None] * (end - begin))
+            assert apart[own] < 2, "it leads to its line"
+            assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
 
 
 def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:

@@ -363,7 +363,7 @@ def plot(result: Result) -> Figure:
         days = rows["from_at"].iloc[0], rows["until_at"].iloc[0] - pd.Timedelta(days=1)
         figures.title(ax, " to ".join(f"{day:%Y-%m-%d}" for day in days))
         ax.set_ylabel("change, points")
-        figures.legend(ax, loc="upper right")
+        figures.name_lines(ax)
     axes[-1].set_xticks(range(-12, 13, 2))
     axes[-1].set_xlabel("samples' clock taken to be ahead of the jobs' by, hours")
     return fig

@@ -87,5 +87,5 @@ def plot(result: Result) -> Figure:
         figures.percent_axis(ax, f"share of {word}s, most GPU time first", axis="x")
         figures.percent_axis(ax, "share held together" if kind == "user" else "")
         figures.title(ax, f"{word}s  n={len(rows):,}")
-    figures.legend(axes[0], loc="lower right")
+    figures.name_lines(axes)
     return fig

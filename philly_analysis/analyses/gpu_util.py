@@ -5,13 +5,12 @@ the mean; attempts whose server was not sampled are left out, and are counted.
 """
 
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from philly_analysis import figures, study
 from philly_analysis.exclusions import unsampled
 from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, share
+from philly_analysis.prose import count, gpus, share
 from philly_analysis.published.printed import (
     NOTEBOOK,
     beside,
@@ -102,11 +101,11 @@ def _sizes(rows: pd.DataFrame) -> list[int | None]:
 def _means(rows: pd.DataFrame) -> list[Fact]:
     """Return the study's cells of sizes and statuses as facts."""
     found = []
-    for gpus, status, mean in zip(_sizes(rows), rows["status"], rows["mean_pct"], strict=True):
-        if gpus in (None, 1, 4, 8, 16):
-            size = "all" if gpus is None else str(gpus)
+    for held, status, mean in zip(_sizes(rows), rows["status"], rows["mean_pct"], strict=True):
+        if held in (None, 1, 4, 8, 16):
+            size = "all" if held is None else str(held)
             ended = status if isinstance(status, str) else "all"
-            said = "all sizes" if gpus is None else count(gpus, "GPU")
+            said = "all sizes" if held is None else count(held, "GPU")
             found.append(
                 Fact(
                     f"mean_{ended}_{size}_pct",
@@ -158,22 +157,13 @@ def plot(result: Result) -> Figure:
         len(statuses), width=2.6 * len(statuses) + 0.6, height=3.6, sharey=True
     )
     colors = figures.gang_sizes(largest)
-    drawn: dict[str, Artist] = {}
     for ax, status in zip(axes, statuses, strict=True):
         rows = table[(table["status"] == status) & table["gpus"].isin(largest)]
         rows = rows.assign(size=rows["gpus"].astype(int).astype(str))
-        figures.cdf(ax, rows, value="util_pct", by="size", colors=colors)
+        figures.cdf(ax, rows, value="util_pct", by="size", colors=colors, say=gpus)
         n = int(rows.loc[rows["percentile"] == 0, "attempts"].sum())
-        ax.set(title=f"{status}  n={n:,}", xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="")
-        drawn |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+        ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="")
+        figures.title(ax, f"{status}  n={n:,}")
     axes[0].set_ylabel("share of GPU-minutes")
-    named = [g for g in colors if g in drawn]
-    fig.legend(
-        [drawn[g] for g in named],
-        [count(int(g), "GPU") for g in named],
-        loc="outside lower center",
-        ncols=len(named),
-        frameon=False,
-        fontsize=8.5,
-    )
+    figures.name_lines(axes)
     return fig

@@ -109,8 +109,9 @@ def plot(result: Result) -> Figure:
         by="on",
         colors={str(s): figures.CYCLE[i] for i, s in enumerate(most)},
         counts=dict(zip(named["on"], named["attempts"], strict=True)),
+        say=lambda servers: count(int(servers), "server"),
     )
     ax.set(xlim=(0, 100), xlabel="GPU utilisation, %", ylabel="share of GPU-minutes")
     figures.title(ax, f"gangs of {size} GPUs")
-    figures.legend(ax, "servers, attempts", loc="lower right")
+    figures.name_lines(ax)
     return fig

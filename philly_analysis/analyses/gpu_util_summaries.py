@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.inference import rank_association
-from philly_analysis.prose import count
+from philly_analysis.prose import count, gpus
 from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
@@ -88,7 +88,8 @@ def plot(result: Result) -> Figure:
         by="size",
         colors=figures.gang_sizes(map(int, largest)),
         counts=dict(zip(named["size"], named["attempts"], strict=True)),
+        say=gpus,
     )
     ax.set(xlim=(0, 100), xlabel="mean GPU utilisation, %", ylabel="share of attempts")
-    figures.legend(ax, "GPUs, attempts", loc="lower right")
+    figures.name_lines(ax)
     return fig

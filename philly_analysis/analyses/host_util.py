@@ -105,12 +105,17 @@ def plot(result: Result) -> Figure:
     fig, axes = figures.canvas(len(present), sharey=True)
     for ax, resource in zip(axes, present, strict=True):
         figures.cdf(
-            ax, table[table["resource"] == resource], value="util_pct", by="servers", colors=_COLORS
+            ax,
+            table[table["resource"] == resource],
+            value="util_pct",
+            by="servers",
+            colors=_COLORS,
+            say=lambda which: "all servers" if which == "all" else f"servers {which}",
         )
         rows = table[(table["resource"] == resource) & (table["servers"] == "all")]
         n = float(rows["server_h"].iloc[0])
         ax.set(xlim=(0, 100), xlabel=f"{_RESOURCES[resource]} use, %", ylabel="")
         figures.title(ax, f"{_RESOURCES[resource]}  n={n:,.0f} server-hours")
     axes[0].set_ylabel("share of server-minutes")
-    figures.legend(axes[0], "servers", loc="lower right")
+    figures.name_lines(axes)
     return fig

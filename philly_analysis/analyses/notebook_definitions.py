@@ -153,9 +153,8 @@ def plot(result: Result) -> Figure:
                     label=gpus(gang) if definition == "ours" and len(one) else None,
                 )
         figures.time_axis(ax)
-        ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
         figures.percent_axis(ax, "share no longer" if quantity == "run time" else "")
         ax.set_xlabel(quantity)
         figures.title(ax, f"{quantity}: ours solid, notebook dashed")
-    figures.legend(axes[0], loc="lower right")
+    figures.name_lines(axes)
     return fig

@@ -131,14 +131,14 @@ def plot(result: Result) -> Figure:
         color=figures.ACCENT,
         alpha=0.15,
         linewidth=0,
-        label="least to most",
     )
-    top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty, mean")
-    top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use, mean")
+    top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty")
+    top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use")
     top.axvline(200 / 3, color=figures.MUTED, linestyle=":")
     figures.percent_axis(top, "share of servers")
+    figures.title(top, "mean over hours; shaded: least to most that were wholly empty")
     bottom.bar(x, table["hours"], width=1, color=figures.MUTED)
     bottom.set_ylabel("hours")
     figures.percent_axis(bottom, "share of GPUs in use", axis="x")
-    figures.legend(top, loc="upper right")
+    figures.name_lines(top)
     return fig

@@ -118,9 +118,9 @@ def plot(result: Result) -> Figure:
             value="wait_s",
             by="gang",
             colors=figures.GANG_COLORS,
+            say=gpus,
         )
         figures.time_axis(ax)
-        ax.set_xticks([1, 60, 3_600, 86_400])
         n = int(sizes[sizes["vc"].isna() if vc is None else sizes["vc"] == vc]["waits"].sum())
         figures.title(ax, f"{'all' if vc is None else vc}  n={n:,}")
         ax.set_ylabel("share that waited no longer" if i % columns == 0 else "")
@@ -128,5 +128,5 @@ def plot(result: Result) -> Figure:
             ax.set_xlabel("wait")
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    figures.legend(axes[0], "GPUs", loc="lower right")
+    figures.name_lines(axes[: len(panels)])
     return fig

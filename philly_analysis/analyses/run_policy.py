@@ -86,11 +86,10 @@ def plot(result: Result) -> Figure:
             colors={_LABELS[p]: color for p, color in _COLORS.items()},
         )
         figures.time_axis(ax)
-        ax.set_xticks([1, 60, 3_600, 86_400, 2_592_000])
         ax.set_xlabel("run time")
         who = "all jobs" if column == "run_s" else "jobs tried more than once"
         figures.title(ax, f"{who}  n={n:,}")
     axes[0].set_ylabel("share of jobs that ran no longer")
     axes[1].set_ylabel("")
-    figures.legend(axes[0], loc="upper left", fontsize=7.5)
+    figures.name_lines(axes)
     return fig

@@ -88,9 +88,10 @@ def plot(result: Result) -> Figure:
         by="gang",
         colors=figures.GANG_COLORS,
         counts=dict(zip(table["gang"], table["jobs"], strict=True)),
+        say=gpus,
     )
     figures.time_axis(ax)
     ax.set_xlabel("run time")
     ax.set_ylabel("share of jobs that ran no longer")
-    figures.legend(ax, "GPUs", loc="lower right")
+    figures.name_lines(ax)
     return fig

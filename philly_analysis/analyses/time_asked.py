@@ -119,10 +119,11 @@ def plot(result: Result) -> Figure:
         by="gang",
         colors=figures.GANG_COLORS,
         counts=dict(zip(sizes.index, sizes["attempts"], strict=True)),
+        say=gpus,
     )
     figures.percent_axis(left, "time used of time asked", axis="x")
     left.set_ylabel("share of attempts")
-    figures.legend(left, "GPUs", loc="lower right")
+    figures.name_lines(left)
     figures.title(left, "time used, by gang size")
     gangs = figures.ordered(sizes.index, GANGS)
     asked = sizes[["used_gpu_h", "unused_gpu_h"]].sum(axis=1)

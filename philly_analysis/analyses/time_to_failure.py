@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis import figures
 from philly_analysis.inference import rank_association
-from philly_analysis.prose import duration, slug
+from philly_analysis.prose import duration, gpus, slug
 from philly_analysis.result import Fact, Result
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
@@ -66,23 +66,24 @@ def plot(result: Result) -> Figure:
     top = costs["reason"].head(DRAWN).tolist()
     top_reasons = whole[whole["reason"].isin(top)]
     by_demand = table[(table["reason"] == "all") & (table["demand"] != "all")]
-    for ax, rows, by, colors, panel in (
+    for ax, rows, by, colors, panel, say in (
         (
             left,
             top_reasons,
             "reason",
             dict(zip(top, figures.CYCLE, strict=False)),
             f"the {len(top)} costliest reasons",
+            str,
         ),
-        (right, by_demand, "demand", DEMAND_COLORS, "all reasons, by GPUs"),
+        (right, by_demand, "demand", DEMAND_COLORS, "all reasons, by GPUs", gpus),
     ):
         once = rows[rows["percentile"] == 0]
         n = {k: int(v) for k, v in zip(once[by], once["trials"], strict=True)}
-        figures.cdf(ax, rows, value="run_s", by=by, colors=colors, counts=n)
+        figures.cdf(ax, rows, value="run_s", by=by, colors=colors, counts=n, say=say)
         figures.time_axis(ax)
         ax.set_xlabel("run time to failure")
         figures.title(ax, panel)
-        figures.legend(ax, fontsize=7)
+        figures.name_lines(ax)
     left.set_ylabel("share of failed attempts")
     right.set_ylabel("")
     return fig

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, heading, moved, over_load
+from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
-from philly_analysis.figures import MUTED, canvas
+from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import Policy
@@ -222,11 +222,11 @@ def plot(result: Result) -> Figure:
         -PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published, 'as much as'"
     )
     axes[0].set(ylabel="change of mean JCT, %")
-    heading(axes[0], "by arm")
-    below(axes[0])
+    title(axes[0], "by arm")
+    name_lines(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:
         moved(axes[1], table, "mean_jct_h", BOTH, STATIC, load, USUAL)
         axes[1].set(xlabel="elastic against static, change of mean JCT, %")
-        heading(axes[1], f"what moves it, at a load of {load:g}")
+        title(axes[1], f"what moves it, at a load of {load:g}")
     return fig

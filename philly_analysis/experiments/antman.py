@@ -12,10 +12,10 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from philly_analysis.experiments.curves import below, heading, moved, over_load
+from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
-from philly_analysis.figures import MUTED, canvas
+from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.engine import run
 from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
@@ -306,19 +306,19 @@ def plot(result: Result) -> Figure:
         (GANDIVA, BLOCKED, "Gandiva against blocked"),
         (SHARED, IDLE, "sharing's own"),
     )
-    for ax, measure, title, shown in (
+    for ax, measure, what, shown in (
         (axes[0], "compute_pct", "GPU compute in use", pairs),
         (axes[1], "mean_jct_h", "mean JCT", rivals),
     ):
         over_load(ax, table, measure, shown, USUAL)
-        heading(ax, title)
+        title(ax, what)
         ax.set(ylabel="change, %")
-    below(axes[1])
+    name_lines(axes[1])
     axes[0].axhline(PUBLISHED_COMPUTE_PCT, color=MUTED, ls="--", lw=1.2, label="published")
-    below(axes[0])
+    name_lines(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:
         moved(axes[2], table, "compute_pct", SHARED, IDLE, load, USUAL)
         axes[2].set(xlabel="sharing's own gain of compute, %")
-        heading(axes[2], f"what moves it, at a load of {load:g}")
+        title(axes[2], f"what moves it, at a load of {load:g}")
     return fig

@@ -9,19 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from philly_analysis.experiments.effects import effects
-from philly_analysis.figures import CYCLE, INK, MUTED, legend
+from philly_analysis.figures import CYCLE, INK, MUTED
 from philly_analysis.inference import Paired
-
-
-def below(ax: Axes, columns: int = 1) -> None:
-    """Put the legend under the panel, where it hides no curve."""
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, handlelength=1.4)
-
-
-def heading(ax: Axes, text: str) -> None:
-    """Name a panel."""
-    ax.set_title(text, loc="left", fontsize=9.5, fontweight="bold")
-
 
 _TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""

@@ -11,11 +11,11 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, far_apart, forest, heading
+from philly_analysis.experiments.curves import far_apart, forest
 from philly_analysis.experiments.effects import Row, effect, effects, told_apart, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
 from philly_analysis.inference import Paired, paired
 from philly_analysis.result import Fact, Result
 from philly_analysis.simulator.engine import run
@@ -281,7 +281,7 @@ def plot(result: Result) -> Figure:
     )
     forest(costs, [(arm, usual("gpu_h", arm), INK) for arm in ARMS[1:]])
     forest(moves, list(_moved(at, settings)))
-    for ax, what, title in (
+    for ax, what, named in (
         (
             times,
             "mean JCT (dark: sound jobs, blue: gangs)",
@@ -291,7 +291,7 @@ def plot(result: Result) -> Figure:
         (moves, "gangs' mean JCT (blue: as assumed)", f"what moves it, at a load of {load:g}"),
     ):
         ax.set(xlabel=f"change of {what}, %")
-        heading(ax, title)
+        title(ax, named)
     for i, arm in enumerate(ARMS[1:]):
         curve = effects(table, "gang_jct_h", arm, AS_IT_WAS)
         curve = curve[curve["setting"] == USUAL]
@@ -302,8 +302,8 @@ def plot(result: Result) -> Figure:
     over.set_xticks(sorted(set(table["load"])))
     far_apart(times, "x")  # one guideline's cost would hide the others' gains
     far_apart(over, "y")
-    heading(over, "gangs over load, means of the draws")
-    below(over, columns=3)
+    title(over, "gangs over load, means of the draws")
+    name_lines(over)
     return fig
 
 

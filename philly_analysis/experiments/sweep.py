@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.comparison import SCALARS
-from philly_analysis.experiments.curves import below, heading, over_load
+from philly_analysis.experiments.curves import over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
 from philly_analysis.experiments.planned import Run, outcome_of
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas, empty
+from philly_analysis.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
 from philly_analysis.inference import Paired
 from philly_analysis.parallel import spread
 from philly_analysis.prose import count
@@ -153,8 +153,8 @@ def plot(result: Result) -> Figure:
     fig, axes = canvas(2, len(settings), width=10, height=3.5 * len(settings) + 0.6)
     for left, right, setting in zip(axes[::2], axes[1::2], settings, strict=True):
         rows = table[table["setting"] == setting]
-        heading(left, f"{setting}: mean completion time")
-        heading(right, f"{setting}: its change against {base}")
+        title(left, f"{setting}: mean completion time")
+        title(right, f"{setting}: its change against {base}")
         if rows["load"].isna().all() or rows["load"].min() == rows["load"].max():
             _seed_by_seed(left, rows)
             _change_by_arm(right, rows)
@@ -162,7 +162,7 @@ def plot(result: Result) -> Figure:
             _over_load(left, rows)
             over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
             right.set_ylabel("% (band: 95 % interval)")
-            below(right, columns=2)
+            name_lines(right)
     return fig
 
 
@@ -176,7 +176,7 @@ def _over_load(ax: Axes, rows: pd.DataFrame) -> None:
         xlabel="offered load", ylabel="hours, mean of the seeds", xticks=sorted(set(rows["load"]))
     )
     ax.set_ylim(bottom=0)
-    below(ax, columns=2)
+    name_lines(ax)
 
 
 def _seed_by_seed(ax: Axes, rows: pd.DataFrame) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import below, far_apart, forest, heading, moved, over_load
+from philly_analysis.experiments.curves import far_apart, forest, moved, over_load
 from philly_analysis.experiments.effects import Row, effect, percent, trials
 from philly_analysis.experiments.shares import (
     BIG_DATA,
@@ -26,7 +26,7 @@ from philly_analysis.experiments.shares import (
     typed,
 )
 from philly_analysis.experiments.workloads import JobLaw, at_rate, one_gpu_each
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
 from philly_analysis.inference import Paired, paired
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.simulator.profiles import PROFILES
@@ -268,13 +268,13 @@ def plot(result: Result) -> Figure:
     )
     axes[0].set(ylabel="change of mean JCT, %")
     far_apart(axes[0], "y")
-    heading(axes[0], "by allocation")
-    below(axes[0])
+    title(axes[0], "by allocation")
+    name_lines(axes[0])
     load = float(table.loc[~table["setting"].isin((USUAL, RATE, STATIC)), "load"].median())
     if load == load:
         moved(axes[1], table, "mean_jct_h", TUNE, PROPORTIONAL, load, USUAL)
         axes[1].set(xlabel="tune against proportional, mean JCT, %")
-        heading(axes[1], f"what moves it, at a load of {load:g}")
+        title(axes[1], f"what moves it, at a load of {load:g}")
         _by_ratio(axes[2], table, load)
     _sensitivity(axes[3])
     once = table[table["throughput"].notna()]
@@ -283,7 +283,7 @@ def plot(result: Result) -> Figure:
         axes[4].plot(range(3), values, color="#9aa5b1", lw=1, marker="o", ms=3, label="_" * (i > 0))
     axes[4].set_xticks(range(3), [PROPORTIONAL, TUNE, "optimum"], fontsize=8)
     axes[4].set(ylabel="throughput per job, proportional = 1")
-    heading(axes[4], "16 jobs at once, by draw")
+    title(axes[4], "16 jobs at once, by draw")
     static = table[table["setting"] == STATIC]
     rows = [
         (
@@ -296,7 +296,7 @@ def plot(result: Result) -> Figure:
     ]
     forest(axes[5], rows)
     axes[5].set(xlabel="makespan against proportional shares, %")
-    heading(axes[5], "100 jobs at once on 32 GPUs")
+    title(axes[5], "100 jobs at once on 32 GPUs")
     return fig
 
 
@@ -318,7 +318,7 @@ def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
     ax.fill_between(ratios, lows, highs, color=CYCLE[0], alpha=0.15, lw=0)
     ax.axhline(0, color=MUTED, lw=0.8)
     ax.set(xlabel="CPUs a GPU", ylabel="tune against proportional, %", xticks=ratios)
-    heading(ax, "by CPUs a GPU")
+    title(ax, "by CPUs a GPU")
 
 
 def _sensitivity(ax: Axes) -> None:
@@ -338,5 +338,5 @@ def _sensitivity(ax: Axes) -> None:
     ax.axvline(3, color=MUTED, lw=0.8)
     ax.set(xlabel="CPUs a GPU (line: proportional)", ylabel="throughput, proportional = 1")
     ax.set_xticks(range(0, 13, 3))
-    heading(ax, "sensitivity, as measured")
-    below(ax, columns=3)
+    title(ax, "sensitivity, as measured")
+    name_lines(ax)

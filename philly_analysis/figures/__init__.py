@@ -1,8 +1,9 @@
 """The visual language: one style, the axes and shapes in use, and how figures are written."""
 
 from philly_analysis.figures.axes import amount_axis, day_axis, percent_axis, time_axis
+from philly_analysis.figures.beside import name_lines
 from philly_analysis.figures.canvas import canvas
-from philly_analysis.figures.legends import legend, name_lines
+from philly_analysis.figures.legends import legend
 from philly_analysis.figures.shapes import (
     bars,
     cdf,

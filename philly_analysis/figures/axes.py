@@ -23,6 +23,11 @@ _TIME_TICKS = {
 }
 
 
+_FEW_TICKS = (1, 60, 3_600, 86_400, 2_592_000, 315_360_000)
+"""Where there is little room."""
+_TICK_INCHES = {"x": 0.5, "y": 0.2}
+
+
 def time_axis(
     ax: Axes, lo_s: float = 1, hi_s: float | None = None, *, axis: Literal["x", "y"] = "x"
 ) -> None:
@@ -41,7 +46,11 @@ def time_axis(
         most = max((m for m in drawn if isfinite(m)), default=0)
         hi_s = next((t for t in _TIME_TICKS if t >= max(most, 60)), most)
     ax.set(**{f"{axis}scale": "log", f"{axis}lim": (lo_s, hi_s)})
-    the_axis.set_major_locator(FixedLocator([t for t in _TIME_TICKS if lo_s <= t <= hi_s]))
+    ticks = [t for t in _TIME_TICKS if lo_s <= t <= hi_s]
+    long = ax.bbox.size[0 if axis == "x" else 1] / ax.figure.dpi
+    if long < _TICK_INCHES[axis] * len(ticks):
+        ticks = [t for t in ticks if t in _FEW_TICKS]
+    the_axis.set_major_locator(FixedLocator(ticks))
     the_axis.set_minor_locator(NullLocator())
     the_axis.set_gid(SECONDS)
     the_axis.set_major_formatter(FuncFormatter(lambda t, _: _TIME_TICKS.get(round(t), "")))

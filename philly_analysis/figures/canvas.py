@@ -1,26 +1,30 @@
 """A figure in the house style, which shows itself in a notebook and covers nothing it draws."""
 
 import io
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from philly_analysis.figures.legends import settle
+from philly_analysis.figures.beside import written
+from philly_analysis.figures.legends import moved
 from philly_analysis.figures.style import STYLE
+
+_ROUNDS = 3
+"""A legend that moves takes room from what is drawn, which may then need one more."""
 
 
 class Drawing(Figure):
     """A figure that a notebook shows, whether or not it was told to draw inline."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw it, laid out anew where a legend had to move."""
-        super().draw(renderer)
-        if settle(self, renderer):
-            if hasattr(renderer, "clear"):
-                renderer.clear()
+        """Lay it out, and draw it."""
+        with laid_out(self, renderer):
             super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
@@ -28,6 +32,27 @@ class Drawing(Figure):
         with mpl.rc_context(STYLE):
             self.savefig(drawn, format="png", dpi=110)
         return drawn.getvalue()
+
+
+@contextmanager
+def laid_out(fig: Figure, renderer: RendererBase | None = None) -> Iterator[None]:
+    """Lay a figure out, its names and legends clear of what is drawn, and leave it so meanwhile."""
+    engine = fig.get_layout_engine()
+    if isinstance(engine, PlaceHolderLayoutEngine):  # it is
+        yield
+        return
+    renderer = renderer or cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
+    for _ in range(_ROUNDS):
+        if engine is not None and fig.axes:
+            engine.execute(fig)
+        below, beside = moved(fig, renderer), written(fig, renderer)
+        if not (below or beside):
+            break
+    fig.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        fig.set_layout_engine(engine or "none")
 
 
 def canvas(

@@ -1,6 +1,6 @@
-"""Says what lines are: beside their ends, or in a legend that covers none of them."""
+"""Says what marks are in a legend that covers none of them."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import pairwise
 from typing import Any, cast
 
@@ -18,16 +18,12 @@ from matplotlib.patches import Patch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox, ScaledTranslation
 
-from philly_analysis.figures.style import STYLE, legible
+from philly_analysis.figures.style import STYLE
 
 Points = npt.NDArray[np.float64]
 
 _AIR = 3.0
 """Points between a legend and what it must not cover."""
-_BESIDE = 5.0
-"""Points between the end of a line and its name."""
-_LINE = 1.25
-"""Height of a line of text, in its font size."""
 
 
 def legend(ax: Axes, title: str | None = None, **place: Any) -> None:
@@ -41,47 +37,19 @@ def legend(ax: Axes, title: str | None = None, **place: Any) -> None:
             ax.legend(handles, labels, title=title, **place)
 
 
-def name_lines(ax: Axes, *, fontsize: float = 8.5) -> None:
-    """Write the name of each line beside its last point, apart from each other."""
-    lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
-    points = [(line, np.asarray(line.get_xydata())) for line in lines]
-    ends = [(line, *xy[-1]) for line, xy in points if len(xy)]
-    height = ax.bbox.height * 72 / ax.figure.dpi
-    apart = _LINE * fontsize
-    to_points = ax.transScale + ax.transLimits  # data to shares of the axes
-    wanted = [to_points.transform((x, y))[1] * height for _, x, y in ends]
-    order = np.argsort(wanted)
-    at = np.array(wanted)[order]
-    for i in range(1, len(at)):
-        at[i] = max(at[i], at[i - 1] + apart)
-    for (line, x, y), place, want in zip(
-        [ends[i] for i in order], at, np.array(wanted)[order], strict=True
-    ):
-        ax.annotate(
-            str(line.get_label()),
-            (x, y),
-            xytext=(_BESIDE, place - want),
-            textcoords="offset points",
-            va="center",
-            fontsize=fontsize,
-            color=legible(str(line.get_color())),
-            annotation_clip=False,
-        )
-
-
-def settle(fig: Figure, renderer: RendererBase | None = None) -> bool:
+def moved(fig: Figure, renderer: RendererBase) -> bool:
     """Move legends that cover what is drawn below their axes; tell whether any was.
 
     The figure must have been laid out.
     """
-    renderer = renderer or cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
-    moved = False
-    for ax in fig.axes:
-        there = ax.get_legend()
-        if there is not None and ax.get_visible() and _covers(there, ax, renderer):
-            _below(there, ax, renderer)
-            moved = True
-    return moved
+    covering = [
+        ax
+        for ax in fig.axes
+        if (there := ax.get_legend()) and ax.get_visible() and _covers(there, ax, renderer)
+    ]
+    for ax in covering:
+        below(ax, renderer)
+    return bool(covering)
 
 
 def _covers(there: Legend, ax: Axes, renderer: RendererBase) -> bool:
@@ -89,14 +57,14 @@ def _covers(there: Legend, ax: Axes, renderer: RendererBase) -> bool:
     frame = ax.get_window_extent(renderer)
     if not box.overlaps(frame):
         return False
-    return any(_meets(points, box, frame) for points in _drawn(ax))
+    return any(_meets(points, box, frame) for points in outlines(ax))
 
 
-def _drawn(ax: Axes) -> Iterator[Points]:
+def outlines(ax: Axes, but: Container[Artist] = ()) -> Iterator[Points]:
     """Yield the outlines of what is drawn, in pixels."""
     marks: list[Artist] = [*ax.lines, *ax.patches, *ax.collections]
     for mark in marks:
-        if not mark.get_visible():
+        if not mark.get_visible() or mark in but:
             continue
         if isinstance(mark, Collection):
             yield from _of_collection(mark)
@@ -141,8 +109,9 @@ def _meets(points: Points, box: Bbox, frame: Bbox) -> bool:
     )
 
 
-def _below(there: Legend, ax: Axes, renderer: RendererBase) -> None:
-    """Put a legend under the axis and its label, in as many columns as fit."""
+def below(ax: Axes, renderer: RendererBase) -> None:
+    """Put the legend of some axes under the axis and its label, in as many columns as fit."""
+    there = cast("Legend", ax.get_legend())
     handles, labels = ax.get_legend_handles_labels()
     title = there.get_title().get_text() or None
     size = float(there.get_texts()[0].get_fontsize())

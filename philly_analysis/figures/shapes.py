@@ -1,6 +1,6 @@
 """The shapes in use: cumulative curves, columns, bars, shares, ranges."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ def cdf(
     colors: Mapping[str, str],
     percentile: str = "percentile",
     counts: Mapping[str, int] | None = None,
+    say: Callable[[str], str] = str,
 ) -> None:
     """Draw one cumulative curve per group from a percentile grid.
 
@@ -42,16 +43,18 @@ def cdf(
     table
         Long table with the columns `by`, `percentile` (0-100) and `value`.
     colors
-        Colour by group; its order is the order of the legend. Groups of the table that have none
+        Colour by group; its order is that of the curves. Groups of the table that have none
         come after it, in colours of their own: no curve is left out.
     counts
-        Number of observations by group, added to the legend.
+        Number of observations by group, added to its name.
+    say
+        Gives the name of a group.
     """
     for i, group in enumerate(ordered(table[by], list(colors))):
         rows = table[table[by] == group].sort_values(percentile)
         color = colors.get(group, CYCLE[i % len(CYCLE)])
         n = f"  n={counts[group]:,}" if counts and group in counts else ""
-        ax.plot(rows[value], rows[percentile], color=color, label=f"{group}{n}")
+        ax.plot(rows[value], rows[percentile], color=color, label=f"{say(group)}{n}")
     percent_axis(ax, "share of observations")
 
 

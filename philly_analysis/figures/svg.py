@@ -12,8 +12,8 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from philly_analysis.figures.canvas import laid_out
 from philly_analysis.figures.hover import name_marks, with_values
-from philly_analysis.figures.legends import settle
 from philly_analysis.figures.style import STYLE
 
 _UNSAID = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -31,17 +31,11 @@ _GAPS = re.compile(r">\n\s*<")
 def svg(fig: Figure) -> str:
     """Return a figure as SVG text, without XML preamble, the same for the same figure."""
     out = io.StringIO()
-    canvas, engine = FigureCanvasSVG(fig), fig.get_layout_engine()
-    with mpl.rc_context(STYLE):
-        # laid out here and drawn once: savefig draws twice, the first time for the layout alone
-        if engine is not None:
-            engine.execute(fig)
-            if settle(fig):
-                engine.execute(fig)
-            fig.set_layout_engine("none")
+    canvas = FigureCanvasSVG(fig)
+    # laid out here and drawn once: savefig draws twice, the first time for the layout alone
+    with mpl.rc_context(STYLE), laid_out(fig):
         name_marks(fig)
         canvas.print_svg(out, metadata=_UNSAID)  # type: ignore[no-untyped-call]
-    fig.set_layout_engine(engine or "none")
     text = out.getvalue()
     text = _GAPS.sub("><", text[text.index("<svg") :])
     [rule] = _RULE.findall(text)

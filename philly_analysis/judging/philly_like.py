@@ -199,7 +199,7 @@ def plot(result: Result) -> Figure:
                 line.set(linewidth=5, zorder=1)
     for ax in axes[: len(gangs)]:
         ax.set_ylabel("share of jobs")
-    figures.legend(axes[0], loc="upper left")
+    figures.name_lines(axes[: len(gangs)])
     return fig
 
 

@@ -1,23 +1,25 @@
 -- How much of the cluster idles, and how much of that on servers that are in part in use?
--- One row, over the time from the first start to the last end; none where no GPU was held.
+-- One row, over the time from the first start, or from when the log is complete, to the last end;
+-- none where no GPU was held in it.
 --   capacity_gpu_h  GPU hours that there were
 --   held_gpu_h      of these, held by jobs
 --   idle_gpu_h      the others
 --   partly_gpu_h    idle on servers of which other GPUs were held: fragments
 with span as (
   select
-    min(moment // 2) as from_us,
-    max(moment // 2) as until_us
-  from machine_use
+    greatest(min(u.moment // 2), any_value(epoch_us(snapshot.complete_from))) as from_us,
+    max(u.moment // 2) as until_us
+  from machine_use as u
+  cross join snapshot
 ),
 
--- a change counts for all the time after it
+-- a change counts for all the time after it, and one before the log is complete for all of that
 changes as (
   select
     u.free_before - u.free_after as used,
     case when u.free_after < u.gpus then u.free_after else 0 end
     - case when u.free_before < u.gpus then u.free_before else 0 end as stranded,
-    (span.until_us - u.moment // 2) / 3.6e9 as left_h
+    (span.until_us - greatest(u.moment // 2, span.from_us)) / 3.6e9 as left_h
   from machine_use as u
   cross join span
 )
@@ -30,4 +32,4 @@ select
 from changes as c
 cross join span
 cross join cluster_size
-having count(*) > 0
+having any_value(span.from_us < span.until_us)
