@@ -337,12 +337,17 @@ def plot(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt starts or ends among samples")
-    found = list(table.groupby("from_at"))
+    told = table[(table["events"] >= _FEWEST_EVENTS) & table["step_pct"].notna()]
+    found = [(day, table[table["from_at"] == day]) for day in sorted(set(told["from_at"]))]
+    if not found:
+        return figures.empty(figures.canvas()[0], "too few attempts start or end among samples")
     fig, axes = figures.canvas(1, len(found), height=2.4 * len(found) + 0.6, sharex=True)
     for ax, (_, rows) in zip(axes, found, strict=True):
         for event, color in (("start", figures.CYCLE[2]), ("end", figures.ACCENT)):
             curve = rows[(rows["event"] == event) & (rows["events"] >= _FEWEST_EVENTS)]
-            most = 0 if curve.empty else int(curve["events"].max())
+            if curve.empty:
+                continue
+            most = int(curve["events"].max())
             ax.plot(
                 curve["offset_min"] / 60,
                 curve["step_pct"],

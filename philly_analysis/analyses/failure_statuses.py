@@ -118,6 +118,7 @@ def plot(result: Result) -> Figure:
     sums = table.groupby("ending")["attempts"].sum()
     endings = [e for e in ENDINGS if e in sums.index][::-1]
     drawn = axes[0].barh(endings, [sums[e] for e in endings], color=[ENDINGS[e] for e in endings])
+    axes[0].set_ylim(len(endings) - max(len(endings), 3) - 0.5, len(endings) - 0.5)
     axes[0].bar_label(drawn, [f"{sums[e]:,}" for e in endings], fontsize=8, padding=2)
     axes[0].set_xlim(0, float(sums.max()) * 1.2)
     axes[0].set_xlabel("failed attempts")

@@ -134,7 +134,7 @@ def plot(result: Result) -> Figure:
     )
     top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty")
     top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use")
-    top.axvline(200 / 3, color=figures.MUTED, linestyle=":")
+    top.axvline(200 / 3, color=figures.MUTED, linestyle=":", label="two thirds in use")
     figures.percent_axis(top, "share of servers")
     figures.title(top, "mean over hours; shaded: least to most that were wholly empty")
     bottom.bar(x, table["hours"], width=1, color=figures.MUTED)

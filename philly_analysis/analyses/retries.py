@@ -88,20 +88,27 @@ def plot(result: Result) -> Figure:
     """Draw retries per job, and the unsuccessful share, side by side per gang bucket."""
     order = figures.ordered(result.table["gang"], (*study.GANGS, "all"))
     table = result.table.set_index("gang").loc[order]
-    fig, [left, right] = figures.canvas(2, height=2.8)
     if table.empty:
-        return figures.empty(fig, "no job has an attempt")
+        return figures.empty(figures.canvas()[0], "no job has an attempt")
     labels = [f"{g}\nn={n:,}" for g, n in zip(order, table["jobs"], strict=True)]
     colors = [figures.GANG_COLORS.get(g, figures.MUTED) for g in order]
-    for ax, column, label, decimals in (
-        (left, "retries_per_job", "retries per job", 2),
-        (right, "unsuccessful_pct", "unsuccessful jobs (%)", 1),
-    ):
+    shown = [
+        (column, label, decimals)
+        for column, label, decimals in (
+            ("retries_per_job", "retries per job", 2),
+            ("unsuccessful_pct", "unsuccessful jobs (%)", 1),
+        )
+        if table[column].astype(float).fillna(0).any()
+    ]
+    if not shown:
+        return figures.empty(figures.canvas()[0], "no job was tried again or is unsuccessful")
+    fig, axes = figures.canvas(len(shown), height=2.8)
+    for ax, (column, label, decimals) in zip(axes, shown, strict=True):
         heights = table[column].astype(float)
         drawn = ax.bar(labels, heights, color=colors, width=0.7)
         ax.bar_label(drawn, [f"{h:.{decimals}f}" if h == h else "?" for h in heights], fontsize=8)
         ax.set_ylabel(label)
         ax.set_xlabel("GPUs")
         ax.grid(visible=False, axis="x")
-        ax.set_ylim(0, max(float(heights.fillna(0).max()) * 1.15, 0.01))
+        ax.set_ylim(0, float(heights.max()) * 1.15)
     return fig

@@ -68,9 +68,11 @@ def compute(trace: Trace) -> Result:
 def plot(result: Result) -> Figure:
     """Draw run times under the three policies, for all jobs and for retried ones."""
     table = result.table
-    fig, axes = figures.canvas(2, height=3.1, sharey=True)
     if table.empty:
-        return figures.empty(fig, "no finished job")
+        return figures.empty(figures.canvas()[0], "no finished job")
+    if not table["retried"].iloc[0]:
+        return figures.empty(figures.canvas()[0], "no job was tried again: the three are one")
+    fig, axes = figures.canvas(2, height=3.1, sharey=True)
     for ax, column, n in zip(
         axes,
         ("run_s", "retried_run_s"),

@@ -74,12 +74,14 @@ def plot(result: Result) -> Figure:
     """Draw a bar per user and job."""
     table = result.table
     kinds = [kind for kind in KINDS if (table["kind"] == kind).any()]
-    rows = max(1, len(kinds) // 2)
-    fig, axes = figures.canvas(2, rows, width=9.6, height=1.9 * rows)
     if not kinds:
-        return figures.empty(fig, "no GPU hour is known to be idle or lost")
+        return figures.empty(figures.canvas()[0], "no GPU hour is known to be idle or lost")
+    rows = -(-len(kinds) // 2)
+    fig, axes = figures.canvas(min(len(kinds), 2), rows, width=9.6, height=1.9 * rows)
     for ax, kind in zip(axes, kinds, strict=False):
         _bars(ax, table[table["kind"] == kind].iloc[::-1], kind)
+    for ax in axes[len(kinds) :]:
+        ax.remove()
     return fig
 
 
@@ -90,5 +92,6 @@ def _bars(ax: "Axes", rows: pd.DataFrame, kind: str) -> None:
     ax.bar_label(drawn, [number(h) for h in rows["lost_gpu_h"]], fontsize=7.5, padding=2)
     ax.set_yticks(range(len(rows)), [figures.plain(name) for name in names], fontsize=7.5)
     ax.set_xlim(0, float(rows["lost_gpu_h"].max()) * 1.18)
+    figures.amount_axis(ax, "", axis="x")
     ax.grid(visible=False, axis="y")
     figures.title(ax, KINDS[kind])

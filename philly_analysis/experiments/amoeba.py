@@ -211,18 +211,18 @@ def plot(result: Result) -> Figure:
     table = result.table
     fig, axes = canvas(2, width=10, height=4.4)
     pairs = (
-        (BOTH, STATIC, "elastic against static"),
-        (GROW, STATIC, "growth only against static"),
-        (SHRINK, STATIC, "shrink only against static"),
-        (BOTH, GROW, "what shrinking adds to growing"),
-        (TIRESIAS, STATIC, "Tiresias against static"),
+        (BOTH, STATIC, "elastic"),
+        (GROW, STATIC, "growth only"),
+        (SHRINK, STATIC, "shrink only"),
+        (BOTH, GROW, "what shrinking adds"),
+        (TIRESIAS, STATIC, "Tiresias"),
     )
     over_load(axes[0], table, "mean_jct_h", pairs, USUAL)
     axes[0].axhline(
-        -PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published, 'as much as'"
+        -PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published: as much as"
     )
     axes[0].set(ylabel="change of mean JCT, %")
-    title(axes[0], "by arm")
+    title(axes[0], "against static gangs")
     name_lines(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:

@@ -294,16 +294,16 @@ def plot(result: Result) -> Figure:
     table = result.table
     fig, axes = canvas(3, width=11, height=4.2)
     pairs = (
-        (SHARED, BLOCKED, "AntMan against blocked"),
-        (IDLE, BLOCKED, "idle guests against blocked"),
-        (BACKFILL, BLOCKED, "backfill against blocked"),
+        (SHARED, BLOCKED, "AntMan"),
+        (IDLE, BLOCKED, "idle guests"),
+        (BACKFILL, BLOCKED, "backfill"),
         (SHARED, IDLE, "sharing's own"),
-        (UPGRADED, BLOCKED, "upgraded against blocked"),
+        (UPGRADED, BLOCKED, "upgraded"),
     )
     rivals = (
-        (SHARED, BLOCKED, "AntMan against blocked"),
-        (YARN, BLOCKED, "YARN against blocked"),
-        (GANDIVA, BLOCKED, "Gandiva against blocked"),
+        (SHARED, BLOCKED, "AntMan"),
+        (YARN, BLOCKED, "YARN"),
+        (GANDIVA, BLOCKED, "Gandiva"),
         (SHARED, IDLE, "sharing's own"),
     )
     for ax, measure, what, shown in (
@@ -312,7 +312,7 @@ def plot(result: Result) -> Figure:
     ):
         over_load(ax, table, measure, shown, USUAL)
         title(ax, what)
-        ax.set(ylabel="change, %")
+        ax.set(ylabel="change against blocked gangs, %")
     name_lines(axes[1])
     axes[0].axhline(PUBLISHED_COMPUTE_PCT, color=MUTED, ls="--", lw=1.2, label="published")
     name_lines(axes[0])

@@ -16,7 +16,7 @@ from scipy import stats
 from philly_analysis.experiments.effects import Row, trials
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, Headline, outcomes
 from philly_analysis.experiments.workloads import Jobs
-from philly_analysis.figures import CYCLE, INK, MUTED, SOFT, canvas
+from philly_analysis.figures import CYCLE, INK, MUTED, SOFT, canvas, legible
 from philly_analysis.inference import paired
 from philly_analysis.prose import count
 from philly_analysis.result import Fact, Result
@@ -57,7 +57,7 @@ COLORS = {
 """Colour of each verdict."""
 
 _PRINTED = CYCLE[3]
-_LEFT, _RIGHT = -0.01, 1.015
+_LEFT, _RIGHT = -0.01, 1.03
 _TICKS = (0.25, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 
 MODELLED: tuple[str, ...] = (
@@ -339,7 +339,7 @@ def _row(ax: Axes, at: float, row: Mapping[Hashable, Any]) -> None:
     ax.plot(bar, [at, at], color=color, lw=4.5, alpha=0.45, solid_capstyle="butt")
     ax.plot([row["gain"]], [at], color=color, marker="o", ms=4.5)
     _words(ax, _LEFT, at, _whose(row), ha="right")
-    _words(ax, _RIGHT, at, f"{_times(row).replace(' times', '×')}  {verdict}", color=color)
+    _words(ax, _RIGHT, at, f"{_times(row).replace(' times', '×')}  {verdict}", color=legible(color))
 
 
 def _words(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:

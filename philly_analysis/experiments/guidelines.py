@@ -274,7 +274,7 @@ def plot(result: Result) -> Figure:
     forest(
         times,
         [
-            (arm if of == "jct_h" else "", usual(of, arm), color)
+            (arm if of == "jct_h" else "its gangs", usual(of, arm), color)
             for arm in ARMS[1:]
             for of, color in _SHOWN.items()
         ],
@@ -284,11 +284,11 @@ def plot(result: Result) -> Figure:
     for ax, what, named in (
         (
             times,
-            "mean JCT (dark: sound jobs, blue: gangs)",
+            "mean JCT (dark: sound jobs)",
             f"completion times at a load of {load:g}",
         ),
         (costs, "GPU hours held", f"cost at a load of {load:g}"),
-        (moves, "gangs' mean JCT (blue: as assumed)", f"what moves it, at a load of {load:g}"),
+        (moves, "gangs' mean JCT", f"what moves it, at a load of {load:g}"),
     ):
         ax.set(xlabel=f"change of {what}, %")
         title(ax, named)

@@ -259,10 +259,10 @@ def plot(result: Result) -> Figure:
         table,
         "mean_jct_h",
         (
-            (TUNE, PROPORTIONAL, "tune against proportional"),
-            (GREEDY, PROPORTIONAL, "greedy against proportional"),
-            (TUNE, GREEDY, "tune against greedy"),
-            *((TUNE, arm, f"tune against {arm}") for arm in BIG_DATA),
+            (TUNE, PROPORTIONAL, "tune vs proportional"),
+            (GREEDY, PROPORTIONAL, "greedy vs proportional"),
+            (TUNE, GREEDY, "tune vs greedy"),
+            *((TUNE, arm, f"tune vs {arm}") for arm in BIG_DATA),
         ),
         USUAL,
     )
@@ -295,7 +295,7 @@ def plot(result: Result) -> Figure:
         if arm != PROPORTIONAL
     ]
     forest(axes[5], rows)
-    axes[5].set(xlabel="makespan against proportional shares, %")
+    axes[5].set(xlabel="makespan against proportional, %")
     title(axes[5], "100 jobs at once on 32 GPUs")
     return fig
 

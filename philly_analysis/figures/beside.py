@@ -24,8 +24,14 @@ from philly_analysis.figures.style import STYLE, legible
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_MOST = 6
-"""Lines that names beside them tell apart better than a legend does."""
+_MOST, _MOST_ENDS = 6, 10
+"""Lines that names beside them, and at their ends, tell apart better than a legend does."""
+_AT_END = 0.1
+"""Of a panel's width, how far from its right edge lines may end that are named there."""
+_LEAST_WIDTH = 0.5
+"""What names at ends must leave of a panel."""
+_LINE = 1.3
+"""Height of a line of text, in its font size."""
 _FONT = 8.5
 _GAP = 3.0
 """Points between a line and the name that touches it."""
@@ -52,13 +58,14 @@ class Names(Artist):
         self._panels = tuple(panels)
         self._written: list[Annotation] = []
         self._in_legend = False
+        self._at_ends = False
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw nothing."""
 
     def write(self, renderer: RendererBase) -> bool:
-        """Write the names anew; tell whether they had to go to a legend just now."""
+        """Write the names anew; tell whether they take room just now that they did not before."""
         if self._in_legend:
             return False
         for text in self._written:
@@ -66,6 +73,11 @@ class Names(Artist):
         self._written = []
         named = [_named(ax) for ax in self._panels]
         wanted = dict.fromkeys(name for lines in named for name in lines)
+        if len(named) == 1 and (self._at_ends or _end_apart(self._panels[0], named[0], renderer)):
+            places = _at_ends(self._panels[0], named[0], renderer)
+            self._written = [text for place in places for text in place.written()]
+            known, self._at_ends = self._at_ends, True
+            return not known
         if len(wanted) <= _MOST:
             panels = sorted(zip(self._panels, named, strict=True), key=lambda p: -len(p[1]))
             found = [_Room(ax, lines, renderer).places() for ax, lines in panels]
@@ -86,9 +98,9 @@ class Names(Artist):
 def name_lines(panels: Axes | Iterable[Axes]) -> None:
     """Have the name of each line written beside it, once among these panels.
 
-    It stands where it is nearest to its own line and covers nothing, led to by a hair where it is
-    apart. Where a line finds no such place in any panel, or there are more than six, all names go
-    to a legend below.
+    Lines that end apart at the right are named there. Else a name stands where it is nearest to its
+    own line and covers nothing, led to by a hair where it is apart; where a line finds no such
+    place in any panel, or there are more than six, all names go to a legend below.
     """
     axes = [panels] if isinstance(panels, Axes) else list(panels)
     if axes:
@@ -104,12 +116,13 @@ def written(fig: Figure, renderer: RendererBase) -> bool:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the name of a line goes: its middle, in points from a point of the line."""
+    """Where the name of a line goes, in points from a point of the line."""
 
     line: Line2D
     at: Floats
     by: Floats
     hair: Floats | None
+    outside: bool = False
 
     def written(self) -> Iterator[Annotation]:
         ax, color = cast("Axes", self.line.axes), legible(_color(self.line))
@@ -117,18 +130,69 @@ class _Place:
         put |= {"textcoords": "offset points", "annotation_clip": False}
         if self.hair is not None:
             arrow = {"arrowstyle": "-", "linewidth": 0.7, "color": color, "shrinkA": 0}
-            yield ax.annotate("", xytext=self.hair, arrowprops={**arrow, "shrinkB": 0}, **put)
+            hair = ax.annotate("", xytext=self.hair, arrowprops={**arrow, "shrinkB": 0}, **put)
+            hair.set_in_layout(False)
+            yield hair
         yield ax.annotate(
             _name(self.line),
             xytext=self.by,
-            ha="center",
+            ha="left" if self.outside else "center",
             va="center",
             fontsize=_FONT,
             color=color,
+            in_layout=self.outside,
             **put,
         )
-        for text in ax.texts[-2:]:
-            text.set_in_layout(False)
+
+
+def _end_apart(ax: Axes, lines: dict[str, Line2D], renderer: RendererBase) -> bool:
+    """Tell whether lines end at the right of a panel, not all in one place, with room beside."""
+    if not 0 < len(lines) <= _MOST_ENDS:
+        return False
+    frame = ax.get_window_extent(renderer)
+    ends = np.array([_end(line) for line in lines.values()])
+    wide = max(_wide(name, renderer) for name in lines)
+    return bool(
+        (abs(ends[:, 0] - frame.x1) <= _AT_END * frame.width).all()
+        and (np.ptp(ends[:, 1]) > _LINE * _FONT or len(lines) == 1)
+        and wide < (1 - _LEAST_WIDTH) * frame.width
+    )
+
+
+def _at_ends(ax: Axes, lines: dict[str, Line2D], renderer: RendererBase) -> Iterator[_Place]:
+    """Yield the places of names in a column right of a panel, as near to their lines as may be."""
+    dot = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
+    frame = ax.get_window_extent(renderer)
+    ends = np.array([_end(line) for line in lines.values()])
+    order = np.argsort(ends[:, 1], kind="stable")
+    high = _spread(ends[order, 1], _LINE * _FONT * dot)
+    for i, y in zip(order, high, strict=True):
+        put = np.array([frame.x1 + 2 * _GAP * dot, y])
+        by = (put - ends[i]) / dot
+        yield _Place([*lines.values()][i], ends[i], by, by - [_GAP / 2, 0], outside=True)
+
+
+def _spread(wanted: Floats, apart: float) -> Floats:
+    """Return places in order, so far apart, that are together nearest to those wanted."""
+    groups: list[list[float]] = []  # of places that are pushed together: their sum, and number
+    for i, want in enumerate(wanted):
+        groups.append([float(want) - i * apart, 1])
+        while len(groups) > 1 and groups[-2][0] * groups[-1][1] > groups[-1][0] * groups[-2][1]:
+            total, n = groups.pop()
+            groups[-1] = [groups[-1][0] + total, groups[-1][1] + n]
+    means = np.repeat([total / n for total, n in groups], [int(n) for _, n in groups])
+    return cast("Floats", means + apart * np.arange(len(wanted)))
+
+
+def _end(line: Line2D) -> Floats:
+    """Return the last point of a line, in pixels."""
+    points = np.asarray(line.get_transform().transform(line.get_xydata()))
+    return cast("Floats", points[np.isfinite(points).all(axis=1)][-1:].ravel())
+
+
+def _wide(name: str, renderer: RendererBase) -> float:
+    font = FontProperties(size=_FONT)
+    return renderer.get_text_width_height_descent(name, font, ismath=False)[0]
 
 
 class _Room:
@@ -248,7 +312,7 @@ _NONE: Floats = np.empty((0, 2))
 
 
 def _named(ax: Axes) -> dict[str, Line2D]:
-    lines = [line for line in ax.get_lines() if line.get_visible() and len(line.get_xydata())]
+    lines = [line for line in ax.get_lines() if line.get_visible() and _end(line).size]
     return {_name(line): line for line in lines if _name(line)}
 
 
@@ -289,9 +353,7 @@ def _under_all(panels: Sequence[Axes], renderer: RendererBase) -> None:
     for ax in panels:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     fig = cast("Figure", panels[0].get_figure(root=True))
-    font = FontProperties(size=_FONT)
-    widest = max(renderer.get_text_width_height_descent(n, font, False)[0] for n in handles)
-    entry = widest + 4.5 * _FONT * fig.dpi / 72
+    entry = max(_wide(name, renderer) for name in handles) + 4.5 * _FONT * fig.dpi / 72
     fig.legend(
         list(handles.values()),
         list(handles),
