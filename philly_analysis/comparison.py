@@ -38,6 +38,9 @@ SCALARS = (
 )
 """Measures with one number per trace: name, unit, meaning. The order is the table's."""
 
+_COUNTED = ("jobs", "attempts")
+"""Units of measures that are whole numbers."""
+
 _SAME = ["job_id", "submitted_at"]
 """What jobs of two traces are the same by: two clusters may use a number twice."""
 
@@ -132,12 +135,18 @@ def in_words(result: Result) -> pd.DataFrame:
     wide = side_by_side(result).set_index("measure")
     told = {
         name: [
-            NOT_KNOWN if value != value else quantity(str(measure), value)
-            for measure, value in wide[name].astype(float).items()
+            NOT_KNOWN if value != value else _said(str(measure), value, unit)
+            for (measure, value), unit in zip(
+                wide[name].astype(float).items(), wide["unit"], strict=True
+            )
         ]
         for name in wide.columns[2:]
     }
     return pd.DataFrame({"measure": wide["meaning"].to_list(), **told})
+
+
+def _said(measure: str, value: float, unit: str) -> str:
+    return f"{value:,.0f}" if unit in _COUNTED else quantity(measure, value)
 
 
 def plot(result: Result) -> Figure:
@@ -261,7 +270,7 @@ def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
         for measure, unit, meaning in SCALARS:
             value = single[name, measure]
             if value is not None and not np.isnan(value):
-                known = int(value) if unit in ("jobs", "attempts") else float(value)
+                known = int(value) if unit in _COUNTED else float(value)
                 yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
 
 

@@ -138,14 +138,23 @@ class Section:
 
 def as_html(table: pd.DataFrame, *, sortable: bool) -> str:
     """Return a table as HTML, escaped."""
-    html = table.to_html(
-        index=False,
-        border=0,
-        escape=True,
-        float_format="{:,.4g}".format,
-        classes="sortable" if sortable else None,
+    html = (
+        table.astype(object)
+        .where(table.notna(), NOT_KNOWN)
+        .to_html(
+            index=False,
+            border=0,
+            escape=True,
+            float_format=_figures,
+            classes="sortable" if sortable else None,
+        )
     )
     return re.sub(r">\n\s*<", "><", html.replace(' style="text-align: right;"', ""))
+
+
+def _figures(value: float) -> str:
+    """Say a number of a table: four digits, or all before the point."""
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:,.4g}"
 
 
 @dataclass(frozen=True, slots=True)

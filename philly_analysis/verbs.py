@@ -553,7 +553,8 @@ def sweep(
         result = sweeps.sweep(planned, folder / "runs", executor)
     result.table.to_csv(folder / "sweep.csv", index=False)
     sweeps.changes(result.table).to_csv(folder / "changes.csv", index=False)
-    found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result))
+    shown = sweeps.in_words(result.table) if planned else None
+    found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
     results_page(
         "A sweep of what-ifs",
         "Every policy meets the same jobs at each load and seed, so that differences are its own.",

@@ -77,7 +77,7 @@ def _untold(trace: Trace) -> Result:
         sentences=(ends, _said(facts)) if len(jobs) else (),
         caveats=("Without the output of failed attempts nothing tells why they failed.",),
         headline="failed_pct" if len(jobs) else "",
-        advice="Ingest the output of failed attempts as well (`failures`), to learn their reasons.",
+        advice="Ingest the output of failed attempts as well, to learn their reasons.",
     )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import moved, over_load
-from philly_analysis.experiments.effects import Row, effect, percent, trials
+from philly_analysis.experiments.effects import Row, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
@@ -182,13 +182,13 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             Fact("lost_pct", lost_pct, "GPU time lost to changes, of all that is held"),
         ),
         sentences=(
-            f"On the {law_name} law at a load of {sweep.at:g}, {len(sweep.seeds)} draws: elastic "
-            f"jobs change mean JCT by {percent(parts[BOTH])} against rigid ones; jobs that only "
-            f"grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}. "
+            f"Elastic jobs change mean JCT by {percent(parts[BOTH])} against rigid ones; jobs that "
+            f"only grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}.",
             f"Shrinking adds {percent(added)} to growing. With promotion Tiresias changes it by "
             f"{percent(promotion)} against the rigid arm.",
             f"Changes of GPUs lose {lost_pct:.2g} % of the GPU time held, at "
             f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
+            drawn_from(law_name, sweep.at, sweep.seeds),
         ),
         caveats=MODELLED,
         comparisons=(

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from philly_analysis.experiments.curves import moved, over_load
-from philly_analysis.experiments.effects import Row, effect, percent, trials
+from philly_analysis.experiments.effects import Row, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
@@ -242,10 +242,9 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
             Fact(f"backfill_{short}_pct", backfill.effect, f"change of {word} by backfill alone"),
         ]
         sentences.append(
-            f"On the {law_name} law at a load of {sweep.at:g}, {len(sweep.seeds)} draws: against a "
-            f"queue that blocks, AntMan changes {word} by {percent(whole)}, guests on idle GPUs "
-            f"alone by {percent(idle)}, plain backfill by {percent(backfill)}. Sharing itself adds "
-            f"{percent(own)}."
+            f"Against a queue that blocks, AntMan changes {word} by {percent(whole)}, guests on "
+            f"idle GPUs alone by {percent(idle)}, plain backfill by {percent(backfill)}. Sharing "
+            f"itself adds {percent(own)}."
         )
         if published is not None:
             comparisons.append(
@@ -282,7 +281,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         name=f"antman_{law_name}",
         table=table,
         facts=tuple(facts),
-        sentences=tuple(sentences),
+        sentences=(*sentences, drawn_from(law_name, sweep.at, sweep.seeds)),
         caveats=MODELLED,
         comparisons=tuple(comparisons),
         synthetic=True,

@@ -217,7 +217,7 @@ def result_of(table: pd.DataFrame) -> Result:
     said = (
         f"Of {found['headline'].nunique()} headlines on the jobs of "
         f"{count(others['jobs_of'].nunique(), 'cluster')}, {len(others)} cases: "
-        + ", ".join(f"{counted.get(verdict, 0)} {words}" for verdict, words in _COUNTED.items())
+        + ", ".join(f"{counted[v]} {words}" for v, words in _COUNTED.items() if v in counted)
         + f" ({GPUS} GPUs at a load of {load:g}, {_range(months)} months of each)."
     )
     return Result(

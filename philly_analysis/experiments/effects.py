@@ -8,6 +8,7 @@ import pandas as pd
 
 from philly_analysis.inference import Paired, paired
 from philly_analysis.parallel import Here, spread
+from philly_analysis.prose import count
 
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: what was set, offered load, what was done, which draw of jobs."""
@@ -69,6 +70,12 @@ def effect(
         nan = float("nan")
         return Paired(nan, nan, nan, 0)
     return Paired(*rows[["effect_pct", "low_pct", "high_pct", "seeds"]].iloc[0])
+
+
+def drawn_from(law_name: str, load: float | None, seeds: Sequence[int]) -> str:
+    """Say of which jobs effects are."""
+    at = "" if load is None else f" at a load of {load:g}"
+    return f"On jobs of “{law_name}”{at}, {count(len(seeds), 'draw')}."
 
 
 def percent(found: Paired) -> str:

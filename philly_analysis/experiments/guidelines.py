@@ -12,7 +12,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import far_apart, forest
-from philly_analysis.experiments.effects import Row, effect, effects, told_apart, trials
+from philly_analysis.experiments.effects import Row, drawn_from, effect, effects, told_apart, trials
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
@@ -243,14 +243,13 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         table=table,
         facts=(*facts, Fact("passes_lost_pct", lost, "fewer jobs that pass, retried by reason")),
         sentences=(
-            f"Against Philly as it was, on the jobs of {law_name} at a load of {sweep.at:g}, "
-            f"{len(sweep.seeds)} draws:",
             *said,
             *(
                 [f"Not retrying users' errors lets {lost:.2g} % fewer jobs pass."]
                 if lost > 0
                 else []
             ),
+            "All against Philly as it was. " + drawn_from(law_name, sweep.at, sweep.seeds),
         ),
         caveats=MODELLED,
         synthetic=True,

@@ -19,7 +19,7 @@ from philly_analysis.experiments.planned import Run, outcome_of
 from philly_analysis.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
 from philly_analysis.inference import Paired
 from philly_analysis.parallel import spread
-from philly_analysis.prose import count
+from philly_analysis.prose import NOT_KNOWN, count, quantity
 from philly_analysis.result import Fact, Result
 
 QUESTION = "What does each policy change, and how sure is that?"
@@ -28,6 +28,15 @@ MEASURES = tuple(name for name, _, _ in SCALARS)
 """What is measured of each run, as a comparison of traces measures it."""
 
 _EFFECT = ("change_pct", "low_pct", "high_pct", "seeds")
+
+_SHOWN = {
+    "mean_jct_s": "mean completion time",
+    "p50_jct_s": "median",
+    "p99_jct_s": "99th percentile",
+    "mean_wait_s": "mean time not running",
+    "preemptions": "preemptions",
+}
+"""What the page's table shows of them."""
 
 FEWEST_SEEDS = 3
 """Seeds from which on there is an interval."""
@@ -85,9 +94,9 @@ def _result(table: pd.DataFrame) -> Result:
         table=table,
         facts=(Fact("runs", len(table), "runs"), Fact("seeds", seeds, "seeds of each")),
         sentences=(
+            *_said(changes(table), base),
             f"{count(len(table), 'run')}: {settings}, {arms}, "
             f"{count(seeds, 'seed')}. Policies are held against {base}, on the same jobs.",
-            *_said(changes(table), base),
         ),
         caveats=(
             ()
@@ -124,6 +133,26 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     together = pd.concat(found, ignore_index=True)[columns]
     return together.assign(load=together["load"].where(together["load"] > 0))
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what becomes of jobs under each policy, as people read it: means over the seeds."""
+    base, *_ = table["arm"]
+    of = ARM[:-1]
+    found = changes(table)
+    found = found[found["measure"] == "mean_jct_s"]
+    change = {
+        tuple(NOT_KNOWN if pd.isna(row[c]) else row[c] for c in of): Paired(
+            *(row[c] for c in _EFFECT)
+        )
+        for row in found.to_dict("records")
+    }
+    means = table.fillna({"load": NOT_KNOWN}).groupby(of, sort=False)[list(_SHOWN)].mean()
+    said = means.apply(lambda column: column.map(lambda value: quantity(column.name, value)))
+    said = said.rename(columns=_SHOWN)
+    changed = [percent(change[key]) if key in change else "" for key in means.index]
+    said.insert(1, f"against {base}", changed)
+    return said.reset_index().rename(columns={"setting": "workload", "arm": "policy"})
 
 
 def _said(found: pd.DataFrame, base: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import far_apart, forest, moved, over_load
-from philly_analysis.experiments.effects import Row, effect, percent, trials
+from philly_analysis.experiments.effects import Row, drawn_from, effect, percent, trials
 from philly_analysis.experiments.shares import (
     BIG_DATA,
     GREEDY,
@@ -160,8 +160,8 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
                 Fact(name, tune.effect, f"change of mean JCT by tune at a load of {load:g}")
             )
     sentences = [
-        f"On the {law_name} law, {len(sweep.seeds)} draws, tuned shares change mean JCT against "
-        f"proportional ones by {'; '.join(said)} of offered load."
+        f"Tuned shares change mean JCT against proportional ones by {'; '.join(said)} of offered "
+        "load."
     ]
     rivals = [
         f"{percent(found)} at {load:g}"
@@ -210,7 +210,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
         name=f"synergy_{law_name}",
         table=table,
         facts=tuple(facts),
-        sentences=tuple(sentences),
+        sentences=(*sentences, drawn_from(law_name, None, sweep.seeds)),
         caveats=MODELLED,
         comparisons=tuple(_comparisons(table, law_name)),
         synthetic=True,
