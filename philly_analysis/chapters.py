@@ -56,7 +56,7 @@ from philly_analysis.analyses import (
 )
 from philly_analysis.errors import MissingTableError, OutputError, TraceError, UnknownNameError
 from philly_analysis.frames import is_selected
-from philly_analysis.judging import calibration, philly_like
+from philly_analysis.judging import calibration, other_months, philly_like
 from philly_analysis.manifest import Manifest
 from philly_analysis.parallel import Here, spread
 from philly_analysis.progress import step
@@ -154,6 +154,7 @@ CHAPTERS: dict[str, dict[str, Analysis]] = {
     },
     "Workload model": {
         "calibration": calibration,
+        "other_months": other_months,
         "philly_like": philly_like,
     },
 }

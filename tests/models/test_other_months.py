@@ -1,0 +1,27 @@
+"""The page's account of trust says what the shipped account holds, and claims it of no trace."""
+
+import re
+from pathlib import Path
+
+from philly_analysis.chapters import analyze
+from philly_analysis.models import library
+from tests.boxes import overlaps
+from tests.paper import paper_trace
+
+TOLD = (Path(library.__file__).parent / "shipped" / "CALIBRATION.md").read_text("utf-8")
+
+
+def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
+    result = analyze(paper_trace(tmp_path / "paper"), "other_months")
+    assert len(result.table) == 5 * 5, "ways of drawing, groups of statistics"
+    for row in result.table.to_dict("records"):
+        named = f"| {row['draws']} | {row['statistics']} |"
+        [line] = [line for line in TOLD.splitlines() if line.startswith(named)]
+        numbers = [float(n) for n in re.findall(r"[\d.]+", line.removeprefix(named))]
+        assert numbers == [row[c] for c in result.table.columns[2:]]
+    waits = [line for line in TOLD.splitlines() if "| yes |" in line or "| no |" in line]
+    inside = sum("| fifo |" in line and "| yes |" in line for line in waits)
+    assert f"{inside} of {len(waits) // 3} windows under fifo" in result.sentences[-1]
+    assert not result.synthetic
+    assert "not on this trace" in result.caveats[0]
+    assert overlaps(result.plot()) == []
