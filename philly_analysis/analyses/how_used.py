@@ -2,7 +2,8 @@
 
 Utilisation is the driver's: the share of time in which anything ran on the GPU, not how much of
 it was filled, so that 100 % may be a small part of what the GPU can do. Minutes without a reading
-are left out, not taken for idle.
+are left out, not taken for idle. Where nothing was read at all, the answer is how much of the
+GPU time there was is held.
 """
 
 import pandas as pd
@@ -15,10 +16,16 @@ from philly_analysis.result import Fact, Result
 from philly_analysis.trace import Trace
 
 QUESTION = "How well are GPUs used?"
-NEEDS = ("jobs", "attempts", "gpu_samples or summaries")
+NEEDS = ("jobs", "attempts", "gpu_samples or summaries or placements")
 
 _LEVELS = {-1: "0 %", 0: "1-25 %", 25: "26-50 %", 50: "51-75 %", 75: "76-100 %"}
 _COLORS = ("#c4473f", "#bcd3ea", "#8fb8de", "#3d7ab5", "#1b3f73")
+_PARTS = {
+    "held": figures.ACCENT,
+    "free beside\nothers' jobs": figures.CYCLE[1],
+    "free on\nempty servers": figures.MUTED,
+}
+"""What becomes of GPU time, and its colours."""
 _MOST = 0.1
 """The part of the users who are looked at for most of the idle time."""
 
@@ -26,6 +33,8 @@ _MOST = 0.1
 def compute(trace: Trace) -> Result:
     """Give the mean use of GPUs held, over their time, and how long they were held and idle."""
     sampled = trace.holds("gpu_samples") and trace.has("how_used")
+    if not sampled and not trace.holds("summaries"):
+        return _held(trace)
     if sampled:
         # at once, so that the samples are read once
         trace.create(["how_used", "how_used_levels"])
@@ -66,6 +75,39 @@ def compute(trace: Trace) -> Result:
     )
 
 
+def _held(trace: Trace) -> Result:
+    """Give the part of the GPU time that jobs held, where nobody read how busy the GPUs were."""
+    told = trace.answer("idle_gpus").df() if trace.has("idle_gpus") else pd.DataFrame()
+    hours = [0.0, 0.0, 0.0]
+    if len(told):
+        row = told.iloc[0].astype(float)
+        hours = [row["held_gpu_h"], row["partly_gpu_h"], row["idle_gpu_h"] - row["partly_gpu_h"]]
+    table = pd.DataFrame({"part": [*_PARTS], "gpu_h": hours})
+    whole = float(sum(hours))
+    held = hours[0] / whole if whole > 0 else 0.0
+    return Result(
+        name="how_used",
+        table=table,
+        facts=(
+            Fact("held_pct", 100 * held, "part of the GPU time there was that jobs held"),
+            Fact("capacity_gpu_h", whole, "GPU hours that there were"),
+        )
+        if whole > 0
+        else (),
+        sentences=(
+            f"Jobs held {share(held)} of the GPU time that there was; another "
+            f"{share(hours[1] / whole)} stood free on servers that were in part in use.",
+            "How busy the GPUs were that they held, nobody read.",
+        )
+        if whole > 0
+        else (),
+        caveats=("From the first start, or from when the log is complete, to the last end.",),
+        headline="held_pct" if whole > 0 else "",
+        advice="Sample the GPUs once a minute, to see how busy those are that jobs hold, and whose "
+        "stand idle.",
+    )
+
+
 def _part(users: pd.DataFrame, column: str) -> Share:
     return clustered_share(users[column] / users["gpu_h"], users["user"], users["gpu_h"])
 
@@ -85,7 +127,9 @@ def _advice(users: pd.DataFrame, idle_h: float) -> str:
 
 
 def plot(result: Result) -> Figure:
-    """Draw how many of the GPU hours held stood at each level of use."""
+    """Draw how many of the GPU hours held stood at each level of use; else how many were held."""
+    if "part" in result.table:
+        return _parts(result.table)
     held = result.table.set_index("level")["gpu_h"]
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
     if held.sum() <= 0:
@@ -94,4 +138,14 @@ def plot(result: Result) -> Figure:
     figures.share_bars(ax, list(_LEVELS.values()), fracs, _COLORS)
     ax.set_xlabel("utilisation of a GPU held")
     figures.title(ax, "Share of GPU hours held")
+    return fig
+
+
+def _parts(table: pd.DataFrame) -> Figure:
+    fig, [ax] = figures.canvas(width=3.7, height=2.15)
+    if table["gpu_h"].sum() <= 0:
+        return figures.empty(fig, "no GPU was held")
+    fracs = table["gpu_h"] / table["gpu_h"].sum()
+    figures.share_bars(ax, list(table["part"]), list(fracs), list(_PARTS.values()))
+    figures.title(ax, "Share of the GPU hours there were")
     return fig

@@ -126,6 +126,21 @@ def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
     assert "Sample the GPUs" in result.advice
 
 
+def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
+    with cluster(tmp_path / "t", **PLACED) as trace:
+        result = how_used.compute(trace)
+    # of 8 GPUs for 200 minutes; free beside others: two GPUs of m1 while
+    # b and d run and g does, two of m0 while f does
+    held_h = (4 * 60 + 2 * 100 + 4 * 60 + 2 * 20 + 4 * 50 + 2 * 75 + 2 * 25) / 60
+    beside_h = (2 * 100 + 2 * 20 + 2 * 25 + 2 * 75) / 60
+    assert result.table["gpu_h"].to_list() == pytest.approx(
+        [held_h, beside_h, 8 * 200 / 60 - held_h - beside_h]
+    )
+    assert number(result, "held_pct") == pytest.approx(100 * held_h / (8 * 200 / 60))
+    assert "Sample the GPUs" in result.advice
+    assert how_used.plot(result).axes
+
+
 def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Path) -> None:
     with cluster(tmp_path / "told", **PLACED, failures=FAILURES) as trace:
         told = why_failures.compute(trace)
@@ -139,7 +154,7 @@ def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Pat
     assert untold.headline == "failed_pct"
     assert number(untold, "failed_pct") == pytest.approx(100 / 7)
     assert list(untold.table.itertuples(index=False, name=None)) == [("2-4", 7, 1)]
-    assert "`failures`" in untold.advice
+    assert "the output of failed attempts" in untold.advice
 
 
 def test_whoever_idles_or_loses_most_is_named(tmp_path: Path) -> None:
