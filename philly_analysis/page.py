@@ -197,7 +197,7 @@ class Card:
             return ""
         stem, unit = self.section.result.headline.rsplit("_", 1)
         low, high = (self._said(f"{stem}_{end}_{unit}") for end in ("low", "high"))
-        if NOT_KNOWN in (low, high):
+        if {low, high} & {"", NOT_KNOWN}:
             return ""
         return f"95 % interval {low.removesuffix(' %')} to {high}"
 
