@@ -25,7 +25,7 @@ const probes = {
     };
     const svg = document.querySelector("#queueing_delay figure svg");
     svg.scrollIntoView();
-    const line = svg.querySelector("g[data-name='1'] > path").getAttribute("d");
+    const line = svg.querySelector("g[data-name='1 GPU'] > path").getAttribute("d");
     const middle = [...line.matchAll(/[ML] ([-.\d]+) ([-.\d]+)/g)][50];
     const at = new DOMPoint(+middle[1], +middle[2]).matrixTransform(svg.getScreenCTM());
     const curve = move(svg, at.x, at.y);

@@ -111,7 +111,7 @@ def test_values_are_told_under_the_pointer(page: Path, trace: Path) -> None:
     waits = waits[(waits["gang"] == "1") & waits["vc"].isna()]
     median = waits.set_index("percentile")["wait_s"][50]
     name, wait, share = found["curve"]
-    assert name == "1" and share.endswith("50 %")
+    assert name == "1 GPU" and share.endswith("50 %")
     number, unit = wait.split()[-2:]
     assert unit == "s" and abs(float(number) / median - 1) < 0.03
     status = analyze(trace, "job_status").table.set_index("status")
