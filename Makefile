@@ -11,9 +11,11 @@ ATLAS  ?=
 PHILLY_TRACES ?= ../shared/traces
 SCALE  ?= 1
 LOCK   ?=
+CASES  ?= 1000000
+SEED   ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults locks clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults fuzz locks clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -126,6 +128,9 @@ bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare
 
 faults: $(VENV)/.dev ## kill commands with -9 at random moments, and look at what is left (half an hour)
 	$(BIN)/python -m tests.faults.killing
+
+fuzz: $(VENV)/.dev ## a million bent documents through every reader (an hour); CASES=, SEED=
+	$(BIN)/python -m tests.hostile.campaign --cases $(CASES) --seed $(SEED)
 
 locks: $(VENV)/.dev ## pin the newest and the lowest versions that pyproject.toml allows: .ci/*.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

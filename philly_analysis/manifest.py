@@ -86,6 +86,15 @@ class Sample:
     by: tuple[str, ...]
 
 
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("name", "source", "created_at"), str),
+    **dict.fromkeys(("rows", "versions"), dict),
+    **dict.fromkeys(("generation", "schema"), int),
+    "synthetic": bool,
+}
+"""What stands in its JSON as it does in the object."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Where a trace came from and what became of each raw row.
@@ -142,6 +151,9 @@ class Manifest:
     def from_json(cls, text: str) -> Self:
         """Read a manifest back from JSON text."""
         raw = {"schema": 1, **json.loads(text)}
+        for key, kind in _KINDS.items():
+            if not isinstance(raw.get(key, kind()), kind):
+                raise ValueError(f"its {key} is no {kind.__name__}")
         raw["inputs"] = tuple(Input(**i) for i in raw["inputs"])
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
@@ -172,7 +184,10 @@ class Manifest:
             )
         try:
             manifest = cls.from_json(file.read_text("utf-8"))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (
+            *(OSError, ValueError, TypeError, KeyError, AttributeError),
+            *(OverflowError, RecursionError),
+        ) as error:
             raise TraceError(f"{file} cannot be read: {error}. Ingest the trace again.") from None
         return manifest if manifest.files else replace(manifest, files=laid_out(trace))
 

@@ -17,6 +17,7 @@ Quotas: TypeAlias = Mapping[str, int] | str | Path
 
 FILE = f"{VIRTUAL_CLUSTERS.name}.parquet"
 """Where they are in a trace."""
+_TOO_MANY = 2**31
 SAID = "Quotas of virtual clusters are as they were given, not estimated."
 """What a trace with them notes."""
 _EXAMPLE = (
@@ -49,7 +50,7 @@ def quotas_given(given: Quotas) -> dict[str, int]:
     if file.suffix == ".toml":
         try:
             told = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{file} is no TOML: {error}. {_EXAMPLE}") from None
         listed = told.get("quotas", told)
         if not isinstance(listed, dict):
@@ -79,7 +80,7 @@ def _checked(quotas: Mapping[str, object], where: str) -> dict[str, int]:
             number = float(str(gpus))
         except ValueError:
             number = -1.0
-        if number < 0 or number != int(number):
+        if not 0 <= number < _TOO_MANY or number != int(number):
             raise InputError(f"{where}: {gpus!r} is no number of GPUs for {vc}. {_EXAMPLE}")
         found[str(vc)] = int(number)
     if not found:

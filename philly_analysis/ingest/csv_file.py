@@ -19,6 +19,8 @@ from philly_analysis.errors import InputError
 _BLOCK_BYTES = 1 << 23
 _PLACE_BYTES = 1 << 17
 """How far apart the lines are whose place is noted."""
+LONGEST_LINE_BYTES = 64 << 20
+"""No line of a log is longer, and nothing is read of one that is."""
 _FEW = 64
 """Lines that are looked at one by one where some among them do not parse."""
 
@@ -151,10 +153,10 @@ class CsvFile:
             The file is gzipped and was cut off.
         """
         with whole(self.path), self.open() as file:
-            first, offset = 2, len(file.readline())
+            first, offset = 2, len(read_line(file, self.path))
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
-                text += b"" if text.endswith(b"\n") else file.readline()
+                text += b"" if text.endswith(b"\n") else read_line(file, self.path)
                 letters = np.frombuffer(text, np.uint8)
                 # few at a time: what is compared stays in a processor's cache
                 parts = (letters[at:][:_PLACE_BYTES] for at in range(0, len(text), _PLACE_BYTES))
@@ -290,6 +292,23 @@ class CsvFile:
                 text = file.read(ends[place] - offset if place < len(ends) else -1)
                 here = numbers[nearest == place]
                 yield from zip(here.tolist(), Block(text, first).texts(here), strict=True)
+
+
+def read_line(file: IO[bytes], path: Path) -> bytes:
+    """Read one line, with its end.
+
+    Raises
+    ------
+    InputError
+        It is longer than that of any log.
+    """
+    line = file.readline(LONGEST_LINE_BYTES)
+    if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+        raise InputError(
+            f"{path} has a line of more than {LONGEST_LINE_BYTES >> 20} MB, as no log has. "
+            "It is damaged, or something else."
+        )
+    return line
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())

@@ -1,7 +1,7 @@
 """Fills the failures table from records of output, beside any source's jobs and attempts."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -284,7 +284,7 @@ def _heard(output: FailureOutput, fill: Fill, tally: _Tally) -> dict[Key, list[E
         "select coalesce(max(started_at), now()::timestamp) from attempts"
     ).fetchall()
     for file in filter(is_kernel_log, files_of(output.path)):
-        for event in events(file, around=around, clock=output.clock):
+        for event in _events(file, around, output, tally):
             found = _ended_by(event, fill.con) if placed else []
             if len(found) == 1:
                 heard[found[0]].append(event)
@@ -302,6 +302,16 @@ def _heard(output: FailureOutput, fill: Fill, tally: _Tally) -> dict[Key, list[E
             )
             tally.reject(event.file, event.line, why, event.text)
     return heard
+
+
+def _events(file: Path, around: datetime, output: FailureOutput, tally: _Tally) -> Iterator[Event]:
+    """Read a kernel log; of one that was cut off what can be read."""
+    try:
+        yield from events(file, around=around, clock=output.clock)
+    except InputError as error:
+        tally.read += 1
+        tally.seen.add((file.name, None))
+        tally.reject(file.name, None, "the file cannot be read", str(error))
 
 
 def _ended_by(event: Event, con: duckdb.DuckDBPyConnection) -> list[Key]:

@@ -1,11 +1,13 @@
 """Reads GPU and memory events from kernel logs: when, on which machine, what the kernel said."""
 
-import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+
+from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.raw_file import open_bytes
 
 EVENT = re.compile(
     r"NVRM: (?:Xid|.{0,80}(?:fallen off the bus|GPU is lost|RmInitAdapter failed))"
@@ -55,19 +57,25 @@ def events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterator[Eve
         A moment of the trace: the year of clocks that print none is the nearest to it.
     clock
         Zone of clocks that print none.
+
+    Raises
+    ------
+    InputError
+        It was cut off.
     """
     named = _FILE_MACHINE.sub("", file.name).strip("._-")
-    with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as lines:
-        number = 0
+    with whole(file), open_bytes(file) as lines:
+        number, begins = 1, True
         while raw := lines.readline(_LONGEST_LINE):
-            number += 1
-            text = raw.decode("utf-8", "replace").rstrip()
-            if EVENT.search(text):
+            if begins and EVENT.search(text := raw.decode("utf-8", "replace").rstrip()):
                 at, rest = _when(text, around, clock)
                 host = _HOST.match(rest)
                 machine = host.group(1).split(".")[0] if host else named
                 said = rest[host.end() :] if host else rest
                 yield Event(at, machine, said, file.name, number)
+            # of a longer line only the beginning is read
+            begins = raw.endswith(b"\n")
+            number += begins
 
 
 def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, str]:
@@ -87,7 +95,7 @@ def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, 
             dated = [_in_year(found.group(1), year) for year in years]
             at = min((d for d in dated if d), key=lambda d: abs(d - around))
             return _utc(at, clock), found.group(2)
-    except ValueError:  # a date that no calendar has
+    except (ValueError, OverflowError):  # a date that no calendar has
         return None, text
     return None, text
 

@@ -5,14 +5,18 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import whole
+from philly_analysis.ingest.csv_file import LONGEST_LINE_BYTES, read_line, whole
 
 _BLOCK_CHARS = 1 << 20
+_LIST_CHARS = 1024
+"""The name of a list and its first bracket are shorter."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character, as JSON may write it: text that no file can hold."""
 _POINTER_BYTES = 1024
 """A Git LFS pointer is smaller, by its specification."""
 _LOOKED_AT = 50
@@ -60,8 +64,7 @@ def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:
         It cannot be read.
     """
     try:
-        with whole(path), open_bytes(path) as file:
-            return [line_text(line) for line in islice(file, lines)]
+        return [line_text(line) for _, line in islice(numbered_lines(path), lines)]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
 
@@ -71,15 +74,42 @@ def line_text(line: bytes) -> str:
     return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
-def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the first of these lists that the file holds at its top.
-
-    The file is read in blocks: it may be larger than memory.
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, unpacked if it is gzipped, and their numbers from 1.
 
     Raises
     ------
     InputError
-        It has no such list, or was cut off in the middle of it.
+        It was cut off, or a line is longer than that of any log.
+    """
+    with whole(path), open_bytes(path) as file:
+        for number in count(1):
+            if not (line := read_line(file, path)):
+                return
+            yield number, line
+
+
+def storable(value: Any) -> Any:
+    """Return a value of JSON whose texts can be stored: halves of characters are replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [storable(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(one) for key, one in value.items()}
+    return value
+
+
+def objects(path: Path, *lists: str) -> Iterator[Any]:
+    """Yield what stands in the first of these lists that the file holds at its top.
+
+    That should be objects, and may be anything. The file is read in blocks: it may be larger than
+    memory.
+
+    Raises
+    ------
+    InputError
+        It has no such list, was cut off in the middle of it, or holds what no such file does.
     """
     start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
     decoder = json.JSONDecoder(strict=False)
@@ -90,18 +120,29 @@ def objects(path: Path, *lists: str) -> Iterator[dict[str, Any]]:
             text += block
             if not found and (begin := start.search(text)):
                 found, text = True, text[begin.end() :]
-            # what was no whole object is tried again when there is twice as much of it
-            if not found or (block and len(text) < wanted):
+            if not found:
+                text = text[-_LIST_CHARS:]
                 continue
+            # what was no whole object is tried again when there is twice as much of it
+            if block and len(text) < wanted:
+                continue
+            if len(text) > LONGEST_LINE_BYTES + _BLOCK_CHARS:
+                raise InputError(
+                    f"one of its {' or '.join(lists)} is longer than in any such file."
+                )
             at = 0
             while text[(at := _past(text, at)) : at + 1] != "]":
                 try:
-                    value, at = decoder.raw_decode(text, at)
+                    value, end = decoder.raw_decode(text, at)
+                    value = storable(value) if _HALF.search(text, at, end) else value
                 except json.JSONDecodeError:
                     break
                 except RecursionError:
                     raise InputError("it is nested deeper than any such file.") from None
+                except ValueError:  # of so many digits Python makes no number
+                    raise InputError("it has a number longer than in any such file.") from None
                 yield value
+                at = end
             else:
                 return
             text = text[at:]

@@ -41,7 +41,9 @@ def from_json(kind: type[T], text: str, where: str | Path = "the text") -> T:
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise ModelError(f"{where} is not a workload model of format {FORMAT}; fit it again")
         return _built(kind, body)  # type: ignore[no-any-return]
-    except (ValueError, TypeError, KeyError) as error:
+    except RecursionError:
+        raise ModelError(f"{where} is nested deeper than any workload model.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ModelError(f"{where} is not a readable workload model: {error}") from None
 
 

@@ -114,7 +114,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -
             f"to {path_text(entries)} (format parquet)",
             {"path": glob_safe(path)},
         )
-    except duckdb.Error as error:
+    except (duckdb.Error, UnicodeDecodeError) as error:  # the latter: in the engine's own words
         first = str(error).split("\n")[0]
         raise InputError(
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."

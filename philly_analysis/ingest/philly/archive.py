@@ -22,6 +22,7 @@ TABLES_OF = {
 """Files that may be missing, and what the trace lacks without them."""
 
 FILES = ("cluster_job_log", *TABLES_OF)
+_READS_PAST_END = 100
 SYNTHETIC = "SYNTHETIC.md"
 """A file beside the others which says that nothing in them was recorded."""
 
@@ -84,7 +85,7 @@ def unpack(archive: Path, folder: Path) -> list[str]:
                     _take(tar, member, archive, folder)
             while tee.read(1 << 20):
                 pass
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{archive} is not a gzipped tar archive, or was cut off: {error}. Fetch it again."
         ) from None
@@ -105,7 +106,8 @@ def unpack(archive: Path, folder: Path) -> list[str]:
 
 def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: Path) -> None:
     name = PurePosixPath(member.name)
-    if name.is_absolute() or ".." in name.parts or not (member.isfile() or member.isdir()):
+    plain = (member.isfile() and not member.issparse()) or member.isdir()
+    if name.is_absolute() or ".." in name.parts or not plain:
         raise InputError(
             f"{archive} has a member that is no plain file inside it: {member.name[:120]!r}. "
             "The published archive has none such; do not trust this one."
@@ -113,6 +115,11 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: 
     known = (*FILES, *(f"{f}.gz" for f in FILES), SYNTHETIC)
     if not member.isfile() or name.name not in known:
         return
+    if member.size > (free := shutil.disk_usage(folder).free):
+        raise InputError(
+            f"{archive}: {name.name} is said to have {member.size:,} bytes, and {folder} has room "
+            f"for {free:,}. Free some disk space, if you trust this archive."
+        )
     target = folder / name.name
     if target.exists():
         raise InputError(f"{archive} has two files named {name.name}: cannot tell which is meant.")
@@ -123,14 +130,22 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: 
 
 
 class _Tee(io.RawIOBase):
-    """A file for reading that shows every byte to someone else."""
+    """A file for reading that shows every byte to someone else.
+
+    Who goes on reading past its end looks for a member that is longer than the archive, and is
+    told so: `tarfile` would go on for as long as the member is said to be.
+    """
 
     def __init__(self, file: IO[bytes], show: Callable[[bytes], None]) -> None:
         super().__init__()
         self._file = file
         self._show = show
+        self._past_end = 0
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
+        self._past_end += not data
+        if self._past_end > _READS_PAST_END:
+            raise EOFError("a member is longer than the archive")
         self._show(data)
         return data

@@ -174,7 +174,7 @@ def _json(file: Path) -> Reader:
         return lambda con: None
     if accounting_json.is_accounting(first):
         return partial(insert, path=file, records=accounting_json.read_json(file))
-    if "job_state" in first or "job_id" in first:
+    if not {"job_state", "job_id"}.isdisjoint(accounting_json.part(first)):
         raise InputError(
             "it is JSON of squeue or scontrol, which knows no finished job. "
             f"Print it with: {slurm_command()}"
@@ -209,23 +209,24 @@ def _add_nodes(con: duckdb.DuckDBPyConnection, file: Path, nodes: Iterator[Node]
             )
             for n in nodes
         ]
-    con.executemany(
-        "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
-        rows,
-    )
+    if rows:
+        con.executemany(
+            "insert into inventory values (?, ?, ?, ?, ?, ?, ?, ?::varchar[], ?, ?, ?::varchar[])",
+            rows,
+        )
 
 
 def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:
     """Create ``node_lists``: each node of each NodeList."""
     lists = con.sql("select distinct nodelist from sacct where nodelist is not null").fetchall()
-    held = [(text, host) for (text,) in lists for host in dict.fromkeys(hosts(text))]
-    table = pa.table(
-        {
-            "node_list": pa.array([text for text, _ in held], pa.string()),
-            "node": pa.array([host for _, host in held], pa.string()),
-        }
-    )
-    con.register("node_lists_read", table)
+    names = pa.schema([("node_list", pa.string()), ("node", pa.string())])
+
+    def held() -> Iterator[pa.RecordBatch]:
+        for (text,) in lists:
+            found = list(dict.fromkeys(hosts(text)))
+            yield pa.record_batch([[text] * len(found), found], names)
+
+    con.register("node_lists_read", pa.RecordBatchReader.from_batches(names, held()))
     con.execute("create table node_lists as from node_lists_read")
     con.unregister("node_lists_read")
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.ingest.raw_file import objects, open_bytes
-from philly_analysis.ingest.slurm.accounting_json import number, word_of
+from philly_analysis.ingest.raw_file import line_text, numbered_lines, objects, open_bytes
+from philly_analysis.ingest.slurm.accounting_json import number, part, word_of
 from philly_analysis.ingest.slurm.node_list import hosts
 
-_GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d+))?(?:\(.*)?")
+_GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
+_MOST_LINES = 200
+"""Lines that tell of one server."""
 _SPLIT = re.compile(r",(?![^(]*\))")
 
 
@@ -47,8 +49,8 @@ def generic_resources(text: str | None) -> tuple[int, int, tuple[str, ...]]:
     (4, 8, ('a100', 'v100'))
     """
     gpus, shards, models = 0, 0, []
-    for part in _SPLIT.split(text or ""):
-        if found := _GRES.fullmatch(part.strip()):
+    for one in _SPLIT.split(text or ""):
+        if found := _GRES.fullmatch(one.strip()):
             count = int(found[3] or 1)
             if found[1] == "shard":
                 shards += count
@@ -60,16 +62,16 @@ def generic_resources(text: str | None) -> tuple[int, int, tuple[str, ...]]:
 
 def read_scontrol(path: Path) -> Iterator[Node]:
     """Yield the servers of ``scontrol show node``, one a line (``-o``) or over several."""
-    with open_bytes(path) as file:
-        start, text = 0, ""
-        for place, line in enumerate(file, 1):
-            shown = line.decode("utf-8", "replace")
-            if shown.startswith("NodeName=") and text:
-                yield from _scontrol(start, text)
-                text = ""
-            start = start if text else place
-            text += shown
-        yield from _scontrol(start, text)
+    start, said = 0, list[str]()
+    for place, line in numbered_lines(path):
+        shown = line.decode("utf-8", "replace")
+        if shown.startswith("NodeName=") and said:
+            yield from _scontrol(start, "".join(said))
+            said = []
+        start = start if said else place
+        if len(said) < _MOST_LINES:
+            said.append(shown)
+    yield from _scontrol(start, "".join(said))
 
 
 def _scontrol(line: int, text: str) -> Iterator[Node]:
@@ -97,56 +99,63 @@ def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
 
 def read_sinfo(path: Path, names: list[str], delimiter: str | None) -> Iterator[Node]:
     """Yield the servers of ``sinfo -N -o``: a server stands there once for each partition."""
-    with open_bytes(path) as file:
-        for place, line in enumerate(file, 1):
-            text = line.decode("utf-8", "replace").rstrip("\r\n")
-            values = dict(zip(names, (v.strip() for v in text.split(delimiter)), strict=False))
-            named = values.get("NODELIST") or values.get("HOSTNAMES") or ""
-            if place == 1 or not named:
-                continue
-            for node in hosts(named):
-                yield _node(
-                    place,
-                    text,
-                    None,
-                    node,
-                    values.get("GRES"),
-                    values.get("CPUS"),
-                    values.get("MEMORY"),
-                    [values.get("PARTITION", "").rstrip("*")],
-                )
+    for place, line in numbered_lines(path):
+        text = line_text(line)
+        values = dict(zip(names, (v.strip() for v in text.split(delimiter)), strict=False))
+        named = values.get("NODELIST") or values.get("HOSTNAMES") or ""
+        if place == 1 or not named:
+            continue
+        for node in hosts(named):
+            yield _node(
+                place,
+                text,
+                None,
+                node,
+                values.get("GRES"),
+                values.get("CPUS"),
+                values.get("MEMORY"),
+                [values.get("PARTITION", "").rstrip("*")],
+            )
 
 
 def read_json(path: Path) -> Iterator[Node]:
     """Yield the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
     cluster = _cluster(path)
     for place, item in enumerate(objects(path, "nodes", "sinfo"), 1):
-        if "name" in item:
+        said = part(item)
+        if name := word_of(said.get("name")):
             yield _node(
                 place,
-                item["name"],
-                cluster or item.get("cluster_name"),
-                item["name"],
-                item.get("gres"),
-                number(item.get("cpus")),
-                number(item.get("real_memory")),
-                item.get("partitions") or [],
+                name,
+                cluster or word_of(said.get("cluster_name")),
+                name,
+                said.get("gres"),
+                number(said.get("cpus")),
+                number(said.get("real_memory")),
+                _words(said.get("partitions")),
             )
         else:
             # sinfo lists groups of servers that are alike, once for each partition
-            listed, limit = item.get("nodes") or {}, item.get("memory") or {}
-            cpus = (item.get("cpus") or {}).get("maximum")
-            for node in listed.get("nodes") or []:
+            nodes, cpus, memory, gres, partition = (
+                part(said.get(name)) for name in ("nodes", "cpus", "memory", "gres", "partition")
+            )
+            for node in _words(nodes.get("nodes")):
                 yield _node(
                     place,
                     node,
-                    cluster or item.get("cluster"),
+                    cluster or word_of(said.get("cluster")),
                     node,
-                    (item.get("gres") or {}).get("total"),
-                    number(cpus),
-                    number(limit.get("maximum")),
-                    [(item.get("partition") or {}).get("name") or ""],
+                    gres.get("total"),
+                    number(cpus.get("maximum")),
+                    number(memory.get("maximum")),
+                    _words([partition.get("name")]),
                 )
+
+
+def _words(listed: Any) -> list[str]:
+    """Return the words in a list, if it is one."""
+    words = listed if isinstance(listed, list) else []
+    return [word for word in words if isinstance(word, str) and word]
 
 
 def _cluster(path: Path) -> str | None:
@@ -162,7 +171,7 @@ def _node(
     raw: str,
     cluster: str | None,
     node: str,
-    gres: str | None,
+    gres: Any,
     cpus: Any,
     mem: Any,
     partitions: list[str],
@@ -183,5 +192,5 @@ def _node(
 
 
 def _positive(text: Any) -> float | None:
-    found = re.match(r"\d+(\.\d+)?", str(text or ""))
+    found = re.match(r"\d{1,30}(\.\d{1,30})?", str(text or ""))
     return float(found[0]) or None if found else None

@@ -1,7 +1,6 @@
 """Reads what jobstats sums up of a job as it ends: ``JS1:`` and JSON, gzipped, in AdminComment."""
 
 import base64
-import binascii
 import json
 import re
 import zlib
@@ -74,7 +73,10 @@ def summaries(comment: str) -> Iterator[Summary]:
         told = json.loads(text)
         found = [s for name, node in told["nodes"].items() for s in _of_node(comment, name, node)]
         total_s = _number(told.get("total_time"))
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error, zlib.error):
+    except (
+        *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+        zlib.error,
+    ):
         yield Summary(comment, fault="the summary of jobstats cannot be read")
         return
     for summary in found:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 MOST_HOSTS = 100_000
 """Hosts that one list may name; a longer list is damaged or hostile."""
+_MOST_RANGES = 8
+_LONGEST_HOST = 255
 
 _ITEM = re.compile(r"((?:[^,\[\]]|\[[^\[\]]*\])+)(?:,|$)")
 _RANGE = re.compile(r"\[([^\[\]]*)\]")
@@ -24,9 +26,11 @@ def hosts(text: str) -> list[str]:
         item = _ITEM.match(text, at)
         if not item:
             return []
+        if item[1].count("[") > _MOST_RANGES:
+            return []
         for host in _expanded(item[1]):
             named.append(host)
-            if len(named) > MOST_HOSTS:
+            if len(named) > MOST_HOSTS or len(host) > _LONGEST_HOST:
                 return []
         at = item.end()
     return named

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.csv_file import read_line
 from philly_analysis.ingest.raw_file import line_text, open_bytes
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
@@ -170,7 +171,9 @@ def _value(text: str) -> str:
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     with open_bytes(path) as file:
         number = 0
-        while lines := file.readlines(_BATCH_BYTES):
+        while text := file.read(_BATCH_BYTES):
+            text += b"" if text.endswith(b"\n") else read_line(file, path)
+            lines = text.removesuffix(b"\n").split(b"\n")
             texts = [line_text(line) for line in lines]
             numbers = range(number + 1, number + 1 + len(lines))
             yield pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], _LINES)

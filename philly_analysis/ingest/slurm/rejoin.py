@@ -12,7 +12,7 @@ from philly_analysis.ingest.slurm.fields import FREE, LONG, READ, matcher
 
 MOST_LINES = 64
 """Lines over which one record may go on."""
-MOST_PIECES = 2_000
+MOST_PIECES = 400
 """Pieces that one record may fall into."""
 
 
@@ -57,6 +57,11 @@ class Layout:
         self._free = [name in FREE for name in self.names]
         self._long = [delimiter == "," and name in LONG for name in self.names]
         self._named = [name in ("user", "group") for name in self.names]
+        # how many pieces beyond one a field may take
+        self._most = [
+            MOST_PIECES if free or long or named else 0
+            for free, long, named in zip(self._free, self._long, self._named, strict=True)
+        ]
         self._users = users
 
     def split(self, text: str) -> list[str]:
@@ -101,7 +106,7 @@ class Layout:
             step = {
                 (start, end)
                 for start in reached
-                for end in range(start + 1, start + 2 + spare - (start - j))
+                for end in range(start + 1, start + 2 + min(self._most[j], spare - (start - j)))
                 if self._fits(j, pieces, start, end, any_user=any_user)
             }
             steps.append(step)

@@ -7,14 +7,15 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.raw_file import line_text, open_bytes
+from philly_analysis.ingest.raw_file import line_text, numbered_lines
 from philly_analysis.ingest.slurm.node_list import hosts
 
 _JOB = re.compile(r"JobId=(\d+)\s")
 _START = re.compile(r"\sStartTime=(\S+)")
 _HELD = re.compile(r"\sNodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*\(IDX:\S*)")
 _GPUS = re.compile(r"gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)")
+_MOST_LINES = 10_000
+"""Lines that tell of one job: a few, and one for each group of its servers."""
 COLUMNS = {"id": "varchar", "start": "varchar", "node": "varchar", "gpu": "integer"}
 """What the table ``running`` says: job, start, node, GPU."""
 
@@ -36,15 +37,15 @@ def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def _held(path: Path) -> Iterator[Held]:
-    with whole(path), open_bytes(path) as file:
-        begins, text = 1, ""
-        for place, line in enumerate(file, 1):
-            shown = line_text(line)
-            if _JOB.match(shown):
-                yield from _of_job(begins, text)
-                begins, text = place, ""
-            text += f" {shown}"
-        yield from _of_job(begins, text)
+    begins, said = 1, list[str]()
+    for place, line in numbered_lines(path):
+        shown = line_text(line)
+        if _JOB.match(shown):
+            yield from _of_job(begins, " ".join(said))
+            begins, said = place, []
+        if len(said) < _MOST_LINES:
+            said.append(shown)
+    yield from _of_job(begins, " ".join(said))
 
 
 def _of_job(line: int, text: str) -> Iterator[Held]:

@@ -20,6 +20,8 @@ from philly_analysis.ingest.filling import parquet
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, WHITESPACE, Field, Layout
 
 _BATCH_ROWS = 50_000
+_LINE_CHARS = 1 << 20
+"""No line of a table is longer, and nothing is read of one that is."""
 _PLACE = ("source_file", "source_line", "raw", "fault")
 
 
@@ -169,7 +171,14 @@ def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]
     taken: list[tuple[int, str]] = []
 
     def lines(opened: IO[str]) -> Iterator[str]:
-        for number, line in enumerate(opened, 1):
+        for number in itertools.count(1):
+            if not (line := opened.readline(_LINE_CHARS)):
+                return
+            if len(line) == _LINE_CHARS and not line.endswith("\n"):
+                raise InputError(
+                    f"{file}, line {number}, is longer than {_LINE_CHARS >> 20} MB: it is damaged, "
+                    "or no table."
+                )
             if not (layout.comment and line.startswith(layout.comment)):
                 taken.append((number, line))
                 yield line

@@ -133,7 +133,7 @@ def load_map(name: str | Path) -> TableMap:
         raw = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}.") from None
     said = _Said(path, "", raw)
     said.only("what", "lacks", "sample", *FIELDS)

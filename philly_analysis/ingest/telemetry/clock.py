@@ -42,10 +42,10 @@ class Clock:
         """
         try:
             moment = datetime.fromisoformat(text.strip().replace("/", "-"))
-        except ValueError:
+            if moment.tzinfo is not None:
+                return self.utc_us(moment.astimezone(UTC).replace(tzinfo=None), zoned=True)
+        except (ValueError, OverflowError):  # the latter: beyond the first or the last year
             return None
-        if moment.tzinfo is not None:
-            return self.utc_us(moment.astimezone(UTC).replace(tzinfo=None), zoned=True)
         return self.utc_us(moment, of=of)
 
     def utc_us(self, local: datetime, *, zoned: bool = False, of: object = None) -> int | None:
@@ -59,10 +59,10 @@ class Clock:
         if first == second:
             self._again.pop(of, None)
             self._last.pop(of, None)
-            return (local - first - _EPOCH) // _US
+            return (local - _EPOCH - first) // _US
         if first < second:
             return None  # skipped in spring
         if of in self._last and local < self._last[of]:
             self._again[of] = True
         self._last[of] = local
-        return (local - (second if self._again.get(of) else first) - _EPOCH) // _US
+        return (local - _EPOCH - (second if self._again.get(of) else first)) // _US

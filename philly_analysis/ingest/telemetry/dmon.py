@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.raw_file import line_text, open_bytes
+from philly_analysis.ingest.raw_file import line_text, numbered_lines
 from philly_analysis.ingest.telemetry.clock import Clock
 from philly_analysis.ingest.telemetry.labels import BLANK, DMON
 from philly_analysis.ingest.telemetry.names import Named
@@ -14,8 +13,10 @@ from philly_analysis.ingest.telemetry.readings import Series, Stage, is_time, nu
 HEADER = re.compile(r"(?P<before>.*?)#\s?Entity\b(?P<names>.*)")
 """The line that names the columns; a time may stand before it, as before the others."""
 
-_ROW = re.compile(r"(?P<before>.*?)\b(?P<entity>GPU(?:-I|-CI)?) +(?P<id>\d+)\s(?P<values>.*)")
-_UNITS = re.compile(r".*?\bID\b[^\d]*")
+_DIGIT = re.compile(r"\d")
+_ROW = re.compile(r"(?P<before>.*?)\b(?P<entity>GPU(?:-I|-CI)?) +(?P<id>\d{1,9})\s(?P<values>.*)")
+_UNITS = re.compile(r"\bID\b")
+"""What stands, without a number after it, in the line below the names."""
 
 
 def read_dmon(clock: Clock, path: Path, named: Named, stage: Stage) -> None:
@@ -33,44 +34,43 @@ def read_dmon(clock: Clock, path: Path, named: Named, stage: Stage) -> None:
     names: list[str] = []
     series: dict[int, Series] = {}
     rows, seen = 0, set[int]()
-    with whole(path), open_bytes(path) as file:
-        for place, line in enumerate(file, 1):
-            text = line_text(line)
-            if header := HEADER.fullmatch(text):
-                names = header["names"].split()
-                continue
-            found = _ROW.fullmatch(text)
-            if not found:
-                if text.strip() and not _UNITS.fullmatch(text):
-                    stage.reject(place, "the line is no row of the table", text)
-                continue
-            gpu, values = int(found["id"]), found["values"].split()
-            if found["entity"] != "GPU":
-                stage.reject(place, "a MIG instance: the table does not tell of which GPU", text)
-                continue
-            before = found["before"].strip(" []|\t")
-            if gpu in seen:
-                rows, seen = rows + 1, set()
-            seen.add(gpu)
-            at_us = clock.at_us(before, of=(path, gpu)) if before else _counted(named, rows)
-            if at_us is None or not is_time(at_us):
-                stage.reject(place, "what stands before the row is not a time", text)
-                continue
-            if len(values) != len(names):
-                stage.reject(place, "wrong number of columns", text)
-                continue
-            if gpu not in series:
-                series[gpu] = Series(named.hosts, gpu, step_us=named.step_us)
-            try:
-                told = {
-                    DMON[name][0]: _read(value, DMON[name][1])
-                    for name, value in zip(names, values, strict=True)
-                    if name in DMON
-                }
-            except ValueError:
-                stage.reject(place, "a value is not a number", text)
-                continue
-            stage.add(place, series[gpu], at_us, told)
+    for place, line in numbered_lines(path):
+        text = line_text(line)
+        if header := HEADER.fullmatch(text):
+            names = header["names"].split()
+            continue
+        found = _ROW.fullmatch(text)
+        if not found:
+            if text.strip() and not _UNITS.search(_DIGIT.split(text)[-1]):
+                stage.reject(place, "the line is no row of the table", text)
+            continue
+        gpu, values = int(found["id"]), found["values"].split()
+        if found["entity"] != "GPU":
+            stage.reject(place, "a MIG instance: the table does not tell of which GPU", text)
+            continue
+        before = found["before"].strip(" []|\t")
+        if gpu in seen:
+            rows, seen = rows + 1, set()
+        seen.add(gpu)
+        at_us = clock.at_us(before, of=(path, gpu)) if before else _counted(named, rows)
+        if at_us is None or not is_time(at_us):
+            stage.reject(place, "what stands before the row is not a time", text)
+            continue
+        if len(values) != len(names):
+            stage.reject(place, "wrong number of columns", text)
+            continue
+        if gpu not in series:
+            series[gpu] = Series(named.hosts, gpu, step_us=named.step_us)
+        try:
+            told = {
+                DMON[name][0]: _read(value, DMON[name][1])
+                for name, value in zip(names, values, strict=True)
+                if name in DMON
+            }
+        except ValueError:
+            stage.reject(place, "a value is not a number", text)
+            continue
+        stage.add(place, series[gpu], at_us, told)
 
 
 def _read(text: str, factor: float) -> float | None:

@@ -68,7 +68,7 @@ def fill_telemetry(fill: Fill, kept: Kept, telemetry: Telemetry | None) -> tuple
     TraceError
         Places in the lists of samples of before would be those of other MIG instances.
     """
-    if GPU_SAMPLES.name in fill.rows:
+    if any(account.table == GPU_SAMPLES.name for account in fill.accounts):
         raise InputError("the raw logs hold samples of GPUs themselves: leave out the telemetry.")
     con = fill.con
     stage = Stage(fill.scratch / "telemetry")
@@ -76,10 +76,9 @@ def fill_telemetry(fill: Fill, kept: Kept, telemetry: Telemetry | None) -> tuple
     if telemetry and telemetry.files:
         stage_files(telemetry, stage)
     stage.write()
-    created = con.sql("select view_name from duckdb_views()").fetchall()
     for table in (MACHINES, PLACEMENTS):
         # a source that cannot fill it may not even have tried
-        if (table.name,) not in created:
+        if not _is_view(con, table):
             empty_view(con, table)
     _open(con, stage, kept)
     for name in _RELATIONS:
@@ -101,6 +100,11 @@ def fill_telemetry(fill: Fill, kept: Kept, telemetry: Telemetry | None) -> tuple
         "drop view telemetry_readings; drop view series; drop table files; drop view samples_before"
     )
     return tuple(digest(file) for file in (telemetry.files if telemetry else ()))
+
+
+def _is_view(con: duckdb.DuckDBPyConnection, table: Table) -> bool:
+    created = con.sql("select view_name from duckdb_views()").fetchall()
+    return (table.name,) in created
 
 
 def _open(con: duckdb.DuckDBPyConnection, stage: Stage, kept: Kept) -> None:
@@ -129,7 +133,7 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage, kept: Kept) -> None:
     ).create_view("telemetry_readings")
     samples = kept.files(GPU_SAMPLES.name)
     source = parquet(samples, "union_by_name = true") if samples else GPU_SAMPLES.name
-    if not samples:
+    if not samples and not _is_view(con, GPU_SAMPLES):
         empty_view(con, GPU_SAMPLES)
     [(begins, ends)] = con.sql(
         "select coalesce(min(at_us), 0), coalesce(max(at_us), 0) from telemetry_readings"

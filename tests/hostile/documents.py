@@ -1,0 +1,481 @@
+"""Documents of each format, valid but for what is bent in them."""
+
+import base64
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from philly_analysis.failures import signatures
+from philly_analysis.ingest.slurm.fields import ASKED, DELIMITERS, LISTS, STATES
+from philly_analysis.ingest.table.table_map import SHIPPED
+from philly_analysis.ingest.telemetry.labels import DMON, METRICS
+from philly_analysis.ingest.telemetry.nvidia_smi import ASKED as SMI
+from tests.hostile.bending import (
+    NAMES,
+    TEXTS,
+    as_bytes,
+    bent,
+    bent_text,
+    field_line,
+    json_text,
+    spoiled,
+)
+from tests.ingest.conftest import HEADERS
+
+ROOT = Path(__file__).parents[2]
+
+
+def _some(rng: Random, least: int = 0, most: int = 8) -> range:
+    return range(rng.randint(least, most))
+
+
+def _name(rng: Random, plain: str, p: float) -> str:
+    return rng.choice(NAMES) if rng.random() < p else f"{plain}{rng.randrange(4)}"
+
+
+def _clock(rng: Random, sign: str = " ") -> str:
+    minute = rng.randrange(60)
+    return f"2017-10-{rng.randint(3, 28):02}{sign}{rng.randrange(24):02}:{minute:02}:00"
+
+
+def job_log(rng: Random, p: float) -> bytes:
+    """``cluster_job_log`` of a few jobs."""
+
+    def attempt() -> dict[str, Any]:
+        held = [
+            {"ip": _name(rng, "m", p), "gpus": [f"gpu{i}" for i in _some(rng, 0, 4)]}
+            for _ in _some(rng, 0, 3)
+        ]
+        return {"start_time": _clock(rng), "end_time": _clock(rng), "detail": held}
+
+    jobs = [
+        {
+            "status": rng.choice(("Pass", "Killed", "Failed")),
+            "vc": _name(rng, "vc", p),
+            "jobid": f"application_{i}" if rng.random() > p else rng.choice(NAMES),
+            "attempts": [attempt() for _ in _some(rng, 0, 3)],
+            "submitted_time": _clock(rng),
+            "user": _name(rng, "u", p),
+        }
+        for i in _some(rng, 0, 6)
+    ]
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, jobs, p), p)), p, b'[{"jobid": "a"}]')
+
+
+def machine_list(rng: Random, p: float) -> bytes:
+    """``cluster_machine_list``."""
+    rows = [field_line(rng, (_name(rng, "m", p), " 8", " 24GB"), ",", p) for _ in _some(rng)]
+    lines = [HEADERS["cluster_machine_list"], *rows, ""]
+    return spoiled(rng, as_bytes("\n".join(lines)), p)
+
+
+def utilisation(rng: Random, p: float, name: str) -> bytes:
+    """One of the files of utilisation: ``cluster_gpu_util`` and its like."""
+    wide = HEADERS[name].count(",") - 1
+    rows = []
+    for _ in _some(rng, 0, 20):
+        at = f"{_clock(rng)} {rng.choice(('PDT', 'PST'))}"
+        values = [rng.choice(("NA", "0.0", "51.5", "100", "")) for _ in range(wide)]
+        if name == "cluster_gpu_util":
+            values = [*values, ""]
+        rows.append(field_line(rng, (at, _name(rng, "m", p), *values), ",", p))
+    return spoiled(rng, as_bytes("\n".join((HEADERS[name], *rows, ""))), p, b"a,b\n")
+
+
+def archive(rng: Random, p: float) -> bytes:
+    """``trace-data.tar.gz``, whose members may be named, sized and kinded as nobody means."""
+    out = io.BytesIO()
+    form = rng.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT))
+    with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+        for name, data in (
+            ("cluster_job_log", job_log(rng, p)),
+            ("cluster_machine_list", machine_list(rng, p)),
+            *((n, utilisation(rng, p, n)) for n in HEADERS if n.endswith("util")),
+        ):
+            member = tarfile.TarInfo(f"trace-data/{name}")
+            member.size = len(data)
+            if rng.random() < p:
+                member.name = rng.choice((f"../{name}", f"/tmp/{name}", name, *NAMES))  # noqa: S108
+            if rng.random() < p:
+                member.type = rng.choice((tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, b"S"))
+                member.linkname = rng.choice(("/etc/passwd", "../../x", name))
+            if rng.random() < p and form == tarfile.PAX_FORMAT:
+                member.pax_headers = {"size": rng.choice(TEXTS), "path": rng.choice(NAMES)}
+            try:
+                tar.addfile(member, io.BytesIO(data))
+            except ValueError:  # a name that this form of archive cannot hold
+                continue
+    return spoiled(rng, gzip.compress(spoiled(rng, out.getvalue(), p / 2), 1), p / 2)
+
+
+SACCT = {
+    "jobidraw": "101",
+    "jobid": "101",
+    "cluster": "alpha",
+    "partition": "gpu,low",
+    "qos": "normal",
+    "account": "a",
+    "user": "u1",
+    "uid": "1001",
+    "state": "COMPLETED",
+    "exitcode": "0:0",
+    "derivedexitcode": "0:0",
+    "submit": "2026-01-01T10:00:00",
+    "eligible": "2026-01-01T10:00:00",
+    "start": "2026-01-01T10:05:00",
+    "end": "2026-01-01T11:05:00",
+    "elapsedraw": "3600",
+    "timelimitraw": "60",
+    "suspended": "00:00:00",
+    "nnodes": "2",
+    "ncpus": "16",
+    "reqtres": "billing=8,cpu=16,gres/gpu=8,mem=64G,node=2",
+    "alloctres": "billing=8,cpu=16,gres/gpu:a100=8,gres/gpu=8,mem=64G,node=2",
+    "nodelist": "gpu[01-02]",
+    "reason": "None",
+    "flags": "SchedMain",
+    "priority": "100",
+    "admincomment": "",
+    "jobname": "train",
+}
+
+
+def jobstats(rng: Random, p: float) -> str:
+    """A summary as jobstats leaves it in AdminComment."""
+    node = {
+        "total_memory": 64_000_000_000,
+        "used_memory": 32_000_000_000,
+        "total_time": 3_600.5,
+        "cpus": 16,
+        "gpu_total_memory": {"0": 4e10},
+        "gpu_used_memory": {"0": 2e10},
+        "gpu_utilization": {"0": 93.5},
+    }
+    told = bent(rng, {"nodes": {"gpu01": node}, "total_time": 3_600, "gpus": 1}, p)
+    packed = gzip.compress(as_bytes(json_text(rng, told, p)), 1)
+    return "JS1:" + base64.b64encode(spoiled(rng, packed, p / 2)).decode()
+
+
+def sacct(rng: Random, p: float) -> bytes:
+    """What sacct prints as text: any list of fields, any delimiter, with or without header."""
+    names = list(rng.choice((*LISTS, ASKED, (*ASKED, "JobName"))))
+    if rng.random() < p:
+        rng.shuffle(names)
+    if rng.random() < p:
+        names.pop(rng.randrange(len(names)))
+    delimiter = rng.choice(DELIMITERS)
+    lines = [delimiter.join(names)] if rng.random() > 0.15 else []
+    for i in _some(rng, 0, 8):
+        said = SACCT | {"jobidraw": str(100 + i), "jobid": str(100 + i)}
+        said["state"] = rng.choice(("COMPLETED", "FAILED", "CANCELLED by 1001", "RUNNING", *STATES))
+        if rng.random() < 0.1:
+            said["admincomment"] = jobstats(rng, p)
+        if rng.random() < p:
+            said["nodelist"] = rng.choice(TEXTS)
+        fields = [said.get(name.lower(), "1") for name in names]
+        lines.append(field_line(rng, fields, delimiter, p))
+    if rng.random() < 0.2:
+        lines = [line + delimiter for line in lines]
+    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p, b"JobID|State\n1|x\n")
+
+
+def sacct_json(rng: Random, p: float) -> bytes:
+    """What ``sacct --json`` prints."""
+
+    def number(value: float) -> Any:
+        plain = rng.random() < 0.5
+        return value if plain else {"set": True, "infinite": False, "number": value}
+
+    jobs = [
+        {
+            "account": "a",
+            "comment": {"administrator": jobstats(rng, p) if rng.random() < 0.2 else "x"},
+            "array": {"job_id": 0, "task_id": number(0), "task": None},
+            "association": {"account": "a", "cluster": "alpha", "user": "u"},
+            "cluster": "alpha",
+            "time": {
+                "elapsed": 3_600,
+                "eligible": 1_790_000_000,
+                "end": 1_790_003_900,
+                "start": 1_790_000_300,
+                "submission": 1_790_000_000,
+                "suspended": 0,
+                "limit": number(60),
+            },
+            "exit_code": {"status": ["SUCCESS"], "return_code": number(0), "signal": {"id": 0}},
+            "het": {"job_id": 0, "job_offset": number(0)},
+            "job_id": 100 + i,
+            "name": _name(rng, "n", p),
+            "nodes": "gpu[01-02]",
+            "partition": "gpu",
+            "qos": "normal",
+            "required": {"CPUs": 16, "memory": number(500)},
+            "kill_request_user": None,
+            "state": {"current": rng.choice((["COMPLETED"], "FAILED")), "reason": "None"},
+            "steps": [],
+            "tres": {
+                kind: [
+                    {"type": "cpu", "name": "", "id": 1, "count": 16},
+                    {"type": "gres", "name": "gpu", "id": 1001, "count": 8},
+                    {"type": "mem", "name": "", "id": 2, "count": 64_000},
+                ]
+                for kind in ("requested", "allocated")
+            },
+            "user": _name(rng, "u", p),
+        }
+        for i in _some(rng, 1, 4)
+    ]
+    whole = {"meta": {"plugin": {}}, "errors": [], "jobs": [bent(rng, job, p) for job in jobs]}
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, whole, p / 10), p)), p, b'{"jobs": [')
+
+
+def servers(rng: Random, p: float) -> bytes:
+    """Lists of servers: of scontrol, of sinfo, and either as JSON; GPUs of running jobs."""
+    kind = rng.randrange(5)
+    names = [_name(rng, "gpu0", p) for _ in _some(rng, 1, 4)]
+    if kind == 0:
+        said = [
+            field_line(
+                rng,
+                (
+                    f"NodeName={name}",
+                    "CPUTot=16",
+                    "RealMemory=64000",
+                    "Gres=gpu:a100:4(S:0-1),shard:16",
+                    "Partitions=gpu,low",
+                ),
+                rng.choice((" ", "\n   ")),
+                p,
+            )
+            for name in names
+        ]
+        return spoiled(rng, as_bytes("\n".join((*said, ""))), p)
+    if kind == 1:
+        said = [field_line(rng, (n, "gpu:a100:4", "16", "64000", "low*"), "|", p) for n in names]
+        return spoiled(rng, as_bytes("\n".join(("NODELIST|GRES|CPUS|MEMORY|PARTITION", *said))), p)
+    if kind == 2:
+        said = [
+            f"JobId=10{i} JobName=x\n   StartTime=2026-01-01T10:05:00 EndTime=Unknown\n   "
+            + field_line(
+                rng, (f"Nodes={n}", "CPU_IDs=0-15", "Mem=1", "GRES=gpu:2(IDX:0-1)"), " ", p
+            )
+            for i, n in enumerate(names)
+        ]
+        return spoiled(rng, as_bytes("\n".join((*said, ""))), p)
+    if kind == 3:
+        node = {"gres": "gpu:a100:4", "cpus": 16, "real_memory": 64_000, "partitions": ["gpu"]}
+        told: Any = {"meta": {}, "nodes": [{"name": name, **node} for name in names]}
+    else:
+        told = {
+            "sinfo": [
+                {
+                    "nodes": {"nodes": names},
+                    "gres": {"total": "gpu:a100:4"},
+                    "cpus": {"maximum": 16},
+                    "memory": {"maximum": 64_000},
+                    "partition": {"name": "gpu"},
+                    "cluster": "alpha",
+                }
+            ]
+        }
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, told, p), p)), p)
+
+
+def prometheus(rng: Random, p: float) -> bytes:
+    """An answer of Prometheus' HTTP API."""
+    series = [
+        {
+            "metric": {
+                "__name__": rng.choice(tuple(METRICS)),
+                "Hostname": _name(rng, "gpu0", p),
+                "gpu": str(rng.randrange(4)),
+                "UUID": "GPU-1",
+                "pod": "job",
+            },
+            "values": [[1_790_000_000 + 30 * i, str(rng.randrange(100))] for i in _some(rng)],
+        }
+        for _ in _some(rng, 0, 3)
+    ]
+    told = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, told, p), p)), p, b'{"result": [')
+
+
+def scrape(rng: Random, p: float) -> bytes:
+    """What an exporter prints."""
+    lines = ["# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %)."]
+    for _ in _some(rng):
+        metric = rng.choice((*METRICS, "up"))
+        labels = f'{{gpu="{rng.randrange(4)}",Hostname="{_name(rng, "gpu0", p)}"}}'
+        value = rng.choice(("0", "51.5", "NaN", "+Inf", "2147483647"))
+        lines.append(field_line(rng, (metric + labels, value, "1790000000000"), " ", p))
+    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+
+
+def nvidia_smi(rng: Random, p: float) -> bytes:
+    """What nvidia-smi prints as CSV."""
+    names = [*SMI, "memory.total", "name", "pci.bus_id"][: rng.randint(7, 10)]
+    lines = [", ".join(names)] if rng.random() < 0.8 else []
+    for i in _some(rng):
+        said = (f"2026/01/31 12:00:{i:02}.123", str(i % 4), f"GPU-{i % 4}", "45 %", "3 %")
+        more = ("1234 MiB", "250.10 W", "81920 MiB", "NVIDIA A100", "00000000:07:00.0")
+        lines.append(field_line(rng, (said + more)[: len(names)], ", ", p))
+    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+
+
+def dmon(rng: Random, p: float) -> bytes:
+    """What ``dcgmi dmon`` prints."""
+    names = rng.sample(tuple(DMON), 4)
+    at = rng.choice(("", "2026-01-31T12:00:00+0000 "))
+    lines = [f"{at}#Entity   {'  '.join(names)}", f"{at}ID"]
+    for i in _some(rng):
+        values = [rng.choice(("0", "51.5", "N/A", "2147483632")) for _ in names]
+        lines.append(field_line(rng, (f"{at}GPU {i % 4}", *values), "     ", p))
+    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+
+
+@cache
+def _said() -> tuple[str, ...]:
+    examples = [rule.example for rule in signatures()]
+    return (*examples, "epoch 3 step 100 loss 0.1", "INFO ok", "", "x" * 5_000, *NAMES, *TEXTS)
+
+
+def output(rng: Random, p: float) -> bytes:
+    """Output of a failed run: examples of signatures among other lines."""
+    lines = [rng.choice(_said()) for _ in _some(rng, 0, 12)]
+    lines = [bent_text(rng, line) if rng.random() < p else line for line in lines]
+    return spoiled(rng, as_bytes("\n".join(lines)), p)
+
+
+def failures(rng: Random, p: float, jobs: Sequence[str]) -> bytes:
+    """Records of output, a line of JSON each."""
+    lines = [
+        json_text(
+            rng,
+            bent(
+                rng,
+                {
+                    "job_id": rng.choice(jobs),
+                    "attempt": rng.choice((None, 1, 2)),
+                    "text": output(rng, p).decode("utf-8", "replace"),
+                },
+                p,
+            ),
+            p,
+        ).replace("\n", " ")
+        for _ in _some(rng, 0, 4)
+    ]
+    return spoiled(rng, as_bytes("\n".join(lines)), p)
+
+
+_KERNEL = (
+    "[Tue Oct  3 12:00:00 2017] NVRM: Xid (PCI:0000:07:00): 79, GPU has fallen off the bus.",
+    "2017-10-03T12:00:00,123456+00:00 m1 kernel: NVRM: Xid (PCI:0000:07:00): 48, DBE",
+    "Oct  3 12:00:00 m1.example kernel: Out of memory: Killed process 1 (python)",
+    "Feb 29 12:00:00 m1 kernel: python invoked oom-killer: gfp_mask=0x0",
+    "0001-01-01T00:00:00+14:00 m1 kernel: NVRM: Xid 1",
+    "9999-12-31T23:59:59-14:00 m1 kernel: NVRM: Xid 1",
+    "[    1.000] usb 1-1: new device",
+)
+
+
+def kernel_log(rng: Random, p: float) -> bytes:
+    """A kernel log: what ``dmesg -T``, journalctl and syslog print."""
+    lines = [rng.choice(_KERNEL) for _ in _some(rng)]
+    lines = [bent_text(rng, line) if rng.random() < p else line for line in lines]
+    return spoiled(rng, as_bytes("\n".join(lines)), p)
+
+
+@cache
+def _maps() -> tuple[str, ...]:
+    return (PLAIN_MAP, *(path.read_text("utf-8") for path in sorted(SHIPPED.glob("*.toml"))))
+
+
+PLAIN_MAP = """
+what = "jobs"
+lacks = "all else"
+[sample]
+how = "some"
+by = ["window"]
+[jobs]
+files = "jobs.csv"
+nulls = ["NA"]
+job_id = "id"
+user = "who"
+vc = {value = "all"}
+cluster = {file_name = "(job)s"}
+gpus = {column = "gpus", times = "workers", at_most = 64, round_up = true}
+submitted_at = {column = "submit", zone = "Europe/Berlin"}
+started_at = {column = "start", unit = "s", origin = 2020-01-01T00:00:00Z}
+run_s = {column = "run", unit = "min", scale = 1.0}
+cpus = {column = "gpus", pattern = "([0-9]+)", otherwise = 1}
+[jobs.status]
+column = "state"
+words = {ok = "Pass", bad = "Failed"}
+otherwise = "Killed"
+"""
+
+
+def table_map(rng: Random, p: float) -> bytes:
+    """A map of a table, in TOML."""
+    lines = rng.choice(_maps()).split("\n")
+    for i, line in enumerate(lines):
+        if rng.random() < p:
+            key, sign, _ = line.partition("=")
+            value = rng.choice(
+                (
+                    *map(str, (1, -1, 1e400, "nan", "true", "[]", "{}", '""', '"x"', "[[1]]")),
+                    "2020-01-01",
+                    "2020-01-01T00:00:00Z",
+                    "0001-01-01T00:00:00+14:00",
+                    "07:32:00",
+                    "9" * 5_000,
+                    "{column = 'gpus', unit = 'fortnight'}",
+                    "{column = 'gpus', file_name = '('}",
+                    '"(a+)+$"',
+                    json.dumps(rng.choice(NAMES)),
+                    "[" * 500,
+                )
+            )
+            lines[i] = rng.choice((f"{key}{sign}{value}", bent_text(rng, line), line + "\n" + line))
+    return spoiled(rng, as_bytes("\n".join(lines)), p)
+
+
+def table(rng: Random, p: float) -> bytes:
+    """A table of jobs that the plain map reads."""
+    lines = ["id,who,gpus,workers,submit,start,run,state"]
+    for i in _some(rng):
+        said = (f"j{i}", _name(rng, "u", p), "2", "3", _clock(rng), "3600", "61.5", "ok")
+        lines.append(field_line(rng, said, ",", p))
+    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+
+
+def quotas(rng: Random, p: float) -> tuple[bytes, str]:
+    """Quotas, and how their file is called."""
+    rows = [(_name(rng, "vc", p), str(rng.choice((0, 8, 64)))) for _ in _some(rng, 1)]
+    if rng.random() < 0.5:
+        lines = ["vc,gpus", *(field_line(rng, row, ",", p) for row in rows)]
+        return spoiled(rng, as_bytes("\n".join(lines)), p), "quotas.csv"
+    named = [f"{json.dumps(vc)} = {n}" for vc, n in rows]
+    lines = ["[quotas]", *(bent_text(rng, one) if rng.random() < p else one for one in named)]
+    return spoiled(rng, as_bytes("\n".join(lines)), p), "quotas.toml"
+
+
+@cache
+def _model() -> Any:
+    return json.loads((ROOT / "philly_analysis/models/shipped/literature.json").read_text("utf-8"))
+
+
+def model(rng: Random, p: float) -> bytes:
+    """A workload model in JSON."""
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, _model(), p / 10), p)), p / 2)
+
+
+def manifest(rng: Random, p: float, whole: str) -> bytes:
+    """The manifest of a trace."""
+    return spoiled(rng, as_bytes(json_text(rng, bent(rng, json.loads(whole), p), p)), p / 2)
