@@ -435,6 +435,7 @@ def export(
 ) -> None:
     """Write a workload in another tool's format."""
     from philly_analysis.manifest import Manifest
+    from philly_analysis.remote import at_hand
 
     done = library.export(
         workload,
@@ -453,7 +454,7 @@ def export(
         force=force,
     )
     say(str(done))
-    made = Manifest.read(workload)
+    made = Manifest.read(at_hand(workload))
     if made.source == "sample":  # what its model does not know, the export does not either
         for note in made.notes:
             say(f"note: {note}")

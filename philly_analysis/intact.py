@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
+from philly_analysis.remote import digest_at, is_address, manifest_at
 from philly_analysis.whole import appearing
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def verify(trace: str | Path) -> "pd.DataFrame":
     Parameters
     ----------
     trace
-        Folder of a trace.
+        Folder of a trace; or its address on object storage, whose files are then read there.
 
     Returns
     -------
@@ -143,23 +144,23 @@ def verify(trace: str | Path) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    trace = Path(trace)
-    manifest = Manifest.read(trace)
+    afar = is_address(trace)
+    manifest = manifest_at(trace) if afar else Manifest.read(Path(trace))
     rows: list[tuple[str, int | None, str]] = []
     for file in manifest.every_file:
-        path = trace / file
-        if not path.is_file():
+        path = Path(trace) / file
+        found = digest_at(trace, file) if afar else digest(path) if path.is_file() else None
+        if found is None:
             rows.append((file, None, "missing"))
             continue
-        found = digest(path)
         wanted = manifest.digests.get(file)
         state = "as written" if wanted and tuple(wanted) == found else "damaged"
         rows.append((file, found[0], state if wanted else "not known"))
-    for folder in sorted((trace / DERIVED).glob("*.parquet/")):
+    for folder in sorted((Path(trace) / DERIVED).glob("*.parquet/")):
         size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
         if not (whole := intact(folder, throughout=True)):
             shutil.rmtree(folder, ignore_errors=True)
-        name = folder.relative_to(trace).as_posix()
+        name = folder.relative_to(Path(trace)).as_posix()
         rows.append((name, size, "as written" if whole else "damaged, removed"))
     return pd.DataFrame(rows, columns=["file", "bytes", "state"]).astype({"bytes": "Int64"})
 

@@ -32,6 +32,7 @@ from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
 from philly_analysis.quotas import Quotas, quotas_given
 from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
+from philly_analysis.remote import at_hand
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
@@ -72,7 +73,8 @@ class Trace:
     Parameters
     ----------
     path
-        Folder that `ingest`, `sample` or `simulate` wrote; or tables in memory (see
+        Folder that `ingest`, `sample` or `simulate` wrote, or its address on object storage (see
+        :mod:`philly_analysis.remote`); or tables in memory (see
         :func:`philly_analysis.frames.folder_of`): frames of pandas, polars or Arrow by the name
         of the table, or one frame of jobs.
     run_policy
@@ -101,7 +103,7 @@ class Trace:
     ) -> None:
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
-        path = Path(path) if isinstance(path, str | Path) else folder_of(path)
+        path = at_hand(path) if isinstance(path, str | Path) else folder_of(path)
         if quotas is not None:
             path = with_quotas(path.resolve(), Manifest.read(path), quotas_given(quotas))
         self.path = path.resolve()

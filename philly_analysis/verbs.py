@@ -32,6 +32,7 @@ from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.prose import NOT_KNOWN
 from philly_analysis.published.systems import figures
+from philly_analysis.remote import at_hand
 from philly_analysis.result import Result
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
@@ -99,9 +100,9 @@ def fit(
     if model is not None:
         _check_file(Path(model))  # before the minutes that it may take
     with ExitStack() as stack:
-        if isinstance(trace, str | Path) and _is_raw(Path(trace)):
+        if isinstance(trace, str | Path) and _is_raw(trace := at_hand(trace)):
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
-            made = scratch / Path(trace).name
+            made = scratch / trace.name
             ingest("auto", trace, made)
             trace = made
         held = stack.enter_context(opened(trace, run_policy, otherwise=RunPolicy.SUM))
@@ -451,7 +452,7 @@ def _law(
     drawn = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
         return given.name, MonthsOf(given), given.seeds[:seeds]
-    if not isinstance(given, WorkloadModel) and (Path(given) / MANIFEST).is_file():
+    if not isinstance(given, WorkloadModel) and (at_hand(given) / MANIFEST).is_file():
         recorded = Workload.from_trace(given)
         return recorded.name, WindowsOf(tuple(recorded.specs())), drawn
     model = _model(given)

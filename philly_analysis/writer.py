@@ -17,6 +17,7 @@ from philly_analysis.contract import Table
 from philly_analysis.errors import TraceError
 from philly_analysis.intact import check, check_sizes, with_digests
 from philly_analysis.manifest import MANIFEST, Manifest, laid_out
+from philly_analysis.remote import is_address, putting
 from philly_analysis.schema import TABLES
 from philly_analysis.whole import appearing, hold, sweep
 
@@ -39,6 +40,10 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
     TraceError
         `out` exists (and is not to be replaced, or is no trace), or cannot be written.
     """
+    if is_address(out):
+        with putting(out, force=force) as here, new_folder(here, force=True) as folder:
+            yield folder
+        return
     out = Path(out)
     sweep(out)
     if out.exists():

@@ -13,6 +13,7 @@ from philly_analysis.comparison import measures
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.models.library import load_model, shipped
+from philly_analysis.remote import at_hand
 from philly_analysis.simulator import simulate
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.simulator.policies import policies, policy_named
@@ -145,7 +146,7 @@ def runs(
     for name, chosen in arms:
         policy_named(name, dict(chosen))
     found: list[Run] = []
-    for workload in map(str, workloads):
+    for workload in (str(at_hand(one)) for one in workloads):
         recorded = (Path(workload) / MANIFEST).is_file()
         if recorded and seeds > 1:
             raise SimulationError(

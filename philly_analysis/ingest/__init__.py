@@ -5,6 +5,7 @@ there is does not wait for the engine.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,9 +45,10 @@ def ingest(
     source
         What the raw logs are: a name that :func:`sources` lists, or ``auto``: what the files show.
     raw
-        Folder or archive of raw files.
+        Folder or archive of raw files; or its address on object storage, as of `failures` and
+        `telemetry`: they are copied for as long as it takes.
     out
-        Folder of the trace, which appears whole or not at all.
+        Folder of the trace, which appears whole or not at all; or its address on object storage.
     map
         For the source ``table``: a TOML file that says what its columns mean, or the name of one
         that ships; default ``map.toml`` in `raw`, or the file beside it that is named as it.
@@ -103,23 +105,28 @@ def ingest(
     from philly_analysis.ingest.recognised import AUTO, source_of
     from philly_analysis.ingest.telemetry import telemetry_at
     from philly_analysis.quotas import quotas_given
+    from philly_analysis.remote import copied, grown
 
-    refuse_pointers(raw, failures, telemetry)
-
-    return run(
-        source_of(Path(raw)) if source == AUTO else source,
-        Path(raw),
-        Path(out),
-        append=append,
-        force=force,
-        name=name,
-        synthetic=synthetic,
-        failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
-        telemetry=telemetry_at(telemetry, telemetry_clock),
-        map=map,
-        quotas=None if quotas is None else quotas_given(quotas),
-        names_key=None if anonymize is None else Path(anonymize),
-    )
+    with ExitStack() as stack:
+        raw, failures, telemetry = (
+            one if one is None else stack.enter_context(copied(one))
+            for one in (raw, failures, telemetry)
+        )
+        refuse_pointers(raw, failures, telemetry)
+        return run(
+            source_of(raw) if source == AUTO else source,
+            raw,
+            stack.enter_context(grown(out)) if append else Path(out),
+            append=append,
+            force=force,
+            name=name,
+            synthetic=synthetic,
+            failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
+            telemetry=telemetry_at(telemetry, telemetry_clock),
+            map=map,
+            quotas=None if quotas is None else quotas_given(quotas),
+            names_key=None if anonymize is None else Path(anonymize),
+        )
 
 
 def sources() -> "pd.DataFrame":
