@@ -9,16 +9,14 @@ is that of reading the samples, and of one addition for each minute held, howeve
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Self
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from philly_analysis.relations import MACROS, relations
+from philly_analysis.relations import engine, relations
 
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -81,7 +79,7 @@ class Slice:
         }
 
     def _read(self, machines: pa.Array) -> pa.Table:
-        found = _engine().cursor()
+        found = engine().cursor()
         try:
             return found.sql(
                 f"""
@@ -112,14 +110,6 @@ class Slice:
             ).to_arrow_table()
         finally:
             found.close()
-
-
-@cache
-def _engine() -> duckdb.DuckDBPyConnection:
-    """Keep an engine open in each process that counts: opening one costs as much as a day."""
-    con = duckdb.connect()
-    con.execute(MACROS)
-    return con
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,7 @@ def ingest(
         typer.Option(help="Hash names under the key in this file, made if absent.", metavar="KEY"),
     ] = None,
     force: Force = False,
+    cluster: OnCluster = None,
 ) -> None:
     """Turn raw logs into a trace, with an account of every row."""
     made = library.ingest(
@@ -227,6 +228,7 @@ def ingest(
         append=append,
         anonymize=anonymize,
         force=force,
+        cluster=cluster,
     )
     _held(out, made.notes)
     say(f"trace up to date: {out}" if append else f"trace written to {out}")

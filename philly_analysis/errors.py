@@ -43,10 +43,14 @@ class UnknownNameError(PhillyError):
 
     def __init__(self, kind: str, word: str, known: Iterable[str]) -> None:
         names = sorted(map(str, known))
+        self._given = kind, word, names
         close = get_close_matches(word, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         there_are = f"There are: {', '.join(names)}." if names else "There are none."
         super().__init__(f"no {kind} named {word!r}.{hint} {there_are}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
+        return type(self), self._given  # it comes back from other processes
 
 
 class AskedElsewhereError(PhillyError, AttributeError):

@@ -1,16 +1,24 @@
 """The one way in which work is spread: over a ``concurrent.futures.Executor``, in order."""
 
 import multiprocessing
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 from philly_analysis.errors import InputError
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
+
+_SAME = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
+"""Packages of which a cluster must have the versions that are here, or numbers may differ."""
+_WAIT_S = 30
+"""How long a scheduler may take to answer, and to have a worker."""
 
 
 class Here(Executor):
@@ -41,26 +49,105 @@ def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
     Raises
     ------
     InputError
-        Fewer than one process, or a cluster without the package ``distributed``.
+        Fewer than one process; or a cluster that does not answer, has no worker or other versions
+        of what computes; or the package ``distributed`` is not installed; or so many processes or
+        workers ended that the work was given up.
     """
     if cluster is not None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise InputError(
-                "a cluster was asked for, and the package distributed is not installed: "
-                "`pip install 'philly-analysis[cluster]'`."
-            ) from None
-        client: Any = Client(cluster)  # type: ignore[no-untyped-call]
-        with client, client.get_executor() as executor:
+        with _workers_of(cluster) as executor:
             yield executor
     elif jobs < 1:
         raise InputError(f"{jobs} processes were asked for; give 1 or more.")
     elif jobs == 1:
         yield Here()
     else:
-        with processes(jobs) as executor:
-            yield executor
+        try:
+            with processes(jobs) as executor:
+                yield executor
+        except BrokenExecutor:
+            raise InputError(
+                f"one of {jobs} processes was killed, by a lack of memory perhaps. Take fewer, and "
+                "try again: what was written stays."
+            ) from None
+
+
+@contextmanager
+def _workers_of(cluster: str) -> Iterator[Executor]:
+    """Give the workers of a Dask cluster, which takes up what a worker left that ended."""
+    try:
+        from distributed import Client, KilledWorker
+        from distributed.comm import CommClosedError
+    except ImportError:
+        raise InputError(
+            "a cluster was asked for, and the package distributed is not installed: "
+            "`pip install 'philly-analysis[cluster]'`."
+        ) from None
+    try:
+        client: Any = Client(cluster, timeout=_WAIT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {cluster}: {error}. Give the address that it prints, "
+            "e.g. tcp://head:8786."
+        ) from None
+    with client:
+        _check(client, cluster)
+        try:
+            with client.get_executor() as executor:
+                yield executor
+        except (KilledWorker, CommClosedError, CancelledError) as error:
+            said = str(error).split("\n", 1)[0] or type(error).__name__
+            raise InputError(
+                f"the cluster at {cluster} gave up: {said} Do its workers have the memory? Try "
+                "again: what was written stays."
+            ) from None
+
+
+def _check(client: Any, cluster: str) -> None:
+    """Refuse a cluster without workers, or whose workers would compute otherwise.
+
+    Raises
+    ------
+    InputError
+        It is such a one.
+    """
+    try:
+        client.wait_for_workers(1, timeout=_WAIT_S)
+        found: dict[str, dict[str, str]] = client.run(_versions)
+    except TimeoutError:
+        raise InputError(f"the cluster at {cluster} has no worker. Start some.") from None
+    except ImportError as error:
+        raise InputError(
+            f"a worker of {cluster} lacks this package: {error}. Install on each the environment "
+            "that is here."
+        ) from None
+    ours = _versions()
+    for worker, theirs in sorted(found.items()):
+        for name in _SAME:
+            if theirs[name] != ours[name]:
+                raise InputError(
+                    f"the worker {worker} has {name} {theirs[name]}, and here is {ours[name]}: "
+                    "numbers may differ. Install on each the environment that is here."
+                )
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _SAME}
+
+
+def see(paths: Iterable[str | Path]) -> None:
+    """Refuse work on files that this process cannot see, which those who gave it can.
+
+    Raises
+    ------
+    InputError
+        It says which, and where.
+    """
+    for path in paths:
+        if not Path(path).exists():
+            raise InputError(
+                f"{socket.gethostname()} works on {path} and cannot see it: workers need raw files "
+                "and traces under the same path, on a disk that all share."
+            )
 
 
 def processes(jobs: int) -> ProcessPoolExecutor:

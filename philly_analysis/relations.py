@@ -25,6 +25,14 @@ SELECT."""
 _STORED = re.compile(r"-- (?:stored|binned by week of (\w+))\n")
 
 
+@cache
+def engine() -> duckdb.DuckDBPyConnection:
+    """Keep an engine with MACROS open in each process that works: to open one takes its time."""
+    con = duckdb.connect()
+    con.execute(MACROS)
+    return con
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One ``.sql`` file: its name, text, the relations it reads, and whether it is stored.

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis import bins
 from philly_analysis.intact import intact, seal
 from philly_analysis.manifest import DERIVED, Manifest
-from philly_analysis.parallel import spread
+from philly_analysis.parallel import see, spread
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, needed, relations
 from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
@@ -222,8 +223,9 @@ class Storage:
                     readings=readings.name,
                     begins=begins,
                     ends=ends,
+                    # in one order, so that what is added up of them is, too
                     stretches={
-                        name: _within(stretches[name], begins, ends).to_arrow_table()
+                        name: _within(stretches[name], begins, ends).order("all").to_arrow_table()
                         for name in files
                     },
                 )
@@ -232,12 +234,17 @@ class Storage:
     def _write_week(self, found: Sequence[tuple[_Part, dict[str, pa.Table]]]) -> None:
         part, _ = found[0]
         for name, file in part.files.items():
+            # in one order, on one thread: sums of real numbers come out the same to the last bit
             rows = pa.concat_tables([counted[name] for _, counted in found])
-            keys = ", ".join(f'"{key}"' for key in rows.column_names if key not in bins.COUNTS)
-            week = f"timestamp '{part.week.begins}' as week"
-            sums = "sum(minutes) as minutes, sum(sum_pct) as sum_pct"
-            counts = self.con.from_arrow(rows)
-            _write(counts.aggregate(f"{keys}, {week}, bin, {sums}", f"{keys}, bin"), file)
+            bin_, *sums = bins.COUNTS
+            keys = [name for name in rows.column_names if name not in bins.COUNTS]
+            by = rows.group_by([*keys, bin_], use_threads=False)
+            counts = by.aggregate([(name, "sum") for name in sums])
+            counts = counts.select([*keys, bin_, *(f"{name}_sum" for name in sums)])
+            counts = counts.rename_columns([*keys, *bins.COUNTS])
+            week = pa.array([part.week.begins] * len(counts), pa.timestamp("us"))
+            counts = counts.add_column(len(keys), "week", week)
+            pq.write_table(counts, file, compression="zstd")
 
     def _stretches(self, relation: Relation) -> duckdb.DuckDBPyRelation:
         """Compute the stretches of time that a relation counts readings over."""
@@ -268,6 +275,7 @@ class Storage:
 
 
 def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
+    see(part.week.files)
     return part, part.counts.counted()
 
 

@@ -1,19 +1,29 @@
 """Work that is spread comes back in order, wherever it is done."""
 
 import math
+import os
+import pickle
+import shutil
+import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from philly_analysis.errors import InputError
+from philly_analysis import ingest, parallel, stored, sweep
+from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.ingest import csv_file, judge
 from philly_analysis.page import report
-from philly_analysis.parallel import spread, workers
+from philly_analysis.parallel import see, spread, workers
+from philly_analysis.trace import Trace
 from tests.analyses.clusters import write_tables
 from tests.analyses.samples import sampled_cluster
+from tests.bench import archive
 
 
 def test_answers_come_in_order_and_no_more_tasks_are_drawn_than_may_be_under_way() -> None:
@@ -66,33 +76,185 @@ def test_no_workers_are_refused() -> None:
         pass
 
 
-@pytest.mark.slow
-def test_workers_of_a_cluster() -> None:
+def test_what_went_wrong_comes_back_from_other_processes() -> None:
+    for error in (UnknownNameError("policy", "fifa", {"fifo": 1, "sjf": 2}), InputError("so")):
+        there = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+        assert (type(there), str(there)) == (type(error), str(error))
+
+
+def test_pieces_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 16)
+    for rows in ("", "a,b\n", "1,2\n" * 40, "x" * 40 + "\n" + "1,2,3\n" * 9, "\n\n\n1\n" * 9):
+        path = tmp_path / "f"
+        path.write_text(f"h,h\n{rows}")
+        file = csv_file.CsvFile(path, ("h", "h"), (("a", "b"),), ())
+        read = [block for piece in file.pieces(3) for block in file.read_pieces(piece)]
+        blocks = list(file.blocks())
+        assert [b.text for b in read] == [b.text for b in blocks]
+        assert [b.offset for b in read] == [b.offset for b in blocks]
+        assert "".join(b.text.decode() for b in read) == rows
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A Dask cluster of two workers on this machine."""
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as head,
-        workers(cluster=head.scheduler_address) as executor,
-    ):
-        assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as run:
+        yield run
+
+
+def kill_a_worker(cluster: Any) -> None:
+    """Kill one of its workers with -9."""
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        _, process = min(client.run(os.getpid).items())
+    os.kill(process, signal.SIGKILL)
+
+
+def once(
+    monkeypatch: pytest.MonkeyPatch, of: Any, name: str, first: Callable[[], None]
+) -> list[None]:
+    """Do something when a function is called for the first time; return a list of its calls."""
+    usual, calls = getattr(of, name), list[None]()
+
+    def called(*given: Any, **named: Any) -> Any:
+        calls.append(None)
+        if len(calls) == 1:
+            first()
+        return usual(*given, **named)
+
+    monkeypatch.setattr(of, name, called)
+    return calls
+
+
+def contents(folder: Path, pattern: str) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.glob(pattern))}
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Raw files of eleven weeks, with their faults."""
+    folder = tmp_path_factory.mktemp("archive") / "raw"
+    archive.write(folder, 0.002, hard=True)
+    return folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["processes", "cluster"])
-def test_a_report_is_the_same_wherever_its_samples_are_counted(where: str, tmp_path: Path) -> None:
+def test_a_trace_is_the_same_though_a_worker_is_killed(
+    cluster: Any, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1 << 16)
+    calls = once(monkeypatch, judge.Judged, "moved", lambda: kill_a_worker(cluster))
+    address = cluster.scheduler_address
+    there = ingest("philly", raw, tmp_path / "there", cluster=address)
+    here = ingest("philly", raw, tmp_path / "here")
+    assert len(calls) > 100
+    assert there.digests == here.digests
+    assert (there.accounts, there.rows, there.inputs) == (here.accounts, here.rows, here.inputs)
+    assert sum(sum(account.rejected.values()) for account in here.accounts) > 50
+    found = [contents(tmp_path / name, "**/*.parquet") for name in ("here", "there")]
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+def test_what_is_stored_by_time_is_the_same_though_a_worker_is_killed(
+    cluster: Any, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest("philly", raw, tmp_path / "here")
+    for name in ("there", "processes"):
+        shutil.copytree(tmp_path / "here", tmp_path / name)
+    monkeypatch.setattr(stored, "_SLICE", 4_000)
+    asked = ("gpu_use_bins", "host_util_bins")
+
+    def ask(name: str, executor: Executor | None) -> dict[str, bytes]:
+        with Trace(tmp_path / name, executor=executor) as trace:
+            trace.create(asked)
+        files = contents(tmp_path / name / "derived", "*_bins-*/*.parquet")
+        assert len(files) == 2 * 11
+        return files
+
+    with workers(2) as executor:
+        processes = ask("processes", executor)
+    with workers(cluster=cluster.scheduler_address) as executor:
+        calls = once(monkeypatch, stored.Storage, "_write_week", lambda: kill_a_worker(cluster))
+        there = ask("there", executor)
+    assert calls
+    assert ask("here", None) == there == processes
+
+
+@pytest.mark.slow
+def test_a_sweep_is_the_same_though_a_worker_is_killed(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str, **where: Any) -> dict[str, bytes]:
+        asked: dict[str, Any] = {"loads": [0.7, 0.9], "seeds": 3, "draw": 60, "gpus": 64}
+        sweep(["literature"], ["fifo", "sjf"], tmp_path / name, **asked, **where)
+        return contents(tmp_path / name, "*.csv") | contents(tmp_path / name, "runs/*.json")
+
+    here = run("here")
+    calls = once(monkeypatch, sweeps, "_write", lambda: kill_a_worker(cluster))
+    there = run("there", cluster=cluster.scheduler_address)
+    assert len(calls) == 12
+    assert there == here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["", "cluster"])
+def test_a_report_is_the_same_wherever_its_samples_are_counted(
+    where: str, cluster: Any, tmp_path: Path
+) -> None:
     traces = [write_tables(tmp_path / f"{name}" / "t", sampled_cluster(3)) for name in "ab"]
     here = report(traces[0], tmp_path / "here")
-    if where == "processes":
-        there = report(traces[1], tmp_path / "there", jobs=2)
-    else:
-        distributed = pytest.importorskip("distributed")
-        with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as head:
-            there = report(traces[1], tmp_path / "there", cluster=head.scheduler_address)
+    asked: dict[str, Any] = {"cluster": cluster.scheduler_address} if where else {"jobs": 2}
+    there = report(traces[1], tmp_path / "there", **asked)
     tables = sorted(f.name for f in (here.parent / "tables").iterdir())
     assert tables == sorted(f.name for f in (there.parent / "tables").iterdir())
     assert "gpu_util.csv" in tables
     for name in tables:
         one, other = (pd.read_csv(page.parent / "tables" / name) for page in (here, there))
-        # sums of many numbers may differ by a rounding error from one computation to the next
+        # the engine's threads add real numbers up in an order that differs from run to run
         pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_cannot_do_it_is_refused(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = cluster.scheduler_address
+    with workers(cluster=address) as executor:
+        assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
+        with pytest.raises(InputError, match=r"cannot see it: workers need .* same path"):
+            list(spread(executor, see, [["/nowhere/to/be/seen"]], ahead=2))
+    with monkeypatch.context() as other:
+        other.setattr(parallel, "version", lambda name: "0")
+        with (
+            pytest.raises(InputError, match=r"philly-analysis .*numbers may differ"),
+            workers(cluster=address),
+        ):
+            pass
+    monkeypatch.setattr(parallel, "_WAIT_S", 1)
+    with (
+        pytest.raises(InputError, match="no Dask scheduler answers"),
+        workers(cluster="tcp://127.0.0.1:9"),
+    ):
+        pass
+    cluster.scale(0)
+    with pytest.raises(InputError, match="has no worker"), workers(cluster=address):
+        pass
+
+
+@pytest.mark.slow
+def test_work_that_kills_whoever_does_it_is_given_up() -> None:
+    distributed = pytest.importorskip("distributed")
+    with pytest.raises(InputError, match="one of 2 processes was killed"), workers(2) as executor:
+        list(spread(executor, os._exit, [9], ahead=2))
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as run,
+        pytest.raises(InputError, match="gave up"),
+        workers(cluster=run.scheduler_address) as executor,
+    ):
+        list(spread(executor, os._exit, [9], ahead=2))

@@ -34,6 +34,7 @@ def ingest(
     append: bool = False,
     anonymize: str | Path | None = None,
     force: bool = False,
+    cluster: str | None = None,
 ) -> "Manifest":
     """Turn raw logs into a trace, with an account of every row.
 
@@ -82,6 +83,10 @@ def ingest(
         excerpts of output are then withheld. The same key gives the same hashes next month.
     force
         Replace a trace that is there already.
+    cluster
+        Dask cluster whose workers read samples, block by block: see
+        :func:`philly_analysis.parallel.workers`. They must see the raw files, or where `out` goes
+        if these are packed, under the same path. The trace is the same, byte for byte.
 
     Returns
     -------
@@ -104,6 +109,7 @@ def ingest(
     from philly_analysis.ingest.raw_file import refuse_pointers
     from philly_analysis.ingest.recognised import AUTO, source_of
     from philly_analysis.ingest.telemetry import telemetry_at
+    from philly_analysis.parallel import workers
     from philly_analysis.quotas import quotas_given
     from philly_analysis.remote import copied, grown
 
@@ -126,6 +132,7 @@ def ingest(
             map=map,
             quotas=None if quotas is None else quotas_given(quotas),
             names_key=None if anonymize is None else Path(anonymize),
+            executor=None if cluster is None else stack.enter_context(workers(cluster=cluster)),
         )
 
 

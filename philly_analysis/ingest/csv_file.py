@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate, count
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ _FEW = 64
 """Lines that are looked at one by one where some among them do not parse."""
 
 _Numbers = npt.NDArray[np.int64]
+Piece = tuple[int, int]
+"""Where a block begins in its file, and how long it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,15 @@ class Block:
     first: int
     offset: int = 0
     newlines: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, text: bytes, first: int, offset: int) -> Self:
+        """Count the lines of a text."""
+        letters = np.frombuffer(text, np.uint8)
+        # few at a time: what is compared stays in a processor's cache
+        parts = (letters[at:][:_PLACE_BYTES] for at in range(0, len(text), _PLACE_BYTES))
+        newlines = tuple(int(np.count_nonzero(part == ord("\n"))) for part in parts)
+        return cls(text, first, offset, newlines)
 
     @property
     def lines(self) -> int:
@@ -138,9 +149,14 @@ class CsvFile:
                         "Fetch it again."
                     )
 
+    @property
+    def gzipped(self) -> bool:
+        """Tell whether it can only be read from its beginning."""
+        return self.path.suffix == ".gz"
+
     def open(self) -> IO[bytes]:
         """Open the file for reading bytes."""
-        if self.path.suffix == ".gz":
+        if self.gzipped:
             return gzip.open(self.path)  # type: ignore[return-value]
         return self.path.open("rb")
 
@@ -157,13 +173,34 @@ class CsvFile:
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else read_line(file, self.path)
-                letters = np.frombuffer(text, np.uint8)
-                # few at a time: what is compared stays in a processor's cache
-                parts = (letters[at:][:_PLACE_BYTES] for at in range(0, len(text), _PLACE_BYTES))
-                newlines = tuple(int(np.count_nonzero(part == ord("\n"))) for part in parts)
-                block = Block(text, first, offset, newlines)
+                block = Block.of(text, first, offset)
                 yield block
                 first, offset = first + block.lines, offset + len(text)
+
+    def pieces(self, together: int) -> Iterator[tuple[Piece, ...]]:
+        """Say where the blocks are that :meth:`blocks` gives, several at once, reading little.
+
+        Only of a file that is not gzipped.
+        """
+        pieces: list[Piece] = []
+        with self.path.open("rb") as file:
+            offset, size = len(file.readline()), self.path.stat().st_size
+            while offset < size:
+                file.seek(offset + _BLOCK_BYTES - 1)
+                read_line(file, self.path)  # the rest of the last line
+                end = min(file.tell(), size)
+                pieces.append((offset, end - offset))
+                offset = end
+                if len(pieces) == together or offset == size:
+                    yield tuple(pieces)
+                    pieces = []
+
+    def read_pieces(self, pieces: tuple[Piece, ...]) -> Iterator[Block]:
+        """Give blocks by where they are; the lines of each are numbered from 0."""
+        with self.path.open("rb") as file:
+            for offset, length in pieces:
+                file.seek(offset)
+                yield Block.of(file.read(length), 0, offset)
 
     def read(self, block: Block) -> Lines:
         """Parse a block."""

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
@@ -66,6 +66,7 @@ def run(
     map: str | Path | None,  # noqa: A002 - the word of the command line
     quotas: Mapping[str, int] | None,
     names_key: Path | None,
+    executor: Executor | None,
 ) -> Manifest:
     """Make a trace from raw logs, or let it grow: see :func:`philly_analysis.ingest.ingest`."""
     if source not in SOURCES:
@@ -89,7 +90,8 @@ def run(
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
             kept = Kept(folder)
-            made = _with_quotas(_made(reader, raw, kept, failures, telemetry, out), kept, quotas)
+            made = _made(reader, raw, kept, failures, telemetry, out, executor)
+            made = _with_quotas(made, kept, quotas)
             manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
             if key is not None:
                 with step("taking names out"):
@@ -98,7 +100,7 @@ def run(
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
         kept = Kept(folder, out, before)
-        made = _made(reader, raw, kept, failures, telemetry, out)
+        made = _made(reader, raw, kept, failures, telemetry, out, executor)
         nothing_new = made.generation == before.generation
         if nothing_new and quotas is None:
             return made
@@ -142,6 +144,7 @@ def _made(
     failures: FailureOutput | None,
     telemetry: Telemetry | None,
     out: Path,
+    executor: Executor | None,
 ) -> Manifest:
     """Write the files of a trace, and return its manifest; that of before, if nothing is new."""
     before = kept.before
@@ -152,7 +155,7 @@ def _made(
         tempfile.TemporaryDirectory(prefix="ingest-", dir=kept.folder) as scratch,
         duckdb.connect() as con,
     ):
-        fill = Fill(con, kept.folder, Path(scratch))
+        fill = Fill(con, kept.folder, Path(scratch), executor=executor)
         try:
             with step("opening the raw files"):
                 _configure(con, fill.scratch)

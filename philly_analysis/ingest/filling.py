@@ -1,6 +1,7 @@
 """A trace in the making: its files, what was counted so far, and the rows it rejects."""
 
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,13 @@ def digest(path: Path) -> Input:
 
 @dataclass(slots=True)
 class Fill:
-    """A trace in the making: where its files go and what has been counted so far."""
+    """A trace in the making: where its files go and what has been counted so far.
+
+    Attributes
+    ----------
+    executor
+        Workers that read blocks of raw files; None: threads of this process do.
+    """
 
     con: duckdb.DuckDBPyConnection
     folder: Path
@@ -30,6 +37,7 @@ class Fill:
     accounts: list[Account] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    executor: Executor | None = None
 
     @property
     def rejects(self) -> Path:

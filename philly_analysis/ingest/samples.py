@@ -1,16 +1,14 @@
 """Fills streamed tables, so that memory stays flat however long the raw files are.
 
-Raw files are read once, side by side, in blocks of lines that several threads parse and judge at
-once. As soon as an hour is whole, rows that repeat are left out, those of several files are joined,
-and a file of the table is written, once. Where the raw files are not in order of time, all their
-rows are staged on disk before.
+Raw files are read once, side by side, in blocks of lines that several threads, or the workers of a
+cluster, parse and judge at once. As soon as an hour is whole, rows that repeat are left out, those
+of several files are joined, and a file of the table is written, once. Where the raw files are not
+in order of time, all their rows are staged on disk before.
 """
 
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -18,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from philly_analysis.contract import Table
-from philly_analysis.ingest.csv_file import Block, CsvFile
+from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.filling import (
     Fill,
     count_rejects,
@@ -28,9 +26,10 @@ from philly_analysis.ingest.filling import (
 )
 from philly_analysis.ingest.hours import Hours
 from philly_analysis.ingest.in_order import THREADS, in_order
+from philly_analysis.ingest.judge import Judge, Judged
 from philly_analysis.ingest.kept import Kept
-from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
-from philly_analysis.ingest.staged import AT, MACHINE, Names, OutOfOrderError, Staged
+from philly_analysis.ingest.source import Stream
+from philly_analysis.ingest.staged import MACHINE, Names, OutOfOrderError, Staged
 from philly_analysis.manifest import Account
 
 _TOLD = 100_000
@@ -86,16 +85,6 @@ def _read(pool: ThreadPoolExecutor, parts: Sequence["Part"], hours: Hours) -> No
         hours.write()
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What became of a block: its rows that pass, and its other lines."""
-
-    places: list[tuple[int, int]]
-    lines: int
-    rows: list[pa.RecordBatch]
-    wrong: list[tuple[int, str, str]]
-
-
 class Part:
     """One raw file on its way into a streamed table.
 
@@ -138,8 +127,7 @@ class Part:
             Rows came for hours that were done with.
         """
         wrong: list[tuple[int, str, str]] = []
-        judge = partial(self._judge, self.stream.open(self.fill.con))
-        for judged in in_order(pool, judge, self.file.blocks()):
+        for judged in self._judged(pool):
             self._places += judged.places
             self.read += judged.lines
             wrong += judged.wrong
@@ -155,6 +143,15 @@ class Part:
         self._reject(wrong)
         self.staged.end()
 
+    def _judged(self, pool: ThreadPoolExecutor) -> Iterator[Judged]:
+        """Have the file's blocks judged, in order: by workers, if there are some that can."""
+        stream, executor = self.stream, self.fill.executor
+        read = stream.open(self.fill.con)
+        judge = Judge(self.file, self.table.name, stream.columns, read, stream.untimely)
+        if executor is None or self.file.gzipped:
+            return in_order(pool, judge.block, self.file.blocks())
+        return judge.spread(executor)
+
     def forget(self) -> None:
         """Take back what was rejected: all is read once more."""
         for file in self._rejects:
@@ -168,53 +165,6 @@ class Part:
         while some := [(n, text, reason) for n, text in islice(lines, _TOLD)]:
             self._reject(some)
         self.staged.remove()
-
-    def _judge(self, read: Read, block: Block) -> _Judged:
-        """Parse a block and judge its rows."""
-        lines = self.file.read(block)
-        rows, wrong = [], lines.wrong
-        for table, numbers in lines.rows:
-            readings = read(table)
-            reasons = self._reasons(table, readings)
-            columns = {
-                "sampled_at": pa.array(readings.sampled_at).view(AT.type),
-                "machine": table["machine_id"].chunk(0),
-                "line": pa.array(numbers),
-                **{name: readings.columns[name] for name in self.stream.columns},
-            }
-            batch = pa.record_batch(columns)
-            if reasons:
-                at = numbers[list(reasons)]
-                wrong += zip(at.tolist(), block.texts(at), reasons.values(), strict=True)
-                passed = np.ones(len(numbers), bool)
-                passed[list(reasons)] = False
-                batch = batch.filter(pa.array(passed))
-            if len(batch):
-                rows.append(batch)
-        return _Judged(block.places, block.lines - lines.blank, rows, wrong)
-
-    def _reasons(self, lines: pa.Table, readings: Readings) -> dict[int, str]:
-        """Say why rows are wrong, by place: those that may be are put to the table's checks."""
-        machine = lines["machine_id"].chunk(0)
-        nameless = [name in self.file.nulls for name in machine.dictionary.to_pylist()]
-        missing = np.array(nameless)[machine.indices.to_numpy()]
-        untimely = readings.sampled_at == NEVER
-        [doubtful] = np.nonzero(~readings.sound | missing | untimely)
-        if not len(doubtful):
-            return {}
-        moments = pa.array(readings.sampled_at[doubtful], AT.type, mask=untimely[doubtful])
-        names = pa.array(machine.take(pa.array(doubtful)).to_pylist(), mask=missing[doubtful])
-        columns = {name: column.take(doubtful) for name, column in readings.columns.items()}
-        cursor = self.fill.con.cursor()
-        given = {"sampled_at": moments, "machine_id": names, **columns}
-        cursor.register("doubtful", pa.table(given))
-        reasons = cursor.execute(
-            f"select case when sampled_at is null then $untimely else {self.table.fault_sql} end "
-            f"from (select {self.table.completed(given)} from doubtful)",
-            {"untimely": self.stream.untimely},
-        ).fetchall()
-        told = zip(doubtful.tolist(), reasons, strict=True)
-        return {place: reason for place, (reason,) in told if reason is not None}
 
     def _reject(self, wrong: Sequence[tuple[int, str, str]]) -> None:
         """Save rejected lines: number, text and reason of each."""

@@ -1,5 +1,8 @@
 """Reads the archive's utilisation files: what each line says of a machine's GPUs, or of itself."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import duckdb
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +21,24 @@ _Flags = npt.NDArray[np.bool_]
 
 
 def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
-    """Read cluster_gpu_util: as many values as the machine has GPUs, each of them once."""
     layouts = {
         machine: (gpus, doubled)
         for machine, gpus, doubled in con.sql(
             "select machine_id, least(gpus, 8), doubled from gpu_layout where gpus > 0"
         ).fetchall()
     }
+    return _Gpus(layouts)
 
-    def read(lines: pa.Table) -> Readings:
+
+@dataclass(frozen=True, slots=True)
+class _Gpus:
+    """Reads cluster_gpu_util: as many values as the machine has GPUs, each of them once."""
+
+    layouts: dict[str, tuple[int, bool]]
+
+    def __call__(self, lines: pa.Table) -> Readings:
         machine = lines["machine_id"].chunk(0)
-        layout = [layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
+        layout = [self.layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
         gpus, doubled = np.array(layout, np.int8).T[:, machine.indices.to_numpy()]
         columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
         if len(columns) > _GPUS:  # each GPU twice
@@ -51,29 +61,23 @@ def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
         lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[held]))
         return Readings(_times(lines), {"util_pct": lists}, sound)
 
-    return read
 
-
-def _cpu(_: duckdb.DuckDBPyConnection) -> Read:
+def _cpu(lines: pa.Table) -> Readings:
     """Read cluster_cpu_util."""
-
-    def read(lines: pa.Table) -> Readings:
-        cpu = lines["cpu_util"].chunk(0)
-        return Readings(_times(lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
-
-    return read
+    cpu = lines["cpu_util"].chunk(0)
+    return Readings(_times(lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
 
 
-def _memory(_: duckdb.DuckDBPyConnection) -> Read:
+def _memory(lines: pa.Table) -> Readings:
     """Read cluster_mem_util, which counts in kB."""
+    total, free = (lines[name].chunk(0) for name in ("mem_total", "mem_free"))
+    used, held = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
+    sound = (_numbers(held) > 0) & _between(_numbers(used), _numbers(held))
+    return Readings(_times(lines), {"mem_used_gb": used, "mem_gb": held}, sound)
 
-    def read(lines: pa.Table) -> Readings:
-        total, free = (lines[name].chunk(0) for name in ("mem_total", "mem_free"))
-        used, held = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
-        sound = (_numbers(held) > 0) & _between(_numbers(used), _numbers(held))
-        return Readings(_times(lines), {"mem_used_gb": used, "mem_gb": held}, sound)
 
-    return read
+def _always(read: Read) -> Callable[[duckdb.DuckDBPyConnection], Read]:
+    return lambda con: read
 
 
 def _times(lines: pa.Table) -> _Moments:
@@ -134,7 +138,7 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
 _TIME = "time is not like 2017-10-03 00:00:00 PDT"
 STREAMS = (
     Stream("cluster_gpu_util", "gpu_samples", ("util_pct",), _gpus, _TIME, ("gpu_layout",)),
-    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), _cpu, _TIME),
-    Stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), _memory, _TIME),
+    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), _always(_cpu), _TIME),
+    Stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), _always(_memory), _TIME),
 )
 """The files, and what they fill."""
