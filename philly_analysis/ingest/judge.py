@@ -19,7 +19,7 @@ from philly_analysis.parallel import see, spread
 from philly_analysis.relations import engine
 from philly_analysis.schema import TABLES
 
-_TOGETHER = 4
+_TOGETHER = 2
 """Blocks that a worker is given at once: a task costs as much as a good part of one."""
 _AHEAD = 8
 """Tasks of a raw file that an executor may have at once."""
