@@ -4,7 +4,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,6 +13,7 @@ from philly_analysis.comparison import measures
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.models.library import load_model, shipped
+from philly_analysis.parallel import see
 from philly_analysis.remote import at_hand
 from philly_analysis.simulator import simulate
 from philly_analysis.simulator.outages import Failures
@@ -128,6 +129,8 @@ def runs(
     """
     if not workloads or not policy_names or seeds < 1:
         raise SimulationError("a sweep takes a workload, a policy and a seed at least.")
+    if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
+        assumed = replace(assumed, outages=file.resolve())  # workers may stand elsewhere
     values: dict[str, dict[str, list[str]]] = {name: {} for name in policy_names}
     for knob, value in knobs:
         policy, _, own = knob.rpartition(".")
@@ -173,7 +176,15 @@ def runs(
 
 
 def outcome_of(run: Run) -> dict[str, float]:
-    """Do one run, and measure it."""
+    """Do one run, and measure it.
+
+    Raises
+    ------
+    InputError
+        What it reads cannot be seen from here.
+    """
+    if isinstance(run.assumed.outages, Path):
+        see([run.assumed.outages])
     with tempfile.TemporaryDirectory(prefix="philly-") as scratch:
         made = simulate(
             _workload(run),
@@ -189,6 +200,8 @@ def outcome_of(run: Run) -> dict[str, float]:
 
 
 def _workload(run: Run) -> Workload:
+    if run.workload not in shipped():
+        see([run.workload])
     if (Path(run.workload) / MANIFEST).is_file():
         return Workload.from_trace(run.workload)
     return load_model(run.workload).sample(jobs=run.jobs, gpus=run.assumed.gpus, seed=run.seed)

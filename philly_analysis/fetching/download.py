@@ -33,12 +33,20 @@ class Download:
         Its size; None: the publisher does not say.
     sha256
         Its digest, as hexadecimal digits.
+    blob
+        What Git calls it, by its content, where nobody published its digest: that is as good.
     """
 
     name: str
     url: str
-    sha256: str
+    sha256: str = ""
     bytes: int | None = None
+    blob: str = ""
+
+    @property
+    def told(self) -> str:
+        """By what it is known."""
+        return f"SHA-256 {self.sha256}" if self.sha256 else f"the name {self.blob} in Git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +83,13 @@ def is_there(file: Download, folder: Path) -> bool:
     path = folder / file.name
     if not path.is_file():
         return False
-    if digest(path)[1] == file.sha256:
+    with path.open("rb") as there:
+        same = digest(path)[1] == file.sha256 if file.sha256 else _blob(there) == file.blob
+    if same:
         return True
     raise InputError(
-        f"{path} is there, and is not the file that was published (its SHA-256 is not "
-        f"{file.sha256}). Move it away, or fetch into another folder."
+        f"{path} is there, and is not the file that was published (it has not {file.told}). Move "
+        "it away, or fetch into another folder."
     )
 
 
@@ -158,7 +168,7 @@ class _Part:
         """
         self.file.flush()
         os.fsync(self.file.fileno())
-        if self.sha.hexdigest() == file.sha256:
+        if file.sha256 in ("", self.sha.hexdigest()) and file.blob in ("", _blob(self.file)):
             return
         pointer = self.is_pointer()
         size, found = self.at, self.sha.hexdigest()
@@ -171,9 +181,18 @@ class _Part:
             )
         wanted = f"{file.bytes:,} bytes with " if file.bytes else ""
         raise InputError(
-            f"{file.url} gave {size:,} bytes with SHA-256 {found}; published were {wanted}SHA-256 "
-            f"{file.sha256}. Nothing of it was kept."
+            f"{file.url} gave {size:,} bytes with SHA-256 {found}; published were {wanted}"
+            f"{file.told}. Nothing of it was kept."
         )
+
+
+def _blob(file: IO[bytes]) -> str:
+    """Return what Git calls the content of a file."""
+    told = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END), usedforsecurity=False)
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        told.update(block)
+    return told.hexdigest()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import hashlib
 import io
 import re
 import socket
+import subprocess
 import tarfile
 import threading
 import time
@@ -311,7 +312,8 @@ def test_the_datasets_that_ship_are_whole_and_can_be_read() -> None:
         if one.map:
             load_map(one.map)
         for file in one.files:
-            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256) or not file.sha256
+            assert re.fullmatch(r"[0-9a-f]{40}", file.blob) or file.sha256
             assert re.fullmatch(r"https://[^ ]+/" + re.escape(file.name), file.url)
             if "github" in file.url:
                 assert re.search(r"/[0-9a-f]{40}/", file.url), "a branch moves"
@@ -325,3 +327,24 @@ def test_a_size_that_nobody_published_is_held_to_the_digest(
     monkeypatch.setattr(fetching, "published", lambda: {"mine": unsized})
     server.answers = (cut, whole)
     assert fetch("mine", tmp_path, patience=QUICK).read_bytes() == BODY
+
+
+def test_what_git_calls_a_file_is_as_good_as_a_digest(
+    server: Server, published: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "body").write_bytes(BODY)
+    asked = ["git", "hash-object", "--no-filters", tmp_path / "body"]
+    name = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    known = replace(published.files[0], sha256="", bytes=None, blob=name)
+    monkeypatch.setattr(fetching, "published", lambda: {"mine": replace(published, files=(known,))})
+    server.answers = (cut, whole)
+    file = fetch("mine", tmp_path / "good", patience=QUICK)
+    assert file.read_bytes() == BODY
+    assert fetch("mine", tmp_path / "good") == file  # it is there
+    file.write_bytes(BODY[:-1])
+    with pytest.raises(InputError, match=f"not the file that was published .*{name}"):
+        fetch("mine", tmp_path / "good")
+    server.answers = (lambda h, start: h.give(BODY[:-1]),)
+    with pytest.raises(InputError, match=f"published were the name {name} in Git"):
+        fetch("mine", tmp_path / "bad", patience=QUICK)
+    assert list((tmp_path / "bad").iterdir()) == []
