@@ -185,9 +185,10 @@ class Storage:
 
     def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
         """Count the readings of each week for each relation, or take over the count of before."""
-        # in this process one thread reads while the other counts; more would wait for each other
+        # in this process one thread reads while the other counts; more would wait for each other,
+        # but they are to have work while a week is written
         executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
-        ahead = _AHEAD if self.executor else 2
+        ahead = _AHEAD if self.executor else 6
         with executor as workers:
             counted = spread(workers, _counted, self._parts(readings, rooms), ahead=ahead)
             for _, week in groupby(counted, lambda found: found[0].week.begins):
