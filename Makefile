@@ -126,8 +126,8 @@ bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
 
-faults: $(VENV)/.dev ## kill commands with -9 at random moments, and look at what is left (half an hour)
-	$(BIN)/python -m tests.faults.killing
+faults: $(VENV)/.dev ## kill commands, fill their disks, damage their traces, and look at what is left (an hour)
+	$(BIN)/python -m tests.faults
 
 fuzz: $(VENV)/.dev ## a million bent documents through every reader (an hour); CASES=, SEED=
 	$(BIN)/python -m tests.hostile.campaign --cases $(CASES) --seed $(SEED)

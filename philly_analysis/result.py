@@ -13,12 +13,15 @@ import pandas as pd
 
 from philly_analysis.errors import AskedElsewhereError, OutputError, UnknownNameError
 from philly_analysis.prose import quantity
+from philly_analysis.whole import appearing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TABLES = ("df", "pl", "to_df", "to_pandas", "to_frame", "data", "head", "columns", "rows")
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}
+"""How a CSV is compressed, by how its name ends."""
 _FIGURES = ("figure", "fig", "show", "draw_figure", "savefig")
 
 Value = float | int | str | None
@@ -202,7 +205,10 @@ class Result:
         if path is None:
             return str(self.table.to_csv(index=False))
         try:
-            self.table.to_csv(path, index=False)
+            Path(path).parent.stat()  # no folder is made for it
+            with appearing(Path(path)) as partial:
+                packed = _PACKED.get(Path(path).suffix)
+                self.table.to_csv(partial, index=False, compression=packed)
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
         return Path(path)

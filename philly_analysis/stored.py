@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis import bins
+from philly_analysis.errors import TraceError
 from philly_analysis.intact import intact, seal
 from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.parallel import see, spread
@@ -89,6 +90,8 @@ class Storage:
 
     Attributes
     ----------
+    held
+        The trace's folder by a name that no other folder gets while it is open.
     scratch
         A folder of this session, for what the trace's own cannot take.
     executor
@@ -97,13 +100,14 @@ class Storage:
 
     con: duckdb.DuckDBPyConnection
     trace: Path
+    held: Path
     scratch: Path
     manifest: Manifest
     executor: Executor | None = None
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table; columns that it was written without, being older than they, are null."""
-        files = [glob_safe(file) for file in self.manifest.paths(self.trace, name)]
+        files = [glob_safe(file) for file in self.manifest.paths(self.held, name)]
         return self.con.read_parquet(files, union_by_name=True).select(self._columns(name))
 
     def create(self, found: Sequence[Relation]) -> None:
@@ -115,14 +119,41 @@ class Storage:
             if not relation.stored:
                 self.con.sql(relation.sql).create_view(relation.name, replace=True)
             elif not relation.binned:
-                with self._rooms([relation]) as rooms:
-                    for room in rooms:
-                        _write(self.con.sql(relation.sql), room.partial / "all.parquet")
+                self._store([relation])
         binned = sorted((r for r in found if r.binned), key=attrgetter("binned"))
-        for readings, same in groupby(binned, attrgetter("binned")):
-            with self._rooms(list(same)) as rooms:
-                if rooms:
-                    self._count(relations()[readings], rooms)
+        for _, same in groupby(binned, attrgetter("binned")):
+            self._store(list(same))
+
+    def _store(self, found: Sequence[Relation]) -> None:
+        """Write relations that read the same, in the trace or where that takes nothing in scratch.
+
+        Raises
+        ------
+        TraceError
+            Neither takes it.
+        """
+        for home in (self.trace / DERIVED, self.scratch):
+            try:
+                with self._rooms(found, home) as rooms:
+                    if rooms and (readings := found[0].binned):
+                        self._count(relations()[readings], rooms)
+                    elif rooms:
+                        [room] = rooms
+                        _write(self.con.sql(room.relation.sql), room.partial / "all.parquet")
+            except (OSError, duckdb.IOException) as error:  # it is read-only, or full
+                failed = str(error).split("\n", 1)[0]
+            else:
+                return
+        names = ", ".join(relation.name for relation in found)
+        raise TraceError(
+            f"{names} of {self.trace} cannot be kept, neither there nor in {self.scratch.parent}: "
+            f"{failed}. Free some disk space, or say where there is some with TMPDIR."
+        )
+
+    @property
+    def _counted(self) -> Path:
+        """The trace's folder by a name that whoever counts its samples knows."""
+        return self.trace if self.executor else self.held
 
     def folders(self, kind: str, *texts: str) -> list[Path]:
         """Return the folders for what is made of the trace as it stands, and of `texts`.
@@ -136,16 +167,16 @@ class Storage:
 
     def _columns(self, table: str) -> str:
         """Return what to SELECT from the files of a table, so that it has all of its columns."""
-        files = [glob_safe(file) for file in self.manifest.paths(self.trace, table)]
+        files = [glob_safe(file) for file in self.manifest.paths(self.held, table)]
         stored = self.con.read_parquet(files, union_by_name=True).columns
         declared = TABLES.get(table, REJECTS)
         return "*" if stored == list(declared.column_names) else declared.completed(stored)
 
     @contextmanager
-    def _rooms(self, found: Sequence[Relation]) -> Iterator[list[_Room]]:
+    def _rooms(self, found: Sequence[Relation], home: Path) -> Iterator[list[_Room]]:
         """Give room to those that are to be written; create the views of all at the end."""
         with ExitStack() as stack:
-            rooms = [stack.enter_context(self._room(relation)) for relation in found]
+            rooms = [stack.enter_context(self._room(relation, home)) for relation in found]
             due = [room for _, room in rooms if room]
             names = ", ".join(room.relation.name for room in due)
             with step(f"computing {names}", self.con) if due else nullcontext():
@@ -155,31 +186,25 @@ class Storage:
             self.con.read_parquet(files).create_view(relation.name, replace=True)
 
     @contextmanager
-    def _room(self, relation: Relation) -> Iterator[tuple[Path, _Room | None]]:
+    def _room(self, relation: Relation, home: Path) -> Iterator[tuple[Path, _Room | None]]:
         """Give the folder of a stored relation, and room to write it unless it is there."""
         order, _ = needed([relation.name])
         # sorted: relations of equal rank come in an order that differs from process to process
         code = "\n".join([MACROS, *sorted(r.sql for r in order), inspect.getsource(bins)])
         stem = f"{relation.name}-{self.manifest.generation:06}-"
         key = _digest(self.manifest.to_json(), code)
-        folder = self.trace / DERIVED / f"{stem}{key}.parquet"
-        if intact(folder):
-            yield folder, None
+        folder = home / f"{stem}{key}.parquet"
+        if intact(kept := self.trace / DERIVED / folder.name):
+            yield kept, None
             return
-        others = sorted(folder.parent.glob(f"{relation.name}-*.parquet/"))
+        others = sorted(home.glob(f"{relation.name}-*.parquet/"))
         # the last generation's may still be read: weeks are taken over from it, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
-        with ExitStack() as stack:
-            try:
-                shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
-                partial = stack.enter_context(appearing(folder, first_stays=True))
-                partial.mkdir()
-                for stale in set(others) - set(before):
-                    shutil.rmtree(stale)
-            except OSError:  # a trace on a read-only disk: keep it for this session only
-                folder = self.scratch / folder.name
-                partial = stack.enter_context(appearing(folder))
-                partial.mkdir()
+        shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
+        with appearing(folder, first_stays=True) as partial:
+            partial.mkdir()
+            for stale in set(others) - set(before):
+                shutil.rmtree(stale, ignore_errors=True)
             yield folder, _Room(relation, code, partial, before)
             seal(partial)
 
@@ -205,7 +230,7 @@ class Storage:
         stretches = {room.relation.name: self._stretches(room.relation) for room in rooms}
         for week in self._weeks(table):
             sizes = [
-                f"{file.relative_to(self.trace).as_posix()} {file.stat().st_size}"
+                f"{file.relative_to(self._counted).as_posix()} {file.stat().st_size}"
                 for file in week.files
             ]
             files: dict[str, Path] = {}
@@ -255,7 +280,7 @@ class Storage:
 
     def _weeks(self, table: str) -> list[_Week]:
         """Return the weeks that a table of samples has rows in; one without rows if it has none."""
-        paths = {str(path): path for path in self.manifest.paths(self.trace, table)}
+        paths = {str(path): path for path in self.manifest.paths(self._counted, table)}
         found = self.con.sql(
             f"select {_WEEK.format('min(stats_min_value::timestamp)')} as week, file_name, "
             f"{_WEEK.format('max(stats_max_value::timestamp)')} = week, sum(num_values)::bigint "

@@ -23,6 +23,10 @@ if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
     from philly_analysis.result import Result
 
 _PIPE_WIDTH = 160
+_MEMORY = re.compile(
+    r"OutOfMemory|[Cc]annot allocate memory|can't start new thread|failed to map segment"
+)
+"""How Python, the engine and the loader of libraries say that there is no memory."""
 _out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 _err = Console(stderr=True, soft_wrap=True)
 
@@ -131,6 +135,11 @@ class Verb(TyperCommand):
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
+        except Exception as error:
+            if not (isinstance(error, MemoryError) or _MEMORY.search(repr(error))):
+                raise
+            _err.print("philly: there is not enough memory for this. Give it more.", style="red")
+            raise typer.Exit(1) from None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the choices of each parameter that completes from a list of names."""

@@ -36,7 +36,7 @@ from philly_analysis.remote import at_hand
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, glob_safe
 from philly_analysis.study import RunPolicy
-from philly_analysis.whole import session_folder
+from philly_analysis.whole import Held, session_folder, settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,8 @@ class Trace:
         path = at_hand(path) if isinstance(path, str | Path) else folder_of(path)
         if quotas is not None:
             path = with_quotas(path.resolve(), Manifest.read(path), quotas_given(quotas))
-        self.path = path.resolve()
+        self.path = settled(path).resolve()
+        self._held = Held(folders_of(self.path))
         self.manifest = Manifest.read(path)
         if self.manifest.schema > VERSION:
             raise TraceError(
@@ -115,11 +116,12 @@ class Trace:
             )
         self.run_policy = RunPolicy(run_policy)
         check_sizes(self.path, self.manifest)
-        self._place = _place(self.path)
         self._checked: set[str] = set()
         self._scratch = session_folder()
         self._con = _connect(folders_of(self.path), self._scratch)
-        self._storage = Storage(self._con, self.path, self._scratch, self.manifest, executor)
+        self._storage = Storage(
+            self._con, self.path, self._held.path, self._scratch, self.manifest, executor
+        )
         self._created = _settings(self._con, self.run_policy)
         self._asked: dict[str, None] = {}
         self.tables = frozenset(TABLES.keys() & self.manifest.files.keys())
@@ -143,7 +145,17 @@ class Trace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            by_name = error is None and self._held.path == self.path
+            if by_name or isinstance(error, duckdb.Error | OSError):
+                self._check_place()
+            if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+                raise TraceError(
+                    f"{self.path}: {_first_line(error)} Free some memory or disk space, or say "
+                    "where there is some with TMPDIR."
+                ) from error
+        finally:
+            self.close()
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{t} {self.manifest.rows.get(t, 0):,}" for t in sorted(self.tables))
@@ -276,6 +288,7 @@ class Trace:
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
         self._con.close()
+        self._held.let_go()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def has(self, name: str) -> bool:
@@ -381,10 +394,13 @@ class Trace:
         TraceError
             One is damaged, or another trace stands in the place of this one.
         """
-        if _place(self.path) != self._place:
-            raise TraceError(f"{self.path} was replaced since it was opened. Open it again.")
+        self._check_place()
         check(self.path, self.manifest, sorted(tables - self._checked))
         self._checked |= tables
+
+    def _check_place(self) -> None:
+        if not self._held.stands:
+            raise TraceError(f"{self.path} was replaced since it was opened. Open it again.")
 
     def _create(self, *found: Relation) -> None:
         due = [relation for relation in found if relation.name not in self._created]
@@ -393,6 +409,7 @@ class Trace:
         except duckdb.Error as error:
             names = ", ".join(relation.name for relation in due)
             raise QueryError(f"{names}: {_first_line(error)}") from None
+        self._check_place()  # others may have counted the files by their names
         self._created.update(relation.name for relation in due)
 
 
@@ -495,11 +512,6 @@ def _connect(paths: Iterable[Path], scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set lock_configuration = true")
     con.execute(MACROS)
     return con
-
-
-def _place(path: Path) -> int | None:
-    """Return what another folder of the same name has not; None: there is no folder."""
-    return path.stat().st_ino if path.exists() else None
 
 
 def _first_line(error: Exception) -> str:

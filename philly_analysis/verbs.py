@@ -37,6 +37,7 @@ from philly_analysis.result import Result
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, opened
+from philly_analysis.whole import appearing, session_folder
 from philly_analysis.workload import Ensemble, Workload
 
 SEEDS = "seeds"
@@ -101,7 +102,7 @@ def fit(
         _check_file(Path(model))  # before the minutes that it may take
     with ExitStack() as stack:
         if isinstance(trace, str | Path) and _is_raw(trace := at_hand(trace)):
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=session_folder())))
             made = scratch / trace.name
             ingest("auto", trace, made)
             trace = made
@@ -292,7 +293,7 @@ def atlas(
         held = [stack.enter_context(opened(trace)) for trace in traces]
         absent: list[tuple[str, str]] = []
         if datasets is not None:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="philly-")))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=session_folder())))
             made, absent = _ingest_datasets(Path(datasets), scratch)
             held += [stack.enter_context(Trace(path)) for path in made]
         if not held:
@@ -441,7 +442,7 @@ def _conclusions(
         closing=conclusions.in_words(found),
         closing_title="Headline by headline",
     )
-    found.to_csv(page.parent / "verdicts.csv", index=False)
+    _write_table(found, page.parent / "verdicts.csv")
     return page
 
 
@@ -552,8 +553,8 @@ def sweep(
     folder = Path(out)
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)
-    result.table.to_csv(folder / "sweep.csv", index=False)
-    sweeps.changes(result.table).to_csv(folder / "changes.csv", index=False)
+    result.to_csv(folder / "sweep.csv")
+    _write_table(sweeps.changes(result.table), folder / "changes.csv")
     shown = sweeps.in_words(result.table) if planned else None
     found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
     results_page(
@@ -563,3 +564,11 @@ def sweep(
         folder / "page",
     )
     return result
+
+
+def _write_table(table: pd.DataFrame, file: Path) -> None:
+    try:
+        with appearing(file) as partial:
+            table.to_csv(partial, index=False)
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None

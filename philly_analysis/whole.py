@@ -5,19 +5,23 @@ that nobody holds is a dead writer's: what it left half-way is removed, and what
 to put a new one in its place comes back.
 """
 
-import atexit
 import glob
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EEXIST
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
+
+from philly_analysis.errors import TraceError
 
 _PATIENCE_S = 1.0
 """How long a reader waits for a writer who is putting a new folder in the place of an old one."""
@@ -36,7 +40,7 @@ def hold(lock: IO[Any]) -> None:
 
 
 @contextmanager
-def appearing(out: Path, *, first_stays: bool = False) -> Iterator[Path]:
+def appearing(out: Path, *, first_stays: bool = False, replaces: bool = True) -> Iterator[Path]:
     """Give a path to write a file or folder to, which becomes `out` when the block ends well.
 
     Where the block writes nothing there, nothing appears.
@@ -45,11 +49,13 @@ def appearing(out: Path, *, first_stays: bool = False) -> Iterator[Path]:
     ----------
     first_stays
         If somebody else was quicker, theirs stays: for what comes out equal whoever makes it.
+    replaces
+        Put it in the place of what stands there then.
 
     Raises
     ------
     OSError
-        It cannot be written there.
+        It cannot be written there; FileExistsError: something stands there, and is to stay.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     sweep(out)
@@ -57,17 +63,35 @@ def appearing(out: Path, *, first_stays: bool = False) -> Iterator[Path]:
         partial = _beside(out, "partial", token)
         try:
             yield partial
-            if not partial.exists() or (first_stays and out.exists()):
-                return
-            if out.is_dir():
-                old = _beside(out, "old", token)
-                out.rename(old)
-                partial.rename(out)
-                _remove(old)
-            else:
-                partial.replace(out)
+            while partial.exists() and not (first_stays and out.exists()):
+                if not replaces and out.exists():
+                    raise FileExistsError(EEXIST, "somebody else was quicker")
+                stays = first_stays or not replaces
+                _put(partial, out, None if stays else _beside(out, "old", token))
         finally:
             _remove(partial)
+
+
+def _put(partial: Path, out: Path, old: Path | None) -> None:
+    """Put a new file or folder in its place, unless somebody else puts a folder there just now.
+
+    Parameters
+    ----------
+    old
+        Where to move a folder that stands there; None: nowhere.
+    """
+    if old and out.is_dir():
+        with suppress(FileNotFoundError):  # somebody else has moved it
+            out.rename(old)
+    try:
+        partial.replace(out)
+    except OSError:
+        if not out.is_dir():
+            if old and old.exists():
+                old.rename(out)
+            raise
+    if old:
+        _remove(old)
 
 
 def sweep(out: Path) -> None:
@@ -77,7 +101,8 @@ def sweep(out: Path) -> None:
             old = _beside(out, "old", token)
             if old.exists() and not out.exists():
                 old.rename(out)
-            for left in out.parent.glob(f".{glob.escape(out.name)}.*-{token}*"):
+            found = out.parent.glob(f".{glob.escape(out.name)}.*-{token}*")
+            for left in sorted(found, key=lambda path: ".lock-" in path.name):  # which goes last
                 _remove(left)
 
 
@@ -92,11 +117,52 @@ def settled(out: Path) -> Path:
     return out
 
 
+class Held:
+    """A folder that stays known whatever becomes of its name, and those that its files are in."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._folders: dict[Path, int] = {}
+        for folder in folders:
+            with suppress(OSError):  # where a folder cannot be opened it is known by its name alone
+                self._folders[folder] = os.open(folder, os.O_RDONLY)
+        self.let_go = weakref.finalize(self, _close, list(self._folders.values()))
+        self.path = next(iter(folders))
+        """Where to read its files from: where the system has such a name, these and no others."""
+        if at := self._folders.get(self.path):
+            same = Path(f"/proc/self/fd/{at}")
+            self.path = same if same.is_dir() else self.path
+
+    @property
+    def stands(self) -> bool:
+        """Whether they are where they were."""
+        try:
+            return all(os.path.samestat(f.stat(), os.fstat(at)) for f, at in self._folders.items())
+        except OSError:
+            return False
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for at in descriptors:
+        os.close(at)
+
+
 def session_folder() -> Path:
-    """Return a new folder that is there until this process ends, unless it is removed before."""
-    session = _session(Path(tempfile.gettempdir()), os.getpid())
-    session.mkdir(mode=0o700, exist_ok=True)
-    return Path(tempfile.mkdtemp(dir=session))
+    """Return a new folder that is there until this process ends, unless it is removed before.
+
+    Raises
+    ------
+    TraceError
+        There is no room for it.
+    """
+    try:
+        session = _session(Path(tempfile.gettempdir()), os.getpid())
+        session.mkdir(mode=0o700, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=session))
+    except OSError as error:
+        raise TraceError(
+            f"there is no folder for scratch: {error.strerror or error}. Say where there is room "
+            "with TMPDIR."
+        ) from None
 
 
 @cache
@@ -111,7 +177,7 @@ def _session(parent: Path, process: int) -> Path:
             _remove(made)
             claim.__exit__(None, None, None)
 
-    atexit.register(end)
+    Finalize(None, end, exitpriority=0)  # which workers call as well, as they call no atexit
     return made
 
 
@@ -130,9 +196,13 @@ def _claim(folder: Path, name: str) -> Iterator[str]:
         token = f"{os.getpid()}-{uuid4().hex[:8]}"
         path = _lock(folder, name, token)
         with path.open("a") as lock:
-            with suppress(OSError):  # a disk that knows no locks: nobody sweeps there
+            try:
                 hold(lock)
-            if not path.exists():  # swept between the two lines before
+            except BlockingIOError:
+                continue  # it is being swept
+            except OSError:
+                pass  # a disk that knows no locks: nobody sweeps there
+            if not path.exists():  # it was swept between opening and holding it
                 continue
             try:
                 yield token

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,9 +52,16 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         if not (out / MANIFEST).is_file():
             raise TraceError(f"{out} is not a trace, so it is not replaced. Give another folder.")
     try:
-        with appearing(out) as partial:
+        with ExitStack() as until_then, appearing(out, replaces=force) as partial:
             partial.mkdir()
             yield partial
+            if out.exists():
+                until_then.enter_context(_nobody_appends(out))
+    except FileExistsError:
+        raise TraceError(
+            f"{out} exists by now: somebody else made it meanwhile. Give another folder, or "
+            "force=True to replace it."
+        ) from None
     except OSError as error:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
@@ -87,16 +94,11 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
     """
     Manifest.read(out)
     try:
-        with (out / _LOCK).open("a") as lock:
-            try:
-                hold(lock)
-            except OSError:
-                raise TraceError(
-                    f"somebody else is appending to {out}. Try again when they are done."
-                ) from None
+        with _nobody_appends(out):
             manifest = Manifest.read(out)
             check_sizes(out, manifest)
             check(out, manifest, manifest.files)
+            sweep(out / MANIFEST)
             _clear(out, manifest)
             folder = out / PARTS / f"{manifest.generation + 1:06}"
             folder.mkdir(parents=True)
@@ -111,6 +113,28 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
+@contextmanager
+def _nobody_appends(out: Path) -> Iterator[None]:
+    """Keep others from appending to a trace, and from replacing it, while a block runs.
+
+    Raises
+    ------
+    TraceError
+        Somebody else is at it.
+    """
+    with (out / _LOCK).open("a") as lock:
+        try:
+            hold(lock)
+            ours = os.path.samestat((out / _LOCK).stat(), os.fstat(lock.fileno()))
+        except OSError:
+            ours = False  # it is locked, or the trace was replaced just now
+        if not ours:
+            raise TraceError(
+                f"somebody else is appending to {out} or replaces it. Try again when they are done."
+            ) from None
+        yield
+
+
 def swap(out: Path, manifest: Manifest) -> Manifest:
     """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
@@ -122,10 +146,9 @@ def swap(out: Path, manifest: Manifest) -> Manifest:
             folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
     for folder in sorted(folders, reverse=True):
         _flush(folder)
-    partial = out / f"{MANIFEST}.partial"
-    partial.write_text(manifest.to_json(), "utf-8")
-    _flush(partial)
-    partial.replace(out / MANIFEST)
+    with appearing(out / MANIFEST) as partial:
+        partial.write_text(manifest.to_json(), "utf-8")
+        _flush(partial)
     _flush(out)
     return manifest
 

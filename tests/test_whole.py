@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,33 @@ def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
             folder(other, "theirs")
         assert text(out) == "theirs"
     assert text(out) == "mine"
+
+
+def test_of_many_at_once_one_stands_whole_and_nothing_is_left(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    folder(out, "old")
+
+    def write(n: int) -> None:
+        for _ in range(20):
+            with appearing(out) as partial:
+                folder(partial, f"{n}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert text(out) in "0123"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("make", [folder, file])
+def test_what_is_not_to_be_replaced_stays_also_when_it_came_meanwhile(
+    tmp_path: Path, make: Callable[[Path, str], None]
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(FileExistsError), appearing(out, replaces=False) as partial:
+        make(partial, "mine")
+        make(out, "theirs")
+    assert text(out) == "theirs"
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_scratch_of_the_killed_goes_with_the_next_session(

@@ -20,6 +20,7 @@ from philly_analysis.simulator.outages import Failures
 from philly_analysis.simulator.policies import policies, policy_named
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
+from philly_analysis.whole import session_folder
 from philly_analysis.workload import Workload
 
 DRAWN_JOBS = 2_000
@@ -185,7 +186,7 @@ def outcome_of(run: Run) -> dict[str, float]:
     """
     if isinstance(run.assumed.outages, Path):
         see([run.assumed.outages])
-    with tempfile.TemporaryDirectory(prefix="philly-") as scratch:
+    with tempfile.TemporaryDirectory(dir=session_folder()) as scratch:
         made = simulate(
             _workload(run),
             run.policy,

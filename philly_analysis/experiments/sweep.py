@@ -1,7 +1,6 @@
 """Many what-ifs at once: workloads under policies, at loads, by seeds, compared in pairs."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import product
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.comparison import SCALARS
+from philly_analysis.errors import OutputError
 from philly_analysis.experiments.curves import over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
 from philly_analysis.experiments.planned import Run, outcome_of
@@ -21,6 +21,7 @@ from philly_analysis.inference import Paired
 from philly_analysis.parallel import spread
 from philly_analysis.prose import NOT_KNOWN, count, quantity
 from philly_analysis.result import Fact, Result
+from philly_analysis.whole import appearing
 
 QUESTION = "What does each policy change, and how sure is that?"
 
@@ -60,7 +61,6 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
         :data:`~philly_analysis.comparison.SCALARS`.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{run.key()}.json" for run in planned]
     due = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
     for run, outcome in zip(due, spread(executor, outcome_of, due, ahead=64), strict=True):
@@ -79,9 +79,11 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
 
 
 def _write(file: Path, outcome: Mapping[str, float]) -> None:
-    partial = file.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
-    partial.replace(file)
+    try:
+        with appearing(file) as partial:
+            partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None
 
 
 def _result(table: pd.DataFrame) -> Result:

@@ -30,6 +30,7 @@ from philly_analysis.models.users import Users, labelled
 from philly_analysis.models.utilisation import Utilisation
 from philly_analysis.models.variation import LEARNED, MONTH_D
 from philly_analysis.study import GANGS
+from philly_analysis.whole import appearing
 from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)
@@ -206,7 +207,9 @@ class WorkloadModel(Parts):
             The file cannot be written.
         """
         try:
-            Path(path).write_text(to_json(self), "utf-8")
+            Path(path).parent.stat()  # no folder is made for it
+            with appearing(Path(path)) as partial:
+                partial.write_text(to_json(self), "utf-8")
         except OSError as error:
             raise ModelError(f"the model cannot be written to {path}: {error}") from None
         return Path(path)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.manifest import Manifest
@@ -273,12 +274,12 @@ def simulate(
     )
     with new_folder(out, force=force) as folder:
         rows = fill(folder, tables(workload, specs, servers, schedule, origin_at, quotas, policy))
-        timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at").write_parquet(
-            folder / WAIT_CAUSES
-        )
+        waits = timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at")
+        pq.write_table(waits.to_arrow(), folder / WAIT_CAUSES, compression="zstd")
         if schedule.outages.height:
             lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
-            between(lasting, origin_at).write_parquet(folder / OUTAGES)
+            failed = between(lasting, origin_at).to_arrow()
+            pq.write_table(failed, folder / OUTAGES, compression="zstd")
         if samples:
             law = UTILISATION if samples is True else samples
             rows["gpu_samples"] = write_gpu_samples(

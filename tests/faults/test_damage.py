@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +15,7 @@ from philly_analysis import Trace, analyze, verify
 from philly_analysis.cli import app
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import MANIFEST, Manifest
+from philly_analysis.writer import write
 from tests.analyses.clusters import random_tables, write_tables
 
 QUESTION = "select count(*), sum(gpus), min(submitted_at) from jobs"
@@ -30,6 +32,11 @@ def flip(file: Path, dice: random.Random) -> None:
     data = bytearray(file.read_bytes())
     data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
     file.write_bytes(data)
+
+
+def replace_by(path: Path, jobs: int) -> None:
+    manifest = Manifest(name="t", source="test", synthetic=True)
+    write(path, random_tables(6, jobs=jobs), manifest, force=True)
 
 
 def cut(file: Path, dice: random.Random) -> None:
@@ -63,6 +70,20 @@ def test_a_trace_that_was_replaced_while_it_was_open_says_so(path: Path, tmp_pat
             trace.sql(QUESTION)
     with Trace(path) as trace:
         assert trace.sql("select count(*) from jobs").fetchall() == [(9,)]
+
+
+def test_a_question_that_waits_to_be_answered_is_not_answered_by_another_trace(path: Path) -> None:
+    trace = Trace(path)
+    asked = trace.sql("select count(*) from jobs")
+    replace_by(path, 9)
+    if Path("/proc/self/fd").is_dir():
+        with pytest.raises(duckdb.Error):
+            asked.fetchall()
+    trace.close()
+    with pytest.raises(TraceError, match="was replaced"), Trace(path) as trace:
+        asked = trace.sql("select count(*) from jobs")
+        replace_by(path, 8)
+        asked.fetchall()
 
 
 def test_a_table_that_nobody_reads_does_not_keep_the_others_from_being_read(path: Path) -> None:

@@ -1,0 +1,44 @@
+"""What befalls a command leaves the old or the new, and nothing else; see :mod:`tests.faults`."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.commands import COMMANDS, ROOT, prepare
+from tests.faults.faults import FAULTS, rounds
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("faults")
+    prepare(folder / "once")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("fault", ["kill -9", "file size"])
+def test_what_befalls_a_command_leaves_the_old_or_the_new(
+    fault: str, command: str, at: Path
+) -> None:
+    rounds(fault, command, 1, at, random.Random(f"{fault} {command}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if "disk" in fault or "-" in fault])
+def test_the_harness_counts_what_was_survived(fault: str) -> None:
+    words = ["--rounds", "1", "--fault", fault, "--command", "ingest --force"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults", *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert " 0 losses" in done.stdout
