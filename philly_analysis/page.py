@@ -34,6 +34,7 @@ from philly_analysis.claims.plates import CLASSES, COLORS, SYMBOLS, plates, shor
 from philly_analysis.claims.resampling import FEWEST_BLOCKS, RESAMPLES
 from philly_analysis.claims.survey import Atlas
 from philly_analysis.errors import TraceError
+from philly_analysis.harmless import csv_text, write_csv
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.prose import NOT_KNOWN, number
@@ -345,13 +346,13 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
         relations=behind(atlas.result().reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
-        csv=_data_uri(atlas.table.to_csv(index=False)),
+        csv=_data_uri(csv_text(atlas.table)),
         macros=MACROS,
         made_at=_now(),
     )
     with _replacing(Path(out), ATLAS) as folder:
-        atlas.table.to_csv(folder / "atlas.csv", index=False)
-        atlas.panels.to_csv(folder / "panels.csv", index=False)
+        write_csv(atlas.table, folder / "atlas.csv")
+        write_csv(atlas.panels, folder / "panels.csv")
         (folder / ATLAS).write_text(text, "utf-8")
     return Path(out) / ATLAS
 
@@ -388,7 +389,7 @@ def _write(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
         for part in (s for c in chapters for s in c.sections):
             if part.svg:
                 (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
-            part.result.table.to_csv(folder / part.csv, index=False)
+            write_csv(part.result.table, folder / part.csv)
         (folder / PAGE).write_text(text, "utf-8")
     return out / PAGE
 

@@ -1,7 +1,9 @@
 """What one asks of a trace without an analysis: what it holds, and anything that SQL can say."""
 
+import duckdb
 import pandas as pd
 
+from philly_analysis.errors import QueryError
 from philly_analysis.schema import TABLES
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike, opened
@@ -83,7 +85,10 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     """
     with opened(trace, run_policy) as held:
         answer = held.sql(sql)
-        found = pd.DataFrame(answer.fetchall(), columns=answer.columns, dtype=object)
+        try:
+            found = pd.DataFrame(answer.fetchall(), columns=answer.columns, dtype=object)
+        except (duckdb.Error, OverflowError, ValueError) as error:  # of a value, once it is there
+            raise QueryError(str(error).split("\n", 1)[0]) from None
     if found.empty:
         return found
     # pandas has no whole numbers beside a null: such a column stays one of Python's objects

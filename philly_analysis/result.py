@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.errors import AskedElsewhereError, OutputError, UnknownNameError
+from philly_analysis.harmless import csv_text, write_csv
 from philly_analysis.prose import quantity
 from philly_analysis.whole import appearing
 
@@ -197,18 +198,19 @@ class Result:
     def to_csv(self, path: str | Path | None = None) -> Path | str:
         """Write its table as CSV, and return where; without a path, return the text.
 
+        A text that a spreadsheet would take for a formula begins with an apostrophe.
+
         Raises
         ------
         OutputError
             It cannot be written there.
         """
         if path is None:
-            return str(self.table.to_csv(index=False))
+            return csv_text(self.table)
         try:
             Path(path).parent.stat()  # no folder is made for it
             with appearing(Path(path)) as partial:
-                packed = _PACKED.get(Path(path).suffix)
-                self.table.to_csv(partial, index=False, compression=packed)
+                write_csv(self.table, partial, compression=_PACKED.get(Path(path).suffix))
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
         return Path(path)

@@ -16,6 +16,7 @@ from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from philly_analysis.errors import PhillyError
+from philly_analysis.harmless import cell, printable
 
 if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
     import pandas as pd
@@ -36,8 +37,10 @@ _GIVEN = re.compile(r"\b([a-z][a-z_]*)=(True\b|'[^']*'|[A-Z]+\b|)")
 
 
 def say(text: str, *, bold: bool = False) -> None:
-    """Print a line of plain text; nothing in it is markup."""
-    _out.print(text, markup=False, highlight=False, style="bold" if bold else "")
+    """Print plain text; nothing in it is markup, nor moves the terminal."""
+    _out.print(
+        printable(text, lines=True), markup=False, highlight=False, style="bold" if bold else ""
+    )
 
 
 def as_typed(message: str, app: TyperGroup) -> str:
@@ -73,17 +76,21 @@ def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json:
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps(records, default=str, indent=2))
     elif csv:
+        # a program reads what is there, a person what can be shown
+        shown = (lambda v: printable(str(v))) if sys.stdout.isatty() else (lambda v: v)
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerow([shown(cell(column)) for column in columns])
+        writer.writerows([shown(cell(v)) if isinstance(v, str) else v for v in row] for row in rows)
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(columns):
             numeric = any(isinstance(row[i], int | float) for row in rows)
             align: Literal["left", "right"] = "right" if numeric else "left"
-            table.add_column(escape(column), justify=align, overflow="fold")  # cut nothing off
+            table.add_column(
+                escape(printable(column)), justify=align, overflow="fold"
+            )  # cut nothing off
         for row in rows:
-            table.add_row(*(escape(_cell(value)) for value in row))
+            table.add_row(*(escape(printable(_cell(value))) for value in row))
         _out.print(table)
 
 
@@ -130,7 +137,7 @@ class Verb(TyperCommand):
         try:
             return super().invoke(ctx)
         except PhillyError as error:
-            said = as_typed(str(error), ctx.find_root().command)
+            said = printable(as_typed(str(error), ctx.find_root().command), lines=True)
             _err.print(f"philly: {said}", style="red", markup=False, highlight=False)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:

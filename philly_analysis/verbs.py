@@ -22,6 +22,7 @@ from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
 from philly_analysis.experiments.workloads import Jobs, LawOf, MonthsOf, WindowsOf
+from philly_analysis.harmless import write_csv
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -569,6 +570,6 @@ def sweep(
 def _write_table(table: pd.DataFrame, file: Path) -> None:
     try:
         with appearing(file) as partial:
-            table.to_csv(partial, index=False)
+            write_csv(table, partial)
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None

@@ -1,43 +1,150 @@
 """Takes secrets and personal data out of log text before any of it is stored."""
 
 import re
+from typing import NamedTuple
 
-# Each pattern keeps what says which kind of thing stood there (groups) and drops the thing.
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (
-            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,8000}"
-            r"(?:-----END [A-Z ]{0,30}KEY-----)?",
-            "<private key>",
-        ),
-        (r"\beyJ[\w-]{8,2000}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?", "<token>"),
-        (
-            r"\b(?:hf|gh[opsur]|glpat|pypi|npm|dckr_pat|xox[abprs]|sk|pk|rk|AIza|ya29|github_pat)"
-            r"[-_][\w.-]{12,300}",
-            "<token>",
-        ),
-        (r"\bAIza[\w-]{30,60}", "<token>"),
-        (r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,24}\b", "<token>"),
-        (
-            r"(?i)\b(bearer|basic|token)(\s{1,4}|:\s{0,4})(?=\S{0,300}[\d._/+=-])[\w.~+/=-]{12,2000}",
-            r"\1\2<token>",
-        ),
-        (
-            r"""(?ix)\b((?:[\w.-]{0,40}[_.-])?
-             (?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?
-             |auth[_-]?key|private[_-]?key|credentials?|sig|signature|client[_-]?secret)
-             (?:["']{0,2}\s{0,4}[=:]\s{0,4}|\s{1,2}(?=\S{16})))["']?[^\s"',;&)\]}]{6,2000}""",
-            r"\1<secret>",
-        ),
-        (r"\b([a-z][a-z0-9+.-]{1,20}://)[^\s/@:]{1,200}:[^\s/@]{1,400}@", r"\1<secret>@"),
-        (r"\b[0-9a-f]{40}\b(?!\.)", "<hex>"),
-        (r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b", "<e-mail>"),
-        (r"(/(?:home|Users|u|scratch/users|data/users|nfs/home)/)[\w.@+-]{1,64}", r"\1<user>"),
-        (r"(?i)(\b[a-z]:\\{1,2}Users\\{1,2})[^\\/\s\"']{1,64}", r"\1<user>"),
-        (r"(?<![\w/])(~)[a-z_][\w.-]{0,31}(?=/)", r"\1<user>"),
-    )
+_QUOTE = r"""["'`]"""
+_NAMED = (
+    r"password|passwd|passphrase|pwd|secret(?:[_-]?(?:access[_-]?)?key)?|token|jwt|api[_-]?key"
+    r"|account[_-]?key|shared[_-]?(?:access[_-]?)?key|access[_-]?key(?:[_-]?id)?|auth[_-]?key|private[_-]?key|signing[_-]?key"
+    r"|encryption[_-]?key|license[_-]?key|client[_-]?key[_-]?data|credentials?"
+    r"|session[_-]?id|dsn"
 )
+
+
+class Mask(NamedTuple):
+    """A kind of thing that is not stored: how it looks, and what stands in its place.
+
+    Of what the pattern matches, its groups are kept: they say which kind of thing stood there.
+    """
+
+    kind: str
+    pattern: re.Pattern[str]
+    instead: str
+
+
+def _mask(kind: str, pattern: str, instead: str) -> Mask:
+    return Mask(kind, re.compile(pattern), instead)
+
+
+MASKS: tuple[Mask, ...] = (
+    _mask(
+        "private keys in PEM, of any maker",
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[^-]{0,8000}"
+        r"(?:-----END [A-Z ]{0,30}KEY(?: BLOCK)?-----)?",
+        "<private key>",
+    ),
+    _mask(
+        "lines of base64, as within a private key",
+        r"(?m)^[ \t]{0,8}(?=.{0,63}[A-Z])(?=.{0,63}[a-z])(?=.{0,63}[0-9+/])"
+        r"[A-Za-z0-9+/]{60,2000}={0,2}[ \t]{0,8}$",
+        "<base64>",
+    ),
+    _mask("JSON web tokens", r"\beyJ[\w-]{8,2000}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?", "<token>"),
+    _mask(
+        "tokens that say whose they are: of forges, registries, clouds, models' and data's makers",
+        r"(?<![\w.-])(?:hf_|api_org_|gh[opsur]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-"
+        r"|ATBB|ATATT3|ATCTT3|pypi-|npm_|dckr_(?:pat|oat)_|xox[abeoprs]-|xapp-|sk-|pk-|rk-"
+        r"|(?:sk|pk|rk)_(?:live|test)_|whsec_|r8_|gsk_|pplx-|xai-|fw_|nvapi-|lsv2_(?:pt|sk)_|pcsk_"
+        r"|hv[sbr]\.|do[opr]_v1_|HRKU-|NRAK-|NRII-|glsa_|glc_|lin_api_|ntn_|secret_|sl\.|shp(?:at|ss)_"
+        r"|GOCSPX-|tskey-|fo1_|fm2_|rnd_|dapi|ya29\.|1//0|SG\.|sq0[a-z]{3}-|EAAA|PMAK-|sntry[su]_"
+        r"|local-|AGE-SECRET-KEY-)(?=[\w./+=-]{0,120}\d)[\w./+=-]{12,600}",
+        "<token>",
+    ),
+    _mask("Google's API keys", r"\bAIza[\w-]{30,60}", "<token>"),
+    _mask("AWS' key ids", r"\b(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{12,24}\b", "<token>"),
+    _mask("Azure's client secrets", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{30,40}", "<token>"),
+    _mask("Telegram's bots", r"(?<!\d)\d{8,10}:AA[\w-]{32,35}\b", "<token>"),
+    _mask(
+        "Discord's bots",
+        r"(?<![\w.-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])",
+        "<token>",
+    ),
+    _mask("Terraform's tokens", r"\b\w{14}\.atlasv1\.[\w-]{60,80}", "<token>"),
+    _mask("Twilio's keys", r"\b(?:SK|AC)[0-9a-f]{32}\b", "<token>"),
+    _mask("Mailgun's keys", r"\bkey-[0-9a-f]{32}\b", "<token>"),
+    _mask(
+        "addresses that are the secret: webhooks",
+        r"(?i)(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)"
+        r"|(?:\w{1,10}\.)?discord(?:app)?\.com/api/webhooks"
+        r"|[\w-]{1,60}\.webhook\.office\.com/webhookb2)/)[\w/@-]{12,400}",
+        r"\1<secret>",
+    ),
+    _mask(
+        "hashes of passwords",
+        r"(?<![\w$])\$(?:1|2[aby]|5|6|y|argon2id?)\$[^\s:\"',]{20,200}",
+        "<hash>",
+    ),
+    _mask(
+        "headers of requests: Authorization, cookies",
+        r"(?i)\b((?:proxy-)?authorization|x-[\w-]{0,30}(?:key|token|auth|secret)|(?:set-)?cookie)"
+        rf"({_QUOTE}?\s{{0,4}}[:=]\s{{0,4}}+{_QUOTE}?+(?:(?:bearer|basic|token|digest|negotiate|apikey"
+        rf"|aws4-hmac-sha256)\s{{1,4}}+)?+)(?!<)[^\n\"'`]{{6,4000}}",
+        r"\1\2<secret>",
+    ),
+    _mask(
+        "words for a token and what follows",
+        r"(?i)\b(bearer|basic|token)(\s{1,4}|:\s{0,4})(?=\S{0,300}[\d._/+=-])[\w.~+/=-]{12,2000}",
+        r"\1\2<token>",
+    ),
+    _mask(
+        "what a command is given as a password",
+        r"(?i)\b((?:curl|wget|http|rclone)\b[^\n]{0,200}?\s(?:-u|--user)[\s=]{1,2}[^\s:]{1,64}:"
+        r"|sshpass\s{1,4}-p\s{0,4}|mysql(?:dump)?\b[^\n]{0,200}?\s-p|redis-cli\b[^\n]{0,200}?\s-a\s{1,4}"
+        r"|wandb\s{1,4}login\s{1,4}(?:--relogin\s{1,4})?|(?:huggingface-cli|hf)\s{1,4}(?:auth\s{1,4})?login"
+        r"\s{1,4}--token\s{1,4}|docker\s{1,4}login\b[^\n]{0,200}?\s-p\s{1,4})(?![<-])[^\s\"']{4,400}",
+        r"\1<secret>",
+    ),
+    _mask(
+        "netrc",
+        r"(?i)\b(login\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!<)\S{3,400}",
+        r"\1<secret>",
+    ),
+    _mask(
+        "Kaggle's and Docker's files of keys",
+        rf"({_QUOTE}(?:key|auth|identitytoken){_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE})(?=[^\"'`]{{0,80}}\d)"
+        r"[\w+/=-]{20,2000}",
+        r"\1<secret>",
+    ),
+    _mask(
+        "whatever is called a password, a secret, a token or a key",
+        rf"(?ix)\b((?:(?:[\w.-]{{0,40}}[_.-])?(?:{_NAMED})|[\w.-]{{1,40}}[_.-]pass)"
+        r"""(?:["']{0,2}\s{0,4}(?:=>|:=|[=:])\s{0,4}|\s{1,2}(?=\S{16}))"""
+        r"|(?:[\w.-]{0,40}[_.-])?(?:sig|signature)=)"
+        r"""(?!<)["'`]?[^\s"'`,;&)\]}]{6,2000}""",
+        r"\1<secret>",
+    ),
+    _mask(
+        "addresses with a user and a password",
+        r"\b([a-zA-Z][a-zA-Z0-9+.-]{1,20}://)[^\s/@:]{0,200}:[^\s/@]{1,400}@",
+        r"\1<secret>@",
+    ),
+    _mask(
+        "addresses with a key: Sentry's, tokens of forges",
+        r"\b(https?://)[\w-]{20,200}@(?=[\w.-])",
+        r"\1<secret>@",
+    ),
+    _mask("keys in hexadecimal, as W&B's", r"\b[0-9a-f]{40}\b(?!\.)", "<hex>"),
+    _mask("keys in hexadecimal of 256 bits", r"(?<![:\w])(?:0x)?[0-9a-f]{64}\b(?!\.)", "<hex>"),
+    _mask(
+        "e-mail addresses",
+        r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"
+        r"(?!(?:service|scope|slice|socket|timer|mount|target|py|so|log)\b)[A-Za-z]{2,24}\b",
+        "<e-mail>",
+    ),
+    _mask(
+        "home folders",
+        r"(/(?:home|Users|u|scratch/users|data/users|nfs/home)/)[\w.@+-]{1,64}",
+        r"\1<user>",
+    ),
+    _mask(
+        "home folders of Windows",
+        r"(?i)(\b[a-z]:\\{1,2}Users\\{1,2})[^\\/\s\"']{1,64}",
+        r"\1<user>",
+    ),
+    _mask("home folders by a tilde", r"(?<![\w/])(~)[a-z_][\w.-]{0,31}(?=/)", r"\1<user>"),
+)
+"""What is not stored, in the order in which it is looked for."""
 
 
 def mask(text: str) -> str:
@@ -45,6 +152,6 @@ def mask(text: str) -> str:
 
     Masked text is left as it is when masked again.
     """
-    for pattern, replacement in _MASKS:
-        text = pattern.sub(replacement, text)
+    for _, pattern, instead in MASKS:
+        text = pattern.sub(instead, text)
     return text

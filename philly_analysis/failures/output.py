@@ -11,6 +11,7 @@ import pandas as pd
 
 from philly_analysis.errors import InputError
 from philly_analysis.failures.classifier import Failure, classify_text
+from philly_analysis.failures.masking import mask
 from philly_analysis.result import Fact, Result
 
 HEAD_BYTES = 4 << 20
@@ -120,7 +121,7 @@ def classify(files: str | Path | Iterable[str | Path]) -> Result:
     Returns
     -------
     Result
-        One row per file: file, reason, tiers, fine, rule, line_number, line.
+        One row per file: file, reason, tiers, fine, rule, line_number, line (nothing secret in it).
 
     Raises
     ------
@@ -132,7 +133,7 @@ def classify(files: str | Path | Iterable[str | Path]) -> Result:
     verdicts = [(str(path), classify_output(read_output(path))) for path in paths]
     table = pd.DataFrame(
         [
-            (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, f.line)
+            (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, mask(f.line))
             for file, f in verdicts
         ],
         columns=["file", "reason", "tiers", "fine", "rule", "line_number", "line"],

@@ -61,7 +61,7 @@ def ingest(
     clock
         Time zone of kernel logs that print none, e.g. ``America/Los_Angeles``.
     keep_secrets
-        Store log text as it is, nothing masked.
+        Store log text and rejected rows as they are, nothing masked.
     telemetry
         Readings of the GPUs, if there are any: a file or folder of Prometheus' answers, scrapes of
         exporters, output of nvidia-smi and of dcgmi dmon, each known by what is in it.
@@ -127,6 +127,7 @@ def ingest(
             force=force,
             name=name,
             synthetic=synthetic,
+            masked=not keep_secrets,
             failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
             telemetry=telemetry_at(telemetry, telemetry_clock),
             map=map,

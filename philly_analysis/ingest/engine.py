@@ -21,6 +21,7 @@ from philly_analysis.ingest.filling import (
     count_rejects,
     digest,
     empty_view,
+    masked_raw,
     names,
     parquet,
     path_text,
@@ -62,6 +63,7 @@ def run(
     name: str | None,
     synthetic: bool,
     failures: FailureOutput | None,
+    masked: bool,
     telemetry: Telemetry | None,
     map: str | Path | None,  # noqa: A002 - the word of the command line
     quotas: Mapping[str, int] | None,
@@ -89,7 +91,7 @@ def run(
         )
     if not append or not out.exists():
         with new_folder(out, force=force) as folder:
-            kept = Kept(folder)
+            kept = Kept(folder, masked=masked)
             made = _made(reader, raw, kept, failures, telemetry, out, executor)
             made = _with_quotas(made, kept, quotas)
             manifest = replace(made, name=name or out.name, synthetic=synthetic or made.synthetic)
@@ -99,7 +101,7 @@ def run(
             return seal(folder, manifest, manifest.rows)
     with growing(out) as (folder, before):
         _check_can_grow(before, reader, out)
-        kept = Kept(folder, out, before)
+        kept = Kept(folder, out, before, masked=masked)
         made = _made(reader, raw, kept, failures, telemetry, out, executor)
         nothing_new = made.generation == before.generation
         if nothing_new and quotas is None:
@@ -155,7 +157,7 @@ def _made(
         tempfile.TemporaryDirectory(prefix="ingest-", dir=kept.folder) as scratch,
         duckdb.connect() as con,
     ):
-        fill = Fill(con, kept.folder, Path(scratch), executor=executor)
+        fill = Fill(con, kept.folder, Path(scratch), kept.masked, executor=executor)
         try:
             with step("opening the raw files"):
                 _configure(con, fill.scratch)
@@ -419,9 +421,11 @@ def _keep_rejects(fill: Fill, kept: Kept) -> None:
 
 def _write_rejects(fill: Fill) -> None:
     columns = ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in REJECTS.columns)
+    rows = f"select {columns} from {parquet(fill.rejects.rglob("*.parquet"))}"
+    rows = masked_raw(fill.con, rows) if fill.masked else rows
     fill.con.execute(
-        f"copy (select {columns} from {parquet(fill.rejects.iterdir())} "
-        f"order by all) to {path_text(fill.folder / f'{REJECTS.name}.parquet')} "
+        f"copy (from ({rows}) order by all) "
+        f"to {path_text(fill.folder / f'{REJECTS.name}.parquet')} "
         "(format parquet, compression zstd)"
     )
 

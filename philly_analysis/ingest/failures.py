@@ -254,7 +254,8 @@ def _row(key: Key, outputs: list[Output], said: list[Event], tally: _Tally) -> t
     lines = [line for text in texts for line in text.split("\n")]
     at = failure.line_number - 1
     around = lines[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1] if failure.rule else []
-    excerpt = "\n".join(line[:EXCERPT_CHARS] for line in around)[:EXCERPT_CHARS]
+    # what is cut off may tell what the rest is
+    excerpt = tally.store("\n".join(line[: 2 * EXCERPT_CHARS] for line in around))[:EXCERPT_CHARS]
     return (
         *key,
         failure.reason,
@@ -262,7 +263,7 @@ def _row(key: Key, outputs: list[Output], said: list[Event], tally: _Tally) -> t
         failure.fine or None,
         failure.rule or None,
         _line_number(failure.line_number, outputs, said),
-        tally.store(excerpt) if around else None,
+        excerpt if around else None,
     )
 
 

@@ -6,14 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from philly_analysis import intact
 from philly_analysis.contract import Table
+from philly_analysis.failures import mask
 from philly_analysis.ingest.csv_file import glob_safe
 from philly_analysis.manifest import Account, Input
 
+_MASKABLE = (
+    r"(?i)://|@|~|-----BEGIN|pass|pwd|secret|token|key|auth|cookie|sig=|[/\\](home|users|u)[/\\]"
+    r"|[a-z0-9+/_-]{20,}"
+)
+"""What is in any text that masking changes: the engine finds it faster."""
 RAW_SHOWN = 500
 """Characters of a rejected row that are kept to show it."""
+_MASKED_AT_ONCE = 10_000
 
 
 def digest(path: Path) -> Input:
@@ -27,6 +35,8 @@ class Fill:
 
     Attributes
     ----------
+    masked
+        Replace secrets and personal data in the raw rows that are kept to show them.
     executor
         Workers that read blocks of raw files; None: threads of this process do.
     """
@@ -34,6 +44,7 @@ class Fill:
     con: duckdb.DuckDBPyConnection
     folder: Path
     scratch: Path
+    masked: bool = True
     accounts: list[Account] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -41,7 +52,7 @@ class Fill:
 
     @property
     def rejects(self) -> Path:
-        """Folder of the rejected rows, one Parquet file per table or raw file."""
+        """Folder of the rejected rows: a folder for each table, and what was rejected before."""
         return self.scratch / "rejects"
 
 
@@ -51,9 +62,35 @@ def empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
     con.execute(f"create view {table.name} as select {columns} where false")
 
 
+def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
+    """Return a SELECT whose rows hold no secrets in ``raw``; their order may be another."""
+    asked = con.cursor()
+    asked.execute(
+        f"select distinct raw from ({select}) where regexp_matches(raw, $may)",
+        {"may": _MASKABLE},
+    )
+    con.execute("create or replace temp table masked (raw varchar, instead varchar)")
+    found = False
+    while texts := asked.fetchmany(_MASKED_AT_ONCE):
+        changed = [(text, instead) for (text,) in texts if (instead := mask(text)) != text]
+        if changed:
+            found = True
+            columns = dict(zip(("raw", "instead"), zip(*changed, strict=True), strict=True))
+            con.register("masked_read", pa.table(columns))
+            con.execute("insert into masked from masked_read")
+            con.unregister("masked_read")
+    if not found:
+        return select
+    return (
+        f"select given.* replace (coalesce(masked.instead, given.raw) as raw) from ({select}) "
+        "as given left join masked on masked.raw = given.raw"
+    )
+
+
 def save_rejects(fill: Fill, table: Table, name: str, sql: str) -> Path:
     """Write a file of rejected rows: `sql` gives source_file, source_line, reason and raw."""
-    file = fill.rejects / f"{name}.parquet"
+    file = fill.rejects / table.name / f"{name}.parquet"
+    file.parent.mkdir(exist_ok=True)
     fill.con.execute(
         f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
         f"case when length(raw) > {RAW_SHOWN} then raw[:{RAW_SHOWN}] || '…' else raw end as raw "
@@ -64,8 +101,10 @@ def save_rejects(fill: Fill, table: Table, name: str, sql: str) -> Path:
 
 def count_rejects(fill: Fill, table: Table) -> dict[str, int]:
     """Count a table's rejected rows by reason, as written."""
+    # not of other tables, which may be written just now
+    files = [*fill.rejects.glob("*.parquet"), *(fill.rejects / table.name).iterdir()]
     rows = fill.con.sql(
-        f"select reason, count(*) from {parquet(fill.rejects.iterdir())} "
+        f"select reason, count(*) from {parquet(files)} "
         f"where \"table\" = '{table.name}' group by reason order by reason"
     )
     return dict(rows.fetchall())

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis import intact
-from philly_analysis.ingest.filling import RAW_SHOWN, parquet, path_text
+from philly_analysis.ingest.filling import RAW_SHOWN, masked_raw, parquet, path_text
 from philly_analysis.manifest import RAW, Account, Manifest
 
 
@@ -23,12 +23,15 @@ class Kept:
         The trace that grows and its manifest.
     passed
         Files that were read before and now passed over.
+    masked
+        Replace secrets and personal data in the raw rows that are kept to show them.
     """
 
     folder: Path
     trace: Path = Path()
     before: Manifest | None = None
     passed: list[Path] = field(default_factory=list)
+    masked: bool = True
 
     def knows(self, file: Path) -> bool:
         """Tell whether a file of the same bytes was read before."""
@@ -80,6 +83,8 @@ class Kept:
         columns = con.table(f"{relation}_read").columns
         shown = f" replace (raw[:{RAW_SHOWN + 1}] as raw)" if "raw" in columns else ""
         select = f"select *{shown} from {relation}_read"
+        if self.masked and "raw" in columns:
+            select = masked_raw(con, select)
         if old := self.files(f"{RAW}/{relation}"):
             if "source_line" in columns:
                 by = "source_file" if "source_file" in columns else "true"

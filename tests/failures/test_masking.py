@@ -1,47 +1,52 @@
 """Nothing that identifies a person or opens a door is stored."""
 
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.failures import mask
+from philly_analysis.failures.masking import MASKS
+from philly_analysis.ingest import ingest
+from philly_analysis.ingest.filling import _MASKABLE
+from tests.failures.secrets import SECRETS
+from tests.hostile.documents import SACCT
 
-SECRETS = {
-    "hugging face": "401 Client Error with token hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345",
-    "github": "remote: ghp_0123456789abcdefABCDEF0123456789abcd rejected",
-    "aws key": "AKIAIOSFODNN7EXAMPLE is not authorised",
-    "bearer": "Authorization: Bearer abcdef.0123456789-xyz",
-    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
-    "password": "--password=hunter2hunter2 --user x",
-    "json key": '{"api_key": "0123456789abcdef", "n": 1}',
-    "url": "https://someone:s3cretpass@host.example/x",
-    "wandb": "wandb login 0123456789abcdef0123456789abcdef01234567",
-    "e-mail": "contact jane.doe+x@cs.example.edu for access",
-    "home": 'File "/home/jdoe/exp/train.py", line 3',
-    "mac home": "/Users/jane.doe/exp",
-    "windows home": r"C:\Users\Jane\exp\train.py",
-    "signed url": "https://a.example/f?X-Amz-Signature=0123456789abcdef&x=1",
+PEOPLE = {
+    "e-mail": ("contact {} for access", "jane.doe+x@cs.example.edu"),
+    "home": ('File "/home/{}/exp/train.py", line 3', "jdoe"),
+    "mac home": ("/Users/{}/exp", "jane.doe"),
+    "windows home": (r"C:\Users\{}\exp\train.py", "Jane"),
 }
-PLAIN = {
-    "hf": "hf_AbC",
-    "github": "ghp_0",
-    "aws": "AKIA",
-    "bearer": "abcdef.0",
-    "jwt": "eyJ",
-    "password": "hunter2",
-    "key": "0123456789abcdef",
-    "url": "s3cret",
-    "mail": "jane.doe",
-    "home": "jdoe",
-    "windows": "Jane",
-}
+ALL = SECRETS | PEOPLE
+LINES = [line.format(secret) for line, secret in ALL.values()]
 
 
-@pytest.mark.parametrize("name", SECRETS)
-def test_secrets_are_gone_and_the_kind_is_said(name: str) -> None:
-    masked = mask(SECRETS[name])
-    assert not any(secret in masked for secret in PLAIN.values())
-    assert "<" in masked
+def left_of(secret: str, text: str) -> list[str]:
+    """Pieces of a secret that a text still holds."""
+    least = min(8, len(secret))
+    return [p for i in range(len(secret) - least + 1) if (p := secret[i : i + least]) in text]
+
+
+def test_sixty_kinds_are_known() -> None:
+    assert len(SECRETS) >= 60
+    assert len({m.kind for m in MASKS}) == len(MASKS)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_nothing_of_a_secret_is_left_and_the_kind_is_said(kind: str) -> None:
+    line, secret = ALL[kind]
+    text = line.format(secret)
+    masked = mask(f"epoch 3\n{text}\nepoch 4")
+    assert left_of(secret, masked) == []
+    assert "<" in masked and masked.startswith("epoch 3\n")
+    if not secret.startswith("-----"):  # of a key whose end is not there all is taken
+        assert masked.endswith("\nepoch 4")
+    assert re.search(_MASKABLE, text), "the engine would not ask"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +58,49 @@ def test_secrets_are_gone_and_the_kind_is_said(name: str) -> None:
         "Token indices sequence length is longer than the specified maximum (600 > 512)",
         "[node1:115786] [ 0] /lib/x86_64-linux-gnu/libpthread.so.0(+0x11390)[0x7fa827ec8200]",
         "SyntaxError: unexpected token in argument",
+        "KeyError: 'key_padding_mask'",
+        "sk-learn and npm-debug and pk-fk and fw_iter and secret_santa are words",
+        "pulled nvcr.io/nvidia/pytorch@sha256:" + "0123456789abcdef" * 4,
+        "user@1000.service: Main process exited, code=exited, status=1/FAILURE",
+        "Signature: forward(self, x) and cookie cutters and authorization of jobs",
+        "password authentication failed; bypass: True",
+        "NCCL INFO Channel 00/02 : 0 1 2 3 4 5 6 7 via P2P/CUMEM",
+        "http://node1:8080/metrics and s3://bucket/a:b/c",
+        "loss_secret 0.123 key_value_memory_dict 3",
+        "application_1506638472019_10238 slurmstepd: error: *** JOB 123 ON gpu01 CANCELLED ***",
     ],
 )
 def test_ordinary_log_lines_are_untouched(text: str) -> None:
     assert mask(text) == text
 
 
-@given(st.lists(st.sampled_from([*SECRETS.values(), "token=", "/home/", "@", ":", "a", "\n"])))
+@given(st.lists(st.sampled_from([*LINES, "token=", "/home/", "@", ":", "a", "\n"])))
 def test_masking_twice_changes_nothing(parts: list[str]) -> None:
     once = mask(" ".join(parts))
     assert mask(once) == once
+
+
+def test_rejected_rows_are_stored_without_secrets(tmp_path: Path) -> None:
+    names = list(SACCT)
+    _, secret = SECRETS["Hugging Face"]
+    wrong = {"submit": "soon", "jobname": f"train --token {secret}"}
+    rows = ["|".join(names), "|".join(SACCT.values()), "|".join((SACCT | wrong).values())]
+    (tmp_path / "sacct.txt").write_text("\n".join((*rows, "")))
+    for keep in (False, True):
+        out = tmp_path / f"trace-{keep}"
+        manifest = ingest("slurm", tmp_path / "sacct.txt", out, keep_secrets=keep)
+        for name in ("rejects", "raw/sacct"):
+            [file] = manifest.paths(out, name)
+            stored = [row["raw"] for row in pq.read_table(file).to_pylist()]
+            assert any(left_of(secret, raw) for raw in stored) == keep
+            assert len(stored) == (1 if name == "rejects" else 2)
+
+
+@pytest.mark.real_data
+def test_nothing_but_people_is_masked_in_real_logs(failure_logs: Path) -> None:
+    people = {"e-mail addresses", "home folders", "home folders of Windows"}
+    others = [m for m in MASKS if m.kind not in people]
+    lines = (failure_logs / "dev.jsonl").read_text("utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    false = [m.kind for text in texts for m in others if m.pattern.search(text)]
+    assert len(texts) > 100 and false == []
