@@ -130,9 +130,14 @@ def test_what_is_not_to_be_replaced_stays_also_when_it_came_meanwhile(
     tmp_path: Path, make: Callable[[Path, str], None]
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(FileExistsError), appearing(out, replaces=False) as partial:
-        make(partial, "mine")
-        make(out, "theirs")
+
+    def write() -> None:
+        with appearing(out, replaces=False) as partial:
+            make(partial, "mine")
+            make(out, "theirs")
+
+    with pytest.raises(FileExistsError):
+        write()
     assert text(out) == "theirs"
     assert list(tmp_path.iterdir()) == [out]
 

@@ -421,7 +421,8 @@ def _keep_rejects(fill: Fill, kept: Kept) -> None:
 
 def _write_rejects(fill: Fill) -> None:
     columns = ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in REJECTS.columns)
-    rows = f"select {columns} from {parquet(fill.rejects.rglob("*.parquet"))}"
+    rejects = parquet(fill.rejects.rglob("*.parquet"))
+    rows = f"select {columns} from {rejects}"
     rows = masked_raw(fill.con, rows) if fill.masked else rows
     fill.con.execute(
         f"copy (from ({rows}) order by all) "

@@ -102,7 +102,7 @@ def save_rejects(fill: Fill, table: Table, name: str, sql: str) -> Path:
 def count_rejects(fill: Fill, table: Table) -> dict[str, int]:
     """Count a table's rejected rows by reason, as written."""
     # not of other tables, which may be written just now
-    files = [*fill.rejects.glob("*.parquet"), *(fill.rejects / table.name).iterdir()]
+    files = [*fill.rejects.glob("*.parquet"), *(fill.rejects / table.name).glob("*.parquet")]
     rows = fill.con.sql(
         f"select reason, count(*) from {parquet(files)} "
         f"where \"table\" = '{table.name}' group by reason order by reason"

@@ -80,10 +80,15 @@ def test_a_question_that_waits_to_be_answered_is_not_answered_by_another_trace(p
         with pytest.raises(duckdb.Error):
             asked.fetchall()
     trace.close()
-    with pytest.raises(TraceError, match="was replaced"), Trace(path) as trace:
-        asked = trace.sql("select count(*) from jobs")
-        replace_by(path, 8)
-        asked.fetchall()
+
+    def ask() -> None:
+        with Trace(path) as trace:
+            asked = trace.sql("select count(*) from jobs")
+            replace_by(path, 8)
+            asked.fetchall()
+
+    with pytest.raises(TraceError, match="was replaced"):
+        ask()
 
 
 def test_a_table_that_nobody_reads_does_not_keep_the_others_from_being_read(path: Path) -> None:
