@@ -15,7 +15,7 @@ CASES  ?= 1000000
 SEED   ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults fuzz locks clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults fuzz locks audit clean
 
 help: ## what there is
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -137,6 +137,12 @@ locks: $(VENV)/.dev ## pin the newest and the lowest versions that pyproject.tom
 	@for which in highest lowest-direct; do \
 	  $(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --universal --quiet \
 	    --no-header --no-annotate --resolution $$which --upgrade --output-file .ci/$${which%%-*}.txt; \
+	done
+
+audit: $(VENV)/.dev ## ask PyPI which versions in the locks have known vulnerabilities (needs a network)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@for lock in .ci/highest.txt .ci/lowest.txt; do \
+	  $(BIN)/uvx pip-audit --strict --no-deps --disable-pip --requirement $$lock || exit 1; \
 	done
 
 clean: ## remove what was made: environment, traces, reports

@@ -97,8 +97,9 @@ def _workers_of(cluster: str) -> Iterator[Executor]:
         except (KilledWorker, CommClosedError, CancelledError) as error:
             said = str(error).split("\n", 1)[0] or type(error).__name__
             raise InputError(
-                f"the cluster at {cluster} gave up: {said} Do its workers have the memory? Try "
-                "again: what was written stays."
+                f"the cluster at {cluster} gave up ({said.rstrip('.')}): its scheduler was stopped, "
+                "or its workers were killed, by a lack of memory perhaps. Try again: what was "
+                "written stays."
             ) from None
 
 

@@ -28,6 +28,8 @@ SHORTER = {
     "--jobs 100000": "--jobs 300",
     "--days 30": "--days 1 --force",
     "--seeds 10 --jobs 2": "--seeds 2 --draw 60",
+    "--seeds 10 --cluster": "--seeds 2 --draw 60 --cluster",
+    "s3://": "memory://",
 }
 """What is run instead, so that it takes seconds; the second sample replaces the first."""
 LONG = ("philly experiment", "philly experiment conclusions --jobs 2")
@@ -83,12 +85,23 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def cluster() -> Iterator[str]:
+    """The address of a Dask cluster."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as run:
+        yield run.scheduler_address
+
+
 @pytest.mark.slow
-def test_the_commands_run_one_after_the_other(workplace: Path) -> None:
+def test_the_commands_run_one_after_the_other(
+    workplace: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHILLY_CACHE", str(workplace / "cache"))
     for line in lines("philly"):
         if line in LONG:
             continue
-        for long, short in SHORTER.items():
+        for long, short in {**SHORTER, "tcp://head:8786": cluster}.items():
             line = line.replace(long, short)
         result = CliRunner().invoke(app, list(words(line)))
         assert result.exit_code == 0, f"{line}: {result.exception!r}\n{result.stderr}"
