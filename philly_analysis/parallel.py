@@ -76,7 +76,7 @@ def _workers_of(cluster: str) -> Iterator[Executor]:
     """Give the workers of a Dask cluster, which takes up what a worker left that ended."""
     try:
         from distributed import Client, KilledWorker
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
     except ImportError:
         raise InputError(
             "a cluster was asked for, and the package distributed is not installed: "
@@ -97,9 +97,9 @@ def _workers_of(cluster: str) -> Iterator[Executor]:
         except (KilledWorker, CommClosedError, CancelledError) as error:
             said = str(error).split("\n", 1)[0] or type(error).__name__
             raise InputError(
-                f"the cluster at {cluster} gave up ({said.rstrip('.')}): its scheduler was stopped, "
-                "or its workers were killed, by a lack of memory perhaps. Try again: what was "
-                "written stays."
+                f"the cluster at {cluster} gave up ({said.rstrip('.')}): its scheduler was "
+                "stopped, or its workers were killed, by a lack of memory perhaps. Try again: "
+                "what was written stays."
             ) from None
 
 

@@ -319,7 +319,7 @@ class _Stored:
             if not keys:
                 raise InputError(f"there is nothing at {self.address}.")
             out = folder / Path(top).name
-            named = {key: out / key.removeprefix(top).lstrip("/") for key in keys}
+            named: dict[str, Path] = {key: out / key.removeprefix(top).lstrip("/") for key in keys}
             if any(not path.resolve().is_relative_to(out.resolve()) for path in named.values()):
                 raise InputError(f"{self.address} has names that lead out of its folder.")
 

@@ -102,10 +102,10 @@ def fit(
     if model is not None:
         _check_file(Path(model))  # before the minutes that it may take
     with ExitStack() as stack:
-        if isinstance(trace, str | Path) and _is_raw(trace := at_hand(trace)):
+        if isinstance(trace, str | Path) and _is_raw(raw := at_hand(trace)):
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=session_folder())))
-            made = scratch / trace.name
-            ingest("auto", trace, made)
+            made = scratch / raw.name
+            ingest("auto", raw, made)
             trace = made
         held = stack.enter_context(opened(trace, run_policy, otherwise=RunPolicy.SUM))
         with step("1 of 2: reading the jobs"):

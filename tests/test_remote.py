@@ -4,10 +4,10 @@ import io
 import json
 import os
 import shutil
-from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -73,6 +73,7 @@ def put(out: str, seed: int = 1, *, force: bool = False) -> None:
 
 
 def test_an_address_is_told_from_a_path() -> None:
+    given: Any
     for given in ("s3://b/t", "gs://b", Path("s3://b/t"), "abfs://c@a/t", "memory://x/y"):
         assert is_address(given)
     for given in ("t", "/t", "C:/t", "a/s3:/t", "", {"jobs": None}, "S3"):
@@ -284,7 +285,7 @@ def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.M
     with pytest.raises(TraceError, match="kept no digests"):
         query("memory://lake/old", COUNT)
     shutil.rmtree(cache)
-    full = namedtuple("full", "free")(100)
+    full = SimpleNamespace(free=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
     with pytest.raises(OutputError, match=r"has room for 100\. .*PHILLY_CACHE"):
         query(ADDRESS, COUNT)

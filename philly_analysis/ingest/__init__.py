@@ -114,22 +114,23 @@ def ingest(
     from philly_analysis.remote import copied, grown
 
     with ExitStack() as stack:
-        raw, failures, telemetry = (
-            one if one is None else stack.enter_context(copied(one))
-            for one in (raw, failures, telemetry)
+        logs = stack.enter_context(copied(raw))
+        output, readings = (
+            None if one is None else stack.enter_context(copied(one))
+            for one in (failures, telemetry)
         )
-        refuse_pointers(raw, failures, telemetry)
+        refuse_pointers(logs, output, readings)
         return run(
-            source_of(raw) if source == AUTO else source,
-            raw,
+            source_of(logs) if source == AUTO else source,
+            logs,
             stack.enter_context(grown(out)) if append else Path(out),
             append=append,
             force=force,
             name=name,
             synthetic=synthetic,
             masked=not keep_secrets,
-            failures=failure_output(failures, output_name, clock, masked=not keep_secrets),
-            telemetry=telemetry_at(telemetry, telemetry_clock),
+            failures=failure_output(output, output_name, clock, masked=not keep_secrets),
+            telemetry=telemetry_at(readings, telemetry_clock),
             map=map,
             quotas=None if quotas is None else quotas_given(quotas),
             names_key=None if anonymize is None else Path(anonymize),

@@ -333,7 +333,7 @@ def test_what_git_calls_a_file_is_as_good_as_a_digest(
     server: Server, published: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "body").write_bytes(BODY)
-    asked = ["git", "hash-object", "--no-filters", tmp_path / "body"]
+    asked = ["git", "hash-object", "--no-filters", str(tmp_path / "body")]
     name = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     known = replace(published.files[0], sha256="", bytes=None, blob=name)
     monkeypatch.setattr(fetching, "published", lambda: {"mine": replace(published, files=(known,))})
