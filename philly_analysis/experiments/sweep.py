@@ -140,21 +140,23 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Return what becomes of jobs under each policy, as people read it: means over the seeds."""
     base, *_ = table["arm"]
-    of = ARM[:-1]
     found = changes(table)
-    found = found[found["measure"] == "mean_jct_s"]
     change = {
-        tuple(NOT_KNOWN if pd.isna(row[c]) else row[c] for c in of): Paired(
-            *(row[c] for c in _EFFECT)
+        (row["setting"], row["load"] if row["load"] == row["load"] else None, row["arm"]): percent(
+            Paired(*(row[c] for c in _EFFECT))
         )
-        for row in found.to_dict("records")
+        for row in found[found["measure"] == "mean_jct_s"].to_dict("records")
     }
-    means = table.fillna({"load": NOT_KNOWN}).groupby(of, sort=False)[list(_SHOWN)].mean()
-    said = means.apply(lambda column: column.map(lambda value: quantity(column.name, value)))
-    said = said.rename(columns=_SHOWN)
-    changed = [percent(change[key]) if key in change else "" for key in means.index]
-    said.insert(1, f"against {base}", changed)
-    return said.reset_index().rename(columns={"setting": "workload", "arm": "policy"})
+    rows = []
+    for (workload, load, arm), runs in table.groupby(ARM[:-1], sort=False, dropna=False):
+        at = load if load == load else None
+        means = {name: pd.to_numeric(runs[name]).mean() for name in _SHOWN}
+        said = [NOT_KNOWN if m != m else quantity(name, float(m)) for name, m in means.items()]
+        first = (workload, NOT_KNOWN if at is None else at, arm)
+        rows.append((*first, said[0], change.get((workload, at, arm), ""), *said[1:]))
+    first_words, *words = _SHOWN.values()
+    names = ["workload", "load", "policy", first_words, f"against {base}", *words]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _said(found: pd.DataFrame, base: str) -> Iterator[str]:

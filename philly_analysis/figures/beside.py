@@ -19,7 +19,7 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 from philly_analysis.figures.legends import below, legend, outlines
-from philly_analysis.figures.style import STYLE, legible
+from philly_analysis.figures.style import STYLE, legible, plain
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -74,15 +74,15 @@ class Names(Artist):
         named = [_named(ax) for ax in self._panels]
         wanted = dict.fromkeys(name for lines in named for name in lines)
         if len(named) == 1 and (self._at_ends or _end_apart(self._panels[0], named[0], renderer)):
-            places = _at_ends(self._panels[0], named[0], renderer)
-            self._written = [text for place in places for text in place.written()]
+            ends = _at_ends(self._panels[0], named[0], renderer)
+            self._written = [text for place in ends for text in place.written()]
             known, self._at_ends = self._at_ends, True
             return not known
         if len(wanted) <= _MOST:
             panels = sorted(zip(self._panels, named, strict=True), key=lambda p: -len(p[1]))
             found = [_Room(ax, lines, renderer).places() for ax, lines in panels]
             found.sort(key=lambda places: -len(places))
-            places = {p.line.get_label(): p for one in reversed(found) for p in one}
+            places = {_name(p.line): p for one in reversed(found) for p in one}
             if places.keys() == wanted.keys():
                 self._written = [text for place in places.values() for text in place.written()]
                 return False
@@ -130,12 +130,13 @@ class _Place:
         put |= {"textcoords": "offset points", "annotation_clip": False}
         if self.hair is not None:
             arrow = {"arrowstyle": "-", "linewidth": 0.7, "color": color, "shrinkA": 0}
-            hair = ax.annotate("", xytext=self.hair, arrowprops={**arrow, "shrinkB": 0}, **put)
+            to = (float(self.hair[0]), float(self.hair[1]))
+            hair = ax.annotate("", xytext=to, arrowprops={**arrow, "shrinkB": 0}, **put)
             hair.set_in_layout(False)
             yield hair
         yield ax.annotate(
-            _name(self.line),
-            xytext=self.by,
+            plain(_name(self.line)),
+            xytext=(float(self.by[0]), float(self.by[1])),
             ha="left" if self.outside else "center",
             va="center",
             fontsize=_FONT,
@@ -233,7 +234,7 @@ class _Room:
                 hair = Bbox(np.sort(hairs[i].reshape(2, 2), axis=0))
                 if not any(air.overlaps(t) or hair.overlaps(t) for t in taken):
                     taken += [box, hair]
-                    middle = (box.min + box.max) / 2
+                    middle = (boxes[i][:2] + boxes[i][2:]) / 2
                     ends = hairs[i].reshape(2, 2)
                     apart = bool(np.hypot(*(ends[1] - ends[0])) > 2 * _GAP * self._dot)
                     placed.append(
@@ -288,12 +289,15 @@ class _Room:
     def _counted(self, paths: Iterable[Floats], boxes: Iterable[Bbox] = ()) -> Floats:
         """Return how many points of some paths, and of boxes, lie left of and below each pixel."""
         size = [max(1, int(np.ceil(s))) for s in self._frame.size]
-        count = np.zeros((size[0] + 1, size[1] + 1))
+        count = np.zeros((size[0] + 2, size[1] + 2))  # what lies on the edge counts
         for path in paths:
             at = (path[self._inside(path)] - self._frame.min).astype(int)
             count[at[:, 0] + 1, at[:, 1] + 1] = 1
         for box in boxes:
-            lo, hi = (np.maximum(corner - self._frame.min, 0) for corner in (box.min, box.max))
+            lo, hi = (
+                np.maximum(np.asarray(corner) - np.asarray(self._frame.min), 0)
+                for corner in (box.min, box.max)
+            )
             count[int(lo[0]) + 1 : int(hi[0]) + 2, int(lo[1]) + 1 : int(hi[1]) + 2] = 1
         return count.cumsum(axis=0).cumsum(axis=1)
 
@@ -323,7 +327,7 @@ def _name(line: Line2D) -> str:
 
 
 def _color(line: Line2D) -> str:
-    return cast("str", mpl.colors.to_hex(line.get_color()))
+    return mpl.colors.to_hex(line.get_color())
 
 
 def _paths(line: Line2D) -> Iterator[Floats]:

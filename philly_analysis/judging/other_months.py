@@ -61,10 +61,10 @@ def compute(trace: Trace) -> Result:
         facts=tuple(
             Fact(
                 f"{statistics.replace(' ', '_')}_covered_pct",
-                row["all_pairs_pct"],
+                float(share),
                 f"windows whose {statistics} lay in the model's 90 % intervals, %",
             )
-            for statistics, row in ours.iterrows()
+            for statistics, share in zip(map(str, ours.index), ours["all_pairs_pct"], strict=True)
         ),
         sentences=(
             f"A model's {PROMISED} % intervals held the days after those that it was fitted to in "
