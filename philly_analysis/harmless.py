@@ -40,7 +40,7 @@ def csv_text(table: "pd.DataFrame") -> str:
     return str(_cells(table).to_csv(index=False))
 
 
-def write_csv(table: "pd.DataFrame", path: Path, compression: str | None = None) -> None:
+def write_csv(table: "pd.DataFrame", path: Path, compression: Any = None) -> None:
     """Write a table as :func:`csv_text` gives it."""
     _cells(table).to_csv(path, index=False, lineterminator="\n", compression=compression)
 
@@ -53,7 +53,7 @@ def _cells(table: "pd.DataFrame") -> "pd.DataFrame":
     for place, kind in enumerate(table.dtypes):
         if pd.api.types.is_object_dtype(kind) or isinstance(kind, kinds):
             texts = [cell(value) for value in table.iloc[:, place]]
-            safe.isetitem(place, pd.Series(texts, table.index, dtype=object))
+            safe.isetitem(place, pd.Series(texts, dtype=object).to_numpy())
     return safe
 
 
