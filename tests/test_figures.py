@@ -125,7 +125,7 @@ def test_names_that_cannot_say_which_line_they_are_of_go_to_a_legend() -> None:
     for _, axes in (alike, many):
         for i in range(3 if len(axes) > 1 else 7):
             for ax in axes:
-                ax.plot([0, 1], [0, 1 if len(axes) > 1 else i], label=f"line {i}")
+                ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=f"line {i}")
         figures.name_lines(axes)
     for (fig, _), lines in ((alike, 3), (many, 7)):
         assert named(fig) == ([], [f"line {i}" for i in range(lines)])
@@ -180,6 +180,8 @@ def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]])
             begin, end = np.asarray(ends.vertices)[[0, -1]]
             apart = from_lines(begin + np.linspace(0, 1, 40)[:, None] * (end - begin))
             assert apart[own] < 2, "it leads to its line"
+            if max(begin[0], end[0]) > ax.bbox.x1:  # at the right, where two may end in one place
+                continue
             assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
 
 
