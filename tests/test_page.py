@@ -10,14 +10,24 @@ import polars as pl
 import pytest
 from markupsafe import escape
 
-from philly_analysis.chapters import ANALYSES, CHAPTERS, PHILLYS_OWN, about, analyze, lacking
+from philly_analysis.chapters import (
+    ANALYSES,
+    CHAPTERS,
+    FRONT,
+    PHILLYS_OWN,
+    about,
+    analyze,
+    lacking,
+)
 from philly_analysis.errors import TraceError
+from philly_analysis.manifest import Manifest
 from philly_analysis.page import report
 from philly_analysis.prose import number, quantity
 from philly_analysis.relations import needed, relations
 from philly_analysis.trace import Trace
+from philly_analysis.writer import write
 from tests.markup import Page
-from tests.paper import JOBS, paper_trace
+from tests.paper import ATTEMPTS, JOBS, paper_trace
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +123,16 @@ def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Pat
         assert escape(result.sentences[0]) in first
         assert escape(result.advice) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
+
+
+def test_a_card_says_what_a_trace_lacks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("philly_analysis.page.CHAPTERS", {FRONT: CHAPTERS[FRONT]})
+    told = Manifest(name="t", source="test", synthetic=True)
+    path = write(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
+    first = report(path, tmp_path / "out").read_text("utf-8")
+    assert "How well are GPUs used?</h2><p>This trace cannot say: it lacks" in first
 
 
 def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
