@@ -187,7 +187,7 @@ def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
 
 
 def _matches(lines: Lines) -> Iterator[_Evidence]:
-    ignored_until = -1
+    ignored_until, searches = -1, _Searches()
     for piece, hints in _hinted(lines):
         if _IGNORED_BLOCK in lines.pieces[piece]:
             ignored_until = _end_of_ignored(piece, lines)
@@ -195,7 +195,7 @@ def _matches(lines: Lines) -> Iterator[_Evidence]:
             continue
         said = message(lines.pieces[piece])
         for rule in _rules_of(frozenset(hints)):
-            if _holds(rule, said, piece, lines):
+            if _holds(rule, said, piece, lines, searches):
                 yield _Evidence(rule, _rank_in(lines.pieces[piece], rule), piece)
                 break
 
@@ -209,13 +209,29 @@ def _rank_in(piece: str, rule: Signature) -> int:
     return RANKS["warning"] if quiet else rule.rank
 
 
-def _holds(rule: Signature, said: str, piece: int, lines: Lines) -> bool:
-    if rule.pattern.search(said) is None:
+class _Searches:
+    """Searches in lines, each made once, however often a line stands in the text or is asked."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[re.Pattern[str], str], bool] = {}
+
+    def holds(self, pattern: re.Pattern[str], line: str) -> bool:
+        asked = (pattern, line)
+        found = self._found.get(asked)
+        if found is None:
+            found = self._found[asked] = pattern.search(line) is not None
+        return found
+
+
+def _holds(rule: Signature, said: str, piece: int, lines: Lines, searches: _Searches) -> bool:
+    if not searches.holds(rule.pattern, said):
         return False
-    if rule.unless is not None and rule.unless.search(said):
+    if rule.unless is not None and searches.holds(rule.unless, said):
         return False
+    if rule.near is None:
+        return True
     around = lines.pieces[max(0, piece - LINES_BEFORE) : piece + LINES_AFTER + 1]
-    return rule.near is None or any(rule.near.search(line) for line in around)
+    return any(searches.holds(rule.near, line) for line in around)
 
 
 def _end_of_ignored(piece: int, lines: Lines) -> int:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.typing import RcKeyType
 
+from philly_analysis.harmless import printable
 from philly_analysis.study import GANGS, STATUSES, gang_class
 
 _BLUES = np.array([to_rgb(c) for c in ("#8fb8de", "#3d7ab5", "#1b3f73")])
@@ -117,9 +118,16 @@ def is_empty(fig: Figure) -> bool:
     return any(text.get_gid() == _NOTHING for text in fig.texts)
 
 
+_LONGEST = 200
+
+
 def plain(name: object) -> str:
-    """Return a name from a log as text to draw: no mathematics, and no label left out."""
-    text = str(name).replace("$", r"\$")
+    """Return a name from a log as text to draw: no mathematics, and no label left out.
+
+    What cannot be seen is spelled out, and what is longer than any name is cut.
+    """
+    text = printable(str(name))
+    text = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
@@ -87,6 +88,21 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             if not (line := read_line(file, path)):
                 return
             yield number, line
+
+
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """Refuse JSON so deep that what is in it cannot even be shown.
+
+    Raises
+    ------
+    InputError
+        It is.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise InputError("it is nested deeper than any such file.") from None
 
 
 def storable(value: Any) -> Any:

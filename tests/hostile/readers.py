@@ -44,6 +44,7 @@ from philly_analysis.ingest.telemetry import stage_files, telemetry_at
 from philly_analysis.ingest.telemetry.readings import Stage
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.questions import query
 from philly_analysis.quotas import quotas_given
 from philly_analysis.trace import Trace
 from tests.hostile import documents as docs
@@ -477,14 +478,16 @@ def asked(text: str) -> Outcome:
     """Ask the trace a question, which may not tell what stands beside it."""
     beside = sorted(_trace().parent.iterdir())
     try:
-        rows = _opened().sql(text).limit(1_000).fetchall()
-    except duckdb.Error:  # a value that cannot be: what `query` itself turns into its error
+        rows = query(_opened(), text)
+    except PhillyError as error:
+        told = str(error)
         return Outcome(rejected=1)
+    else:
+        told = repr(rows.to_numpy().tolist())
+        return Outcome(kept=1)
     finally:
         assert sorted(_trace().parent.iterdir()) == beside, "a question writes"
-    told = repr(rows)
-    assert CANARY not in told and "root:" not in told, "a question reads outside of the trace"
-    return Outcome(kept=1)
+        assert CANARY not in told and "root:" not in told, "a question reads outside of the trace"
 
 
 # --- whole ingests ----------------------------------------------------------------------------

@@ -23,11 +23,18 @@ _FLAGS = ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING", "REVOKED", "SPE
 def read_json(path: Path) -> Iterator[Record]:
     """Yield the job records of a file, each numbered by its place in it."""
     for place, job in enumerate(objects(path, "jobs"), 1):
-        told = part(job)
-        fields = {name: text for name, text in _fields(told).items() if text is not None}
-        shown = {k: v for k, v in told.items() if k != "steps"} or job
-        fault = None if told else "the record is no object"
-        yield Record(place, json.dumps(shown, separators=(",", ":")), fields, fault)
+        try:
+            yield _record(place, job)
+        except RecursionError:
+            yield Record(place, "", {}, "the record is nested deeper than any of sacct's")
+
+
+def _record(place: int, job: Any) -> Record:
+    told = part(job)
+    fields = {name: text for name, text in _fields(told).items() if text is not None}
+    shown = {k: v for k, v in told.items() if k != "steps"} or job
+    fault = None if told else "the record is no object"
+    return Record(place, json.dumps(shown, separators=(",", ":")), fields, fault)
 
 
 def part(value: Any) -> dict[str, Any]:

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.ingest.raw_file import line_text, numbered_lines, objects, open_bytes
+from philly_analysis.ingest.raw_file import (
+    line_text,
+    not_too_deep,
+    numbered_lines,
+    objects,
+    open_bytes,
+)
 from philly_analysis.ingest.slurm.accounting_json import number, part, word_of
 from philly_analysis.ingest.slurm.node_list import hosts
 
@@ -120,6 +126,11 @@ def read_sinfo(path: Path, names: list[str], delimiter: str | None) -> Iterator[
 
 def read_json(path: Path) -> Iterator[Node]:
     """Yield the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
+    with not_too_deep():
+        yield from _read_json(path)
+
+
+def _read_json(path: Path) -> Iterator[Node]:
     cluster = _cluster(path)
     for place, item in enumerate(objects(path, "nodes", "sinfo"), 1):
         said = part(item)

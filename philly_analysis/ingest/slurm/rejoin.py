@@ -14,6 +14,8 @@ MOST_LINES = 64
 """Lines over which one record may go on."""
 MOST_PIECES = 400
 """Pieces that one record may fall into."""
+_MOST_IN_NAME = 4
+"""Delimiters that the name of a user may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Layout:
         self._named = [name in ("user", "group") for name in self.names]
         # how many pieces beyond one a field may take
         self._most = [
-            MOST_PIECES if free or long or named else 0
+            MOST_PIECES if free or long else _MOST_IN_NAME if named else 0
             for free, long, named in zip(self._free, self._long, self._named, strict=True)
         ]
         self._users = users

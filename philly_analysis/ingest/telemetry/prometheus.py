@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import objects
+from philly_analysis.ingest.raw_file import not_too_deep, objects
 from philly_analysis.ingest.telemetry.labels import BLANK, METRICS, metric_named, series_of
 from philly_analysis.ingest.telemetry.names import Named
 from philly_analysis.ingest.telemetry.readings import (
@@ -33,6 +33,11 @@ def read_prometheus(path: Path, named: Named, stage: Stage) -> None:
     InputError
         It is no such answer, or was cut off.
     """
+    with not_too_deep():
+        _read(path, named, stage)
+
+
+def _read(path: Path, named: Named, stage: Stage) -> None:
     for place, item in enumerate(objects(path, "result"), 1):
         told = item if isinstance(item, dict) else {}
         labels = told.get("metric")
