@@ -192,7 +192,7 @@ def sacct_json(rng: Random, p: float) -> bytes:
         plain = rng.random() < 0.5
         return value if plain else {"set": True, "infinite": False, "number": value}
 
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {
             "account": "a",
             "comment": {"administrator": jobstats(rng, p) if rng.random() < 0.2 else "x"},

@@ -589,15 +589,15 @@ def _whole(source: str, raw_of: Callable[[Random, float, Path], Path]) -> Case:
         raw, out = raw_of(rng, p, folder / "raw"), folder / "out"
         given: dict[str, Path | str | None] = {}
         if rng.random() < 0.3:
+            (folder / "failures").mkdir()
             given["failures"] = folder / "failures"
-            given["failures"].mkdir()
             names = ("application_1", "application_0", "101", "j1")
             _written(folder / "failures", "r.jsonl", docs.failures(rng, p, names))
             _written(folder / "failures", "m1.dmesg", docs.kernel_log(rng, p))
             _written(folder / "failures", "application_1.out", docs.output(rng, p))
         if rng.random() < 0.3:
+            (folder / "telemetry").mkdir()
             given["telemetry"] = folder / "telemetry"
-            given["telemetry"].mkdir()
             for i in range(2):
                 _written(folder / "telemetry", f"m{i}.txt", rng.choice(_TELEMETRY)(rng, p))
         if rng.random() < 0.2:

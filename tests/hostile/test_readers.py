@@ -13,10 +13,10 @@ from tests.hostile.readers import ATTACKS, READERS, _trace, asked, tried
 DEAR = ("sacct, text", *(name for name in READERS if name.startswith("ingest ")))
 
 
-def hold(name: str, folder: Path, tries: int, *, shrink: bool = False) -> None:
-    """Let Hypothesis draw the documents of a reader; `shrink`: and make the one that fails small."""
+def hold(name: str, folder: Path, tries: int) -> None:
+    """Let Hypothesis draw documents of a reader."""
 
-    @given(st.randoms(use_true_random=not shrink))
+    @given(st.randoms(use_true_random=True))
     @settings(
         max_examples=tries,
         suppress_health_check=list(HealthCheck),

@@ -1,0 +1,92 @@
+"""Small files that would be huge in memory are refused, or read, within bounds and without a hang."""
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_MB = 1_500
+"""Resident memory that an ingest of any file may take."""
+_RUN = """
+import resource, sys
+from philly_analysis.errors import PhillyError
+from philly_analysis.ingest import ingest
+try:
+    ingest(*sys.argv[1:4], **({"telemetry": sys.argv[4]} if sys.argv[4:] else {}))
+    print("kept")
+except PhillyError as error:
+    print("refused:", str(error)[:300])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+Write = Callable[[Path], None]
+
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(100 << 30)
+
+
+def _bomb(first: bytes) -> Write:
+    def write(path: Path) -> None:
+        with gzip.open(path, "wb", 1) as file:
+            file.write(first)
+            for _ in range(1_000):
+                file.write(b"a" * (1 << 20))
+
+    return write
+
+
+def _bytes(data: bytes) -> Write:
+    return lambda path: path.write_bytes(data) and None
+
+
+CASES: dict[str, tuple[str, str, Write]] = {
+    "deep JSON, job log": ("philly", "cluster_job_log", _bytes(b"[" * 10_000_000 + b"]")),
+    "deep JSON, sacct": (
+        "slurm",
+        "sacct.json",
+        _bytes(b'{"jobs": [{"time": {}, "state": {}, "x": ' + b"[" * 5_000_000),
+    ),
+    "a job of 100 MB": (
+        "philly",
+        "cluster_job_log",
+        _bytes(b'[{"a": "' + b"x" * 100_000_000 + b'"}]'),
+    ),
+    "a line of 100 MB, sacct": ("slurm", "sacct.txt", _bytes(b"JobID|State|" + b"x|" * 50_000_000)),
+    "a line of 100 MB, table": ("table", "jobs.csv", _bytes(b"id,submit\n" + b"x" * 100_000_000)),
+    "sparse, sacct": ("slurm", "sacct.txt", _sparse),
+    "sparse, table": ("table", "jobs.csv", _sparse),
+    "bomb, sacct": ("slurm", "sacct.txt.gz", _bomb(b"JobID|State|Submit|Start|End\n")),
+    "bomb, JSON without an end": ("slurm", "sacct.json", _bomb(b'{"jobs": [{"a": "')),
+    "bomb, JSON without a list": ("slurm", "sacct.json", _bomb(b'{"x": "')),
+    "bomb, utilisation": ("philly", "cluster_cpu_util.gz", _bomb(b"time,machine_id,cpu_util\n")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_bomb_is_refused_in_little_memory(name: str, tmp_path: Path) -> None:
+    source, file, write = CASES[name]
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    if source == "philly" and file != "cluster_job_log":
+        (raw / "cluster_job_log").write_text("[]")
+    if source == "table":
+        (raw / "map.toml").write_text('[jobs]\njob_id = "id"\nsubmitted_at = "submit"\n')
+    write(raw / file)
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, source, str(raw), str(tmp_path / "trace")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    told, peak_mb = done.stdout.strip().rsplit("\n", 1)
+    assert told.startswith(("kept", "refused: "))
+    assert int(peak_mb) < MOST_MB, told
+    assert [p.name for p in tmp_path.iterdir() if p.name != "trace"] == ["raw"]
