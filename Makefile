@@ -125,6 +125,7 @@ bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
+	$(BIN)/python -m tests.bench.signatures
 
 faults: $(VENV)/.dev ## kill commands, fill their disks, damage their traces, and look at what is left (an hour)
 	$(BIN)/python -m tests.faults

@@ -214,6 +214,7 @@ class _Searches:
 
     def __init__(self) -> None:
         self._found: dict[tuple[re.Pattern[str], str], bool] = {}
+        self._last: dict[re.Pattern[str], tuple[int, int]] = {}
 
     def holds(self, pattern: re.Pattern[str], line: str) -> bool:
         asked = (pattern, line)
@@ -222,16 +223,23 @@ class _Searches:
             found = self._found[asked] = pattern.search(line) is not None
         return found
 
+    def near(self, pattern: re.Pattern[str], pieces: list[str], piece: int) -> bool:
+        """Tell whether it is found around a piece; asked of later and later ones."""
+        first, end = max(0, piece - LINES_BEFORE), min(len(pieces), piece + LINES_AFTER + 1)
+        seen, last = self._last.get(pattern, (0, -1))
+        for at in range(max(seen, first), end):
+            if self.holds(pattern, pieces[at]):
+                last = at
+        self._last[pattern] = end, last
+        return last >= first
+
 
 def _holds(rule: Signature, said: str, piece: int, lines: Lines, searches: _Searches) -> bool:
     if not searches.holds(rule.pattern, said):
         return False
     if rule.unless is not None and searches.holds(rule.unless, said):
         return False
-    if rule.near is None:
-        return True
-    around = lines.pieces[max(0, piece - LINES_BEFORE) : piece + LINES_AFTER + 1]
-    return any(searches.holds(rule.near, line) for line in around)
+    return rule.near is None or searches.near(rule.near, lines.pieces, piece)
 
 
 def _end_of_ignored(piece: int, lines: Lines) -> int:
