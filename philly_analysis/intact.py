@@ -1,9 +1,10 @@
 """Whether the files of a trace are as they were written: never other numbers without a word.
 
 A manifest names each file's size and SHA-256. Sizes are looked at whenever a trace is opened. The
-digest is compared when a file is first read, and again once the file was touched: what was checked,
-and when the file was last changed then, is kept in the trace beside what was computed from it.
-:func:`verify` reads everything once more, and so finds what changed under an unchanged date.
+digest of a small file is compared in each session that reads it; that of a large one when it is
+first read, and again once it was touched: what was checked, and when the file was last changed
+then, is kept in the trace beside what was computed from it. :func:`verify` reads everything once
+more, and so finds what changed in large files under an unchanged date.
 """
 
 import json
@@ -28,6 +29,8 @@ CHECKED = "checked.json"
 """File in ``derived`` that says which files were found as written, and when they were changed."""
 SUMS = "sums.json"
 """File in the folder of a stored relation that says what its parts are."""
+_SMALL = 4 << 20
+"""Bytes of a file that is read again in each session: a hundredth of a second."""
 _AT_ONCE = 2
 _AGAIN = "Ingest the trace again, or restore it from where it was copied."
 
@@ -86,22 +89,24 @@ def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
     if not files:  # most questions read no table anew
         return
     noted = _noted(trace)
-    due = [file for file in files if noted.get(file) != _state(trace / file)]
-    found = digests(trace, due)
-    for file in due:
+    states = {file: _state(trace / file) for file in files}
+    new = [file for file, state in states.items() if noted.get(file) != state]
+    due = {*new, *(file for file, (size, _) in states.items() if size <= _SMALL)}
+    found = digests(trace, sorted(due))
+    for file in sorted(due):
         if found[file] != tuple(manifest.digests[file]):
             raise TraceError(
                 f"{trace / file} is damaged: its SHA-256 is not the one that was written. {_AGAIN}"
             )
-    if due:
+    if new:
         _note(trace, found)
 
 
-def seal(folder: Path) -> None:
-    """Write into the folder of a stored relation what its parts are."""
+def seal(folder: Path, name: str) -> None:
+    """Write into the folder of a stored relation, which gets a name, what its parts are."""
     parts = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
     told = {name: [*_state(folder / name), sha256] for name, (_, sha256) in parts.items()}
-    (folder / SUMS).write_text(json.dumps(told), "utf-8")
+    (folder / SUMS).write_text(json.dumps({"of": name, "parts": told}), "utf-8")
 
 
 def intact(folder: Path, *, throughout: bool = False) -> bool:
@@ -110,15 +115,20 @@ def intact(folder: Path, *, throughout: bool = False) -> bool:
     Parameters
     ----------
     throughout
-        Read them all; otherwise only those that were touched since.
+        Read them all; otherwise only those that are small, or were touched since.
     """
     try:
-        told = json.loads((folder / SUMS).read_text("utf-8"))
-        if told.keys() != {path.name for path in folder.glob("*.parquet")}:
+        sums = json.loads((folder / SUMS).read_text("utf-8"))
+        told = sums["parts"]
+        if sums["of"] != folder.name or told.keys() != {p.name for p in folder.glob("*.parquet")}:
             return False
-        due = [n for n, (*state, _) in told.items() if throughout or state != _state(folder / n)]
+        due = [
+            name
+            for name, (size, changed, _) in told.items()
+            if throughout or size <= _SMALL or [size, changed] != _state(folder / name)
+        ]
         return all(told[name][-1] == found for name, (_, found) in digests(folder, due).items())
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
 
 

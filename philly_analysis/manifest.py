@@ -1,5 +1,6 @@
 """The record of a trace: where it came from and what became of each raw row."""
 
+import hashlib
 import json
 import platform
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,8 @@ from philly_analysis.whole import settled
 
 MANIFEST = "manifest.json"
 """File name of the record; written last, so a folder that has it is whole."""
+_SEAL = "sha256"
+"""What it says of itself; it is not there in older ones."""
 DERIVED = "derived"
 """Folder in a trace of what was computed from it; it can be removed at any time."""
 RAW = "raw"
@@ -145,12 +148,16 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the manifest as JSON text."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        told = asdict(self)
+        return json.dumps(told | {_SEAL: _seal(told)}, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a manifest back from JSON text."""
-        raw = {"schema": 1, **json.loads(text)}
+        told = json.loads(text)
+        if told.pop(_SEAL, seal := _seal(told)) != seal:
+            raise ValueError("it is not as it was written")
+        raw = {"schema": 1, **told}
         for key, kind in _KINDS.items():
             if not isinstance(raw.get(key, kind()), kind):
                 raise ValueError(f"its {key} is no {kind.__name__}")
@@ -199,6 +206,12 @@ class Manifest:
     def paths(self, trace: Path, name: str) -> list[Path]:
         """Return the files of a table, or of ``raw/<relation>``; none: the trace has none."""
         return [trace / file for file in self.files.get(name, ())]
+
+
+def _seal(told: dict[str, object]) -> str:
+    """Return a digest of what a manifest says, however it is laid out."""
+    plain = {name: value for name, value in told.items() if name != _SEAL}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def laid_out(folder: Path) -> dict[str, tuple[str, ...]]:

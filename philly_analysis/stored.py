@@ -197,7 +197,7 @@ class Storage:
         if intact(kept := self.trace / DERIVED / folder.name):
             yield kept, None
             return
-        others = sorted(home.glob(f"{relation.name}-*.parquet/"))
+        others = sorted(kept.parent.glob(f"{relation.name}-*.parquet/"))
         # the last generation's may still be read: weeks are taken over from it, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
         shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
@@ -206,7 +206,7 @@ class Storage:
             for stale in set(others) - set(before):
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, _Room(relation, code, partial, before)
-            seal(partial)
+            seal(partial, folder.name)
 
     def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
         """Count the readings of each week for each relation, or take over the count of before."""

@@ -104,8 +104,8 @@ def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str
 
 
 def _other_notes(path: Path, _: pytest.MonkeyPatch) -> None:
-    text = (path / MANIFEST).read_text()
-    (path / MANIFEST).write_text(text.replace('"notes": [', '"notes": ["seen again"', 1))
+    told = Manifest.read(path)
+    (path / MANIFEST).write_text(replace(told, notes=("seen again",)).to_json())
 
 
 def _other_rows(path: Path, _: pytest.MonkeyPatch) -> None:

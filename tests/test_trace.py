@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from philly_analysis.errors import (
     TraceError,
     UnknownNameError,
 )
+from philly_analysis.manifest import Manifest
 from philly_analysis.relations import behind, needed, relations, tables_read
 from philly_analysis.schema import TABLES, VERSION
 from philly_analysis.trace import Trace
@@ -167,7 +169,7 @@ def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(pat
     assert file.stat().st_mtime_ns == written
 
     manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "renamed"}))
+    manifest.write_text(replace(Manifest.read(path), name="renamed").to_json())
     with Trace(path) as trace:
         trace.answer(stored)
     [again] = (path / "derived").glob(f"{stored}-*.parquet")
@@ -198,8 +200,8 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def older(path: Path) -> None:
     """Make a trace one that was written before digests of its files were kept."""
-    manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps(manifest | {"digests": {}}))
+    manifest = replace(Manifest.read(path), digests={})
+    (path / "manifest.json").write_text(manifest.to_json())
 
 
 def without(every_table: Path, table: str, column: str, path: Path) -> Path:
@@ -244,6 +246,7 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(file: str, tmp_path: P
     shutil.copytree(path, tmp_path / "other")
     manifest = json.loads((path / "manifest.json").read_text())
     manifest["files"]["jobs"] = [file]
+    del manifest["sha256"]
     (path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(TraceError, match="is not in the trace"):
         Trace(path)
@@ -260,7 +263,7 @@ def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> No
 def test_a_trace_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     manifest = json.loads((path / "manifest.json").read_text())
-    assert manifest["schema"] == VERSION
+    assert manifest.pop("sha256") and manifest["schema"] == VERSION
     (path / "manifest.json").write_text(json.dumps({**manifest, "schema": VERSION + 1}))
     with pytest.raises(TraceError, match="newer philly-analysis"):
         Trace(path)

@@ -29,9 +29,9 @@ ROOT = Path(__file__).parents[2]
 _VOLATILE = ("made_at", "file", "run_with")
 _LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part")
 _LONG = re.compile(r"-?\d+\.\d{6,}(?:e[-+]?\d+)?")
-_FORKED = multiprocessing.get_context("forkserver")
+FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
-_FORKED.set_forkserver_preload(["philly_analysis.verbs", "philly_analysis.ingest.engine"])
+FORKED.set_forkserver_preload(["philly_analysis.verbs", "philly_analysis.ingest.engine"])
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Running:
     def __init__(
         self, words: list[str], scratch: Path, limits: Mapping[int, int] | None = None
     ) -> None:
-        self._said, other = _FORKED.Pipe(duplex=False)
-        self._process: BaseProcess = _FORKED.Process(
+        self._said, other = FORKED.Pipe(duplex=False)
+        self._process: BaseProcess = FORKED.Process(
             target=_philly, args=(words, str(scratch), other, dict(limits or {}))
         )
         self._process.start()
@@ -278,17 +278,17 @@ def page(folder: Path) -> str:
     assert text.rstrip().endswith("</html>"), f"half a page: {folder}"
     tables = {path.name: path.read_text("utf-8") for path in sorted(folder.rglob("*.csv"))}
     assert tables, f"no tables: {folder}"
-    return _digest(repr(tables))
+    return digest_of(repr(tables))
 
 
 def _file(path: Path) -> str:
     data = path.read_bytes()
     if path.suffix == ".json" and isinstance(told := json.loads(data), dict):
         data = repr({k: v for k, v in told.items() if k not in _VOLATILE}).encode()
-    return _digest(data.decode(errors="replace"))
+    return digest_of(data.decode(errors="replace"))
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
     """Return a digest of a text, whatever order its numbers were added up in."""
     return sha256(_LONG.sub(lambda n: f"{float(n[0]):.9g}", text).encode()).hexdigest()
 
@@ -302,7 +302,7 @@ def derived(at: Path) -> dict[str, str]:
             for file in sorted(folder.glob("*.parquet"))
             for row in pq.read_table(file).to_pylist()
         )
-        told[folder.name.rpartition("-")[0]] = _digest(repr(rows))
+        told[folder.name.rpartition("-")[0]] = digest_of(repr(rows))
     return told
 
 

@@ -31,7 +31,7 @@ def test_what_befalls_a_command_leaves_the_old_or_the_new(
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if "disk" in fault or "-" in fault])
 def test_the_harness_counts_what_was_survived(fault: str) -> None:
-    words = ["--rounds", "1", "--fault", fault, "--command", "ingest --force"]
+    words = ["--rounds", "1", "--fault", fault, "--on", "ingest --force"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults", *words],
         cwd=ROOT,

@@ -1,0 +1,149 @@
+"""Commands that write to one place at once, and questions asked while a trace is replaced."""
+
+import random
+import shutil
+import time
+from collections import Counter
+from itertools import permutations
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis import Trace
+from philly_analysis.errors import PhillyError
+from philly_analysis.whole import appearing
+from tests.faults.commands import (
+    COMMANDS,
+    FORKED,
+    Command,
+    Running,
+    finish,
+    left_behind,
+    outcome,
+)
+
+_APPEND, _FORCE = COMMANDS["ingest --append"], COMMANDS["ingest --force"]
+_QUERY, _REPORT = COMMANDS["stored relations"], COMMANDS["report again"]
+PAIRS: dict[str, tuple[Command, Command]] = {
+    "two ingests": (COMMANDS["ingest"], COMMANDS["ingest"]),
+    "ingest, simulate --force": (_FORCE, COMMANDS["simulate --force"]),
+    "two appends": (_APPEND, _APPEND),
+    "append, ingest --force": (_APPEND, _FORCE),
+    "two readers": (_QUERY, _QUERY),
+    "reader, ingest --force": (_QUERY, _FORCE),
+    "two reports": (_REPORT, _REPORT),
+    "two exports": (COMMANDS["export"], COMMANDS["export"]),
+    "two exports --force": (COMMANDS["export --force"], COMMANDS["export --force"]),
+    "two fits": (COMMANDS["fit"], COMMANDS["fit"]),
+}
+"""What the first finds is what both find."""
+_QUESTIONS = (
+    "select count(*) from jobs",
+    "select sum(gpus) from jobs",
+    "select count(*) from attempts",
+    "select count(*) from waits",
+)
+
+
+def race(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
+    """Start two commands at about the same time, so often; return how often how many succeeded.
+
+    Raises
+    ------
+    AssertionError
+        What stands is neither's, or neither succeeds, or one says nothing of why it does not.
+    """
+    pair, found = PAIRS[name], Counter[str]()
+    before, known, takes_s = _in_order(pair, at)
+    for number in range(count):
+        place = at / "round"
+        pair[0].prepare(place)
+        first, second = dice.sample(pair, 2)
+        one = Running(first.words(place), place / "tmp")
+        time.sleep(dice.uniform(0, takes_s))
+        both = one, Running(second.words(place), place / "tmp")
+        ends = [running.wait() for running in both]
+        where = f"{name}, round {number}"
+        assert all(end.clear for end in ends), f"{where}: {[end.said for end in ends]}"
+        assert any(end.status == 0 for end in ends), f"{where}: {[end.said for end in ends]}"
+        stands = outcome(place)
+        for piece in stands.keys() | before.keys():
+            assert stands.get(piece) in known.get(piece, ()), f"{where}: {piece} is nobody's"
+        assert left_behind(place) == [], f"{where}: left: {left_behind(place)}"
+        found["both" if not any(end.status for end in ends) else "one, and one said why not"] += 1
+        shutil.rmtree(place)
+    return found
+
+
+def _in_order(
+    pair: tuple[Command, Command], at: Path
+) -> tuple[dict[str, str], dict[str, set[str | None]], float]:
+    """Return what stood before, what may stand after, and how long the first takes."""
+    known: dict[str, set[str | None]] = {}
+    takes_s = 0.0
+    place = at / "in-order"
+    for orders in ((one,) for one in pair), permutations(pair):
+        for order in orders:
+            pair[0].prepare(place)
+            before = outcome(place)
+            began = time.monotonic()
+            for command in order:
+                ended = Running(command.words(place), place / "tmp").wait()
+                takes_s = takes_s or time.monotonic() - began
+                assert ended.clear, ended.said
+                for piece, told in outcome(place).items():
+                    known.setdefault(piece, {before.get(piece)}).add(told)
+            shutil.rmtree(place)
+    return before, known, takes_s
+
+
+def read_while_replaced(count: int, at: Path, dice: random.Random) -> Counter[str]:
+    """Replace a trace so often, by turns by two, and ask it meanwhile; return what was answered.
+
+    Raises
+    ------
+    AssertionError
+        Answers are those of neither trace.
+    """
+    once, place = at / "once", at / "round"
+    place.mkdir()
+    out, known = place / "out", {}
+    for name in ("trace", "other"):
+        shutil.copytree(once / name, place / name)
+        finish(["query", str(place / name), _QUESTIONS[-1]], at / "once" / "tmp")
+        with Trace(place / name) as trace:
+            known[tuple(trace.sql(asked).fetchall()[0][0] for asked in _QUESTIONS)] = name
+    shutil.copytree(place / "trace", out)
+    heard, told = FORKED.Pipe(duplex=False)
+    reader = FORKED.Process(target=_read, args=(str(out), told, dice.random()))
+    reader.start()
+    told.close()
+    found = Counter[str]()
+    for number in range(count):
+        time.sleep(dice.uniform(0, 0.3))
+        with appearing(out) as partial:
+            shutil.copytree(place / ("other" if number % 2 else "trace"), partial)
+        while heard.poll():
+            answers = heard.recv()
+            if isinstance(answers, str):
+                found["said"] += 1
+            else:
+                assert answers in known, f"a mixture: {answers} is none of {list(known)}"
+                found["answered"] += 1
+    reader.kill()
+    reader.join()
+    shutil.rmtree(place)
+    return found
+
+
+def _read(path: str, told: Connection, seed: float) -> None:
+    dice = random.Random(seed)
+    while True:
+        try:
+            with Trace(path) as trace:
+                asked = [trace.sql(question) for question in _QUESTIONS]
+                time.sleep(dice.uniform(0, 0.1))
+                told.send(tuple(rows.fetchall()[0][0] for rows in asked))
+        except (PhillyError, duckdb.Error) as error:
+            told.send(str(error))
