@@ -71,9 +71,8 @@ def check_sizes(trace: Path, manifest: Manifest) -> None:
         if file not in manifest.digests:
             continue
         path, (size, _) = trace / file, manifest.digests[file]
-        if not path.is_file():
-            raise TraceError(f"{path} is missing, which {MANIFEST} names. {_AGAIN}")
-        if (found := path.stat().st_size) != size:
+        [found, _] = _there(path)
+        if found != size:
             raise TraceError(f"{path} has {found:,} bytes, and {size:,} were written. {_AGAIN}")
 
 
@@ -89,7 +88,7 @@ def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
     if not files:  # most questions read no table anew
         return
     noted = _noted(trace)
-    states = {file: _state(trace / file) for file in files}
+    states = {file: _there(trace / file) for file in files}
     new = [file for file, state in states.items() if noted.get(file) != state]
     due = {*new, *(file for file, (size, _) in states.items() if size <= _SMALL)}
     found = digests(trace, sorted(due))
@@ -180,6 +179,20 @@ def digest(path: Path) -> tuple[int, str]:
     with path.open("rb") as file:
         told = file_digest(file, "sha256").hexdigest()
         return file.tell(), told
+
+
+def _there(path: Path) -> list[int]:
+    """Return the state of a file of a trace.
+
+    Raises
+    ------
+    TraceError
+        It is not there.
+    """
+    try:
+        return _state(path)
+    except OSError:
+        raise TraceError(f"{path} is missing, which {MANIFEST} names. {_AGAIN}") from None
 
 
 def _state(path: Path) -> list[int]:
