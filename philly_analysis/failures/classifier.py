@@ -1,6 +1,7 @@
 """Finds the cause of a failure in log output: the earliest line of the most telling signature."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,6 +28,7 @@ LAST_WORDS = 200
 PROGRESS_LINES = 3
 SHORT_CHARS = 20_000
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
+ALIKE_LINES = 250  # and of those with the same hints so many
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -160,7 +162,7 @@ def _chain(root: _Evidence, ordered: list[_Evidence], lines: Lines) -> tuple[Lin
     return tuple(links)
 
 
-def _hinted(lines: Lines) -> Iterator[tuple[int, list[str]]]:
+def _hinted(lines: Lines) -> Iterator[tuple[int, frozenset[str]]]:
     """Pieces that hold a hint of any signature, with these hints; all others are rejected here."""
     hints = list(rules_by_hint())
     if sum(map(len, lines.pieces)) < SHORT_CHARS:
@@ -175,7 +177,18 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, list[str]]]:
     hinted = (found.list.len() > 0).arg_true()
     if len(hinted) > 2 * HINTED_LINES:
         hinted = hinted.head(HINTED_LINES).append(hinted.tail(HINTED_LINES))
-    return zip(hinted.to_list(), found.gather(hinted).to_list(), strict=True)
+    hints_of = [frozenset(each) for each in found.gather(hinted).to_list()]
+    wanted = {*_first(enumerate(hints_of)), *_first(reversed([*enumerate(hints_of)]))}
+    return ((piece, hints_of[i]) for i, piece in enumerate(hinted.to_list()) if i in wanted)
+
+
+def _first(hinted: Iterable[tuple[int, frozenset[str]]]) -> Iterator[int]:
+    """Places of lines that are among the first of those with the same hints."""
+    met = Counter[frozenset[str]]()
+    for place, hints in hinted:
+        met[hints] += 1
+        if met[hints] <= ALIKE_LINES:
+            yield place
 
 
 @lru_cache(maxsize=4096)
@@ -194,7 +207,7 @@ def _matches(lines: Lines) -> Iterator[_Evidence]:
         if piece <= ignored_until:
             continue
         said = message(lines.pieces[piece])
-        for rule in _rules_of(frozenset(hints)):
+        for rule in _rules_of(hints):
             if _holds(rule, said, piece, lines, searches):
                 yield _Evidence(rule, _rank_in(lines.pieces[piece], rule), piece)
                 break
