@@ -63,7 +63,9 @@ def _read_series(
     try:
         read_at = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
         read = np.array([value[1] for value in values]).astype(np.float64)
-        sound = bool(np.all((read_at >= FROM_US) & (read_at < UNTIL_US)))
+        # where all are lists themselves, of one length, they make a matrix
+        timely = np.all((read_at >= FROM_US) & (read_at < UNTIL_US))
+        sound = bool(timely) and read_at.ndim == read.ndim == 1
     except (TypeError, ValueError, IndexError, KeyError, OverflowError):
         sound = False
     if not sound:
