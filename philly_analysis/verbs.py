@@ -551,6 +551,7 @@ def sweep(
         planned = [
             replace(run, assumed=replace(assumed, outages=rates[run.workload])) for run in planned
         ]
+    session_folder()  # scratch of a killed sweep goes, also where no run is left to do
     folder = Path(out)
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)

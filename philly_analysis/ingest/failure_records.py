@@ -170,10 +170,10 @@ def _json_line(source: str, entry: int, line: bytes) -> Record | Unreadable:
         return Unreadable(source, entry, "the line is no JSON", shown)
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
         return Unreadable(source, entry, "the record has no text", shown)
-    job_id, attempt = storable(given.get("job_id")), given.get("attempt")
+    job_id, attempt = given.get("job_id"), given.get("attempt")
     if not isinstance(job_id, str | int) or isinstance(job_id, bool) or job_id == "":
         return Unreadable(source, entry, "the record has no job_id", shown)
     if attempt is not None and (not isinstance(attempt, int) or isinstance(attempt, bool)):
         return Unreadable(source, entry, "the attempt is no number", shown)
     text = given["text"].encode("utf-8", "replace")
-    return Record(str(job_id), attempt, (), text, source, entry)
+    return Record(storable(str(job_id)), attempt, (), text, source, entry)

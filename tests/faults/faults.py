@@ -78,8 +78,10 @@ class Fault(ABC):
     def around(self, place: Path) -> Iterator[None]:
         """Prepare a place for a round, which is empty, and leave it so."""
         place.mkdir()
-        yield
-        shutil.rmtree(place)
+        try:
+            yield
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
     @abstractmethod
     def befall(

@@ -415,10 +415,11 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
     def step(does: Callable[..., object]) -> Callable[..., object]:
         def counted(*given: object, **named: object) -> object:
-            if next(steps) == last:
+            # nor does any other thread get further
+            if next(steps) >= last > 0:
                 raise Killed
             done = does(*given, **named)
-            if next(steps) == last:
+            if next(steps) >= last > 0:
                 raise Killed
             return done
 
@@ -454,7 +455,7 @@ def test_wherever_an_append_is_killed_the_trace_is_old_or_new(tmp_path: Path, ev
     shutil.copytree(tmp_path / "old", out)
     # the last eight: the manifest is written, flushed and swapped, and the folder flushed
     for last in range(1, total + 1) if every else (total // 2, total - 3, total - 2):
-        assert killed(two, out, last) == last
+        assert killed(two, out, last) >= last
         held = tables(out)
         if same(held, new):
             became_new.append(total - last)
