@@ -184,7 +184,7 @@ def _made(
             raise TraceError(
                 f"{out} cannot be made: {_first_line(error)} Free some disk space or memory."
             ) from None
-        except duckdb.InvalidInputException as error:
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise InputError(f"{raw} cannot be read: {_first_line(error)}") from None
         except OSError as error:
             raise TraceError(f"{out} cannot be written: {error.strerror or error}") from None

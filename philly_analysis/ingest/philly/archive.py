@@ -85,7 +85,15 @@ def unpack(archive: Path, folder: Path) -> list[str]:
                     _take(tar, member, archive, folder)
             while tee.read(1 << 20):
                 pass
-    except (tarfile.TarError, ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    # TypeError: the standard library's, where the file ends within gzip's header
+    except (
+        tarfile.TarError,
+        ValueError,
+        TypeError,
+        EOFError,
+        zlib.error,
+        gzip.BadGzipFile,
+    ) as error:
         raise InputError(
             f"{archive} is not a gzipped tar archive, or was cut off: {error}. Fetch it again."
         ) from None

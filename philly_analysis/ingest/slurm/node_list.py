@@ -1,7 +1,7 @@
 """Reads Slurm's short form of a list of hosts: ``gpu[001-003,007],login1``."""
 
 import re
-from collections.abc import Iterator
+from itertools import chain, product
 
 MOST_HOSTS = 100_000
 """Hosts that one list may name; a longer list is damaged or hostile."""
@@ -26,26 +26,36 @@ def hosts(text: str) -> list[str]:
         item = _ITEM.match(text, at)
         if not item:
             return []
-        if item[1].count("[") > _MOST_RANGES:
+        among = _expanded(item[1])
+        if among is None or len(named) + len(among) > MOST_HOSTS:
             return []
-        for host in _expanded(item[1]):
-            named.append(host)
-            if len(named) > MOST_HOSTS or len(host) > _LONGEST_HOST:
-                return []
+        named += among
         at = item.end()
     return named
 
 
-def _expanded(item: str) -> Iterator[str]:
-    bracket = _RANGE.search(item)
-    if not bracket:
-        yield item
-        return
-    for part in bracket[1].split(","):
-        first, _, last = part.partition("-")
-        last = last or first
-        if not (first.isdecimal() and last.isdecimal()) or len(first) + len(last) > 18:
-            return
-        for number in range(int(first), int(last) + 1):
-            rest = item[bracket.end() :]
-            yield from _expanded(f"{item[: bracket.start()]}{number:0{len(first)}}{rest}")
+def _expanded(item: str) -> list[str] | None:
+    """Return the hosts of one item; None: it cannot be read, or names too many."""
+    texts, ranges = _RANGE.split(item)[::2], _RANGE.findall(item)
+    if len(ranges) > _MOST_RANGES:
+        return None
+    numbers, hosts_named = [], 1
+    for text in ranges:
+        spans = [_span(part) for part in text.split(",")]
+        hosts_named *= sum(len(span) for span, _ in spans)
+        if hosts_named > MOST_HOSTS:
+            return None
+        if not all(width for _, width in spans):
+            return None
+        numbers.append([f"{n:0{width}}" for span, width in spans for n in span])
+    found = ["".join(chain(*zip(texts, (*each, ""), strict=True))) for each in product(*numbers)]
+    return found if all(len(host) <= _LONGEST_HOST for host in found) else None
+
+
+def _span(part: str) -> tuple[range, int]:
+    """Return the numbers from one to another, and with how many digits; 0: they are none."""
+    first, _, last = part.partition("-")
+    last = last or first
+    if not (first.isdecimal() and last.isdecimal()) or len(first) + len(last) > 18:
+        return range(0), 0
+    return range(int(first), int(last) + 1), len(first)
