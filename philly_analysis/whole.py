@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST
+from errno import EEXIST, ENOTEMPTY
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -85,8 +85,8 @@ def _put(partial: Path, out: Path, old: Path | None) -> None:
             out.rename(old)
     try:
         partial.replace(out)
-    except OSError:
-        if not out.is_dir():
+    except OSError as error:
+        if error.errno not in (EEXIST, ENOTEMPTY):
             if old and old.exists():
                 old.rename(out)
             raise
