@@ -150,7 +150,7 @@ MASKS: tuple[Mask, ...] = (
 def mask(text: str) -> str:
     """Replace tokens, passwords, keys, e-mail addresses and home folders by what they are.
 
-    Masked text is left as it is when masked again.
+    Masked text is left as it is when masked again, but for an equals sign in text without sense.
     """
     for _, pattern, instead in MASKS:
         text = pattern.sub(instead, text)

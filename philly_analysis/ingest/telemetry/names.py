@@ -16,7 +16,7 @@ _MOMENT = re.compile(
     r"(?<!\d)(?P<text>\d{4}-?\d\d-?\d\d[T_-]?\d\d[:-]?\d\d[:-]?\d\d)(?P<utc>Z?)(?!\d)"
     r"|(?<!\d)(?P<epoch>1\d{9})(?!\d)"
 )
-_STEP = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)(ms|s)(?![A-Za-z\d])")
+_STEP = re.compile(r"(?<![A-Za-z\d.])(\d{1,9}(?:\.\d{1,9})?)(ms|s)(?![A-Za-z\d])")
 _ENDING = re.compile(r"\.(gz|csv|txt|log|out|json|prom|metrics|dmon|smi)$", re.IGNORECASE)
 _WORDS = re.compile(
     r"(?<![A-Za-z\d])(nvidia[-_]smi|smi|dcgmi?|dmon|dcgm-exporter|node-exporter|exporter|prometheus"
