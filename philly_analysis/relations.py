@@ -186,3 +186,8 @@ def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
         return [known[name] for name in order if name in known], frozenset(others)
     except CycleError as error:
         raise QueryError(f"relations read each other in a circle: {error.args[1]}") from error
+
+
+def glob_safe(path: Path) -> str:
+    """Return a path in which the engine finds no wildcard."""
+    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))

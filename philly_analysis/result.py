@@ -207,12 +207,7 @@ class Result:
         """
         if path is None:
             return csv_text(self.table)
-        try:
-            Path(path).parent.stat()  # no folder is made for it
-            with appearing(Path(path)) as partial:
-                write_csv(self.table, partial, compression=_PACKED.get(Path(path).suffix))
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
+        save_table(self.table, Path(path))
         return Path(path)
 
     def __repr__(self) -> str:
@@ -254,3 +249,19 @@ class Results(dict[str, Result]):
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self.values())
+
+
+def save_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, which appears whole, packed if its name says so.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written there.
+    """
+    try:
+        path.parent.stat()  # no folder is made for it
+        with appearing(path) as partial:
+            write_csv(table, partial, compression=_PACKED.get(path.suffix))
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -25,7 +25,7 @@ from philly_analysis.intact import intact, seal
 from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.parallel import see, spread
 from philly_analysis.progress import step
-from philly_analysis.relations import MACROS, Relation, needed, relations
+from philly_analysis.relations import MACROS, Relation, glob_safe, needed, relations
 from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
 from philly_analysis.whole import appearing
 
@@ -329,11 +329,6 @@ def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
 
 def _write(rows: duckdb.DuckDBPyRelation, file: Path) -> None:
     rows.write_parquet(str(file), compression="zstd")
-
-
-def glob_safe(path: Path) -> str:
-    """Return a path in which the engine finds no wildcard."""
-    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))
 
 
 def _digest(*texts: str) -> str:

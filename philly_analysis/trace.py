@@ -31,10 +31,10 @@ from philly_analysis.intact import check, check_sizes
 from philly_analysis.manifest import Manifest
 from philly_analysis.progress import silence
 from philly_analysis.quotas import Quotas, quotas_given
-from philly_analysis.relations import MACROS, Relation, needed, relations, tables_read
+from philly_analysis.relations import MACROS, Relation, glob_safe, needed, relations, tables_read
 from philly_analysis.remote import at_hand
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
-from philly_analysis.stored import Storage, glob_safe
+from philly_analysis.stored import Storage
 from philly_analysis.study import RunPolicy
 from philly_analysis.whole import Held, session_folder, settled
 

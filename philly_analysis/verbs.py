@@ -22,7 +22,6 @@ from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
 from philly_analysis.experiments.workloads import Jobs, LawOf, MonthsOf, WindowsOf
-from philly_analysis.harmless import write_csv
 from philly_analysis.ingest import ingest
 from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
@@ -34,11 +33,11 @@ from philly_analysis.progress import step
 from philly_analysis.prose import NOT_KNOWN
 from philly_analysis.published.systems import figures
 from philly_analysis.remote import at_hand
-from philly_analysis.result import Result
+from philly_analysis.result import Result, save_table
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, opened
-from philly_analysis.whole import appearing, session_folder
+from philly_analysis.whole import session_folder
 from philly_analysis.workload import Ensemble, Workload
 
 SEEDS = "seeds"
@@ -443,7 +442,7 @@ def _conclusions(
         closing=conclusions.in_words(found),
         closing_title="Headline by headline",
     )
-    _write_table(found, page.parent / "verdicts.csv")
+    save_table(found, page.parent / "verdicts.csv")
     return page
 
 
@@ -556,7 +555,7 @@ def sweep(
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)
     result.to_csv(folder / "sweep.csv")
-    _write_table(sweeps.changes(result.table), folder / "changes.csv")
+    save_table(sweeps.changes(result.table), folder / "changes.csv")
     shown = sweeps.in_words(result.table) if planned else None
     found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
     results_page(
@@ -566,11 +565,3 @@ def sweep(
         folder / "page",
     )
     return result
-
-
-def _write_table(table: pd.DataFrame, file: Path) -> None:
-    try:
-        with appearing(file) as partial:
-            write_csv(table, partial)
-    except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None

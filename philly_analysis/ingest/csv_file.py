@@ -376,8 +376,3 @@ def whole(path: Path) -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} was cut off or is not gzip: {error}. Fetch it again.") from None
-
-
-def glob_safe(path: Path) -> str:
-    """Return a path in which the engine finds no wildcard."""
-    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))

@@ -11,8 +11,8 @@ import pyarrow as pa
 from philly_analysis import intact
 from philly_analysis.contract import Table
 from philly_analysis.failures import mask
-from philly_analysis.ingest.csv_file import glob_safe
 from philly_analysis.manifest import Account, Input
+from philly_analysis.relations import glob_safe
 
 _MASKABLE = (
     r"(?i)://|@|~|-----BEGIN|pass|pwd|secret|token|key|auth|cookie|sig=|[/\\](home|users|u)[/\\]"
