@@ -1,4 +1,4 @@
-"""Counts for how long samples stood at each percent, over stretches of time.
+"""Counts for how long samples stood at each percent, over stretches of time; or lists them.
 
 To bring every reading of a GPU to every attempt that held it is most of the work behind a page. An
 engine of joins does it row by row. Here the readings lie machine by machine in order of time: a
@@ -6,7 +6,7 @@ stretch of time is a range of them, found by bisection, and its histogram is one
 is that of reading the samples, and of one addition for each minute held, however jobs overlap.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -14,12 +14,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from philly_analysis.relations import engine, relations
-
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
+from philly_analysis.readings import NULL, Readings, Real, Whole, moments_us
+from philly_analysis.schema import LONGEST_READING
 
 STRETCH = ("machine_id", "place", "from_at", "until_at")
 """Columns of every stretch: its place in the lists that are the readings, from 1, and its time."""
@@ -27,12 +24,47 @@ STRETCH = ("machine_id", "place", "from_at", "until_at")
 COUNTS = ("bin", "minutes", "sum_pct")
 """Columns of every count, after those that a stretch has beside STRETCH."""
 
-_NULL, _NONE = 101, 102
-"""What stands for no reading, and for a list that ends before the place; its bin is the same."""
+LISTED = ("since", "minutes", "pct")
+"""Columns of every list, after the same."""
+
+_NONE = NULL + 1
+"""What stands for a list that ends before the place; its bin is the same."""
 _BINS = 103
 _CHUNK = 1 << 16
 """Minutes counted at once: few enough to stay in a processor's cache."""
 _US_PER_MIN = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of time of a relation, with the columns of STRETCH and others, by their starts."""
+
+    rows: pa.Table
+    from_us: Whole
+    until_us: Whole
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> Self:
+        """Take rows that are in order of ``from_at``."""
+        return cls(rows, *(moments_us(rows[name]) for name in ("from_at", "until_at")))
+
+    def within(self, begins: datetime, ends: datetime) -> pa.Table:
+        """Return those that readings may have a part in which begin in some time, cut to it."""
+        since, late = (
+            int(np.datetime64(moment, "us").astype(np.int64))
+            for moment in (begins, ends + LONGEST_READING)
+        )
+        upto = int(np.searchsorted(self.from_us, late))
+        met = self.until_us[:upto] > since
+        rows = self.rows.slice(0, upto).filter(pa.array(met))
+        cut = {
+            "from_at": np.maximum(self.from_us[:upto][met], since),
+            "until_at": np.minimum(self.until_us[:upto][met], late),
+        }
+        for name, moments in cut.items():
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, pa.array(moments).view(pa.timestamp("us")))
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +73,23 @@ class Slice:
 
     Attributes
     ----------
-    table, columns, files
-        The table of samples, its columns as SELECTed from the files, and these.
-    readings
-        The relation that gives machine_id, from_us, until_us and values of each sample.
+    table, files
+        The table of samples, and its files.
     begins, ends
         Samples from here on and before here, UTC.
     stretches
         By the name of the relation they are of, with the columns of STRETCH and others. They
         have what they share with the readings: all of those that lie within them.
+    listed
+        Names of those relations whose stretches have each reading that begins in them instead.
     """
 
     table: str
-    columns: str
     files: tuple[str, ...]
-    readings: str
     begins: datetime
     ends: datetime
     stretches: Mapping[str, pa.Table]
+    listed: frozenset[str] = frozenset()
 
     def counted(self) -> dict[str, pa.Table]:
         """Count; may run in any thread, process or machine that can read the files.
@@ -68,188 +99,132 @@ class Slice:
         dict of pyarrow.Table
             For each relation, a row per (stretch, bin): what the stretch has beside STRETCH,
             ``bin`` (percent rounded up; null: no reading), ``minutes``, and ``sum_pct``, the
-            readings in % times minutes.
+            readings in % times minutes. Of those listed, a row per (stretch, reading): the same,
+            ``since``, ``minutes`` that it stands for, and ``pct``; none where there is no reading.
         """
         names = [chunk for s in self.stretches.values() for chunk in s["machine_id"].chunks]
         machines = pc.unique(pa.chunked_array(names, pa.string()))
-        readings = _Readings.of(self._read(machines), len(machines))
+        readings = Readings.of(self.table, self.files, self.begins, self.ends, machines)
         return {
-            name: _counted(readings, stretches, machines)
+            name: (_listed if name in self.listed else _counted)(readings, stretches, machines)
             for name, stretches in self.stretches.items()
         }
 
-    def _read(self, machines: pa.Array) -> pa.Table:
-        found = engine().cursor()
-        try:
-            return found.sql(
-                f"""
-                with {self.table} as (
-                  select {self.columns}
-                  from read_parquet($files, union_by_name = true)
-                  where sampled_at >= $begins and sampled_at < $ends
-                ),
 
-                numbered as (
-                  select unnest($machines) as machine_id, unnest(range(len($machines))) as machine
-                ),
-
-                readings as (
-                  {relations()[self.readings].sql}
-                )
-
-                select machine, from_us, until_us, values
-                from readings
-                inner join numbered using (machine_id)
-                """,
-                params={
-                    "files": list(self.files),
-                    "begins": self.begins,
-                    "ends": self.ends,
-                    "machines": machines.to_pylist(),
-                },
-            ).to_arrow_table()
-        finally:
-            found.close()
+def added_up(parts: Sequence[pa.Table]) -> pa.Table:
+    """Add up counts of stretches that are alike, always in the order in which they are given."""
+    rows = pa.concat_tables(parts).combine_chunks()
+    keys = [name for name in rows.column_names if name not in COUNTS]
+    bin_, *summed = COUNTS
+    bins = rows[bin_].fill_null(NULL).to_numpy()
+    cell = _alike(rows.select(keys)) * _BINS + bins
+    order = np.argsort(cell, kind="stable")
+    ranked = cell[order]
+    begins = np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]
+    number = np.cumsum(begins) - 1
+    first = order[begins]
+    total = rows.select([*keys, bin_]).take(pa.array(first))
+    for name in summed:
+        sums = np.bincount(number, rows[name].fill_null(0).to_numpy()[order])
+        mask = None if name == "minutes" else bins[first] == NULL
+        total = total.append_column(name, pa.array(sums, mask=mask))
+    return total
 
 
-@dataclass(frozen=True, slots=True)
-class _Readings:
-    """Readings, machine by machine in order of time.
-
-    Attributes
-    ----------
-    line
-        Where each begins on a line on which machine follows machine, a `span` each; microseconds.
-    lasts
-        For how long each stands, microseconds; of length 1 where all stand alike.
-    starts, lengths
-        Where the list of each begins in `values`, which are in the order of the files, and how
-        many it has.
-    shortest
-        Length of the shortest list of each machine.
-    """
-
-    since: int
-    span: int
-    line: Whole
-    from_us: Whole
-    lasts: Whole
-    starts: Whole
-    lengths: Whole
-    values: Real
-    shortest: Whole
-
-    @classmethod
-    def of(cls, table: pa.Table, machines: int) -> Self:
-        machine, from_us, until_us = (
-            table[name].to_numpy() for name in ("machine", "from_us", "until_us")
-        )
-        since = int(from_us.min()) if len(from_us) else 0
-        # one more than there are, for what begins after the last
-        span = int(from_us.max(initial=since)) - since + 2
-        # by numbers as short as can be, which are sorted by their digits
-        number = machine.astype(np.min_scalar_type(machines))
-        if (from_us[1:] >= from_us[:-1]).all():  # as ingest writes them
-            order = np.argsort(number, kind="stable")
-        else:
-            order = np.lexsort((from_us, number))
-        lasts = until_us - from_us
-        alike = len(lasts) > 0 and lasts.min() == lasts.max()
-        lists = table["values"].combine_chunks()
-        offsets = lists.offsets.to_numpy()
-        from_us = from_us[order]
-        lengths = np.diff(offsets)
-        shortest = np.zeros(machines, np.int64)
-        for length in np.flatnonzero(np.bincount(lengths))[::-1]:  # what is assigned last stays
-            shortest[machine[lengths == length]] = length
-        line = np.repeat(
-            np.arange(machines) * span - since, np.bincount(number, minlength=machines)
-        )
-        line += from_us
-        values = lists.values.fill_null(_NULL) if lists.values.null_count else lists.values
-        return cls(
-            since,
-            span,
-            line,
-            from_us,
-            lasts[:1] if alike else lasts[order],
-            offsets[:-1].astype(np.int64)[order],
-            lengths[order],
-            values.to_numpy(),
-            shortest,
-        )
-
-    def first(self, machine: Whole, moment: Whole) -> Whole:
-        """Return the first reading of each machine that begins at a moment or later."""
-        after = np.clip(moment - self.since, 0, self.span - 1)
-        return np.searchsorted(self.line, machine * self.span + after)
-
-
-def _counted(readings: _Readings, stretches: pa.Table, machines: pa.Array) -> pa.Table:
-    machine = pc.index_in(stretches["machine_id"], machines).to_numpy().astype(np.int64)
-    place = stretches["place"].to_numpy().astype(np.int64) - 1
-    from_us, until_us = (
-        stretches[name].cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
-        for name in ("from_at", "until_at")
-    )
+def _counted(readings: Readings, stretches: pa.Table, machines: pa.Array) -> pa.Table:
+    held = _Held.of(stretches, machines)
     # readings reach into a stretch at its start, lie within it, and reach out at its end
     longest = int(readings.lasts.max(initial=0))
-    first = readings.first(machine, from_us - longest + 1)
-    within = readings.first(machine, from_us)
-    leaving = np.maximum(readings.first(machine, until_us - longest + 1), within)
-    end = np.maximum(readings.first(machine, until_us), leaving)
-    keys = stretches.drop_columns(list(STRETCH))
-    held = _Held(machine, place, _alike(keys))
+    first = readings.first(held.machine, held.from_us - longest + 1)
+    within = readings.first(held.machine, held.from_us)
+    leaving = np.maximum(readings.first(held.machine, held.until_us - longest + 1), within)
+    end = np.maximum(readings.first(held.machine, held.until_us), leaving)
     found = [
-        *_tallies(readings, held, first, within, (from_us, until_us)),
-        *_tallies(readings, held, within, leaving, None),
-        *_tallies(readings, held, leaving, end, (from_us, until_us)),
+        *_tallies(readings, held, first, within, clip=True),
+        *_tallies(readings, held, within, leaving, clip=False),
+        *_tallies(readings, held, leaving, end, clip=True),
     ]
     stretch, bins, minutes, sums = (
-        np.concatenate([part[i] for part in found]) if found else np.empty(0) for i in range(4)
+        np.concatenate([part[i] for part in found]) if found else np.empty(0, dtype)
+        for i, dtype in enumerate((int, int, float, float))
     )
-    null = bins == _NULL
+    null = bins == NULL
     counts = (
         pa.array(bins.astype(np.int8), mask=null),
         pa.array(minutes),
         pa.array(sums, mask=null),
     )
-    rows = keys.take(pa.array(stretch, pa.int64()))
-    for name, values in zip(COUNTS, counts, strict=True):
+    return _of_stretches(stretches, stretch, dict(zip(COUNTS, counts, strict=True)))
+
+
+def _listed(readings: Readings, stretches: pa.Table, machines: pa.Array) -> pa.Table:
+    held = _Held.of(stretches, machines)
+    first, end = (readings.first(held.machine, at) for at in (held.from_us, held.until_us))
+    found = [
+        (np.repeat(chunk, n)[told], row[told], values[told])
+        for chunk, n, row, values in _met(readings, held, first, end)
+        for told in [values < NULL]
+    ]
+    stretch, row, values = (
+        np.concatenate([part[i] for part in found]) if found else np.empty(0, dtype)
+        for i, dtype in enumerate((int, int, float))
+    )
+    lasts = readings.lasts[row if len(readings.lasts) > 1 else np.zeros_like(row)]
+    told = (
+        pa.array(readings.from_us[row]).view(pa.timestamp("us")),
+        pa.array(lasts / _US_PER_MIN),
+        pa.array(values),
+    )
+    return _of_stretches(stretches, stretch, dict(zip(LISTED, told, strict=True)))
+
+
+def _of_stretches(stretches: pa.Table, which: Whole, told: Mapping[str, pa.Array]) -> pa.Table:
+    """Put what was found of stretches beside what they have beside STRETCH."""
+    rows = stretches.drop_columns(list(STRETCH)).take(pa.array(which, pa.int64()))
+    for name, values in told.items():
         rows = rows.append_column(name, values)
     return rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Of each stretch its server, its place there, and a number that it shares with its like."""
+    """Of each stretch its server, its place there, its time, and a number shared by its like."""
 
     machine: Whole
     place: Whole
+    from_us: Whole
+    until_us: Whole
     alike: Whole
+
+    @classmethod
+    def of(cls, stretches: pa.Table, machines: pa.Array) -> Self:
+        """Read stretches; servers are told by their places among `machines`."""
+        return cls(
+            pc.index_in(stretches["machine_id"], machines).to_numpy().astype(np.int64),
+            stretches["place"].to_numpy().astype(np.int64) - 1,
+            moments_us(stretches["from_at"]),
+            moments_us(stretches["until_at"]),
+            _alike(stretches.drop_columns(list(STRETCH))),
+        )
 
 
 def _alike(keys: pa.Table) -> Whole:
     """Give the rows of a table numbers, those that are the same the same one."""
     numbers = np.zeros(len(keys), np.int64)
-    for column in keys.columns:
+    for nth, column in enumerate(keys.columns):
         values = column.combine_chunks().dictionary_encode("encode")
-        pairs = numbers * len(values.dictionary) + values.indices.to_numpy()
-        numbers = pa.array(pairs).dictionary_encode().indices.to_numpy().astype(np.int64)
+        numbers = numbers * len(values.dictionary) + values.indices.to_numpy()
+        if nth:  # numbers of pairs, as small again as can be
+            numbers = pa.array(numbers).dictionary_encode().indices.to_numpy().astype(np.int64)
     return numbers
 
 
-def _tallies(
-    readings: _Readings,
-    held: _Held,
-    first: Whole,
-    end: Whole,
-    clip: tuple[Whole, Whole] | None,
-) -> Iterator[tuple[Whole, Whole, Real, Real]]:
-    """Yield (stretch, bin, minutes, sum) of each stretch's readings from `first` to before `end`.
+def _met(
+    readings: Readings, held: _Held, first: Whole, end: Whole
+) -> Iterator[tuple[Whole, Whole, Whole, Real]]:
+    """Yield stretches, how many readings each has from `first` to before `end`, which and values.
 
-    Those of stretches that are alike are put together, as of one of them. With `clip`, of each
-    reading only what lies between these two moments of the stretch.
+    Few at a time: those that have none are left out.
     """
     [some] = np.nonzero(end > first)
     if not len(some):
@@ -271,19 +246,31 @@ def _tallies(
         else:
             has = nth < readings.lengths[row]
             values = np.where(has, readings.values[np.where(has, at, 0)], _NONE)
+        yield chunk, n, row, values
+
+
+def _tallies(
+    readings: Readings, held: _Held, first: Whole, end: Whole, *, clip: bool
+) -> Iterator[tuple[Whole, Whole, Real, Real]]:
+    """Yield (stretch, bin, minutes, sum) of each stretch's readings from `first` to before `end`.
+
+    Those of stretches that are alike are put together, as of one of them. With `clip`, of each
+    reading only what lies in the stretch.
+    """
+    for chunk, n, row, values in _met(readings, held, first, end):
         cell = np.ceil(values).astype(np.int64)
         _, one, number = np.unique(held.alike[chunk], return_index=True, return_inverse=True)
         cell += np.repeat(number * _BINS, n)
         lasts = readings.lasts
         if len(lasts) > 1:
             lasts = lasts[row]
-        if clip is None and len(lasts) == 1:
+        if not clip and len(lasts) == 1:
             each = lasts[0] / _US_PER_MIN
             minutes = np.bincount(cell) * each
             sums = np.bincount(cell, values) * each
         else:
-            if clip is not None:
-                since, until = (np.repeat(moment[chunk], n) for moment in clip)
+            if clip:
+                since, until = (np.repeat(at[chunk], n) for at in (held.from_us, held.until_us))
                 begins = readings.from_us[row]
                 inside = np.minimum(begins + lasts, until) - np.maximum(begins, since)
                 lasts = np.maximum(inside, 0)

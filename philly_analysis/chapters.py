@@ -2,8 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, overload
@@ -58,7 +58,7 @@ from philly_analysis.errors import MissingTableError, OutputError, TraceError, U
 from philly_analysis.frames import is_selected
 from philly_analysis.judging import calibration, other_months, philly_like
 from philly_analysis.manifest import Manifest
-from philly_analysis.parallel import Here, spread
+from philly_analysis.parallel import Here
 from philly_analysis.progress import step
 from philly_analysis.published.printed import of_philly
 from philly_analysis.result import Result, Results
@@ -165,6 +165,15 @@ PHILLYS_OWN = frozenset({"notebook_definitions", "philly_like"})
 
 BESIDE = ("calibration", "host_clock_offset", "philly_like", "notebook_definitions")
 """Analyses that take seconds and lean on no other: they may be answered beside the rest."""
+
+SAMPLED = {
+    "gpu_use_bins": "how_used",
+    "notebook_gpu_util_bins": "notebook_definitions",
+    "gpu_clock_readings": "clock_offset",
+    "host_clock_readings": "host_clock_offset",
+    "host_util_bins": "host_util",
+}
+"""Relations that take a pass over the samples, and the first analysis that rests on each."""
 
 AMONG_ALL = frozenset(
     "delay_causes gpu_util_dedicated host_util locality_effect occupancy out_of_order wait_states "  # noqa: SIM905 - as a list it takes a line each
@@ -308,28 +317,39 @@ def answer(trace: Trace, name: str) -> Result:
     return result
 
 
+def count_samples(trace: Trace, names: Iterable[str]) -> None:
+    """Read the samples once for all analyses of some that rest on them and are not answered yet."""
+    due = {name for name in names if not answers.recall(trace, name)}
+    trace.create(one for one, name in SAMPLED.items() if name in due and trace.has(one))
+
+
 def beside(
     trace: Trace, names: Iterable[str], executor: Executor | None
-) -> dict[str, Future[Result]]:
+) -> dict[str, Future[Results]]:
     """Let an executor answer those analyses of some that take seconds and lean on no other.
 
-    It opens the trace by its path, as it was opened here.
+    It opens the trace by its path, as it was opened here, once; each name has the same future.
     """
     if executor is None:
         return {}
-    asked = (trace.path, trace.run_policy, trace.manifest)
-    return {
-        name: executor.submit(_answer_there, *asked, name)
+    asked = [
+        name
         for name in names
         if name in BESIDE and _ours(ANALYSES[name]) and not answers.recall(trace, name)
-    }
+    ]
+    if not asked:
+        return {}
+    there = executor.submit(_answer_there, trace.path, trace.run_policy, trace.manifest, asked)
+    return dict.fromkeys(asked, there)
 
 
-def _answer_there(path: Path, run_policy: RunPolicy, manifest: Manifest, name: str) -> Result:
+def _answer_there(
+    path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
+) -> Results:
     with Trace(path, run_policy=run_policy) as trace:
         if trace.manifest != manifest:
             raise TraceError(f"{path} was replaced since it was opened. Open it again.")
-        return answer(trace, name)
+        return Results({name: answer(trace, name) for name in names})
 
 
 def own_answer(trace: Trace, own: Own) -> Result:
@@ -379,7 +399,8 @@ def drawn(
         Answers, which may be computed as they are drawn from it: while an executor draws one, the
         next is computed here.
     executor
-        Who draws what the trace does not keep; None: it is drawn here.
+        Who draws what the trace does not keep, but for what it has not begun when all are
+        computed: that, and without one everything, is drawn here.
     """
     found: dict[str, str] = {}
 
@@ -392,7 +413,18 @@ def drawn(
             else:
                 yield result
 
-    for name, svg in spread(executor or Here(), figure, undrawn(), ahead=len(ANALYSES)):
+    drawer = executor or Here()
+    begun: list[tuple[Result, Future[tuple[str, str]]]] = []
+    try:
+        begun += ((result, drawer.submit(figure, result)) for result in undrawn())
+        # not beside a thread of this process: matplotlib draws one at a time
+        alone = not isinstance(drawer, ThreadPoolExecutor)
+        ours = [figure(result) for result, future in reversed(begun) if alone and future.cancel()]
+        theirs = [future.result() for _, future in begun if not future.cancelled()]
+    finally:
+        for _, future in begun:
+            future.cancel()
+    for name, svg in (*theirs, *ours):
         found[name] = svg
         if _ours(ANALYSES[name]):
             answers.keep_figure(trace, name, svg)

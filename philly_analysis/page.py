@@ -25,6 +25,7 @@ from philly_analysis.chapters import (
     about,
     answer,
     beside,
+    count_samples,
     drawn,
     lacking,
     own_answer,
@@ -402,10 +403,11 @@ def _answer(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], lis
 
     def answered() -> Iterator[Result]:
         asked = [name for name, missing in lacks.items() if not missing]
+        count_samples(trace, asked)
         there = beside(trace, asked, executor)
         for i, name in enumerate(sorted(asked, key=there.__contains__), 1):
             with step(f"{i} of {len(asked)}: {wanted[name].QUESTION}"):
-                found = there[name].result() if name in there else answer(trace, name)
+                found = there[name].result()[name] if name in there else answer(trace, name)
             results[name] = found
             yield found
 

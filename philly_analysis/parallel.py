@@ -1,6 +1,8 @@
 """The one way in which work is spread: over a ``concurrent.futures.Executor``, in order."""
 
+import atexit
 import multiprocessing
+import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -153,8 +155,14 @@ def see(paths: Iterable[str | Path]) -> None:
 
 def processes(jobs: int) -> ProcessPoolExecutor:
     """Return an executor of processes on this machine, which opens them when there is work."""
-    # a process that is forked would inherit the engine's threads in whatever state they are
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(
+        jobs,
+        # one that is forked would inherit the engine's threads in whatever state they are
+        multiprocessing.get_context("spawn"),
+        # at its end, all else done, it goes at once: to take its modules apart takes 0.4 s
+        initializer=atexit.register,
+        initargs=(os._exit, 0),
+    )
 
 
 def spread(

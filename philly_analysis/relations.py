@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).parent
 MACROS = study.MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
 """Functions that every relation may call: the study's vocabulary, and the one file that is not a
 SELECT."""
-_STORED = re.compile(r"-- (?:stored|binned by week of (\w+))\n")
+_STORED = re.compile(r"-- (?:stored|(binned|listed) by week of (\w+))\n")
 
 
 @cache
@@ -41,23 +41,27 @@ class Relation:
     ----------
     reads
         Names of tables and relations in its ``from`` clauses, its own CTEs left out, and its
-        readings.
+        samples.
     stored
-        True when the first comment line says ``stored`` or ``binned``: written to Parquet once
-        per trace instead of computed at each use.
-    binned
-        The relation of readings over which it counts, week by week; None: its rows are those of
-        its SELECT. The line says ``binned by week of`` it; the SELECT gives stretches of time
-        (see :data:`philly_analysis.bins.STRETCH`), and the relation has for each of its other
+        True when the first comment line says ``stored``, ``binned`` or ``listed``: written to
+        Parquet once per trace instead of computed at each use.
+    samples
+        The table of samples that its SELECT gives stretches of time of (see
+        :data:`philly_analysis.bins.STRETCH`), week by week; None: its rows are those of its
+        SELECT. The line says ``binned by week of`` it, and the relation has for each of the other
         columns, ``week`` and ``bin`` how many ``minutes`` the readings stood there, and their
         ``sum_pct``.
+    listed
+        True when the line says ``listed by week of`` it: beside the other columns and ``week``
+        the relation has each reading that begins in a stretch: ``since``, ``minutes``, ``pct``.
     """
 
     name: str
     sql: str
     reads: frozenset[str]
     stored: bool
-    binned: str | None = None
+    samples: str | None = None
+    listed: bool = False
 
     @property
     def question(self) -> str:
@@ -147,9 +151,10 @@ def relations() -> dict[str, Relation]:
             found[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
-                reads=tables_read(sql) | ({stored[1]} if stored and stored[1] else set()),
+                reads=tables_read(sql) | ({stored[2]} if stored and stored[2] else set()),
                 stored=stored is not None,
-                binned=stored[1] if stored else None,
+                samples=stored[2] if stored else None,
+                listed=stored is not None and stored[1] == "listed",
             )
     return found
 

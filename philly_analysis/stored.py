@@ -19,20 +19,22 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis import bins
+from philly_analysis import bins, readings
 from philly_analysis.errors import TraceError
 from philly_analysis.intact import intact, seal
 from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.parallel import see, spread
 from philly_analysis.progress import step
-from philly_analysis.relations import MACROS, Relation, glob_safe, needed, relations
-from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
+from philly_analysis.relations import MACROS, Relation, glob_safe, needed
+from philly_analysis.schema import REJECTS, TABLES
 from philly_analysis.whole import appearing
 
 _GENERATION = re.compile(r"-\d{6}-")
 _WEEK = "date_trunc('week', {})::timestamp"
 _SLICE = 1_000_000
 """About how many samples are counted at once: this bounds memory, whatever the trace's size."""
+_SOURCES = tuple(map(inspect.getsource, (bins, readings)))
+"""What counts samples, of which a count is only good for what it was then."""
 _AHEAD = 64
 """Slices that an executor may have at once: more than machines have cores, mostly."""
 
@@ -113,15 +115,15 @@ class Storage:
     def create(self, found: Sequence[Relation]) -> None:
         """Create the views of relations, and write those that are to be stored and are not yet.
 
-        Those that are binned by the same readings are counted in one pass over them.
+        Those of the same samples are made in one pass over them.
         """
         for relation in found:
             if not relation.stored:
                 self.con.sql(relation.sql).create_view(relation.name, replace=True)
-            elif not relation.binned:
+            elif not relation.samples:
                 self._store([relation])
-        binned = sorted((r for r in found if r.binned), key=attrgetter("binned"))
-        for _, same in groupby(binned, attrgetter("binned")):
+        sampled = sorted((r for r in found if r.samples), key=attrgetter("samples"))
+        for _, same in groupby(sampled, attrgetter("samples")):
             self._store(list(same))
 
     def _store(self, found: Sequence[Relation]) -> None:
@@ -135,8 +137,8 @@ class Storage:
         for home in (self.trace / DERIVED, self.scratch):
             try:
                 with self._rooms(found, home) as rooms:
-                    if rooms and (readings := found[0].binned):
-                        self._count(relations()[readings], rooms)
+                    if rooms and (table := found[0].samples):
+                        self._count(table, rooms)
                     elif rooms:
                         [room] = rooms
                         _write(self.con.sql(room.relation.sql), room.partial / "all.parquet")
@@ -154,16 +156,6 @@ class Storage:
     def _counted(self) -> Path:
         """The trace's folder by a name that whoever counts its samples knows."""
         return self.trace if self.executor else self.held
-
-    def folders(self, kind: str, *texts: str) -> list[Path]:
-        """Return the folders for what is made of the trace as it stands, and of `texts`.
-
-        The trace's own, and this session's, for what the former cannot take; neither may be there.
-        """
-        files = [self.trace / file for file in self.manifest.every_file]
-        sizes = " ".join(str(file.stat().st_size) for file in files)
-        name = f"{kind}-{_digest(self.manifest.to_json(), sizes, *texts)}"
-        return [self.trace / DERIVED / name, self.scratch / name]
 
     def _columns(self, table: str) -> str:
         """Return what to SELECT from the files of a table, so that it has all of its columns."""
@@ -190,9 +182,9 @@ class Storage:
         """Give the folder of a stored relation, and room to write it unless it is there."""
         order, _ = needed([relation.name])
         # sorted: relations of equal rank come in an order that differs from process to process
-        code = "\n".join([MACROS, *sorted(r.sql for r in order), inspect.getsource(bins)])
+        code = "\n".join([MACROS, *sorted(r.sql for r in order), *_SOURCES])
         stem = f"{relation.name}-{self.manifest.generation:06}-"
-        key = _digest(self.manifest.to_json(), code)
+        key = digest_of(self.manifest.to_json(), code)
         folder = home / f"{stem}{key}.parquet"
         if intact(kept := self.trace / DERIVED / folder.name):
             yield kept, None
@@ -208,26 +200,25 @@ class Storage:
             yield folder, _Room(relation, code, partial, before)
             seal(partial, folder.name)
 
-    def _count(self, readings: Relation, rooms: Sequence[_Room]) -> None:
-        """Count the readings of each week for each relation, or take over the count of before."""
+    def _count(self, table: str, rooms: Sequence[_Room]) -> None:
+        """Count or list the readings of each week, or take over what was made of it before."""
         # in this process one thread reads while the other counts; more would wait for each other,
         # but they are to have work while a week is written
         executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
         ahead = _AHEAD if self.executor else 6
         with executor as workers:
-            counted = spread(workers, _counted, self._parts(readings, rooms), ahead=ahead)
+            counted = spread(workers, _counted, self._parts(table, rooms), ahead=ahead)
             for _, week in groupby(counted, lambda found: found[0].week.begins):
                 self._write_week(list(week))
 
-    def _parts(self, readings: Relation, rooms: Sequence[_Room]) -> Iterator[_Part]:
+    def _parts(self, table: str, rooms: Sequence[_Room]) -> Iterator[_Part]:
         """Yield what is to be counted, in order of time.
 
         A file's name is a digest of just what the week's count rests on: a file of this name
         holds what would be counted now.
         """
-        [table] = readings.reads
-        columns = self._columns(table)
         stretches = {room.relation.name: self._stretches(room.relation) for room in rooms}
+        listed = frozenset(room.relation.name for room in rooms if room.relation.listed)
         for week in self._weeks(table):
             sizes = [
                 f"{file.relative_to(self._counted).as_posix()} {file.stat().st_size}"
@@ -236,47 +227,47 @@ class Storage:
             files: dict[str, Path] = {}
             for room in rooms:
                 name = room.relation.name
-                met = _within(stretches[name], week.begins, week.ends)
-                digest = _digest(room.code, *sizes, _rows_digest(met))
+                met = self.con.from_arrow(stretches[name].within(week.begins, week.ends))
+                digest = digest_of(room.code, *sizes, _rows_digest(met))
                 file = room.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
                 if not any(_taken_over(other / file.name, file) for other in room.before):
                     files[name] = file
             for begins, ends in week.slices() if files else ():
                 counts = bins.Slice(
                     table=table,
-                    columns=columns,
-                    files=tuple(glob_safe(file) for file in week.files),
-                    readings=readings.name,
+                    files=tuple(map(str, week.files)),
                     begins=begins,
                     ends=ends,
-                    # in one order, so that what is added up of them is, too
-                    stretches={
-                        name: _within(stretches[name], begins, ends).order("all").to_arrow_table()
-                        for name in files
-                    },
+                    stretches={name: stretches[name].within(begins, ends) for name in files},
+                    listed=listed,
                 )
                 yield _Part(week, files, counts)
 
     def _write_week(self, found: Sequence[tuple[_Part, dict[str, pa.Table]]]) -> None:
         part, _ = found[0]
         for name, file in part.files.items():
-            # in one order, on one thread: sums of real numbers come out the same to the last bit
-            rows = pa.concat_tables([counted[name] for _, counted in found])
-            bin_, *sums = bins.COUNTS
-            keys = [name for name in rows.column_names if name not in bins.COUNTS]
-            by = rows.group_by([*keys, bin_], use_threads=False)
-            counts = by.aggregate([(name, "sum") for name in sums])
-            counts = counts.select([*keys, bin_, *(f"{name}_sum" for name in sums)])
-            counts = counts.rename_columns([*keys, *bins.COUNTS])
-            week = pa.array([part.week.begins] * len(counts), pa.timestamp("us"))
-            counts = counts.add_column(len(keys), "week", week)
-            pq.write_table(counts, file, compression="zstd")
+            given = [counted[name] for _, counted in found]
+            listed = name in part.counts.listed
+            rows = pa.concat_tables(given) if listed else bins.added_up(given)
+            own = bins.LISTED if listed else bins.COUNTS
+            keys = [column for column in rows.column_names if column not in own]
+            week = pa.scalar(part.week.begins, pa.timestamp("us"))
+            rows = rows.add_column(len(keys), "week", pa.repeat(week, len(rows)))
+            # all but the last column repeats; single readings hardly get smaller
+            pq.write_table(
+                rows,
+                file,
+                compression="none" if listed else "zstd",
+                use_dictionary=rows.column_names[:-1],
+            )
 
-    def _stretches(self, relation: Relation) -> duckdb.DuckDBPyRelation:
-        """Compute the stretches of time that a relation counts readings over."""
-        file = self.scratch / f"{relation.name}.stretches.parquet"
-        _write(self.con.sql(relation.sql), file)
-        return self.con.read_parquet(glob_safe(file))
+    def _stretches(self, relation: Relation) -> bins.Stretches:
+        """Compute the stretches of time that a relation asks about."""
+        rows = self.con.sql(relation.sql)
+        others = [column for column in rows.columns if column != "from_at"]
+        # in one order, so that what is added up of them is, too
+        order = ", ".join(f'"{column}"' for column in ("from_at", *others))
+        return bins.Stretches.of(rows.order(order).to_arrow_table())
 
     def _weeks(self, table: str) -> list[_Week]:
         """Return the weeks that a table of samples has rows in; one without rows if it has none."""
@@ -305,21 +296,6 @@ def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
     return part, part.counts.counted()
 
 
-def _within(
-    stretches: duckdb.DuckDBPyRelation, begins: datetime, ends: datetime
-) -> duckdb.DuckDBPyRelation:
-    """Return the stretches that readings may have a part in which begin in some time, cut to it."""
-    from_at, until_at = map(duckdb.ColumnExpression, ("from_at", "until_at"))
-    since, late = map(duckdb.ConstantExpression, (begins, ends + LONGEST_READING))
-    cut = {
-        "from_at": duckdb.FunctionExpression("greatest", from_at, since),
-        "until_at": duckdb.FunctionExpression("least", until_at, late),
-    }
-    return stretches.filter((from_at < late) & (until_at > since)).select(
-        *(cut[c].alias(c) if c in cut else duckdb.ColumnExpression(c) for c in stretches.columns)
-    )
-
-
 def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
     """Return a digest of rows, in whatever order they are."""
     columns = ", ".join(f'"{column}"' for column in rows.columns)
@@ -331,7 +307,8 @@ def _write(rows: duckdb.DuckDBPyRelation, file: Path) -> None:
     rows.write_parquet(str(file), compression="zstd")
 
 
-def _digest(*texts: str) -> str:
+def digest_of(*texts: str) -> str:
+    """Return a name for what is made of some texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 

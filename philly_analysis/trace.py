@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from datetime import datetime
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -28,13 +29,13 @@ from philly_analysis.frames import (
     with_quotas,
 )
 from philly_analysis.intact import check, check_sizes
-from philly_analysis.manifest import Manifest
+from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.progress import silence
 from philly_analysis.quotas import Quotas, quotas_given
 from philly_analysis.relations import MACROS, Relation, glob_safe, needed, relations, tables_read
 from philly_analysis.remote import at_hand
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
-from philly_analysis.stored import Storage
+from philly_analysis.stored import Storage, digest_of
 from philly_analysis.study import RunPolicy
 from philly_analysis.whole import Held, session_folder, settled
 
@@ -360,8 +361,18 @@ class Trace:
             self._asked = outer
 
     def folders(self, kind: str, *texts: str) -> list[Path]:
-        """Return where to keep what was made of this trace; see :meth:`Storage.folders`."""
-        return self._storage.folders(kind, *texts)
+        """Return where to keep what is made of this trace, as it was opened, and of `texts`.
+
+        The trace's own folder, and this session's, for what the former cannot take; neither may
+        be there.
+        """
+        name = f"{kind}-{digest_of(self._made_of, *texts)}"
+        return [self.path / DERIVED / name, self._scratch / name]
+
+    @cached_property
+    def _made_of(self) -> str:
+        sizes = [(self.path / file).stat().st_size for file in self.manifest.every_file]
+        return digest_of(self.manifest.to_json(), *map(str, sizes))
 
     def create(self, names: Iterable[str]) -> None:
         """Create the views that `names` need, and write the stored ones where they are due."""
@@ -377,12 +388,12 @@ class Trace:
                 )
             raise UnknownNameError("table or relation", name, [*TABLES, *relations()])
         self._check(others & self.tables)
-        binned = [r for r in order if r.binned and r.name not in self._created]
+        sampled = [r for r in order if r.samples and r.name not in self._created]
         # what these read first, so that one pass over the samples serves them all
-        before, _ = needed(name for relation in binned for name in relation.reads)
+        before, _ = needed(name for relation in sampled for name in relation.reads)
         for one in before:
             self._create(one)
-        self._create(*binned)
+        self._create(*sampled)
         for one in order:
             self._create(one)
 

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from philly_analysis import answers, figures, page
 from philly_analysis.chapters import ANALYSES, analyze
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.page import report
+from philly_analysis.parallel import processes
 from philly_analysis.result import Comparison, Fact, Result
 from philly_analysis.trace import Trace
 from tests.paper import paper_trace
@@ -84,10 +85,16 @@ def test_a_second_report_is_the_first_and_computes_nothing(
         assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
 
 
-def test_who_draws_makes_no_difference(path: Path, tmp_path: Path, computed: list[str]) -> None:
-    with ThreadPoolExecutor(1) as executor:
+@pytest.mark.parametrize(
+    "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
+)
+def test_who_draws_makes_no_difference(
+    path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
+) -> None:
+    with drawers(1) as executor:
         first = report(path, tmp_path / "first", executor=executor)
-    assert computed.count("svg") == len(ASKED)
+    if drawers is ThreadPoolExecutor:
+        assert computed.count("svg") == len(ASKED)
     shutil.rmtree(path / "derived")
     second = report(path, tmp_path / "second")
     assert everything(first.parent) == everything(second.parent)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from philly_analysis.trace import Trace
@@ -14,6 +15,7 @@ WIDEST_MIN = 720
 _SIDE = WIDEST_MIN + 2 * WINDOW_MIN
 _MINUTES = 2 * _SIDE + 1
 _OFFSETS = 2 * WIDEST_MIN + 1
+_MINUTE_US = 60_000_000
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
 
@@ -38,10 +40,10 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
         utilisation, and ``sd_pct``, its standard deviation from event to event (NaN: one event).
     """
     samples = trace.answer(name).to_arrow_table()
-    event, lag, lasts, util = (
-        samples[column].to_numpy() for column in ("event_no", "lag_min", "minutes", "util_pct")
-    )
-    minute = lag.astype(np.int64) + _SIDE
+    event, util = (samples[column].to_numpy() for column in ("event_no", "pct"))
+    since, at = (samples[column].cast(pa.int64()).to_numpy() for column in ("since", "event_at"))
+    minute = (since - at) // _MINUTE_US + _SIDE
+    lasts = np.ceil(samples["minutes"].to_numpy()).astype(np.int64)
     if lasts.max(initial=1) > 1:
         nth = np.arange(lasts.sum()) - np.repeat(np.cumsum(lasts) - lasts, lasts)
         event, minute, util = (np.repeat(values, lasts) for values in (event, minute, util))

@@ -1,6 +1,7 @@
 """Writes a file of a streamed table: the rows of its parts joined, and without repeats."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -18,6 +19,9 @@ _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
 _PIECES = 10_000
 """Pieces of a table, beyond which it pays to copy its rows."""
+_LOOKED_AT = 1_000
+_FEW = 20
+"""Different values of a column among the rows looked at, up to which they are said to repeat."""
 NO_ROW = -1
 
 _Numbers = npt.NDArray[np.int64]
@@ -78,13 +82,13 @@ class SampleFile:
     def _longest_of(self, rows: pa.Table) -> _Numbers:
         """Return how many values the longest list of each machine has, or that it has no row."""
         longest = np.full(len(self.names), NO_ROW)
-        machine = rows["machine"].to_numpy()
+        machine = rows["machine"].to_numpy().astype(np.int64)
         longest[machine] = 0
         for name in lists(self.table):
             lengths = pc.list_value_length(rows[name]).to_numpy()
-            # what is assigned last stays
-            for length in np.flatnonzero(np.bincount(lengths)):
-                longest[machine[lengths == length]] = length
+            many = int(lengths.max(initial=0)) + 1
+            there, length = np.divmod(np.flatnonzero(np.bincount(machine * many + lengths)), many)
+            longest[there] = length  # of a machine's lengths the last, which stays, is the longest
         return longest
 
     def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
@@ -113,15 +117,20 @@ class SampleFile:
     ) -> pa.Table:
         """Join the rows that are kept, in the order of their keys; null where a part has none."""
         sorted_keys = [key[first] for key, first in zip(keys, firsts, strict=True)]
-        # sorted ones are merged, in one go
-        key = np.sort(np.concatenate(sorted_keys), kind="stable")
-        key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
+        every = np.concatenate(sorted_keys)
+        order = np.argsort(every, kind="stable")  # sorted ones are merged, in one go
+        ranked = every[order]
+        new = np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]
+        key = ranked[new]
+        row = np.empty(len(every), np.int64)
+        row[order] = np.cumsum(new) - 1
         moment, machine = np.divmod(key, len(self.names))
         columns = {"sampled_at": pa.array(moment + origin).view(AT.type)}
         columns["machine"] = pa.array(machine.astype(np.int32))
-        for rows, own, first in zip(given, sorted_keys, firsts, strict=True):
+        of_parts = np.split(row, np.cumsum([len(own) for own in sorted_keys])[:-1])
+        for rows, own, first in zip(given, of_parts, firsts, strict=True):
             place = np.full(len(key), -1)
-            place[np.searchsorted(key, own)] = first
+            place[own] = first
             taken = pa.array(place, mask=place < 0)
             for name in rows.column_names[len(KEY) :]:
                 columns[name] = rows[name].combine_chunks().take(taken)
@@ -138,9 +147,9 @@ class SampleFile:
             self.path,
             row_group_size=_GROUP_ROWS,
             # to press readings together takes longer than to write them, and to read them also;
-            # times and machines repeat, and are worth a dictionary
+            # what repeats is worth a dictionary
             compression="none",
-            use_dictionary=list(self.table.key),
+            use_dictionary=[*self.table.key, *filter(partial(_repeats, rows), rows.column_names)],
             write_batch_size=_GROUP_ROWS,
             write_statistics=list(self.table.key),
             store_schema=False,
@@ -160,6 +169,12 @@ def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers
         order[shared] = those[np.lexsort((lines[those], ranked[shared]))]
     repeats = same | np.isin(ranked, before, kind="sort") if len(before) else same
     return order[~repeats], order[repeats]
+
+
+def _repeats(rows: pa.Table, name: str) -> bool:
+    """Tell whether a column of numbers has few different ones, by its first rows."""
+    some = rows[name].slice(0, _LOOKED_AT)
+    return bool(pa.types.is_floating(some.type) and pc.count_distinct(some).as_py() <= _FEW)
 
 
 def lists(table: Table) -> list[str]:

@@ -1,18 +1,20 @@
+-- listed by week of gpu_samples
 -- What do a GPU's samples say around the starts and ends of attempts?
 -- One row per event and sample within 12 hours and 20 minutes of it.
---   event_no   which event: its number in clock_events
---   lag_min    minutes from the event to the minute of the sample
---   minutes    minutes that the sample stands for, one at least
---   util_pct   utilisation of the GPU that the attempt held
+--   event_no  which event: its number in clock_events
+--   event_at  minute in which the job log puts it
+--   week      Monday of the week of the sample
+--   since     moment from which the sample stands
+--   minutes   minutes that it stands for
+--   pct       utilisation of the GPU that the attempt held, %
+--
+-- That is what could show the event whatever the distance of the clocks: from twelve hours before
+-- it, and the twenty minutes that a step needs, to as long after.
 select
-  w.number as event_no,
-  date_diff('minute', w.event_at, s.sampled_at)::smallint as lag_min,
-  greatest(ceil(coalesce(s.seconds, 60) / 60), 1)::smallint as minutes,
-  s.util_pct[w.gpu + 1] as util_pct
-from gpu_samples as s
-inner join clock_windows as w
-  on s.machine_id = w.machine_id and date_trunc('day', s.sampled_at) = w.day
-where
-  s.sampled_at >= w.from_at
-  and s.sampled_at < w.until_at
-  and s.util_pct[w.gpu + 1] is not null
+  number as event_no,
+  event_at,
+  machine_id,
+  gpu + 1 as place,
+  event_at - interval 740 minute as from_at,
+  event_at + interval 740 minute as until_at
+from clock_events

@@ -1,4 +1,4 @@
--- binned by week of gpu_readings
+-- binned by week of gpu_samples
 -- How busy was each held GPU while it was held?
 -- One row per (placement, week, bin).
 --   placement  which attempt held which GPU: the number in placed_gpus

@@ -1,4 +1,4 @@
--- binned by week of host_readings
+-- binned by week of host_samples
 -- How busy were each server's CPU and memory while an attempt held GPUs of it?
 -- One row per (holding, resource, week, bin).
 --   holding   which attempt held GPUs of which server: the number in placed_servers, whose

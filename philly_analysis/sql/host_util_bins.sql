@@ -1,4 +1,4 @@
--- binned by week of host_readings
+-- binned by week of host_samples
 -- How many server-minutes stand at each use of CPU and memory, with a job and without?
 -- One row per (attempts, resource, week, bin).
 --   attempts  attempts that held GPUs of the server then: 0, 1, or 2 for two and more

@@ -20,15 +20,6 @@ create or replace macro seconds_between(earlier, later) as
 create or replace macro minute_end(moment) as
 date_trunc('minute', moment + interval 59999999 microsecond);
 
--- Microseconds since 1970 up to which a reading of samples stands: those that say nothing of it
--- stand for a minute.
-create or replace macro reading_until(sampled_at, seconds) as
-epoch_us(sampled_at) + (coalesce(seconds, 60) * 1e6)::bigint;
-
--- Minutes that two stretches of time share, which meet; microseconds since 1970.
-create or replace macro shared_min(from_us, until_us, other_from_us, other_until_us) as
-(least(until_us, other_until_us) - greatest(from_us, other_from_us)) / 6e7;
-
 -- Microseconds that a stopwatch shows: those before its last switch, and those since if it runs.
 -- Moments are microseconds doubled (see machine_use); zero where there is no stopwatch.
 create or replace macro reading(before_us, runs, switched, moment) as

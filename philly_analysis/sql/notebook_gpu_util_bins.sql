@@ -1,4 +1,4 @@
--- binned by week of gpu_readings
+-- binned by week of gpu_samples
 -- How busy are GPUs in the way in which the Philly archive's notebook counts it?
 -- One row per (gpus, status, dedicated, week, bin).
 --   gpus       GPUs of the job's first attempt: 1, 4, 8 or 16, others left out

@@ -159,18 +159,33 @@ def test_gaps_are_counted(trace: Trace, cluster: Tables) -> None:
     assert gaps["attempt", "its start or end is not known"] == len(untimed) > 0
 
 
+READINGS = {
+    "gpu_samples": "util_pct",
+    "host_samples": "[cpu_pct, 100 * mem_used_gb / mem_gb]",
+}
 JOINED = """
+with r as (
+  select
+    machine_id,
+    epoch_us(sampled_at) as from_us,
+    epoch_us(sampled_at) + (coalesce(seconds, 60) * 1e6)::bigint as until_us,
+    {values} as "values"
+  from {samples}
+)
+
 select
   s.* exclude (machine_id, place, from_at, until_at),
   date_trunc('week', make_timestamp(r.from_us))::timestamp as week,
   ceil(r.values[s.place])::tinyint as bin,
-  sum(shared_min(r.from_us, r.until_us, epoch_us(s.from_at), epoch_us(s.until_at))) as minutes,
   sum(
-    shared_min(r.from_us, r.until_us, epoch_us(s.from_at), epoch_us(s.until_at))
+    least(r.until_us, epoch_us(s.until_at)) - greatest(r.from_us, epoch_us(s.from_at))
+  ) / 6e7 as minutes,
+  sum(
+    (least(r.until_us, epoch_us(s.until_at)) - greatest(r.from_us, epoch_us(s.from_at))) / 6e7
     * r.values[s.place]
   ) as sum_pct
 from ({stretches}) as s
-inner join {readings} as r
+inner join r
   on
     s.machine_id = r.machine_id
     and s.place <= len(r.values)
@@ -178,6 +193,21 @@ inner join {readings} as r
     and r.until_us > epoch_us(s.from_at)
     and s.from_at < s.until_at
 group by all
+"""
+LISTED = """
+select
+  s.* exclude (machine_id, place, from_at, until_at),
+  date_trunc('week', r.sampled_at)::timestamp as week,
+  r.sampled_at as since,
+  coalesce(r.seconds, 60) / 60 as minutes,
+  ({values})[s.place] as pct
+from ({stretches}) as s
+inner join {samples} as r
+  on
+    s.machine_id = r.machine_id
+    and r.sampled_at >= s.from_at
+    and r.sampled_at < s.until_at
+where pct is not null
 """
 
 
@@ -189,7 +219,7 @@ group by all
         if r.name in ("gpu_use_bins", "host_use_bins")
         else pytest.param(r.name, marks=pytest.mark.slow)
         for r in relations().values()
-        if r.binned
+        if r.samples
     ],
 )
 def test_counts_are_those_of_a_join(
@@ -201,8 +231,14 @@ def test_counts_are_those_of_a_join(
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
         counted = trace.answer(name).pl()
-        joined = trace.sql(JOINED.format(stretches=relation.sql, readings=relation.binned)).pl()
-    keys = [c for c in joined.columns if c not in ("minutes", "sum_pct")]
+        joined = trace.sql(
+            (LISTED if relation.listed else JOINED).format(
+                stretches=relation.sql,
+                samples=relation.samples,
+                values=READINGS[relation.samples or ""],
+            )
+        ).pl()
+    keys = [c for c in joined.columns if c not in ("minutes", "sum_pct", "pct")]
     one, other = (f.select(joined.columns).sort(keys, nulls_last=True) for f in (counted, joined))
     assert one["week"].n_unique() >= 1 and one.height == other.height > 0
     for column in one.columns:

@@ -49,7 +49,7 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     costs += run("floor", "hash", "copy")
     with Trace(trace) as opened:
         answerable = [n for n, a in ANALYSES.items() if opened.tables.issuperset(a.NEEDS)]
-    costs += run("join", *sorted({r.binned for r in relations().values() if r.binned}))
+    costs += run("join", *sorted({r.samples for r in relations().values() if r.samples}))
     costs += run("report")
     [later] = run("report")
     costs.append(replace(later, step="later report"))

@@ -78,15 +78,14 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
     run("philly", raw, trace, force=True)
 
 
-def join(_raw: Path, trace: Path, readings: str) -> None:
-    """Count samples for all the relations that a page rests on: those that others read."""
+def join(_raw: Path, trace: Path, samples: str) -> None:
+    """Read the samples for all the relations that a page rests on."""
+    from philly_analysis.chapters import SAMPLED
     from philly_analysis.relations import relations
     from philly_analysis.trace import Trace
 
-    known = relations()
-    read = frozenset().union(*(r.reads for r in known.values()))
     with Trace(trace) as opened:
-        opened.create(n for n in read & known.keys() if known[n].binned == readings)
+        opened.create(name for name in SAMPLED if relations()[name].samples == samples)
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:

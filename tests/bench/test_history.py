@@ -11,8 +11,8 @@ from tests.bench.history import append, draw
 COSTS = [
     Cost("scan", 2, 3, 10),
     Cost("ingest", 10, 17, 70),
-    Cost("join gpu_readings", 4, 6, 80),
-    Cost("join host_readings", 1, 1, 20),
+    Cost("join gpu_samples", 4, 6, 80),
+    Cost("join host_samples", 1, 1, 20),
     Cost("report", 5, 5, 50),
     Cost("later report", 3, 3, 50),
     Cost("analysis usage", 1, 1, 30),

@@ -341,7 +341,7 @@ def test_whatever_was_appended_what_is_stored_is_that_of_one_ingest(
         raw = philly_day(tmp_path / f"{i}", days, long=rng.choice([0, 0, 20]))
         ingest("philly", raw, out, append=True)
         if rng.random() < 0.7:  # sometimes nothing is asked for between appends
-            after = stored(out, [n for n in names if relations()[n].binned])
+            after = stored(out, [n for n in names if relations()[n].samples])
             taken_over += sum(len(before.get(name, set()) & after[name]) for name in after)
             before = after
         whole = tmp_path / f"w{i}"

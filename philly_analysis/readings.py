@@ -1,0 +1,223 @@
+"""Reads samples as readings: what each device of a server said, from when on and for how long.
+
+Servers follow each other, and the readings of each are in order of time. Samples that say nothing
+of how long they stand stand for a minute.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from philly_analysis.errors import TraceError
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+NULL = 101
+"""What stands for no reading."""
+_MINUTE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings, server by server in order of time.
+
+    Attributes
+    ----------
+    since, span
+        Moment before which none begins, microseconds since 1970, and how long a server's part of
+        the line is.
+    line
+        Where each begins on a line on which server follows server, a `span` each; microseconds.
+    from_us
+        When each begins, microseconds since 1970.
+    lasts
+        For how long each stands, microseconds; of length 1 where all stand alike.
+    starts, lengths
+        Where the list of each begins in `values`, and how many it has.
+    values
+        In percent, or :data:`NULL`.
+    shortest
+        Length of the shortest list of each server.
+    """
+
+    since: int
+    span: int
+    line: Whole
+    from_us: Whole
+    lasts: Whole
+    starts: Whole
+    lengths: Whole
+    values: Real
+    shortest: Whole
+
+    @classmethod
+    def of(
+        cls,
+        table: str,
+        files: Sequence[str | Path],
+        begins: datetime,
+        ends: datetime,
+        machines: pa.Array,
+    ) -> Self:
+        """Read the samples of some servers from a moment on, and before another.
+
+        Parameters
+        ----------
+        table
+            A key of :data:`LISTS`.
+        files
+            Its files in Parquet, whose columns it may lack that may be null.
+        machines
+            Names of the servers, which are told by their places in it.
+
+        Raises
+        ------
+        TraceError
+            A file is none of Parquet.
+        """
+        columns, lists = LISTS[table]
+        read = [_read(file, columns, begins, ends) for file in files]
+        rows = pa.concat_tables([_completed(one, columns) for one in read if len(one)] or read[:1])
+        rows = _completed(rows, columns)
+        machine = _numbers(rows["machine_id"], machines)
+        from_us = moments_us(rows["sampled_at"])
+        lasts = _lasts(rows["seconds"])
+        starts, lengths, values = lists(rows)
+        # by numbers as short as can be, which are sorted by their digits; others come last
+        number = machine.astype(np.min_scalar_type(len(machines)))
+        if (from_us[1:] >= from_us[:-1]).all():  # as ingest writes them
+            order = np.argsort(number, kind="stable")
+        else:
+            order = np.lexsort((from_us, number))
+        many = np.bincount(number, minlength=len(machines) + 1)[:-1]
+        order = order[: many.sum()]
+        from_us, lengths = from_us[order], lengths[order]
+        since = int(from_us.min(initial=np.iinfo(np.int64).max)) if len(order) else 0
+        # one more than there are, for what begins after the last
+        span = int(from_us.max(initial=since)) - since + 2
+        line = np.repeat(np.arange(len(machines)) * span - since, many)
+        line += from_us
+        shortest = np.zeros(len(machines), np.int64)
+        if len(order):
+            shortest[many > 0] = np.minimum.reduceat(lengths, (np.cumsum(many) - many)[many > 0])
+        return cls(
+            since,
+            span,
+            line,
+            from_us,
+            lasts if len(lasts) == 1 else lasts[order],
+            starts[order],
+            lengths,
+            values,
+            shortest,
+        )
+
+    def first(self, machine: Whole, moment: Whole) -> Whole:
+        """Return the first reading of each server that begins at a moment or later."""
+        after = np.clip(moment - self.since, 0, self.span - 1)
+        return np.searchsorted(self.line, machine * self.span + after)
+
+
+def _gpu_lists(rows: pa.Table) -> tuple[Whole, Whole, Real]:
+    """Give the utilisation of each GPU: where each list begins, how many it has, and all values."""
+    lists = rows["util_pct"].combine_chunks()
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    values = lists.values.cast(pa.float64())
+    values = values.fill_null(NULL) if values.null_count else values
+    return offsets[:-1], np.diff(offsets), values.to_numpy()
+
+
+def _host_lists(rows: pa.Table) -> tuple[Whole, Whole, Real]:
+    """Give the use of the CPU, and memory in use over memory in total; else as of GPUs."""
+    cpu, used, total = (
+        rows[name].cast(pa.float64()).to_numpy() for name in ("cpu_pct", "mem_used_gb", "mem_gb")
+    )
+    values = np.empty((len(cpu), 2))
+    values[:, 0] = cpu
+    # a quotient may pass 100 by a hair
+    values[:, 1] = np.minimum(100 * used / total, 100)
+    values[np.isnan(values)] = NULL
+    return np.arange(len(cpu)) * 2, np.full(len(cpu), 2), values.reshape(-1)
+
+
+_Lists = Callable[[pa.Table], tuple[Whole, Whole, Real]]
+LISTS: dict[str, tuple[tuple[str, ...], _Lists]] = {
+    "gpu_samples": (("util_pct",), _gpu_lists),
+    "host_samples": (("cpu_pct", "mem_used_gb", "mem_gb"), _host_lists),
+}
+"""Tables of samples: the columns that say something, and how they become lists of readings."""
+_KEY = ("sampled_at", "machine_id", "seconds")
+
+
+def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: datetime) -> pa.Table:
+    """Read the rows of a file from a moment on, and before another."""
+    try:
+        with pq.ParquetFile(path, read_dictionary=["machine_id"]) as file:
+            wanted = [name for name in (*_KEY, *columns) if name in file.schema_arrow.names]
+            groups = _groups(file.metadata, begins, ends)
+            rows = file.read_row_groups(groups, wanted, use_threads=False)
+    except pa.ArrowInvalid as error:
+        raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
+    at = moments_us(rows["sampled_at"])
+    first, end = (int(np.datetime64(moment, "us").astype(np.int64)) for moment in (begins, ends))
+    if (at[1:] >= at[:-1]).all():
+        upto, start = np.searchsorted(at, [end, first])
+        return rows.slice(start, upto - start)
+    return rows.filter(pa.array((at >= first) & (at < end)))
+
+
+def _groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:
+    """Return the groups of rows that may have some of a time, by what the file says of them."""
+    groups = []
+    for i in range(file.num_row_groups):
+        group = file.row_group(i)
+        for column in (group.column(j) for j in range(group.num_columns)):
+            if column.path_in_schema == "sampled_at":
+                said = column.statistics
+                if said is None or not said.has_min_max or (said.max >= begins and said.min < ends):
+                    groups.append(i)
+                break
+    return groups
+
+
+def _completed(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows with all columns; those that were not written are null."""
+    for name in (*_KEY, *columns):
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(len(rows), pa.float64()))
+    return rows.select([*_KEY, *columns])
+
+
+def _numbers(names: pa.ChunkedArray, machines: pa.Array) -> Whole:
+    """Return the place of each name among those of servers; one beyond them of others."""
+    found = [np.empty(0, np.int64)]
+    for chunk in names.chunks:
+        place = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
+        found.append(place.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
+    return np.concatenate(found)
+
+
+def moments_us(moments: pa.ChunkedArray) -> Whole:
+    """Return moments as microseconds since 1970."""
+    us: Whole = moments.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+    return us
+
+
+def _lasts(seconds: pa.ChunkedArray) -> Whole:
+    """Return for how long readings stand, microseconds; one number where all stand alike."""
+    if seconds.null_count == len(seconds):
+        return np.array([_MINUTE_S * 1_000_000])
+    known = seconds.fill_null(_MINUTE_S).to_numpy()
+    if known.min() == known.max():
+        known = known[:1]
+    lasts: Whole = np.rint(known * 1e6).astype(np.int64)
+    return lasts
