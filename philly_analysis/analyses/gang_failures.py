@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.figure import Figure
-from scipy.stats import poisson
 
 from philly_analysis import figures
 from philly_analysis.analyses.node_failures import (
@@ -181,7 +181,7 @@ def _sentences(seen: _Watched, table: pd.DataFrame, lost: int, expected: float) 
             f"confidence a gang would run on average on {', on '.join(times)}."
         ]
     if seen.rate.events and expected > 0:
-        low, high = (float(poisson.ppf(q, expected)) for q in (0.025, 0.975))
+        low, high = (float(scipy.stats.poisson.ppf(q, expected)) for q in (0.025, 0.975))
         said.append(
             f"Attempts on several {seen.part}s were lost {count(lost, 'time')}, where the rate "
             f"of one {seen.part} lets expect {number(expected)} "

@@ -7,10 +7,10 @@ failing.
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from scipy.stats import poisson
 
 from philly_analysis import figures
 from philly_analysis.inference import Rate, dispersion
@@ -232,7 +232,7 @@ def _against_chance(ax: Axes, table: pd.DataFrame) -> None:
     n = table["failures"].to_numpy(int)
     expected = n.sum() * table["days_held"].to_numpy(float) / table["days_held"].sum()
     times = np.arange(max(int(n.max()), 3) + 1)
-    chance = poisson.pmf(times, expected[:, None]).sum(axis=0)
+    chance = scipy.stats.poisson.pmf(times, expected[:, None]).sum(axis=0)
     seen = np.bincount(n, minlength=len(times))
     ax.bar(times - 0.2, seen, 0.4, color=figures.CYCLE[4], label="seen")
     ax.bar(times + 0.2, chance, 0.4, color=figures.MUTED, label="if servers were equal")

@@ -6,7 +6,7 @@ from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
-import scipy.stats as sp
+import scipy
 from numpy.typing import NDArray
 
 from philly_analysis.models.gang_size import Gangs
@@ -184,7 +184,7 @@ def _two_gammas(y: Floats) -> tuple[tuple[float, float], tuple[float, float], Fl
 
 
 def _log_gamma_pdf(y: Floats, shape: float, scale: float) -> Floats:
-    return np.asarray(sp.gamma.logpdf(y, shape, scale=scale))
+    return np.asarray(scipy.stats.gamma.logpdf(y, shape, scale=scale))
 
 
 BASELINES: dict[str, Callable[[pd.DataFrame, float], Baseline]] = {

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from philly_analysis import figures
 from philly_analysis.errors import ModelError
@@ -262,7 +262,9 @@ def plot(table: pd.DataFrame, methods: Iterable[str] = (OURS, "user blocks")) ->
         mine = table[table["group"] == group]
         keys = ["data", "days", "pair"] if "data" in table else ["days", "pair"]
         pairs_of = max(mine.groupby(keys).ngroups, 1)
-        low, high = (100 * float(binom.ppf(q, pairs_of, 0.1)) / pairs_of for q in (0.05, 0.95))
+        low, high = (
+            100 * float(scipy.stats.binom.ppf(q, pairs_of, 0.1)) / pairs_of for q in (0.05, 0.95)
+        )
         ax.axhspan(low, high, color=figures.MUTED, alpha=0.2, linewidth=0)
         for method, color in colors.items():
             pit = mine.loc[mine["method"] == method, "pit"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 import scipy.special as special
-import scipy.stats as sp
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -247,7 +247,9 @@ class QuantileGrid:
         return np.where(v <= 0, 0.0, inside)
 
     def _over(self, v: Floats) -> Floats:
-        return np.asarray((1 - self.body) * sp.genpareto.sf(v - self.knots[-1], *self._tail))
+        return np.asarray(
+            (1 - self.body) * scipy.stats.genpareto.sf(v - self.knots[-1], *self._tail)
+        )
 
     def logcdf(self, x: ArrayLike) -> Floats:
         """Return the log CDF."""
@@ -266,7 +268,7 @@ class QuantileGrid:
         inside = (v >= self.knots[0]) & (v <= self.knots[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             body = np.where(inside, slopes[cell] / v, 0.0)
-        tail = (1 - self.body) * sp.genpareto.pdf(v - self.knots[-1], *self._tail)
+        tail = (1 - self.body) * scipy.stats.genpareto.pdf(v - self.knots[-1], *self._tail)
         return np.asarray(np.where(v > self.knots[-1], tail, body))
 
     def logpdf(self, x: ArrayLike) -> Floats:
@@ -288,7 +290,9 @@ class QuantileGrid:
         """Return quantiles by the probability below, in the body, and above, in the tail."""
         inside = np.exp(np.interp(below, self._levels, np.log(self.knots)))
         with np.errstate(invalid="ignore"):
-            excess = sp.genpareto.isf(np.clip(above / max(1 - self.body, HAIR), 0, 1), *self._tail)
+            excess = scipy.stats.genpareto.isf(
+                np.clip(above / max(1 - self.body, HAIR), 0, 1), *self._tail
+            )
         x = np.where(below > self.body, self.knots[-1] + excess, inside)
         return np.asarray(np.where(_possible(below), x, np.nan))
 

@@ -1,8 +1,8 @@
 """The law of a sample as it is: its quantiles, with a parametric tail."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import fmin
 from scipy.special import log1p, xlog1py
 
 from philly_analysis.laws.continuous import QuantileGrid, separated
@@ -96,7 +96,7 @@ def _tail_shape(x: Lifetimes, threshold: float) -> tuple[float, int, int]:
     ends = int((~late).sum())
     if ends < 10:
         return 0.0, int(over.sum()), ends
-    shape, _scale = fmin(
+    shape, _scale = scipy.optimize.fmin(
         _surprise, (0.1, excess.mean()), args=(excess[~late], excess[late]), disp=False
     )
     return float(np.clip(shape, -0.5, MAX_TAIL_SHAPE)), int(over.sum()), ends

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy.optimize as optimize
+import scipy
 import scipy.special as special
-import scipy.stats as sp
 from numpy.typing import NDArray
 
 from philly_analysis.laws import mixtures
@@ -71,9 +70,9 @@ def _maximised(
                 total = log_pdf(ended, shape, scale).sum() + log_sf(running, shape, scale).sum()
             return float(-total / sample.n) if np.isfinite(total) else 1e9
 
-        found = optimize.minimize(loss, np.log(np.maximum(first, 1e-6)), method="BFGS")
+        found = scipy.optimize.minimize(loss, np.log(np.maximum(first, 1e-6)), method="BFGS")
         if not np.isfinite(found.x).all() or np.abs(found.x).max() > 20:
-            found = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead")
+            found = scipy.optimize.minimize(loss, np.zeros(2), method="Nelder-Mead")
         return np.asarray(np.exp(found.x) * [1, unit])
 
     return fit
@@ -139,27 +138,28 @@ FAMILIES: dict[str, Family] = {
     f.name: f
     for f in (
         Family(
-            "exponential", ("scale",), ("positive",), lambda t: sp.expon(scale=t[0]), _exponential
+            "exponential", ("scale",), ("positive",),
+            lambda t: scipy.stats.expon(scale=t[0]), _exponential,
         ),
         Family(
             "weibull", ("shape", "scale"), ("positive", "positive"),
-            lambda t: sp.weibull_min(t[0], scale=t[1]), _weibull,
+            lambda t: scipy.stats.weibull_min(t[0], scale=t[1]), _weibull,
         ),
         Family(
             "lognormal", ("mu", "sigma"), ("real", "positive"),
-            lambda t: sp.lognorm(t[1], scale=np.exp(t[0])), _lognormal,
+            lambda t: scipy.stats.lognorm(t[1], scale=np.exp(t[0])), _lognormal,
         ),
         Family(
             "gamma", ("shape", "scale"), ("positive", "positive"),
-            lambda t: sp.gamma(t[0], scale=t[1]), _gamma,
+            lambda t: scipy.stats.gamma(t[0], scale=t[1]), _gamma,
         ),
         Family(
             "lomax", ("shape", "scale"), ("positive", "positive"),
-            lambda t: sp.lomax(t[0], scale=t[1]), _lomax,
+            lambda t: scipy.stats.lomax(t[0], scale=t[1]), _lomax,
         ),
         Family(
             "pareto", ("shape", "minimum"), ("positive", "positive"),
-            lambda t: sp.pareto(t[0], scale=t[1]), _pareto,
+            lambda t: scipy.stats.pareto(t[0], scale=t[1]), _pareto,
         ),
         Family(
             "hyperexponential", ("weight", "scale"), ("share", "positive"),

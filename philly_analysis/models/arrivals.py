@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import scipy
 import scipy.fft as fft
-import scipy.stats as sp
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
@@ -110,7 +110,7 @@ class Arrivals:
     def poisson(cls, rate_per_h: float) -> Self:
         """Return arrivals that know nothing of each other or of the time, by their mean rate."""
         levels = np.concatenate((np.linspace(0, 0.99, 100), [0.995, 0.999, 0.9999]))
-        counts = np.maximum(sp.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
+        counts = np.maximum(scipy.stats.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
         line = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(levels)) / levels[-1]
         hours = 10_000
         return cls(
@@ -123,7 +123,7 @@ class Arrivals:
             spacings=(),
             spacing_correlation=0.0,
             gaps_s=rounded(
-                sp.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101)), DIGITS
+                scipy.stats.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101)), DIGITS
             ),
             dispersion=1.0,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.stats as sp
+import scipy
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ def crowding(at_s: Floats, score: Floats) -> float:
     _, jobs, mean = _hourly(at_s[known], score[known])
     if jobs.size < FEWEST_HOURS or np.ptp(jobs) == 0 or np.ptp(mean) == 0:
         return 0.0
-    return round(float(sp.spearmanr(jobs, mean)[0]), 4)
+    return round(float(scipy.stats.spearmanr(jobs, mean)[0]), 4)
 
 
 def crowded(at_s: Floats, score: Floats, wanted: float) -> Floats:
@@ -59,8 +59,8 @@ def crowded(at_s: Floats, score: Floats, wanted: float) -> Floats:
     hour, jobs, mean = _hourly(at_s, score)
     if jobs.size < FEWEST_HOURS or np.ptp(jobs) == 0:
         return score
-    order = sp.rankdata(jobs)
-    crowd = sp.norm.ppf((order - 0.5) / jobs.size)
+    order = scipy.stats.rankdata(jobs)
+    crowd = scipy.stats.norm.ppf((order - 0.5) / jobs.size)
     steps = np.arange(jobs.size) - (jobs.size - 1) / 2
     apart = order - order.mean()
     most = np.sqrt(float(apart @ apart) * float(steps @ steps))
@@ -92,8 +92,8 @@ def going_with_crowds(
     for look in range(_LOOKS):
         run_s = run_s_of(crowded(at_s, score, asked))
         if look < _LOOKS - 1:
-            ranks = (sp.rankdata(run_s) - 0.5) / run_s.size
-            lost = wanted - crowding(at_s, sp.norm.ppf(ranks))
+            ranks = (scipy.stats.rankdata(run_s) - 0.5) / run_s.size
+            lost = wanted - crowding(at_s, scipy.stats.norm.ppf(ranks))
             asked = float(np.clip(asked + lost, -_MOST, _MOST))
     return run_s
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -45,7 +45,7 @@ def people(
         streak = np.cumsum(np.diff(gang[mine], prepend=gang[mine][:1]) != 0)
         jobs = np.bincount(streak)
         length = np.bincount(streak, np.log(np.maximum(run_s[mine], 1.0))) / jobs
-        normal = ndtri((rankdata(length) - 0.5) / length.size)
+        normal = ndtri((scipy.stats.rankdata(length) - 0.5) / length.size)
         habit = PERSISTENCE * clinging
         score = np.sqrt(habit) * normal + np.sqrt(1 - habit) * rng.standard_normal(length.size)
         # who has most jobs is not who runs longest

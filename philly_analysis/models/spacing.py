@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.signal as signal
-import scipy.stats as sp
+import scipy
 from numpy.typing import NDArray
 
 from philly_analysis.laws.distribution import rounded
@@ -70,8 +69,8 @@ def fit_spacings(at_s: Floats) -> tuple[tuple[Spacing, ...], float]:
         if not ends.any() or (low > 1 and not mine.any()):
             continue
         if mine.any():
-            rank = sp.rankdata(inner[mine]) / (mine.sum() + 1)
-            score[mine] = sp.norm.ppf(rank)
+            rank = scipy.stats.rankdata(inner[mine]) / (mine.sum() + 1)
+            score[mine] = scipy.stats.norm.ppf(rank)
         made.append(
             Spacing(
                 low,
@@ -121,7 +120,7 @@ def placed(
     outer = np.zeros(hour.size, bool)
     outer[first] = outer[first + n] = True
     noise = rng.standard_normal(hour.size) * np.sqrt(1 - correlation**2)
-    u = sp.norm.cdf(signal.lfilter([1.0], [1.0, -correlation], noise))
+    u = scipy.stats.norm.cdf(scipy.signal.lfilter([1.0], [1.0, -correlation], noise))
     edges = np.array([s.arrivals for s in spacings])
     kind = np.clip(np.searchsorted(edges, n, side="right") - 1, 0, edges.size - 1)[hour]
     gap = np.empty(hour.size)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import scipy.stats as sp
+import scipy
 from numpy.typing import NDArray
 
 from philly_analysis.errors import ModelError
@@ -247,7 +247,7 @@ def _repeat_of(values: NDArray[np.str_], follows: NDArray[np.bool_], who: Ints) 
 def _scores(frame: pd.DataFrame) -> Floats:
     """Return normal scores of run times within gang and virtual cluster; nan: not known."""
     of = frame.groupby(["vc", "gpus"])["run_s"]
-    return np.asarray(sp.norm.ppf(((of.rank() - 0.5) / of.transform("size")).to_numpy()))
+    return np.asarray(scipy.stats.norm.ppf(((of.rank() - 0.5) / of.transform("size")).to_numpy()))
 
 
 def _clinging(frame: pd.DataFrame, order: Ints, follows: NDArray[np.bool_]) -> float:
