@@ -1,6 +1,7 @@
 """The Microsoft Philly archive: scheduler log, machine list and per-minute utilisation, 2017."""
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,10 +41,6 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         notes += [note] if kept.still(note) else []
     fresh = kept.fresh(found.values())
     files = {name: path for name, path in found.items() if path in fresh}
-    _job_log(con, files.get("cluster_job_log"), scratch)
-    kept.keep(con, "cluster_job_log")
-    machines = _machine_list(con, files.get("cluster_machine_list"))
-    machines += kept.keep(con, "cluster_machine_list")
     csv = {
         name: replace(file, path=files[name])
         for name, file in _UTILISATION.items()
@@ -51,7 +48,13 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     }
     for file in csv.values():
         file.check()
-    _glimpse(con, csv.get("cluster_gpu_util"))
+    with ThreadPoolExecutor(1) as beside:
+        glimpsed = beside.submit(_glimpse, con.cursor(), csv.get("cluster_gpu_util"))
+        _job_log(con, files.get("cluster_job_log"), scratch)
+        kept.keep(con, "cluster_job_log")
+        machines = _machine_list(con, files.get("cluster_machine_list"))
+        machines += kept.keep(con, "cluster_machine_list")
+        glimpsed.result()
     kept.keep(con, "gpu_glimpse")
     marker = folder / SYNTHETIC
     if marker.is_file():
