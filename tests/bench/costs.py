@@ -17,13 +17,13 @@ AIMS: dict[str, tuple[frozenset[str], float]] = {
     "ingest": (frozenset({"ingest"}), 3),
     "joins": (frozenset({"join"}), 1),
     "report": (frozenset({"report"}), 1),
-    "raw files to page": (frozenset({"ingest", "join", "report"}), 5),
+    "raw files to page": (frozenset({"ingest", "page"}), 5),
 }
 """By name of a sum: the first words of the steps it adds up, and how many times the scan they may
 take together.
 
-Samples are joined with attempts before the report, which therefore finds that done; so the last
-sum is what one ``philly ingest`` and one ``philly report`` take.
+``page`` is the first report on a new trace, which also joins samples with attempts; ``join`` and
+``report`` take these apart.
 """
 
 

@@ -11,6 +11,7 @@ from tests.bench.history import append, draw
 COSTS = [
     Cost("scan", 2, 3, 10),
     Cost("ingest", 10, 17, 70),
+    Cost("page", 9, 11, 90),
     Cost("join gpu_samples", 4, 6, 80),
     Cost("join host_samples", 1, 1, 20),
     Cost("report", 5, 5, 50),
@@ -25,7 +26,7 @@ def test_sums_take_each_step_to_the_page_once() -> None:
         "ingest": (10, 17, 70),
         "joins": (5, 7, 80),
         "report": (5, 5, 50),
-        "raw files to page": (20, 29, 80),
+        "raw files to page": (19, 28, 90),
     }
     assert [t.step for t in totals(COSTS[:2])] == ["ingest"]
 
@@ -43,7 +44,7 @@ def test_history_grows_and_is_drawn(tmp_path: Path) -> None:
         "hard",
         "raw files to page",
     )
-    assert last["times_scan"] == pytest.approx(20 / 2)
+    assert last["times_scan"] == pytest.approx(19 / 2)
     drawn = draw(history)
     for text in ("plain archive", "hard archive", "aaaaaaa", "bbbbbbb+", "later report"):
         assert f">{text}<" in drawn
