@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from philly_analysis.prose import share
 from philly_analysis.result import Fact
@@ -76,7 +76,7 @@ def clustered_share(
     if n < _FEWEST:
         return Share(frac, np.nan, np.nan)
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
-    half = float(scipy.stats.t.ppf(0.975, n - 1) * error)
+    half = float(special.stdtrit(n - 1, 0.975) * error)
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
@@ -105,8 +105,9 @@ class Rate:
             return 0.0, np.inf
         if self.events == 0:
             return 0.0, float(-np.log(0.05) / self.exposure)
-        low = scipy.stats.chi2.ppf(0.025, 2 * self.events) / 2
-        high = scipy.stats.chi2.ppf(0.975, 2 * self.events + 2) / 2
+        # half the quantiles of chi-squared with twice as many degrees of freedom
+        low = special.gammaincinv(self.events, 0.025)
+        high = special.gammaincinv(self.events + 1, 0.975)
         return float(low / self.exposure), float(high / self.exposure)
 
     @property
@@ -236,7 +237,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     nothing = Association(np.nan, np.nan, np.nan, n, n_groups)
     if n < _FEWEST:
         return nothing
-    zx, zy = (_standard(scipy.stats.rankdata(v[known])) for v in (xs, ys))
+    zx, zy = (_standard(pd.Series(v[known]).rank().to_numpy(np.float64)) for v in (xs, ys))
     if zx is None or zy is None:
         return nothing
     rho = float(np.mean(zx * zy))
@@ -246,7 +247,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     _, group = np.unique(groups, return_inverse=True)
     sums = np.bincount(group, influence)
     error = np.sqrt(np.sum(sums**2) * n_groups / (n_groups - 1)) / n
-    half = float(scipy.stats.t.ppf(0.975, n_groups - 1) * error)
+    half = float(special.stdtrit(n_groups - 1, 0.975) * error)
     return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
 
 
@@ -309,7 +310,7 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     n = len(change)
     mean = float(change.mean()) if n else np.nan
     half = (
-        float(scipy.stats.t.ppf(0.975, n - 1) * change.std(ddof=1) / np.sqrt(n))
+        float(special.stdtrit(n - 1, 0.975) * change.std(ddof=1) / np.sqrt(n))
         if n >= _FEWEST
         else np.nan
     )

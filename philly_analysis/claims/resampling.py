@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 RESAMPLES = 1_000
 SEED = 20190710
@@ -111,7 +111,7 @@ class Resampling:
         if self.blocks < FEWEST_BLOCKS or len(known) < (1 - _UNDECIDED) * len(others):
             return Estimate(value, np.nan, np.nan)
         g = self.blocks
-        tail = float(scipy.stats.norm.cdf(np.sqrt(g / (g - 1)) * scipy.stats.t.ppf(0.025, g - 1)))
+        tail = float(special.ndtr(np.sqrt(g / (g - 1)) * special.stdtrit(g - 1, 0.025)))
         low, high = np.quantile(known, [tail, 1 - tail], method="nearest")
         return Estimate(value, float(low), float(high))
 
