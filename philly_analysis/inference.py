@@ -237,7 +237,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     nothing = Association(np.nan, np.nan, np.nan, n, n_groups)
     if n < _FEWEST:
         return nothing
-    zx, zy = (_standard(pd.Series(v[known]).rank().to_numpy(np.float64)) for v in (xs, ys))
+    zx, zy = (_standard(np.asarray(pd.Series(v[known]).rank(), float)) for v in (xs, ys))
     if zx is None or zy is None:
         return nothing
     rho = float(np.mean(zx * zy))
