@@ -38,7 +38,7 @@ from philly_analysis.errors import TraceError
 from philly_analysis.harmless import csv_text, write_csv
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
-from philly_analysis.prose import NOT_KNOWN, number
+from philly_analysis.prose import NOT_KNOWN, number, together
 from philly_analysis.relations import MACROS, Relation, behind
 from philly_analysis.result import Result
 from philly_analysis.schema import REJECTS
@@ -430,12 +430,18 @@ def _template(name: str) -> jinja2.Template:
         loader=jinja2.PackageLoader("philly_analysis"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_together,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
     env.globals |= {"script": _SCRIPT, "policy": _policy}
     return env.get_template(name)
+
+
+def _together(value: object) -> object:
+    """Keep numbers and units on one line, but in what is HTML: code, figures, what logs wrote."""
+    return together(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _policy(style: str) -> str:

@@ -1,6 +1,7 @@
 """Words for numbers, as sentences, captions and tables of facts use them."""
 
 import math
+import re
 from collections.abc import Sequence
 
 NOT_KNOWN = "–"
@@ -47,6 +48,15 @@ def number(value: float | None, *, signed: bool = False) -> str:
 
 
 _SUFFIXES = {"_gpu_h": "GPU h", "_h": "h", "_min": "min", "_pct": "%", "_gb": "GB"}
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_WORDS = sorted({unit for _, unit, _ in _UNITS_S} | {*_SUFFIXES.values()} - {"%"})
+_UNIT = re.compile(rf"(?<=\d) (%|(?:{'|'.join(_WORDS)})\b)")
+
+
+def together(text: str) -> str:
+    """Have each number stand on one line with its unit: for pages, where lines break anywhere."""
+    return _UNIT.sub(lambda unit: _NO_BREAK + unit[1].replace(" ", _NO_BREAK), text)
 
 
 def quantity(name: str, value: float | str | None) -> str:

@@ -22,7 +22,7 @@ from philly_analysis.chapters import (
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import Manifest
 from philly_analysis.page import report
-from philly_analysis.prose import number, quantity
+from philly_analysis.prose import number, quantity, together
 from philly_analysis.relations import needed, relations
 from philly_analysis.trace import Trace
 from philly_analysis.writer import write
@@ -119,10 +119,20 @@ def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Pat
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
         assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
-        assert f"<b>{quantity(result.headline, result.fact(result.headline))}</b>" in first
-        assert escape(result.sentences[0]) in first
-        assert escape(result.advice) in first
+        said = together(quantity(result.headline, result.fact(result.headline)))
+        assert f"<b>{said}</b>" in first
+        assert escape(together(result.sentences[0])) in first
+        assert escape(together(result.advice)) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
+
+
+def test_no_line_ends_between_a_number_and_its_unit_and_code_is_left_as_it_is(page: str) -> None:
+    text = unescape(re.sub(r"<pre.*?</pre>|<svg.*?</svg>", "", page, flags=re.DOTALL))
+    broken = re.findall(r".{20}\d (?:%|GPU h|GPU\xa0h|s|min|h|GB|days|weeks)(?!\w)", text)
+    assert broken == []
+    assert len(re.findall(r"\d\xa0(?:%|GPU\xa0h|s|min|h|GB|days|weeks)(?!\w)", text)) > 50
+    assert not any("\xa0" in code for code in re.findall(r"<pre.*?</pre>", page, re.DOTALL))
+    assert "\xa0" not in page[: page.index("</head>")].replace("<title>", "")
 
 
 def test_a_card_says_what_a_trace_lacks_for_it(
