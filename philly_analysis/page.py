@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -61,6 +62,8 @@ _PERCENTILES = (50, 90)
 """What the page shows first of a table of percentiles."""
 _WHOLE_ROWS = 30
 """Rows up to which a table is shown whole."""
+_WORD = 24
+"""Letters up to which a cell is kept on one line."""
 _SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
 _REJECTS_SHOWN = 20
 
@@ -100,22 +103,29 @@ class Section:
 
     @property
     def first(self) -> str:
-        """Which rows of its table the page shows; empty: all of them."""
+        """Which rows of its table the page shows, or what of it; empty: all of them."""
+        if self.shown is not None:
+            return "Summed up; row by row:"
         if not self.cut:
             return ""
         return "Medians and 90th percentiles of" if self._percentiles else "First rows of"
 
     @property
-    def preview(self) -> str:
-        """The rows that the page shows, as HTML, escaped; a table that is whole can be sorted."""
+    def preview(self) -> pd.DataFrame:
+        """What the page shows of its table."""
         if self.shown is not None:
-            return as_html(self.shown, sortable=False)
+            return self.shown
         table = self.result.table
         if not self.cut:
-            return as_html(table, sortable=True)
+            return table
         if self._percentiles:
             table = table[table["percentile"].isin(_PERCENTILES)]
-        return as_html(table.head(_PREVIEW_ROWS), sortable=False)
+        return table.head(_PREVIEW_ROWS)
+
+    @property
+    def sortable(self) -> bool:
+        """Whether a reader may sort what is shown: numbers, and all of them."""
+        return self.shown is None and not self.cut
 
     @property
     def _percentiles(self) -> bool:
@@ -134,29 +144,32 @@ class Section:
 
     @property
     def reasons(self) -> list[str]:
-        """Why published and measured values may differ, each reason once."""
-        return list(dict.fromkeys(c.reason for c in self.result.comparisons))
-
-
-def as_html(table: pd.DataFrame, *, sortable: bool) -> str:
-    """Return a table as HTML, escaped."""
-    html = (
-        table.astype(object)
-        .where(table.notna(), NOT_KNOWN)
-        .to_html(
-            index=False,
-            border=0,
-            escape=True,
-            float_format=_figures,
-            classes="sortable" if sortable else None,
+        """Why published and measured values may differ, or are not compared, each reason once."""
+        said = (
+            f"Why they may differ: {c.reason}" if c.measured is not None else c.reason
+            for c in self.result.comparisons
         )
-    )
-    return re.sub(r">\n\s*<", "><", html.replace(' style="text-align: right;"', ""))
+        return list(dict.fromkeys(reason[0].upper() + reason[1:] for reason in said))
 
 
-def _figures(value: float) -> str:
-    """Say a number of a table: four digits, or all before the point."""
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:,.4g}"
+def _cell(value: object) -> str:
+    """Say a value of a table: of numbers four digits, or all before the point."""
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return NOT_KNOWN
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:,.4g}"
+    return str(value)
+
+
+def _kinds(table: pd.DataFrame) -> list[str]:
+    """Tell columns of numbers, which stand at the right, and of words, which are not broken."""
+
+    def kind(column: "pd.Series[Any]") -> str:
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            return "num"
+        return "word" if column.map(_cell).str.len().max() <= _WORD else ""
+
+    return [kind(table.iloc[:, i]) for i in range(table.shape[1])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +315,12 @@ def results_page(
     Path
         The page.
     """
-    synthetic = any(s.result.synthetic for c in chapters for s in c.sections)
+    synthetic = [s.result.synthetic for c in chapters for s in c.sections]
     text = _template("results.html").render(
         title=title,
         lede=lede,
         chapters=chapters,
-        synthetic=synthetic,
+        synthetic="all" if all(synthetic) else "some" if any(synthetic) else "",
         tables_open=True,
         closing=closing,
         closing_title=closing_title,
@@ -371,7 +384,9 @@ def section(
         name=name,
         question=question,
         result=result,
-        svg=figures.svg(figures.stamp(drawn, synthetic=result.synthetic)),
+        svg=""
+        if figures.is_empty(drawn)
+        else figures.svg(figures.stamp(drawn, synthetic=result.synthetic)),
         shown=shown,
     )
 
@@ -435,6 +450,7 @@ def _template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
+    env.filters |= {"cell": _cell, "kinds": _kinds}
     env.globals |= {"script": _SCRIPT, "policy": _policy}
     return env.get_template(name)
 

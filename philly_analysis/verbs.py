@@ -20,6 +20,7 @@ from philly_analysis.claims.survey import survey
 from philly_analysis.errors import InputError, ModelError, OutputError, TraceError, UnknownNameError
 from philly_analysis.experiments import ACROSS, EXPERIMENTS, conclusions
 from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.experiments.effects import in_words
 from philly_analysis.experiments.planned import DRAWN_JOBS, Assumed, runs
 from philly_analysis.experiments.workloads import Jobs, LawOf, MonthsOf, WindowsOf
 from philly_analysis.ingest import ingest
@@ -399,7 +400,9 @@ def experiment(
                 with step(f"{name} on {model}"):
                     result = asked.compute(law, model, sweep, executor=executor)
                 question = f"{asked.QUESTION} On the jobs of “{model}”"
-                sections.append(section(f"{name}-{model}", question, result, asked.plot(result)))
+                shown = in_words(result.table, asked.SHOWN)
+                part = section(f"{name}-{model}", question, result, asked.plot(result), shown=shown)
+                sections.append(part)
             chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
     return results_page(
         "Philly's guidelines, and the systems that followed",

@@ -49,6 +49,26 @@ def overlaps(fig: Figure) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def bare_panels(fig: Figure) -> list[str]:
+    """Say which panels have axes and show nothing within them."""
+    return [
+        f"panel {i} ({ax.get_title(loc='left') or ax.get_ylabel()}) is bare"
+        for i, ax in enumerate(fig.axes)
+        if ax.get_visible() and ax.axison and not any(_shows(ax))
+    ]
+
+
+def _shows(ax: Axes) -> Iterator[bool]:
+    for line in ax.lines:
+        yield bool(np.isfinite(np.asarray(line.get_xydata(), float)).all(axis=1).any())
+    for patch in ax.patches:
+        yield patch.get_visible() and bool(len(np.asarray(patch.get_path().vertices)))
+    for collection in ax.collections:
+        yield bool(len(collection.get_paths())) and collection.get_visible()
+    for image in ax.images:
+        yield image.get_visible()
+
+
 def _texts(fig: Figure) -> Iterator[Box]:
     renderer = fig.canvas.get_renderer()  # type: ignore[attr-defined]
     for ax in fig.axes:
@@ -144,7 +164,7 @@ def _over_edge(patch: Patch, box: Bbox, frame: Bbox) -> bool:
     bar = patch.get_window_extent()
     if bar.width < _HAIR or bar.height < _HAIR:
         return False
-    return _shared(box, bar) and not _within(box, bar.padded(2 * _HAIR))
+    return _shared(box, bar) and not _within(box, bar)
 
 
 def _over_points(collection: Collection, box: Bbox, frame: Bbox) -> bool:

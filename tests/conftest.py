@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.pages import Pages
+
 _ROOT = Path(__file__).parent.parent
 
 # A try that takes a minute hangs, however busy the machine; nothing shorter is timed.
@@ -34,6 +36,12 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real traces at {folder}: set PHILLY_TRACES to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """A page of every kind."""
+    return Pages(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,8 @@ from philly_analysis import figures
 from philly_analysis.chapters import analyze
 from philly_analysis.ingest import ingest
 from philly_analysis.study import GANGS
-from tests.boxes import overlaps
-
-DATA = Path(__file__).parents[1] / "data"
+from tests.boxes import bare_panels, overlaps
+from tests.pages import KINDS, Pages
 
 
 @pytest.mark.parametrize("days", [0, 0.1, 1, 2, 3, 4, 4.5, 4.99, 5, 9, 30, 45, 137, 400, 4_000])
@@ -217,15 +216,51 @@ def test_what_overlaps_is_found() -> None:
     assert {"'upon it' over 'and this'", "'upon it' over the line line"} <= set(overlaps(fig))
 
 
+def test_a_panel_that_shows_nothing_is_found() -> None:
+    fig, [full, *_] = figures.canvas(2)
+    full.plot([0, 1], [0, 1])
+    assert bare_panels(fig) == ["panel 1 () is bare"]
+
+
+def faults(fig: Figure) -> list[str]:
+    """Say what is wrong with a figure as drawn: overlaps, panels without marks, pale letters."""
+    pale = [
+        f"{text.get_text()!r} is pale"
+        for text in (t for t in fig.findobj(Text) if isinstance(t, Text))
+        if text.get_text().strip() and text.get_visible()
+        # the number in a bar is white or black, chosen by its colour
+        if (color := to_hex(text.get_color())) != "#ffffff" and contrast(color, "white") < 4.5
+    ]
+    return [*overlaps(fig), *bare_panels(fig), *pale]
+
+
 @pytest.mark.slow
-def test_nothing_overlaps_in_the_sample_s_figures_and_all_can_be_read(tmp_path: Path) -> None:
-    ingest("philly", DATA / "sample", tmp_path / "sample", failures=DATA / "sample-output")
-    drawn = {name: r.plot() for name, r in analyze(tmp_path / "sample").items() if r.draw}
-    found = {name: overlaps(fig) for name, fig in drawn.items()}
-    assert len(found) > 30
-    assert {name: faults for name, faults in found.items() if faults} == {}
-    for name, fig in drawn.items():
-        for text in (t for t in fig.findobj(Text) if isinstance(t, Text)):
-            color = to_hex(text.get_color())  # of the number in a bar, chosen by its colour
-            if text.get_text().strip() and text.get_visible() and color != "#ffffff":
-                assert contrast(color, "white") >= 4.5, (name, text.get_text())
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
+    pages: Pages, kind: str
+) -> None:
+    drawn = pages.drawn(kind)
+    assert len(drawn) == pages.page(kind).read_text("utf-8").count('<div class="wide of')
+    assert [found for fig in drawn if (found := faults(fig))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("source", "folder"),
+    [
+        ("philly-multigpu", "philly-multigpu-jobs"),
+        ("mit-supercloud-2021", "mit-supercloud-2021"),
+        ("itp-2021", "itp-2021"),
+        ("thetagpu-2023", "thetagpu-2023"),
+    ],
+)
+def test_nothing_overlaps_in_the_figures_of_real_traces(
+    traces: Path, tmp_path: Path, source: str, folder: str
+) -> None:
+    told = {} if source == "philly-multigpu" else {"map": source}
+    ingest("table" if told else source, traces / folder, tmp_path / "trace", **told)
+    drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
+    shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
+    assert len(shown) > 10
+    assert {name: found for name, fig in shown.items() if (found := faults(fig))} == {}

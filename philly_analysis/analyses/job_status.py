@@ -98,7 +98,7 @@ def plot(result: Result) -> Figure:
             label=status,
             color=color,
         )
-        labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
+        labels = [f"{v:.1f} %" if v >= 6 else "" for v in values]
         ax.bar_label(
             drawn, labels, label_type="center", color=figures.readable(color), fontsize=8.5
         )

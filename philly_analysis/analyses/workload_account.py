@@ -73,7 +73,7 @@ def plot(result: Result) -> Figure:
             color=_COLORS[part],
         )
         ink = figures.readable(_COLORS[part])
-        labels = [f"{v:.1f} %" if v >= 4 else "" for v in values]
+        labels = [f"{v:.1f} %" if v >= 6 else "" for v in values]
         ax.bar_label(drawn, labels, label_type="center", color=ink, fontsize=8.5)
         left = [a + b for a, b in zip(left, values, strict=True)]
     figures.percent_axis(ax, "share", axis="x")

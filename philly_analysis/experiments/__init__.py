@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments import amoeba, antman, conclusions, guidelines, synergy
+from philly_analysis.experiments.effects import Shown
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.result import Result
 
@@ -18,6 +19,9 @@ class Experiment(Protocol):
 
     Sweep: type[Any]
     """What is varied, its seeds too; a frozen dataclass."""
+
+    SHOWN: Shown
+    """What its page shows in numbers."""
 
     MODELLED: tuple[str, ...]
     """What is modelled, and what is not."""

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import moved, over_load
-from philly_analysis.experiments.effects import Row, drawn_from, effect, percent, trials
+from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
@@ -88,6 +88,16 @@ SETTINGS: dict[str, Setting] = {
     "decides every 60 s": Setting(replace(_BASE, round_s=60.0)),
 }
 """Settings by name: the usual one, and each constant moved."""
+
+SHOWN: Shown = {
+    "mean_jct_h": (
+        (BOTH, STATIC, "elastic"),
+        (GROW, STATIC, "growth only"),
+        (SHRINK, STATIC, "shrink only"),
+        (BOTH, GROW, "what shrinking adds"),
+        (TIRESIAS, STATIC, "Tiresias"),
+    )
+}
 
 MEASURES = ["mean_jct_h", "resizes", "lost_pct"]
 
@@ -210,14 +220,7 @@ def plot(result: Result) -> Figure:
     """Draw the change of JCT by arm over load, and what moves it."""
     table = result.table
     fig, axes = canvas(2, width=10, height=4.4)
-    pairs = (
-        (BOTH, STATIC, "elastic"),
-        (GROW, STATIC, "growth only"),
-        (SHRINK, STATIC, "shrink only"),
-        (BOTH, GROW, "what shrinking adds"),
-        (TIRESIAS, STATIC, "Tiresias"),
-    )
-    over_load(axes[0], table, "mean_jct_h", pairs, USUAL)
+    over_load(axes[0], table, "mean_jct_h", SHOWN["mean_jct_h"], USUAL)
     axes[0].axhline(
         -PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published: as much as"
     )

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from philly_analysis.experiments.curves import moved, over_load
-from philly_analysis.experiments.effects import Row, drawn_from, effect, percent, trials
+from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import MUTED, canvas, name_lines, title
 from philly_analysis.result import Comparison, Fact, Result
@@ -96,6 +96,22 @@ SETTINGS: dict[str, Setting] = {
     "tenants' quotas": Setting(replace(_POLICY, tenants=True)),
 }
 """Settings by name: the usual one, and each constant moved. The means of Beta laws are named."""
+
+SHOWN: Shown = {
+    "compute_pct": (
+        (SHARED, BLOCKED, "AntMan"),
+        (IDLE, BLOCKED, "idle guests"),
+        (BACKFILL, BLOCKED, "backfill"),
+        (SHARED, IDLE, "sharing's own"),
+        (UPGRADED, BLOCKED, "upgraded"),
+    ),
+    "mean_jct_h": (
+        (SHARED, BLOCKED, "AntMan"),
+        (YARN, BLOCKED, "YARN"),
+        (GANDIVA, BLOCKED, "Gandiva"),
+        (SHARED, IDLE, "sharing's own"),
+    ),
+}
 
 MEASURES = [
     "compute_pct",
@@ -292,24 +308,10 @@ def plot(result: Result) -> Figure:
     """Draw the gain of compute and the change of JCT by arm over load; and what moves sharing's."""
     table = result.table
     fig, axes = canvas(3, width=11, height=4.2)
-    pairs = (
-        (SHARED, BLOCKED, "AntMan"),
-        (IDLE, BLOCKED, "idle guests"),
-        (BACKFILL, BLOCKED, "backfill"),
-        (SHARED, IDLE, "sharing's own"),
-        (UPGRADED, BLOCKED, "upgraded"),
-    )
-    rivals = (
-        (SHARED, BLOCKED, "AntMan"),
-        (YARN, BLOCKED, "YARN"),
-        (GANDIVA, BLOCKED, "Gandiva"),
-        (SHARED, IDLE, "sharing's own"),
-    )
-    for ax, measure, what, shown in (
-        (axes[0], "compute_pct", "GPU compute in use", pairs),
-        (axes[1], "mean_jct_h", "mean JCT", rivals),
+    for ax, (measure, pairs), what in zip(
+        axes, SHOWN.items(), ("GPU compute in use", "mean JCT"), strict=False
     ):
-        over_load(ax, table, measure, shown, USUAL)
+        over_load(ax, table, measure, pairs, USUAL)
         title(ax, what)
         ax.set(ylabel="change against blocked gangs, %")
     name_lines(axes[1])

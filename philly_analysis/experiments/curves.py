@@ -15,6 +15,9 @@ from philly_analysis.inference import Paired
 _TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""
 
+_APART = 0.02
+"""Between the points of two curves at one load, as a share of all loads."""
+
 
 def far_apart(ax: Axes, along: Literal["x", "y"]) -> None:
     """Make room on an axis of percent for large changes beside small ones."""
@@ -31,19 +34,23 @@ def over_load(
     pairs: Sequence[tuple[str, str, str]],
     setting: str,
 ) -> None:
-    """Draw effects over load, one curve with its 95 % band per (arm, against, label)."""
+    """Draw effects over load, one curve per (arm, against, label), with its 95 % intervals.
+
+    Curves stand a little apart along the axis, so that no interval hides another.
+    """
+    loads = sorted(table.loc[table["setting"] == setting, "load"].dropna().unique())
+    apart = _APART * float(np.ptp(loads)) if loads else 0.0
     for i, (arm, against, label) in enumerate(pairs):
         curve = effects(table, measure, arm, against)
         curve = curve[curve["setting"] == setting].sort_values("load")
         if curve.empty:
             continue
         color = CYCLE[i % len(CYCLE)]
-        ax.plot(curve["load"], curve["effect_pct"], color=color, marker="o", ms=3, label=label)
-        ax.fill_between(
-            curve["load"], curve["low_pct"], curve["high_pct"], color=color, alpha=0.15, lw=0
-        )
+        at = curve["load"] + apart * (i - (len(pairs) - 1) / 2)
+        ax.plot(at, curve["effect_pct"], color=color, marker="o", ms=3, label=label)
+        ax.vlines(at, curve["low_pct"], curve["high_pct"], color=color, alpha=0.45, lw=1.4)
     ax.axhline(0, color=MUTED, lw=0.8)
-    ax.set(xlabel="offered load")
+    ax.set(xlabel="offered load", xticks=loads)
 
 
 def moved(

@@ -17,6 +17,9 @@ ARM = ["setting", "load", "arm", "seed"]
 Row = tuple[object, ...]
 """One trial: its key, and what was measured."""
 
+Shown = Mapping[str, tuple[tuple[str, str, str], ...]]
+"""By measure, which arms a page shows against which, and as what."""
+
 
 def trials(
     of_seed: Callable[[int], list[Row]],
@@ -72,6 +75,29 @@ def effect(
     return Paired(*rows[["effect_pct", "low_pct", "high_pct", "seeds"]].iloc[0])
 
 
+def in_words(table: pd.DataFrame, shown: Shown) -> pd.DataFrame:
+    """Return effects as a page shows them, with intervals: a row per setting and load."""
+    columns = {
+        (measure, label): {
+            (row.setting, row.load): percent(Paired(*row[3:]))
+            for row in effects(table, measure, arm, against).itertuples()
+        }
+        for measure, pairs in shown.items()
+        for arm, against, label in pairs
+    }
+    at = list(dict.fromkeys(key for column in columns.values() for key in column))
+    return pd.DataFrame(
+        {
+            "setting": [setting for setting, _ in at],
+            "load": [load for _, load in at],
+            **{
+                f"{label}, {measure}": [said.get(key) for key in at]
+                for (measure, label), said in columns.items()
+            },
+        }
+    )
+
+
 def drawn_from(law_name: str, load: float | None, seeds: Sequence[int]) -> str:
     """Say of which jobs effects are."""
     at = "" if load is None else f" at a load of {load:g}"
@@ -80,7 +106,7 @@ def drawn_from(law_name: str, load: float | None, seeds: Sequence[int]) -> str:
 
 def percent(found: Paired) -> str:
     """Say a change in percent, with its interval."""
-    said = f"{_signed(found.effect)}\N{NO-BREAK SPACE}%"
+    said = f"{_signed(found.effect)} %"
     if found.low != found.low:
         return said
     return f"{said} ({_signed(found.low)} to {_signed(found.high)})"

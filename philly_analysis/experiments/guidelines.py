@@ -12,7 +12,15 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.curves import far_apart, forest
-from philly_analysis.experiments.effects import Row, drawn_from, effect, effects, told_apart, trials
+from philly_analysis.experiments.effects import (
+    Row,
+    Shown,
+    drawn_from,
+    effect,
+    effects,
+    told_apart,
+    trials,
+)
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
@@ -117,6 +125,8 @@ SETTINGS: dict[str, Setting] = {
 
 ARMS = tuple(Setting().arms())
 """Names of the arms."""
+
+SHOWN: Shown = {"gang_jct_h": tuple((arm, AS_IT_WAS, arm) for arm in ARMS[1:])}
 
 MEASURES = ["jct_h", "gang_jct_h", "gang_wait_h", "gpu_h", "passed"]
 
@@ -275,7 +285,7 @@ def plot(result: Result) -> Figure:
         [
             (arm if of == "jct_h" else "its gangs", usual(of, arm), color)
             for arm in ARMS[1:]
-            for of, color in _SHOWN.items()
+            for of, color in _TIMES.items()
         ],
     )
     forest(costs, [(arm, usual("gpu_h", arm), INK) for arm in ARMS[1:]])
@@ -306,7 +316,7 @@ def plot(result: Result) -> Figure:
     return fig
 
 
-_SHOWN = {"jct_h": INK, "gang_jct_h": CYCLE[0]}
+_TIMES = {"jct_h": INK, "gang_jct_h": CYCLE[0]}
 """Completion times that are shown, and in which colour."""
 
 

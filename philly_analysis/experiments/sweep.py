@@ -194,7 +194,7 @@ def plot(result: Result) -> Figure:
         else:
             _over_load(left, rows)
             over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
-            right.set_ylabel("% (band: 95 % interval)")
+            right.set_ylabel("% (line: 95 % interval)")
             name_lines(right)
     return fig
 
@@ -208,7 +208,7 @@ def _over_load(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set(
         xlabel="offered load", ylabel="hours, mean of the seeds", xticks=sorted(set(rows["load"]))
     )
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])  # times that hardly differ leave no room above
     name_lines(ax)
 
 

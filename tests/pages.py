@@ -1,0 +1,95 @@
+"""A page of every kind that there is, small, with the figures that were drawn for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from philly_analysis import atlas, compare, experiment, figures, ingest, load_model, report, sweep
+from philly_analysis.experiments import EXPERIMENTS
+
+DATA = Path(__file__).parents[1] / "data"
+PRINTED = Path(__file__).parent / "ingest" / "slurm_output"
+KINDS = (
+    *("sample", "slurm", "compare", "sweep", "conclusions", "atlas"),
+    *EXPERIMENTS,
+)
+_FEW = {"synergy": {"jobs": 300, "window": (150, 250)}}
+"""Jobs that an experiment runs here, where a hundred are too few."""
+
+
+@dataclass
+class Pages:
+    """Where pages are made, each when it is first asked for."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._made: dict[str, tuple[Path, list[Figure]]] = {}
+
+    def page(self, kind: str) -> Path:
+        """Return the page of a kind."""
+        return self._of(kind)[0]
+
+    def drawn(self, kind: str) -> list[Figure]:
+        """Return the figures on it."""
+        return self._of(kind)[1]
+
+    def _of(self, kind: str) -> tuple[Path, list[Figure]]:
+        if kind not in self._made:
+            drawn: list[Figure] = []
+            written = figures.svg
+
+            def kept(fig: Figure) -> str:
+                drawn.append(fig)
+                return written(fig)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(figures, "svg", kept)
+                self._made[kind] = self._make(kind, patch), drawn
+        return self._made[kind]
+
+    def _make(self, kind: str, patch: pytest.MonkeyPatch) -> Path:
+        out = self.folder / "reports"
+        if kind in EXPERIMENTS:
+            usual: Callable[..., object] = EXPERIMENTS[kind].Sweep
+            few = {"jobs": 100, "seeds": (1, 2, 3), **_FEW.get(kind, {})}
+            patch.setattr(EXPERIMENTS[kind], "Sweep", partial(usual, **few))
+            return experiment([kind], out=out)
+        if kind == "conclusions":
+            of = ("philly", "itp-04")
+            months = [load_model(m).sample(jobs=60, gpus=64, seeds=(1, 2, 3)) for m in of]
+            return experiment([kind], models=months, seeds=3, out=out)
+        if kind in ("sample", "slurm"):
+            return report(self.trace(kind), out)
+        two = [self.trace("sample"), self.trace("slurm")]
+        if kind == "atlas":
+            atlas(two, out / kind)
+            return out / kind / "atlas.html"
+        if kind == "compare":
+            compare(two, findings=("queueing_delay", "usage"), out=out / kind)
+            return out / kind / "report.html"
+        sweep(
+            ["literature", "philly"],
+            ["fifo", "srtf", "tiresias"],
+            out / kind,
+            loads=(0.7, 1.0),
+            seeds=3,
+            draw=100,
+            gpus=64,
+        )
+        return out / kind / "page" / "report.html"
+
+    def trace(self, kind: str) -> Path:
+        """Return a trace that pages are of."""
+        trace = self.folder / kind
+        if trace.exists():
+            return trace
+        if kind == "sample":
+            ingest("philly", DATA / "sample", trace, failures=DATA / "sample-output")
+        else:
+            ingest("slurm", PRINTED / "wide_D.txt.gz", trace)
+        return trace
