@@ -28,13 +28,14 @@ from philly_analysis.manifest import MANIFEST
 from philly_analysis.models.library import load_model
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.page import Chapter, atlas_page, results_page, section
+from philly_analysis.page import atlas_page, results_page
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.prose import NOT_KNOWN
 from philly_analysis.published.systems import figures
 from philly_analysis.remote import at_hand
 from philly_analysis.result import Result, save_table
+from philly_analysis.sections import Chapter, section
 from philly_analysis.simulator.outages import Failures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace, TraceLike, opened

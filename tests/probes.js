@@ -7,7 +7,16 @@ const probes = {
       return Math.hypot(scale.a, scale.b) * parseFloat(getComputedStyle(t).fontSize);
     };
     const drawn = all("main svg text, .card svg text").filter((t) => t.getBoundingClientRect().width);
+    const shared = (a, b) => Math.min(Math.min(a.right, b.right) - Math.max(a.left, b.left),
+      Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
+    const over = all("svg").flatMap((svg) => {
+      const words = [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+      const seen = words.filter(([text, box]) => text.trim() && box.width);
+      return seen.flatMap(([a, one], i) => seen.slice(i + 1)
+        .filter(([, other]) => shared(one, other) > 1.5).map(([b]) => `${a} over ${b}`));
+    });
     return {
+      over,
       wide: document.documentElement.scrollWidth,
       inner: innerWidth,
       least: Math.min(...drawn.map(size)),

@@ -97,6 +97,7 @@ def test_it_fits_and_can_be_read_at_every_width(pages: Pages, kind: str, width: 
     found = told(pages.page(kind), width, "fits")
     assert found["wide"] <= found["inner"] == width, "nothing sticks out"
     assert found["least"] is None or found["least"] >= 7.4
+    assert found["over"] == [], "words of a figure"
     assert found["unsaid"] == found["empty"] == 0
     if width == 1280 and kind == "sample":
         assert len(found["charts"]) == 3 and max(found["charts"]) < 800, "the first screen answers"
