@@ -21,8 +21,8 @@ const probes = {
       inner: innerWidth,
       least: Math.min(...drawn.map(size)),
       charts: all(".card figure").map((c) => c.getBoundingClientRect().bottom),
-      unsaid: all("figure").filter((f) => !f.getAttribute("aria-label")).length,
-      empty: all("figure").filter((f) => f.querySelectorAll("path, use").length < 5).length,
+      unsaid: all("figure").filter((f) => !f.closest("[aria-label]") && !f.querySelector("svg[aria-label]")).length,
+      empty: all("figure").filter((f) => f.querySelectorAll("path, use, rect, line").length < 4).length,
     };
   },
 

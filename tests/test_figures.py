@@ -208,6 +208,16 @@ def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
     assert not any(e.get("style") for e in ours)
 
 
+def test_a_name_is_cut_in_its_middle_and_a_figure_stamped_once() -> None:
+    assert [figures.cut("59952278975375.0", n) for n in (16, 12, 5)] == [
+        "59952278975375.0",
+        "599522…375.0",
+        "59….0",
+    ]
+    fig = figures.stamp(figures.stamp(figures.canvas()[0], synthetic=True), synthetic=True)
+    assert [text.get_text() for text in fig.texts] == ["synthetic data"]
+
+
 def test_what_overlaps_is_found() -> None:
     fig, [ax] = figures.canvas()
     ax.plot([0, 1], [0, 1], label="line")

@@ -230,8 +230,9 @@ def plot(result: Result) -> Figure:
                 (row.gpus, row.seen_mttf_s),
                 (7, 3),
                 textcoords="offset points",
-                color=figures.CYCLE[1],
+                color=figures.legible(figures.CYCLE[1]),
                 fontsize=8,
+                bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8},
             )
     lowest = min(known["mttf_low_s"].min(), ran["seen_low_s"].min() if len(ran) else np.inf)
     highest = max(top.max(), ran["seen_high_s"].max() if len(ran) else 0)

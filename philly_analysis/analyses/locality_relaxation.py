@@ -80,11 +80,11 @@ def _gangs(present: Iterable[str]) -> list[str]:
 
 def plot(result: Result) -> Figure:
     """Draw the wait (median, and from 10 to 90 %) against the servers used, per gang bucket."""
-    table = result.table
+    table = result.table[result.table["wait_p50_s"].notna()]
     if table.empty:
-        why = f"no placed attempt on {LARGE_GPUS} GPUs or more"
+        why = f"no wait of a placed attempt on {LARGE_GPUS} GPUs or more"
         return figures.empty(figures.canvas()[0], why)
-    gangs = _gangs(table["gang"])
+    gangs = figures.ordered(table["gang"], GANGS)
     height = max(3.0, 1 + 0.19 * int(table["gang"].value_counts().max()))
     fig, axes = figures.canvas(len(gangs), width=3.6 * len(gangs), height=height, sharex=True)
     for ax, gang in zip(axes, gangs, strict=True):

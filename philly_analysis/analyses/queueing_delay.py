@@ -25,6 +25,9 @@ PANELS = 5
 _FEW = 20
 """Fewer waits than this make no curve."""
 
+_NAME = 12
+"""Letters of a virtual cluster's name above its panel."""
+
 
 def compute(trace: Trace) -> Result:
     """Give the distribution of waits per VC and gang bucket, and test how they differ."""
@@ -122,7 +125,7 @@ def plot(result: Result) -> Figure:
         )
         figures.time_axis(ax)
         n = int(sizes[sizes["vc"].isna() if vc is None else sizes["vc"] == vc]["waits"].sum())
-        figures.title(ax, f"{'all' if vc is None else vc}  n={n:,}")
+        figures.title(ax, f"{'all' if vc is None else figures.cut(vc, _NAME)}  n={n:,}")
         ax.set_ylabel("share that waited no longer" if i % columns == 0 else "")
         if i >= len(panels) - columns:
             ax.set_xlabel("wait")

@@ -80,7 +80,7 @@ STYLE: dict[RcKeyType, Any] = {
 
 
 _STAMP_INCHES = 0.17
-_NOTHING = "nothing"
+_NOTHING, _STAMP = "nothing", "synthetic"
 _PALER = 0.5
 """How far the smallest size of a bucket goes towards white."""
 
@@ -131,15 +131,22 @@ def plain(name: object) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
+def cut(name: str, most: int) -> str:
+    """Return a name with so many letters at most, its middle left out."""
+    kept = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - kept]}…{name[-kept:]}"
+
+
 def title(ax: Axes, text: str) -> None:
     """Give a panel its title."""
     ax.set_title(plain(text), loc="left", fontsize=9.5, fontweight="bold", color=INK)
 
 
 def stamp(fig: Figure, *, synthetic: bool) -> Figure:
-    """Mark a figure that was drawn from a synthetic trace."""
+    """Mark a figure that was drawn from a synthetic trace, once."""
     engine = fig.get_layout_engine()
-    if synthetic and isinstance(engine, ConstrainedLayoutEngine):
+    stamped = any(text.get_gid() == _STAMP for text in fig.texts)
+    if synthetic and not stamped and isinstance(engine, ConstrainedLayoutEngine):
         strip = _STAMP_INCHES / fig.get_figheight()
         engine.set(rect=(0, strip, 1, 1 - strip))
         fig.text(
@@ -151,6 +158,7 @@ def stamp(fig: Figure, *, synthetic: bool) -> Figure:
             fontsize=8,
             style="italic",
             color="#b0413e",
+            gid=_STAMP,
         )
     return fig
 
