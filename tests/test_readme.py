@@ -15,8 +15,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from philly_analysis import Trace, ingest
+from philly_analysis.chapters import ANALYSES
 from philly_analysis.cli import app
-from philly_analysis.simulator.policies import own
+from philly_analysis.exports.writing import FORMATS
+from philly_analysis.simulator.policies import POLICIES, own
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
 
@@ -169,6 +171,17 @@ def test_what_it_names_is_there() -> None:
     paths = re.findall(r"`((?:philly_analysis|data|notebooks|[A-Z]+)[/.][^`<*]*)[`<]", README)
     assert len(paths) > 10
     assert [p for p in paths if not (ROOT / p).exists()] == []
+
+
+def test_it_counts_what_there_is() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    dialects = sum(len(f.dialects) for f in FORMATS.values())
+    for said, n in (
+        (r"Findings \| (\d+) of them", len(ANALYSES)),
+        (r"(\d+) policies", len(POLICIES)),
+        (r"(\d+) dialects", dialects),
+    ):
+        assert re.findall(said, text) == [str(n)]
 
 
 def test_versions_agree() -> None:

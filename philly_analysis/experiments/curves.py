@@ -15,7 +15,7 @@ from philly_analysis.inference import Paired
 _TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""
 
-_APART = 0.02
+_APART = 0.015
 """Between the points of two curves at one load, as a share of all loads."""
 
 
