@@ -107,5 +107,5 @@ def plot(result: Result) -> Figure:
     ax.grid(visible=False, axis="y")
     n, gpu_h = int(table["jobs"].sum()), table["gpu_h"].sum()
     figures.title(ax, f"n = {n:,} jobs, {gpu_h:,.0f} GPU hours")
-    figures.legend(ax, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.3))
+    figures.legend(ax, beneath=True)
     return fig

@@ -224,7 +224,7 @@ def _servers(ax: Axes, table: pd.DataFrame) -> None:
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set_xlabel("failures, and time in use")
     ax.grid(visible=False, axis="y")
-    figures.legend(ax, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    figures.legend(ax, beneath=True)
     figures.title(ax, f"servers that failed, {len(rows):,} of {len(failed):,}")
 
 

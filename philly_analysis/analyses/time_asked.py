@@ -142,6 +142,6 @@ def plot(result: Result) -> Figure:
     )
     right.set_xticks(range(len(gangs)), [f"{g}\n{number(asked[g])} GPU h" for g in gangs])
     figures.percent_axis(right, "share of GPU hours asked for")
-    figures.legend(right, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.22))
+    figures.legend(right, beneath=True)
     figures.title(right, "GPU hours asked for")
     return fig

@@ -81,5 +81,5 @@ def plot(result: Result) -> Figure:
     figures.title(
         ax, f"n = {int(table['jobs'].sum()):,} jobs, {table['gpu_h'].sum():,.0f} GPU hours"
     )
-    figures.legend(ax, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3))
+    figures.legend(ax, beneath=True)
     return fig

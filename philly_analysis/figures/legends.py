@@ -24,32 +24,37 @@ Points = npt.NDArray[np.float64]
 
 _AIR = 3.0
 """Points between a legend and what it must not cover."""
+_BENEATH = "beneath"
 
 
-def legend(ax: Axes, title: str | None = None, **place: Any) -> None:
+def legend(ax: Axes, title: str | None = None, *, beneath: bool = False, **place: Any) -> None:
     """Add a legend when there is anything to tell apart.
 
-    Where it would cover what is drawn, it goes below the axes as the figure is drawn.
+    As the figure is drawn it goes below the axis and its label, where it would cover what is drawn
+    or is wanted beneath.
     """
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         with mpl.rc_context(STYLE):
-            ax.legend(handles, labels, title=title, **place)
+            there = ax.legend(handles, labels, title=title, **place)
+        there.set_gid(_BENEATH if beneath else None)
 
 
 def moved(fig: Figure, renderer: RendererBase) -> bool:
-    """Move legends that cover what is drawn below their axes; tell whether any was.
+    """Move legends that go there below their axes; tell whether any was.
 
     The figure must have been laid out.
     """
-    covering = [
+    going = [
         ax
         for ax in fig.axes
-        if (there := ax.get_legend()) and ax.get_visible() and _covers(there, ax, renderer)
+        if (there := ax.get_legend())
+        and ax.get_visible()
+        and (there.get_gid() == _BENEATH or _covers(there, ax, renderer))
     ]
-    for ax in covering:
+    for ax in going:
         below(ax, renderer)
-    return bool(covering)
+    return bool(going)
 
 
 def _covers(there: Legend, ax: Axes, renderer: RendererBase) -> bool:
