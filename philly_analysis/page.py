@@ -271,7 +271,7 @@ def _together(value: object) -> object:
     return together(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _cell(value: object) -> str:
+def _cell(value: Any) -> str:
     """Say a value of a table: of numbers four digits, or all before the point."""
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return NOT_KNOWN
@@ -286,7 +286,7 @@ def _kinds(table: pd.DataFrame) -> list[str]:
     def kind(column: "pd.Series[Any]") -> str:
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             return "num"
-        return "word" if column.map(_cell).str.len().max() <= _WORD else ""
+        return "word" if max((len(_cell(v)) for v in column), default=0) <= _WORD else ""
 
     return [kind(table.iloc[:, i]) for i in range(table.shape[1])]
 
