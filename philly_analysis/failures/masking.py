@@ -150,8 +150,12 @@ MASKS: tuple[Mask, ...] = (
 def mask(text: str) -> str:
     """Replace tokens, passwords, keys, e-mail addresses and home folders by what they are.
 
-    Masked text is left as it is when masked again, but for an equals sign in text without sense.
+    What stands in place of one may make another of what is around it, so that masks are laid until
+    none changes anything: masked text is left as it is when masked again.
     """
-    for _, pattern, instead in MASKS:
-        text = pattern.sub(instead, text)
+    before = None
+    while text != before:
+        before = text
+        for _, pattern, instead in MASKS:
+            text = pattern.sub(instead, text)
     return text

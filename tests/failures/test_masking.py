@@ -74,10 +74,32 @@ def test_ordinary_log_lines_are_untouched(text: str) -> None:
     assert mask(text) == text
 
 
-@given(st.lists(st.sampled_from([*LINES, "token=", "/home/", "@", ":", "a", "\n"])))
-def test_masking_twice_changes_nothing(parts: list[str]) -> None:
-    once = mask(" ".join(parts))
+BITS = [
+    "token",
+    "password",
+    "sig",
+    "=",
+    ":",
+    '"',
+    "<",
+    "@",
+    "/home/",
+    "~j/",
+    "~joe/",
+    "a@b.co",
+    "-p ",
+]
+
+
+@given(st.lists(st.sampled_from([*LINES, *BITS, "a", " ", "\n"])), st.sampled_from(("", " ")))
+def test_masking_twice_changes_nothing(parts: list[str], between: str) -> None:
+    once = mask(between.join(parts))
     assert mask(once) == once
+
+
+def test_what_stands_for_a_secret_may_make_another() -> None:
+    """Five characters are no token; with a user's name masked among them they are more."""
+    assert mask("token=~j/") == mask("token=~<user>/") == "token=<secret>"
 
 
 def test_rejected_rows_are_stored_without_secrets(tmp_path: Path) -> None:
