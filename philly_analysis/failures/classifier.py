@@ -1,7 +1,8 @@
 """Finds the cause of a failure in log output: the earliest line of the most telling signature."""
 
 import re
-from collections import Counter
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,16 +27,16 @@ RECOVERY_LINES = 40
 DEATH_LINES = 12
 LAST_WORDS = 200
 PROGRESS_LINES = 3
-SHORT_CHARS = 20_000
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 ALIKE_LINES = 250  # and of those with the same hints so many
+ALIKE_CHARS = 25_000  # or, of long ones, fewer
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
 Role = Literal["root", "cascade", "confirmation"]
 
 _QUIET = re.compile(
-    r"\w{0,30}Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
+    r"Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
     r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
 )
 _LOUD = re.compile(r"NCCL WARN|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
@@ -90,6 +91,7 @@ class _Evidence:
     rule: Signature
     rank: int
     piece: int
+    undone: bool
 
     @property
     def preference(self) -> tuple[int, int, int]:
@@ -123,7 +125,7 @@ def classify_text(text: str | bytes) -> Failure:
             continue
         last = found.piece
         if found.rule.id not in evidence or found.rank < evidence[found.rule.id].rank:
-            if _recovered(found, lines):
+            if found.undone:
                 recovered.append(found)
             else:
                 evidence[found.rule.id] = found
@@ -133,7 +135,9 @@ def classify_text(text: str | bytes) -> Failure:
     harmless = harmless or bool(recovered)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
     if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
-        return _nothing(benign=harmless or bool(ordered) or _progressed(lines.pieces[-LAST_WORDS:]))
+        return _nothing(
+            benign=harmless or bool(ordered) or _progressed(lines.pieces.tail(LAST_WORDS))
+        )
     root = ordered[0]
     if root.rank > RANKS["root"] and _went_on(root, last, lines):
         return _nothing(benign=True)
@@ -162,54 +166,52 @@ def _chain(root: _Evidence, ordered: list[_Evidence], lines: Lines) -> tuple[Lin
     return tuple(links)
 
 
-def _hinted(lines: Lines) -> Iterator[tuple[int, frozenset[str]]]:
+def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
     """Pieces that hold a hint of any signature, with these hints; all others are rejected here."""
-    hints = list(rules_by_hint())
-    if sum(map(len, lines.pieces)) < SHORT_CHARS:
-        # building the automaton for every hint would take longer than looking for each of them
-        text = "\n".join(lines.pieces).lower()
-        hints = [hint for hint in hints if hint in text]
-        if not hints:
-            return iter(())
-    found = pl.Series(lines.pieces, dtype=pl.String).str.extract_many(
-        hints, ascii_case_insensitive=True, overlapping=True
-    )
-    hinted = (found.list.len() > 0).arg_true()
-    if len(hinted) > 2 * HINTED_LINES:
-        hinted = hinted.head(HINTED_LINES).append(hinted.tail(HINTED_LINES))
-    hints_of = [frozenset(each) for each in found.gather(hinted).to_list()]
-    wanted = {*_first(enumerate(hints_of)), *_first(reversed([*enumerate(hints_of)]))}
-    return ((piece, hints_of[i]) for i, piece in enumerate(hinted.to_list()) if i in wanted)
+    hints, said = list(rules_by_hint()), pl.col("said").str
+    # lower case costs less than hints that ignore case
+    pieces = lines.pieces.str.to_lowercase().to_frame("said").with_row_index("piece")
+    if len(pieces) > 2 * HINTED_LINES:
+        pieces = pieces.filter(said.contains_any(hints))
+    if len(pieces) > 2 * HINTED_LINES:
+        pieces = pl.concat([pieces.head(HINTED_LINES), pieces.tail(HINTED_LINES)])
+    found = pieces.select(
+        "piece", hints=said.extract_many(hints, overlapping=True), chars=said.len_chars()
+    ).filter(pl.col("hints").list.len() > 0)
+    alike = pl.col("hints").list.join("\n")
+    found = found.filter((_few() | _few(reverse=True)).over(alike))
+    texts = lines.pieces.gather(found["piece"])
+    for (piece, each, _), text in zip(found.iter_rows(), texts, strict=True):
+        yield piece, text, frozenset(each)
 
 
-def _first(hinted: Iterable[tuple[int, frozenset[str]]]) -> Iterator[int]:
-    """Places of lines that are among the first of those with the same hints."""
-    met = Counter[frozenset[str]]()
-    for place, hints in hinted:
-        met[hints] += 1
-        if met[hints] <= ALIKE_LINES:
-            yield place
+def _few(*, reverse: bool = False) -> pl.Expr:
+    """Tell which are the first lines, or the last ones, of those with the same hints."""
+    before = pl.int_range(pl.len()) if not reverse else pl.int_range(pl.len() - 1, -1, -1)
+    chars = pl.col("chars").cum_sum(reverse=reverse) - pl.col("chars")
+    return (before < ALIKE_LINES) & (chars < ALIKE_CHARS)
 
 
 @lru_cache(maxsize=4096)
 def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
     """Signatures that a line with these hints could match, in the order in which to try them."""
     index = rules_by_hint()
-    rules = {rule.order: rule for hint in hints for rule in index[hint.lower()]}
+    rules = {rule.order: rule for hint in hints for rule in index[hint]}
     return tuple(sorted(rules.values(), key=lambda rule: (rule.rank, rule.order)))
 
 
 def _matches(lines: Lines) -> Iterator[_Evidence]:
-    ignored_until, searches = -1, _Searches()
-    for piece, hints in _hinted(lines):
-        if _IGNORED_BLOCK in lines.pieces[piece]:
+    ignored_until, searches, around = -1, _Searches(), _Surroundings(lines.pieces)
+    for piece, text, hints in _hinted(lines):
+        if _IGNORED_BLOCK in text:
             ignored_until = _end_of_ignored(piece, lines)
         if piece <= ignored_until:
             continue
-        said = message(lines.pieces[piece])
+        said = message(text)
         for rule in _rules_of(hints):
-            if _holds(rule, said, piece, lines, searches):
-                yield _Evidence(rule, _rank_in(lines.pieces[piece], rule), piece)
+            if _holds(rule, said, piece, searches, around):
+                undone = around.recovered(rule, piece)
+                yield _Evidence(rule, _rank_in(text, rule), piece, undone)
                 break
 
 
@@ -223,36 +225,52 @@ def _rank_in(piece: str, rule: Signature) -> int:
 
 
 class _Searches:
-    """Searches in lines, each made once, however often a line stands in the text or is asked."""
+    """Searches in lines, each made once, however often a line stands in the text.
+
+    Patterns are told apart by their identity: a pattern's hash reads the whole of it.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[re.Pattern[str], str], bool] = {}
-        self._last: dict[re.Pattern[str], tuple[int, int]] = {}
+        self._found = defaultdict[int, dict[str, bool]](dict)
 
     def holds(self, pattern: re.Pattern[str], line: str) -> bool:
-        asked = (pattern, line)
-        found = self._found.get(asked)
+        known = self._found[id(pattern)]
+        found = known.get(line)
         if found is None:
-            found = self._found[asked] = pattern.search(line) is not None
+            found = known[line] = pattern.search(line) is not None
         return found
 
-    def near(self, pattern: re.Pattern[str], pieces: list[str], piece: int) -> bool:
-        """Tell whether it is found around a piece; asked of later and later ones."""
-        first, end = max(0, piece - LINES_BEFORE), min(len(pieces), piece + LINES_AFTER + 1)
-        seen, last = self._last.get(pattern, (0, -1))
-        for at in range(max(seen, first), end):
-            if self.holds(pattern, pieces[at]):
-                last = at
-        self._last[pattern] = end, last
-        return last >= first
+
+class _Surroundings:
+    """Where the contexts stand that signatures ask for, each looked for once in all lines."""
+
+    def __init__(self, pieces: pl.Series) -> None:
+        self._pieces = pieces
+        self._places: dict[str, pl.Series] = {}
+
+    def near(self, rule: Signature, piece: int) -> bool:
+        return not rule.near or self._holds(rule.near, piece - LINES_BEFORE, piece + LINES_AFTER)
+
+    def recovered(self, rule: Signature, piece: int) -> bool:
+        last = piece + RECOVERY_LINES - 1
+        return bool(rule.recovered) and self._holds(rule.recovered, piece, last)
+
+    def _holds(self, context: str, first: int, last: int) -> bool:
+        places = self._places.get(context)
+        if places is None:
+            places = self._places[context] = self._pieces.str.contains(context).arg_true()
+        at = bisect_left(places, first)
+        return at < len(places) and places[at] <= last
 
 
-def _holds(rule: Signature, said: str, piece: int, lines: Lines, searches: _Searches) -> bool:
+def _holds(
+    rule: Signature, said: str, piece: int, searches: _Searches, around: _Surroundings
+) -> bool:
     if not searches.holds(rule.pattern, said):
         return False
     if rule.unless is not None and searches.holds(rule.unless, said):
         return False
-    return rule.near is None or searches.near(rule.near, lines.pieces, piece)
+    return around.near(rule, piece)
 
 
 def _end_of_ignored(piece: int, lines: Lines) -> int:
@@ -260,14 +278,6 @@ def _end_of_ignored(piece: int, lines: Lines) -> int:
         if _EXCEPTION.match(message(lines.pieces[later])):
             return later
     return piece
-
-
-def _recovered(found: _Evidence, lines: Lines) -> bool:
-    pattern = found.rule.recovered
-    if pattern is None:
-        return False
-    after = lines.pieces[found.piece : found.piece + RECOVERY_LINES]
-    return any(pattern.search(line) for line in after)
 
 
 def _died_soon_after(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
@@ -282,11 +292,11 @@ def _died_soon_after(recovered: _Evidence, evidence: Iterable[_Evidence]) -> boo
 def _went_on(root: _Evidence, last: int, lines: Lines) -> bool:
     """Whether the job says after the last trace of trouble that it completed, or trains on."""
     tail = lines.pieces[max(last + 1, len(lines.pieces) - LAST_WORDS) :]
-    if any(contexts()["success"].search(line) for line in tail):
+    if tail.str.contains(contexts()["success"]).any():
         return True
     # an exception may stand before lines that were only written late; other trouble does not
     return root.rule.role == "symptom" and _progressed(tail, PROGRESS_LINES)
 
 
-def _progressed(pieces: list[str], least: int = 1) -> bool:
-    return sum(contexts()["progress"].search(piece) is not None for piece in pieces) >= least
+def _progressed(pieces: pl.Series, least: int = 1) -> bool:
+    return pieces.str.contains(contexts()["progress"]).sum() >= least

@@ -1,7 +1,10 @@
 """Cuts log output of any kind into numbered lines that are fit to be matched."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import polars as pl
 
 # A longer piece is cut: nothing that frameworks print is decided by more than this much of a line.
 PIECE_CHARS = 4096
@@ -37,14 +40,14 @@ _PREFIX = re.compile(
 class Lines:
     """Pieces of text and, for each, the number of the line that it comes from (from 1)."""
 
-    pieces: list[str]
-    numbers: list[int]
+    pieces: pl.Series
+    numbers: pl.Series
 
 
 def decode(text: str | bytes) -> str:
-    """Text of any encoding: byte-order marks are obeyed, what is not UTF-8 is replaced."""
+    """Text of any encoding: byte-order marks are obeyed, what UTF-8 cannot hold is replaced."""
     if isinstance(text, str):
-        return text
+        return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
     for mark, encoding in _BOMS:
         if text.startswith(mark):
             return text[len(mark) if encoding != "utf-8-sig" else 0 :].decode(encoding, "replace")
@@ -60,17 +63,27 @@ def cut(text: str | bytes) -> Lines:
     decoded = decode(text)
     if "\x1b" in decoded:
         decoded = _ANSI.sub("", decoded)
-    pieces = decoded.split("\n")
-    if "\r" not in decoded and len(max(pieces, key=len)) <= PIECE_CHARS:
-        return Lines(pieces, list(range(1, len(pieces) + 1)))
-    short: list[str] = []
-    numbers: list[int] = []
-    for number, line in enumerate(pieces, start=1):
-        for part in line.split("\r"):
-            for start in range(0, len(part), PIECE_CHARS) or (0,):
-                short.append(part[start : start + PIECE_CHARS])
-                numbers.append(number)
-    return Lines(short, numbers)
+    if "\r" in decoded:
+        decoded = decoded.replace("\r\n", "\n")
+    lines = pl.DataFrame({"piece": [decoded]}).select(_split("\n")).explode("piece")
+    lines = lines.with_row_index("number", offset=1)
+    if "\r" in decoded:
+        lines = lines.with_columns(_split("\r")).explode("piece")
+    pieces = lines["piece"]
+    long = (pieces.str.len_chars() > PIECE_CHARS).arg_true()
+    if len(long):
+        pieces = pieces.scatter(long, ["\r".join(_short(line)) for line in pieces.gather(long)])
+        lines = lines.with_columns(pieces).with_columns(_split("\r")).explode("piece")
+    return Lines(lines["piece"], lines["number"])
+
+
+def _split(at: str) -> pl.Expr:
+    return pl.col("piece").str.split(at)
+
+
+def _short(line: str) -> Iterator[str]:
+    for start in range(0, len(line), PIECE_CHARS):
+        yield line[start : start + PIECE_CHARS]
 
 
 def message(piece: str) -> str:

@@ -80,9 +80,9 @@ class Signature:
     unless
         Pattern that forbids the match in the same line.
     near
-        Pattern that must be found in the lines around.
+        One of the contexts, which must be found in the lines around.
     recovered
-        Pattern in later lines that undoes the match.
+        One of the contexts, which in later lines undoes the match.
     warns
         Counts even where the line is tagged as a warning or as information.
     """
@@ -97,8 +97,8 @@ class Signature:
     frameworks: tuple[str, ...]
     example: str
     unless: re.Pattern[str] | None
-    near: re.Pattern[str] | None
-    recovered: re.Pattern[str] | None
+    near: str
+    recovered: str
     warns: bool
 
     @property
@@ -143,9 +143,14 @@ def _read(name: str) -> dict[str, Any]:
 
 
 @cache
-def contexts() -> dict[str, re.Pattern[str]]:
-    """Named patterns of the surroundings that signatures refer to."""
-    return {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _read("contexts").items()}
+def contexts() -> dict[str, str]:
+    """Return named patterns of the surroundings that signatures refer to.
+
+    They are for the engine of polars, which finds them in many lines at once and in linear time;
+    with ends of words in ASCII also where a line holds more than that.
+    """
+    found = _read("contexts")
+    return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in found.items()}
 
 
 @cache
@@ -171,8 +176,8 @@ def signatures() -> tuple[Signature, ...]:
                     frameworks=tuple(rule["frameworks"]),
                     example=rule["example"],
                     unless=_compiled(rule.get("unless")),
-                    near=contexts()[rule["near"]] if "near" in rule else None,
-                    recovered=contexts()[rule["recovered"]] if "recovered" in rule else None,
+                    near=contexts()[rule["near"]] if "near" in rule else "",
+                    recovered=contexts()[rule["recovered"]] if "recovered" in rule else "",
                     warns=rule.get("warns", False),
                 )
             )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.failures import REASONS, classify_text, tiers_of
+from philly_analysis.failures import REASONS, classify_text, signatures, tiers_of
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n'
 ABORT_BLOCK = """\
@@ -203,6 +203,14 @@ def test_colours_and_carriage_returns_do_not_hide_the_cause() -> None:
 @pytest.mark.parametrize("text", ["", "\n\n", b"", b"\x00\xff\xfe\xfd" * 500, "\x1b[", "\r" * 99])
 def test_empty_and_binary_text_have_no_signature(text: str | bytes) -> None:
     assert classify_text(text).reason == "No signature"
+
+
+@given(
+    st.lists(st.sampled_from([*(rule.example for rule in signatures()), "epoch 3", "", "\ud800"]))
+)
+def test_ends_of_lines_as_windows_writes_them_change_nothing(parts: list[str]) -> None:
+    text = "\n".join(parts)
+    assert classify_text(text.replace("\n", "\r\n")) == classify_text(text)
 
 
 def test_cause_in_the_middle_of_a_megabyte_long_line_is_found() -> None:

@@ -1,11 +1,13 @@
 """The table of signatures: its shape, its examples, and that no pattern is slow on hostile text."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from re import _parser as regex_parser  # type: ignore[attr-defined]
 from typing import Any
 
+import polars as pl
 import pytest
 
 from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
@@ -64,10 +66,26 @@ def _repeats(tree: Any, inside: int = 1) -> Iterator[int]:
 
 
 def test_no_quantifier_is_unbounded_nor_nested_beyond_a_line() -> None:
-    patterns = {p for r in TABLE for p in (r.pattern, r.unless, r.near, r.recovered) if p}
-    for pattern in patterns | set(contexts().values()):
+    for pattern in {p for r in TABLE for p in (r.pattern, r.unless) if p}:
         tree = regex_parser.parse(pattern.pattern, pattern.flags)
         assert max(_repeats(tree), default=1) <= PIECE_CHARS, pattern.pattern
+
+
+@pytest.mark.parametrize("name", contexts())
+def test_a_context_is_where_python_finds_it(name: str) -> None:
+    words = [
+        "x.ckpt é no space",
+        "saving model to",
+        "loss(a): -1",
+        "a\u00a0nan",
+        "Job finished",
+        "step 3",
+    ]
+    lines = pl.Series([*words, *(line for rule in TABLE for line in rule.example.split("\n"))])
+    pattern = re.compile(contexts()[name].replace(r"(?-u:\b)", r"\b"))
+    expected = [pattern.search(line) is not None for line in lines]
+    assert lines.str.contains(contexts()[name]).to_list() == expected
+    assert any(expected)
 
 
 def test_an_unbounded_quantifier_would_be_found() -> None:
