@@ -5,11 +5,30 @@ from typing import NamedTuple
 
 _QUOTE = r"""["'`]"""
 _NAMED = (
-    r"password|passwd|passphrase|pwd|secret(?:[_-]?(?:access[_-]?)?key)?|token|jwt|api[_-]?key"
+    r"password|passwd|passphrase|pwd(?![\"']?\s{0,4}[:=]\s{0,4}[\"']?/)"
+    r"|secret(?:[_-]?(?:access[_-]?)?key)?|token|jwt|api[_-]?key"
     r"|account[_-]?key|shared[_-]?(?:access[_-]?)?key|access[_-]?key(?:[_-]?id)?|auth[_-]?key|private[_-]?key|signing[_-]?key"
     r"|encryption[_-]?key|license[_-]?key|client[_-]?key[_-]?data|credentials?"
     r"|session[_-]?id|dsn"
 )
+_TOKENS = "|".join(
+    (
+        r"(?:hf_|api_org_|gh[opsur]_|npm_|r8_|gsk_|fw_|rnd_|lin_api_|ntn_|secret_)(?=[A-Za-z0-9]{20})",
+        r"dapi(?=[0-9a-f]{32})|local-(?=[0-9a-f]{40})",
+        r"(?:pypi-|SG\.|sl\.|EAAA)(?=[\w./+=-]{40})|[spr]k-(?=[\w-]{20})(?=[\w-]{0,120}\d)",
+        r"(?:github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-|ATBB|ATATT3|ATCTT3|dckr_(?:pat|oat)_"
+        r"|xox[abeoprs]-|xapp-|(?:sk|pk|rk)_(?:live|test)_|whsec_|pplx-|xai-|nvapi-|lsv2_(?:pt|sk)_"
+        r"|pcsk_|hv[sbr]\.|do[opr]_v1_|HRKU-|NRAK-|NRII-|glsa_|glc_|shp(?:at|ss)_|GOCSPX-|tskey-"
+        r"|fo1_|fm2_|ya29\.|1//0|sq0[a-z]{3}-|PMAK-|sntry[su]_|AGE-SECRET-KEY-)"
+        r"(?=[\w./+=-]{0,120}\d)",
+    )
+)
+"""How tokens begin, each kind with as much as tells it from a name."""
+_CODE = (
+    r"(?P=key)(?![\w.+/=-])|(?:self|cls|args|opts?|cfg|config|kwargs|os|tokenizer|model)\.[a-z_]"
+    r"|(?<=\s)[a-z_.]{2,60}\(|0x[0-9a-f]{1,16}\b"
+)
+"""What a program's source gives to a name, as tracebacks show it, and numbers."""
 
 
 class Mask(NamedTuple):
@@ -43,12 +62,7 @@ MASKS: tuple[Mask, ...] = (
     _mask("JSON web tokens", r"\beyJ[\w-]{8,2000}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?", "<token>"),
     _mask(
         "tokens that say whose they are: of forges, registries, clouds, models' and data's makers",
-        r"(?<![\w.-])(?:hf_|api_org_|gh[opsur]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-"
-        r"|ATBB|ATATT3|ATCTT3|pypi-|npm_|dckr_(?:pat|oat)_|xox[abeoprs]-|xapp-|sk-|pk-|rk-"
-        r"|(?:sk|pk|rk)_(?:live|test)_|whsec_|r8_|gsk_|pplx-|xai-|fw_|nvapi-|lsv2_(?:pt|sk)_|pcsk_"
-        r"|hv[sbr]\.|do[opr]_v1_|HRKU-|NRAK-|NRII-|glsa_|glc_|lin_api_|ntn_|secret_|sl\.|shp(?:at|ss)_"
-        r"|GOCSPX-|tskey-|fo1_|fm2_|rnd_|dapi|ya29\.|1//0|SG\.|sq0[a-z]{3}-|EAAA|PMAK-|sntry[su]_"
-        r"|local-|AGE-SECRET-KEY-)(?=[\w./+=-]{0,120}\d)[\w./+=-]{12,600}",
+        rf"(?<![\w.-])(?:{_TOKENS})[\w./+=-]{{12,600}}",
         "<token>",
     ),
     _mask("Google's API keys", r"\bAIza[\w-]{30,60}", "<token>"),
@@ -84,7 +98,8 @@ MASKS: tuple[Mask, ...] = (
     ),
     _mask(
         "words for a token and what follows",
-        r"(?i)\b(bearer|basic|token)(\s{1,4}|:\s{0,4})(?=\S{0,300}[\d._/+=-])[\w.~+/=-]{12,2000}",
+        r"(?i)\b(bearer|basic|token)([ \t]{1,4}|:[ \t]{0,4})(?=\S{0,300}(?:[\d_/+=-]|\.\S))"
+        r"[\w.~+/=-]{12,2000}",
         r"\1\2<token>",
     ),
     _mask(
@@ -108,10 +123,10 @@ MASKS: tuple[Mask, ...] = (
     ),
     _mask(
         "whatever is called a password, a secret, a token or a key",
-        rf"(?ix)\b((?:(?:[\w.-]{{0,40}}[_.-])?(?:{_NAMED})|[\w.-]{{1,40}}[_.-]pass)"
+        rf"(?ix)\b((?P<key>(?:[\w.-]{{0,40}}[_.-])?(?:{_NAMED})|[\w.-]{{1,40}}[_.-]pass)"
         r"""(?:["']{0,2}\s{0,4}(?:=>|:=|[=:])\s{0,4}|\s{1,2}(?=\S{16}))"""
         r"|(?:[\w.-]{0,40}[_.-])?(?:sig|signature)=)"
-        r"""(?!<)["'`]?[^\s"'`,;&)\]}]{6,2000}""",
+        rf"""(?!<|{_CODE})["'`]?[^\s"'`,;&)\]}}]{{6,2000}}""",
         r"\1<secret>",
     ),
     _mask(
@@ -124,7 +139,7 @@ MASKS: tuple[Mask, ...] = (
         r"\b(https?://)[\w-]{20,200}@(?=[\w.-])",
         r"\1<secret>@",
     ),
-    _mask("keys in hexadecimal, as W&B's", r"\b[0-9a-f]{40}\b(?!\.)", "<hex>"),
+    _mask("keys in hexadecimal, as W&B's", r"(?<![\w/@])(?<!commit )[0-9a-f]{40}\b(?!\.)", "<hex>"),
     _mask("keys in hexadecimal of 256 bits", r"(?<![:\w])(?:0x)?[0-9a-f]{64}\b(?!\.)", "<hex>"),
     _mask(
         "e-mail addresses",
