@@ -28,8 +28,8 @@ DEATH_LINES = 12
 LAST_WORDS = 200
 PROGRESS_LINES = 3
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
-ALIKE_LINES = 250  # and of those with the same hints so many
-ALIKE_CHARS = 25_000  # or, of long ones, fewer
+ALIKE_LINES = 100  # and of those with the same hints so many
+ALIKE_CHARS = 10_000  # or, of long ones, fewer
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -178,8 +178,11 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
     found = pieces.select(
         "piece", hints=said.extract_many(hints, overlapping=True), chars=said.len_chars()
     ).filter(pl.col("hints").list.len() > 0)
-    alike = pl.col("hints").list.join("\n")
-    found = found.filter((_few() | _few(reverse=True)).over(alike))
+    words = pl.col("hints")
+    if sum(found["chars"].to_list()) > LONGEST_LINE_CHARS * len(found):
+        # long lines hold the same words in other orders; among short ones a sort does not pay
+        words = words.list.eval(pl.element().unique().sort())
+    found = found.filter((_few() | _few(reverse=True)).over(words.list.join("\n")))
     texts = lines.pieces.gather(found["piece"])
     for (piece, each, _), text in zip(found.iter_rows(), texts, strict=True):
         yield piece, text, frozenset(each)
