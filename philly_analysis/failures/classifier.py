@@ -29,7 +29,7 @@ LAST_WORDS = 200
 PROGRESS_LINES = 3
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 ALIKE_LINES = 100  # and of those with the same hints so many
-ALIKE_CHARS = 10_000  # or, of long ones, fewer
+ALIKE_CHARS = 10_000  # or, of long ones, fewer: two at least
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -191,8 +191,8 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
 def _few(*, reverse: bool = False) -> pl.Expr:
     """Tell which are the first lines, or the last ones, of those with the same hints."""
     before = pl.int_range(pl.len()) if not reverse else pl.int_range(pl.len() - 1, -1, -1)
-    chars = pl.col("chars").cum_sum(reverse=reverse) - pl.col("chars")
-    return (before < ALIKE_LINES) & (chars < ALIKE_CHARS)
+    chars = pl.col("chars").cum_sum(reverse=reverse)
+    return (before < ALIKE_LINES) & (chars <= ALIKE_CHARS)
 
 
 @lru_cache(maxsize=4096)

@@ -140,7 +140,11 @@ MASKS: tuple[Mask, ...] = (
         r"\1<secret>@",
     ),
     _mask("keys in hexadecimal, as W&B's", r"(?<![\w/@])(?<!commit )[0-9a-f]{40}\b(?!\.)", "<hex>"),
-    _mask("keys in hexadecimal of 256 bits", r"(?<![:\w])(?:0x)?[0-9a-f]{64}\b(?!\.)", "<hex>"),
+    _mask(
+        "keys in hexadecimal of 256 bits",
+        r"(?<![:\w])(?<!(?i:sha256): )(?:0x)?[0-9a-f]{64}\b(?!\.)",
+        "<hex>",
+    ),
     _mask(
         "e-mail addresses",
         r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}"

@@ -41,6 +41,10 @@ SECRETS: dict[str, tuple[str, str]] = {
     "clone with a token": ("git clone https://x-access-token:{}@github.com/a/b", MIXED[:36]),
     "clone with a key alone": ("Cloning https://{}@dev.azure.com/a/b", MIXED[:40] + MIXED[:12]),
     "Hugging Face": ("401 Client Error with {}", "hf" + "_" + MIXED[:34]),
+    "Hugging Face, no digit": (
+        "401 with {}",
+        "hf" + "_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ" + "aBcDeFgH",
+    ),
     "Hugging Face login": ("huggingface-cli login --token {}", "hf" + "_" + MIXED[:34]),
     "W&B key": ("wandb: using key {}", HEX * 2 + HEX[:8]),
     "W&B login": ("+ wandb login --relogin {}", HEX * 2 + HEX[:8]),

@@ -61,6 +61,7 @@ def test_nothing_of_a_secret_is_left_and_the_kind_is_said(kind: str) -> None:
         "KeyError: 'key_padding_mask'",
         "sk-learn and npm-debug and pk-fk and fw_iter and secret_santa are words",
         "pulled nvcr.io/nvidia/pytorch@sha256:" + "0123456789abcdef" * 4,
+        "SHA256: " + "0123456789abcdef" * 4,
         "user@1000.service: Main process exited, code=exited, status=1/FAILURE",
         "Signature: forward(self, x) and cookie cutters and authorization of jobs",
         "password authentication failed; bypass: True",
