@@ -11,6 +11,7 @@ import typer
 import philly_analysis as library
 from philly_analysis import choices
 from philly_analysis.errors import OutputError
+from philly_analysis.memory import watched
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.terminal import Verb, document, frame, say
 
@@ -763,4 +764,5 @@ def main() -> None:
     """Run the command line."""
     # a command is soon over: looking for garbage as often as by default takes a tenth of it
     gc.set_threshold(100_000)
-    app()
+    with watched():
+        app()

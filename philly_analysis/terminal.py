@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from philly_analysis.errors import PhillyError
 from philly_analysis.harmless import cell, printable
+from philly_analysis.memory import ran_out
 
 if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
     import pandas as pd
@@ -24,10 +25,6 @@ if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
     from philly_analysis.result import Result
 
 _PIPE_WIDTH = 160
-_MEMORY = re.compile(
-    r"OutOfMemory|[Cc]annot allocate memory|can't start new thread|failed to map segment"
-)
-"""How Python, the engine and the loader of libraries say that there is no memory."""
 _out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 _err = Console(stderr=True, soft_wrap=True)
 
@@ -137,16 +134,13 @@ class Verb(TyperCommand):
         try:
             return super().invoke(ctx)
         except PhillyError as error:
+            if ran_out(error):  # whose words would then mislead
+                raise
             said = printable(as_typed(str(error), ctx.find_root().command), lines=True)
             _err.print(f"philly: {said}", style="red", markup=False, highlight=False)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
-        except Exception as error:
-            if not (isinstance(error, MemoryError) or _MEMORY.search(repr(error))):
-                raise
-            _err.print("philly: there is not enough memory for this. Give it more.", style="red")
-            raise typer.Exit(1) from None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the choices of each parameter that completes from a list of names."""

@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from multiprocessing.connection import Connection
@@ -28,6 +30,8 @@ from philly_analysis.whole import settled
 ROOT = Path(__file__).parents[2]
 _VOLATILE = ("made_at", "file", "run_with")
 _LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part")
+_SAID = re.compile(r"^philly: .+", re.MULTILINE)
+_PATIENCE_S = 900
 _LONG = re.compile(r"-?\d+\.\d{6,}(?:e[-+]?\d+)?")
 FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
@@ -116,8 +120,9 @@ class Ended:
 
     @property
     def clear(self) -> bool:
-        """It did what was asked, or said in a line why not."""
-        return self.status == 0 or (self.status == 1 and self.said.startswith("philly: "))
+        """It did what was asked, or said why not, whatever libraries said besides."""
+        said = _SAID.search(self.said) and "Traceback (most" not in self.said
+        return self.status == 0 or (self.status == 1 and bool(said))
 
 
 class Running:
@@ -133,9 +138,9 @@ class Running:
         self._process.start()
         other.close()
 
-    def wait(self, patience_s: float = 300) -> Ended:
+    def wait(self) -> Ended:
         """Wait until it has ended."""
-        self._process.join(patience_s)
+        self._process.join(_PATIENCE_S)
         if self._process.exitcode is None:
             self.kill()
             raise AssertionError("it hangs")
@@ -150,6 +155,10 @@ class Running:
             except ProcessLookupError:  # it has no group of its own yet
                 os.kill(self._process.pid, signal.SIGKILL)
         self._process.join()
+        with suppress(ProcessLookupError):
+            for _ in range(500):  # its children are dead, and gone a moment later
+                os.killpg(self._process.pid or 0, 0)
+                time.sleep(0.01)
         return ran and self._process.exitcode == -signal.SIGKILL
 
     def _heard(self) -> str:
@@ -175,14 +184,31 @@ def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, 
     said.close()
     sys.argv = ["philly", *words]
     for kind, most in limits.items():
-        if kind == resource.RLIMIT_AS:  # beside what is loaded already
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            most += pages * resource.getpagesize()
         resource.setrlimit(kind, (most, resource.RLIM_INFINITY))
     try:
         main()
     finally:
         atexit._run_exitfuncs()  # as a process does that was not forked
+
+
+def typed(words: list[str], scratch: Path, limits: Mapping[int, int]) -> Ended:
+    """Run a command to its end under limits, as it is typed: it has yet to load the package."""
+
+    def limit() -> None:
+        for kind, most in limits.items():
+            resource.setrlimit(kind, (most, most))
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from philly_analysis.cli import main; main()", *words],
+        cwd=scratch,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        preexec_fn=limit,
+        timeout=_PATIENCE_S,
+    )
+    return Ended(done.returncode, done.stderr.decode(errors="replace"))
 
 
 def finish(words: list[str], scratch: Path) -> None:

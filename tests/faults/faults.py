@@ -19,7 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from philly_analysis.errors import PhillyError
-from tests.faults.commands import COMMANDS, Command, Ended, Running, derived, left_behind, outcome
+from tests.faults.commands import (
+    COMMANDS,
+    Command,
+    Ended,
+    Running,
+    derived,
+    left_behind,
+    outcome,
+    typed,
+)
 
 _TRIES = 3
 """Rounds at most for each fault that is wanted: a command may be over before it meets its own."""
@@ -125,19 +134,20 @@ class FileSize(Fault):
 
 
 class Memory(Fault):
-    """The process may not have more than some memory, as `ulimit -v` has it.
+    """The process may have so much memory, as `ulimit -v` has it, from its very beginning.
 
-    A library that then ends the process in the midst of it is as a kill.
+    A library that then ends it in the midst of its work is as a kill; its parent must say so.
     """
+
+    def __init__(self) -> None:
+        self.lives = False
 
     def befall(
         self, usual: Undisturbed, place: Path, dice: random.Random
     ) -> tuple[str, Ended | None]:
-        limit = int(2 ** dice.uniform(22, 31))
-        ended = Running(
-            usual.command.words(place), place / "tmp", {resource.RLIMIT_AS: limit}
-        ).wait()
-        return "", ended
+        most = int(2 ** dice.uniform(26, 32))
+        ended = typed(usual.command.words(place), place / "tmp", {resource.RLIMIT_AS: most})
+        return "ended, its parent said so" if "was ended by" in ended.said else "", ended
 
 
 class FullDisk(Fault):
@@ -235,16 +245,16 @@ def _round(happens: Fault, usual: Undisturbed, place: Path, dice: random.Random)
     command = usual.command
     command.prepare(place)
     came, ended = happens.befall(usual, place, dice)
-    if ended and not came:
-        came = "in time" if ended.status == 0 else "said" if ended.clear else "died"
-        assert ended.clear or isinstance(happens, Memory), f"{ended.status}: {ended.said}"
+    if ended:
+        came = came or ("said" if ended.status else "in time")
+        assert ended.clear, f"{ended.status}: {ended.said}"
     stands = outcome(place)
     pieces = {*usual.before, *usual.after}
     assert stands.keys() <= pieces, f"there is {stands.keys() - pieces}"
     for piece in pieces:
         known = usual.before.get(piece), usual.after.get(piece)
         assert stands.get(piece) in known, f"{piece} is neither the old one nor the new one"
-    if came in ("in time", "said"):
+    if happens.lives:
         assert left_behind(place) == [], f"left by one that lives: {left_behind(place)}"
     happens.passes(place)
     done = any(stands.get(piece) and usual.after[piece] for piece in usual.after)
