@@ -1,6 +1,5 @@
 """Public traces come from their publishers: whole and as published, or not at all."""
 
-import tarfile
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.fetching.download import Download, Patience, download, is_there
+from philly_analysis.fetching.together import fetch_together
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MAPS = Path(__file__).parents[1] / "ingest" / "table" / "maps"
-UNPACKED_TIMES = 40
-"""An archive that would become larger than this many times its size is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,8 @@ def fetch(
     """Fetch a public trace from its publisher.
 
     A transfer that broke off goes on where it stopped, in this call and in the next. A file has
-    its name once its size and SHA-256 are those published; what is there already is not fetched
-    again.
+    its name once its size and SHA-256 are those published, and files that belong together appear
+    together; what is there already is not fetched again.
 
     Parameters
     ----------
@@ -110,21 +108,22 @@ def fetch(
     wanted = published()[dataset]
     if url is not None:
         wanted = _elsewhere(wanted, url)
-    folder = Path(out if out is not None else dataset)
+    place = Path(out if out is not None else dataset)
+    folder, patience = place.resolve(), patience or Patience()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in wanted.files:
+        if len(wanted.files) == 1 and not (wanted.map or wanted.unpack):
+            [file] = wanted.files
+            folder.mkdir(parents=True, exist_ok=True)
             if not is_there(file, folder):
-                download(file, folder, patience or Patience())
-            if wanted.unpack:
-                _unpack(folder / file.name, folder)
+                download(file, folder, patience)
+            return place / file.name
+        texts = {}
         if wanted.map:
-            text = (_MAPS / f"{wanted.map}.toml").read_text("utf-8")
-            (folder / "map.toml").write_text(text, "utf-8")
+            texts["map.toml"] = (_MAPS / f"{wanted.map}.toml").read_text("utf-8")
+        fetch_together(wanted.files, folder, patience, texts=texts, unpack=wanted.unpack)
     except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror or error}") from None
-    alone = len(wanted.files) == 1 and not (wanted.map or wanted.unpack)
-    return folder / wanted.files[0].name if alone else folder
+        raise OutputError(f"{place} cannot be written: {error.strerror or error}") from None
+    return place
 
 
 def _elsewhere(wanted: Dataset, url: str) -> Dataset:
@@ -137,22 +136,3 @@ def _elsewhere(wanted: Dataset, url: str) -> Dataset:
         )
     at = (replace(f, url=url + f.name if url.endswith("/") else url) for f in wanted.files)
     return replace(wanted, files=tuple(at))
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    """Take the files out of a tar archive; nothing of it lands outside the folder.
-
-    Raises
-    ------
-    InputError
-        It is damaged, or would grow beyond all measure.
-    """
-    most = UNPACKED_TIMES * archive.stat().st_size
-    try:
-        with tarfile.open(archive) as packed:
-            members = [member for member in packed if member.isfile()]
-            if sum(member.size for member in members) > most:
-                raise InputError(f"{archive} would unpack to more than {most:,} bytes.")
-            packed.extractall(folder, members=members, filter="data")
-    except (tarfile.TarError, EOFError) as error:
-        raise InputError(f"{archive} cannot be unpacked: {error}") from None

@@ -299,6 +299,62 @@ def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
     assert not Path("/opt/out.csv").exists()
 
 
+@pytest.fixture
+def parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Two archives and a map that belong together, which the server has."""
+    bodies = {f"{n}.tar.gz": packed(**{f"cluster0{n}.csv": b"job_id\n%d\n" % n}) for n in (1, 2)}
+
+    def answer(h: Handler, start: int) -> None:
+        h.give(bodies[h.path.rpartition("/")[2]])
+
+    server.answers = (answer,)
+    files = [
+        Download(name, f"{server.url}/{name}", hashlib.sha256(body).hexdigest())
+        for name, body in bodies.items()
+    ]
+    one = Dataset("mine", "what", "free", "table", tuple(files), map="itp-2021", unpack=True)
+    monkeypatch.setattr(fetching, "published", lambda: {"mine": one})
+    return bodies
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_files_that_belong_together_appear_together(
+    server: Server, parts: dict[str, bytes], tmp_path: Path
+) -> None:
+    folder = tmp_path / "there"
+    good = server.answers
+    server.answers = (*good, refuse(404))
+    with pytest.raises(InputError, match="no such file"):
+        fetch("mine", folder)
+    assert not folder.exists()
+    server.answers, server.asked = good, []
+    assert fetch("mine", folder) == folder
+    assert len(server.asked) == 1, "what was there is not fetched again"
+    every = ["1.tar.gz", "2.tar.gz", "cluster01.csv", "cluster02.csv", "map.toml"]
+    assert names(folder) == every
+    assert names(tmp_path) == ["there"]
+    (folder / "cluster01.csv").unlink()  # as of a fetch that an older version broke off
+    assert fetch("mine", folder) == folder
+    assert names(folder) == every
+    assert len(server.asked) == 1
+
+
+def test_a_folder_of_other_things_stays_as_it_is(
+    server: Server, parts: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(OutputError, match="holds notes, which is none of what is fetched"):
+        fetch("mine", tmp_path)
+    assert server.asked == []
+    (tmp_path / "1.tar.gz").write_bytes(parts["1.tar.gz"])
+    with pytest.raises(OutputError, match="holds notes"):
+        fetch("mine", tmp_path)
+    assert names(tmp_path) == ["1.tar.gz", "notes"]
+
+
 def test_the_datasets_that_ship_are_whole_and_can_be_read() -> None:
     known = fetching.published()
     [philly] = known["philly"].files
