@@ -50,6 +50,7 @@ class Causes:
         self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
         self._used: dict[str, int] = {}
         self._clocks: dict[str, dict[int, _Clock]] = {}
+        self._ticking: dict[str, dict[int, _Clock]] = {}
         self._parted = Parted()
         self._fewest: dict[int, int] = {}
         self._room: dict[int, bool] = {}
@@ -104,8 +105,9 @@ class Causes:
         if clock is None:
             clock = own[asked] = _Clock()
         clock.waiters += 1
+        self._ticking.setdefault(job.vc, {})[asked] = clock
         if asked not in self._room:
-            self._room[asked] = self._has_room(asked)
+            self._room[asked] = self._has_room(asked, self._most_free())
         self._sizes[asked] = self._sizes.get(asked, 0) + 1
         self._changed_vcs.add(job.vc)
         self._open[job] = now_s, clock.read(now_s)
@@ -125,6 +127,7 @@ class Causes:
         clock.waiters -= 1
         if not clock.waiters:
             clock.cause = -1
+            del self._ticking[job.vc][asked]
         if now_s > since_s:
             fair_share_s, fragmentation_s, other_s = parts
             if other_s > (now_s - since_s) / 2:
@@ -156,34 +159,49 @@ class Causes:
 
     def _go_to(self, now_s: float) -> None:
         """Set the clocks by what had changed when time went on from the moment before."""
-        if now_s <= self._now_s or not self._changed_vcs:
-            self._now_s = now_s
-            return
-        turned = {asked for asked, had in self._room.items() if self._has_room(asked) != had}
+        if now_s > self._now_s and self._changed_vcs:
+            if self._room:
+                self._turn()
+            self._changed_vcs.clear()
+        self._now_s = now_s
+
+    def _turn(self) -> None:
+        """Set the clocks of those who wait by what has changed."""
+        most = self._most_free()
+        turned = [asked for asked, had in self._room.items() if self._has_room(asked, most) != had]
         for asked in turned:
             self._room[asked] = not self._room[asked]
-        for vc in self._clocks if turned else self._changed_vcs & self._clocks.keys():
-            clocks = self._clocks[vc]
-            for asked in clocks if vc in self._changed_vcs else turned & clocks.keys():
-                clock = clocks[asked]
-                if clock.waiters:
-                    cause = self._cause(vc, asked)
-                    if cause != clock.cause:
-                        clock.read(self._now_s)
-                        clock.cause, clock.since_s = cause, self._now_s
-        self._changed_vcs.clear()
-        self._now_s = now_s
+        for vc in self._ticking if turned else self._changed_vcs & self._ticking.keys():
+            clocks = self._ticking[vc]
+            for asked in clocks if vc in self._changed_vcs else clocks.keys() & turned:
+                clock, cause = clocks[asked], self._cause(vc, asked)
+                if cause != clock.cause:
+                    clock.read(self._now_s)
+                    clock.cause, clock.since_s = cause, self._now_s
 
     def _cause(self, vc: str, asked: int) -> int:
         if self._used.get(vc, 0) + asked > self._quotas.get(vc, UNLIMITED) * WHOLE:
             return 0
         return 2 if self._room[asked] else 1
 
-    def _has_room(self, asked: int) -> bool:
-        """Whether the fewest servers that hold so many parts of GPUs could, beside what runs."""
+    def _most_free(self) -> int:
+        """Return the free GPUs of the emptiest server."""
+        having = self._having
+        free = len(having) - 1
+        while free and not having[free]:
+            free -= 1
+        return free
+
+    def _has_room(self, asked: int, most: int) -> bool:
+        """Whether the fewest servers that hold so many parts of GPUs could, beside what runs.
+
+        The emptiest server has `most` GPUs free.
+        """
         if asked < WHOLE and self._parted.best(asked) is not None:
             return True
         gpus = -(-asked // WHOLE)
+        if gpus <= self._cluster.biggest and (gpus == 1 or not self._cluster.dedicated):
+            return most >= gpus
         servers = self._fewest.get(gpus)
         if servers is None:
             servers = self._fewest[gpus] = self._cluster.fewest(gpus)

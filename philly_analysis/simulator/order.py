@@ -78,17 +78,23 @@ class Order:
 
     def below(self, key: Any) -> Iterator[Place]:
         """Yield the places of smaller keys, greatest first."""
-        at = bisect_left(self._lasts, (key,))
-        if at < len(self._blocks):
-            block = self._blocks[at]
-            yield from reversed(block[: bisect_left(block, (key,))])
-        for block in reversed(self._blocks[:at]):
-            yield from reversed(block)
+        nth = bisect_left(self._lasts, (key,))
+        if nth < len(self._blocks):
+            block = self._blocks[nth]
+            for at in range(bisect_left(block, (key,)) - 1, -1, -1):  # few are ever asked for
+                yield block[at]
+        for nth in range(nth - 1, -1, -1):
+            yield from reversed(self._blocks[nth])
 
     @property
     def first(self) -> Place:
         """The place of the first job; there must be one."""
         return self._blocks[0][0]
+
+    @property
+    def last(self) -> Place:
+        """The place of the last job; there must be one."""
+        return self._lasts[-1]
 
     def add(self, job: Job, key: Any) -> None:
         """Put a job where its key belongs."""

@@ -191,7 +191,7 @@ class Plan:
                 return False
         return self.grant(job, old)
 
-    def offer(self, take: Callable[[Job], bool]) -> None:
+    def offer(self, take: Callable[[Job], bool | None]) -> None:
         """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the policy's key.
 
         The queue itself is left alone: a heap holds the next job of each group, so that the first
@@ -200,7 +200,8 @@ class Plan:
         Parameters
         ----------
         take
-            Tries to plan a job's start; after a False the rest of its group is passed over.
+            Tries to plan a job's start; after a False the rest of its group is passed over, after
+            None all others are.
         """
         key, now_s = self.view.key, self.view.now_s
         lines = [order.places() for order in self.view.queue.groups.values()]
@@ -211,7 +212,10 @@ class Plan:
                 back = self._returned.pop()
                 heappush(heap, (Place(key(back, now_s), back.index, back), iter(())))
             place, line = heap[0]
-            if take(place.job) and (behind := next(line, None)) is not None:
+            started = take(place.job)
+            if started is None:
+                return
+            if started and (behind := next(line, None)) is not None:
                 heapreplace(heap, (behind, line))
             else:
                 heappop(heap)

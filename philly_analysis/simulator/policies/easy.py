@@ -57,11 +57,11 @@ class Easy(Policy):
             self._backfill(plan, waiting[0])
         return plan.wish
 
-    def _in_turn(self, plan: Plan, job: Job, waiting: list[Job]) -> bool:
-        if not waiting and plan.grant(job, seat(plan.cluster, job.size)):
+    def _in_turn(self, plan: Plan, job: Job, waiting: list[Job]) -> bool | None:
+        if plan.grant(job, seat(plan.cluster, job.size)):
             return True
         waiting.append(job)
-        return False
+        return None
 
     def _backfill(self, plan: Plan, first: Job) -> None:
         starts_s, then = self._reservation(plan, first)

@@ -70,19 +70,40 @@ class Preemptive(Policy):
 
     def decide(self, view: View) -> Wish:
         """Give the GPUs to the jobs of smallest key."""
-        if not view.queue.groups:
+        if not self.may_change(view):
             return {}
         plan = view.plan()
-        plan.offer(lambda job: self._take(plan, job))
+        self.serve(plan)
         return plan.wish
 
-    def _take(self, plan: Plan, job: Job) -> bool:
+    def may_change(self, view: View) -> bool:
+        """Whether the first of a group fits, or is before one that runs: if not, none can start."""
+        heads = [order.first.job for order in view.queue.groups.values()]
+        if any(view.cluster.fits(job.size) for job in heads):
+            return True
+        return bool(heads and view.running) and self.greatest(view) > min(
+            self.key(job, view.now_s) for job in heads
+        )
+
+    def serve(self, plan: Plan) -> None:
+        """Plan who is to run."""
+        view = plan.view
+        greatest = self.greatest(view) if view.running else None
+        plan.offer(lambda job: self._take(plan, job, greatest))
+
+    def _take(self, plan: Plan, job: Job, greatest: Any) -> bool | None:
         if job.running and plan.return_to(job):
             return True
         if not plan.cluster.fits(job.size):
+            key = self.key(job, plan.view.now_s)
+            if greatest is None or greatest <= key:  # nor is anybody who runs behind the others
+                return None if plan.cluster.full else False
             if job.running:  # released just now: all that ranks below it is released as well
                 return False
-            for victim in self._victims(plan, job):
+            victims = self._victims(plan, job, key)
+            if not victims:
+                return False
+            for victim in victims:
                 plan.release(victim)
         return self.place(plan, job)
 
@@ -90,14 +111,17 @@ class Preemptive(Policy):
         """Plan a job's start, where GPUs are enough; False when it does not fit even so."""
         raise NotImplementedError
 
+    def greatest(self, view: View) -> Any:
+        """Return the greatest key of those who run; there must be one."""
+        return self.key(view.running.last.job, view.now_s)
+
     def worst_first(self, view: View, key: Any) -> Iterable[Job]:
         """Return the running jobs of greater keys than this, at least, the greatest first."""
         return reversed(view.running)
 
-    def _victims(self, plan: Plan, job: Job) -> list[Job]:
+    def _victims(self, plan: Plan, job: Job, key: Any) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
-        now_s = plan.view.now_s
-        key, left = self.key(job, now_s), Leaving(plan.cluster)
+        now_s, left = plan.view.now_s, Leaving(plan.cluster)
         victims = []
         for victim in self.worst_first(plan.view, key):
             if self.key(victim, now_s) <= key:
@@ -213,15 +237,25 @@ class Srsf(Srtf):
         """Return its gang, in which what is to go falls alike, and when it would end."""
         return job.size, now_s + job.to_go_s(now_s)
 
+    def greatest(self, view: View) -> float:
+        """Return the most that one who runs has to go."""
+        return max(self.key(top.job, view.now_s) for top, _ in self._tops(view))
+
     def worst_first(self, view: View, key: Any) -> Iterable[Job]:
         """Return the running jobs, those with most to go first: each gang size in its order."""
-        lines: list[Iterator[tuple[float, int, Job]]] = []
+        lines = [
+            self._line(view, top, behind)
+            for top, behind in self._tops(view)
+            if self.key(top.job, view.now_s) > key
+        ]
+        return (job for _, _, job in merge(*lines))
+
+    def _tops(self, view: View) -> Iterator[tuple[Place, Iterator[Place]]]:
+        """Yield of each gang size the one that would end last, and who stand before it."""
         above = inf
         while (top := next(places := view.running.below((above,)), None)) is not None:
+            yield top, places
             above = top.job.size
-            if self.key(top.job, view.now_s) > key:
-                lines.append(self._line(view, top, places))
-        return (job for _, _, job in merge(*lines))
 
     def _line(
         self, view: View, top: Place, behind: Iterator[Place]

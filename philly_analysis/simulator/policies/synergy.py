@@ -72,7 +72,8 @@ class Synergy(Preemptive):
                 "Give machines with both, e.g. machines='16x8:24:500'."
             )
         plan = view.plan()
-        plan.offer(lambda job: self._take(plan, job))
+        if self.may_change(view):
+            self.serve(plan)
         if self.allocation == "tune":
             for machine in sorted(view.freed | plan.touched):
                 self._hand_out(plan, machine)
