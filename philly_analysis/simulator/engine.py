@@ -1,6 +1,8 @@
 """The clock: runs jobs on machines as a policy wishes, from event to event."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import ceil
 from operator import attrgetter
 
@@ -78,9 +80,26 @@ def run(
         dedicated=dedicated,
         until_done=until_done,
     )
-    while simulation.step():
-        pass
+    with _uncollected():
+        while simulation.step():
+            pass
     return simulation.schedule()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the garbage collector leave alone what is there, all jobs to come among it.
+
+    It would go through them again and again, and find nothing: the more jobs, the longer.
+    """
+    if gc.get_freeze_count():  # somebody else's
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:

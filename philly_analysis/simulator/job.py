@@ -55,8 +55,9 @@ class Job:
         What it asks for, in parts of GPUs.
     run
         Which of its runs it is in, from 0: each but the last fails and is retried.
-    run_s
-        Seconds that all its runs need by themselves; policies go by what is believed.
+    run_s, believed_run_s
+        Seconds that all its runs need by themselves, and that they are believed to need, which is
+        what policies go by.
     grant
         What it holds, or None; ``running`` is False while it only holds part of its gang.
     queued_s
@@ -95,6 +96,7 @@ class Job:
         "_later_s",
         "_left_s",
         "_off_s",
+        "believed_run_s",
         "gpu_mem_frac",
         "gpus",
         "grant",
@@ -126,7 +128,7 @@ class Job:
         self.gpus, self.vc = spec.gpus, spec.vc
         self.size = _size(spec.gpus, spec.gpu_frac)
         self.runs = runs_of(spec)
-        self.run_s = spec.run_s
+        self.run_s, self.believed_run_s = spec.run_s, sum(map(_believed_s, self.runs))
         self.run = self.started = self.nth_start = self.version = 0
         self.queued_s = self.started_s = self.segment_s = spec.submit_s
         self.grant: Grant | None = None
@@ -169,11 +171,6 @@ class Job:
     def believed_left_s(self, now_s: float) -> float:
         """Return the seconds that its present run is believed to need still, at speed 1."""
         return max(0.0, self.left_s(now_s) + self._off_s)
-
-    @property
-    def believed_run_s(self) -> float:
-        """Seconds that all its runs are believed to need by themselves."""
-        return sum(map(_believed_s, self.runs))
 
     def remaining_s(self, now_s: float) -> float:
         """Return the seconds that it is believed to need at speed 1, retries included.

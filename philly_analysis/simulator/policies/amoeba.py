@@ -114,44 +114,77 @@ class Amoeba(Policy):
             if job.gpus <= free:
                 sizes[job] = job.gpus
                 free -= job.gpus
-        least = {job: max(1, int(job.gpus * self.shrink_to)) for job in jobs}
-        most = {job: self._most(job) for job in jobs}
+        shapes = [self._shape(job) for job in jobs]
         waiting = sum(not gpus for gpus in sizes.values())
         if waiting > self.pending_above:
-            for job, gpus in sizes.items():
-                if gpus > least[job] and self._may_shrink(job, now_s):
-                    free += gpus - least[job]
-                    sizes[job] = least[job]
-        gains = [(-self._gain(job, sizes[job], least[job]), at) for at, job in enumerate(jobs)]
+            for (job, gpus), shape in zip(sizes.items(), shapes, strict=True):
+                if gpus > shape.least and self._may_shrink(job, now_s):
+                    free += gpus - shape.least
+                    sizes[job] = shape.least
+        gains = [
+            (-shape.gain(gpus), at)
+            for at, (shape, gpus) in enumerate(zip(shapes, sizes.values(), strict=True))
+        ]
         heapify(gains)
         while gains and free:
             gain, at = heappop(gains)
             if gain >= 0:
                 break
-            job = jobs[at]
-            step = 1 if sizes[job] else least[job]
-            if step <= free and sizes[job] + step <= most[job]:
+            job, shape = jobs[at], shapes[at]
+            step = 1 if sizes[job] else shape.least
+            if step <= free and sizes[job] + step <= shape.most:
                 sizes[job] += step
                 free -= step
-                heappush(gains, (-self._gain(job, sizes[job], least[job]), at))
+                heappush(gains, (-shape.gain(sizes[job]), at))
         return sizes
 
-    def _gain(self, job: Job, gpus: int, least: int) -> float:
-        """Return what the next GPU adds to a job's speed, in speeds of one GPU."""
-        if not gpus:
-            return self._speed_up(job, least) / least
-        return self._speed_up(job, gpus + 1) - self._speed_up(job, gpus)
+    @cached_property
+    def _shapes(self) -> dict[tuple[str | None, int], "_Shape"]:
+        return {}
 
-    def _speed_up(self, job: Job, gpus: int) -> float:
-        scaling = SCALING.get(job.spec.job_type or "")
-        return scaling.speed_up(gpus, job.gpus) if scaling else float(gpus**self.alpha)
-
-    def _most(self, job: Job) -> int:
-        """Return the most GPUs that a job may hold."""
-        most = max(job.gpus, int(job.gpus * self.scale_out))
-        scaling = SCALING.get(job.spec.job_type or "")
-        return min(most, scaling.most(job.gpus)) if scaling else most
+    def _shape(self, job: Job) -> "_Shape":
+        """Return what can be done with a job, and with all like it."""
+        asked = job.spec.job_type, job.gpus
+        shape = self._shapes.get(asked)
+        if shape is None:
+            shape = self._shapes[asked] = _Shape(self, *asked)
+        return shape
 
     def _may_shrink(self, job: Job, now_s: float) -> bool:
         """Whether a job is outside the first queue; an order without queues shrinks all."""
         return self.order != "las" or self.key(job, now_s)[0] > 0
+
+
+class _Shape:
+    """On how many GPUs jobs of one model, which ask for as many, may run, and what each gains.
+
+    Attributes
+    ----------
+    least, most
+        GPUs.
+    """
+
+    __slots__ = ("_alpha", "_asked", "_gains", "_scaling", "least", "most")
+
+    def __init__(self, policy: Amoeba, job_type: str | None, asked: int) -> None:
+        self._scaling, self._asked, self._alpha = SCALING.get(job_type or ""), asked, policy.alpha
+        self._gains: dict[int, float] = {}
+        self.least = max(1, int(asked * policy.shrink_to))
+        most = max(asked, int(asked * policy.scale_out))
+        self.most = min(most, self._scaling.most(asked)) if self._scaling else most
+
+    def gain(self, gpus: int) -> float:
+        """Return what the next GPU adds to a job's speed, in speeds of one GPU."""
+        gain = self._gains.get(gpus)
+        if gain is None:
+            if gpus:
+                gain = self._speed_up(gpus + 1) - self._speed_up(gpus)
+            else:
+                gain = self._speed_up(self.least) / self.least
+            self._gains[gpus] = gain
+        return gain
+
+    def _speed_up(self, gpus: int) -> float:
+        if self._scaling:
+            return self._scaling.speed_up(gpus, self._asked)
+        return float(gpus**self._alpha)
