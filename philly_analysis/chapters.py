@@ -54,7 +54,7 @@ from philly_analysis.analyses import (
     workload_account,
     worst_offenders,
 )
-from philly_analysis.errors import MissingTableError, OutputError, TraceError, UnknownNameError
+from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.frames import is_selected
 from philly_analysis.judging import calibration, other_months, philly_like
 from philly_analysis.manifest import Manifest
@@ -63,7 +63,7 @@ from philly_analysis.progress import step
 from philly_analysis.published.printed import of_philly
 from philly_analysis.result import Result, Results
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, TraceLike, opened
+from philly_analysis.trace import Trace, TraceLike, opened, replaced
 
 
 class Analysis(Protocol):
@@ -348,7 +348,7 @@ def _answer_there(
 ) -> Results:
     with Trace(path, run_policy=run_policy) as trace:
         if trace.manifest != manifest:
-            raise TraceError(f"{path} was replaced since it was opened. Open it again.")
+            raise replaced(path)
         return Results({name: answer(trace, name) for name in names})
 
 

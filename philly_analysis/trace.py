@@ -411,7 +411,7 @@ class Trace:
 
     def _check_place(self) -> None:
         if not self._held.stands:
-            raise TraceError(f"{self.path} was replaced since it was opened. Open it again.")
+            raise replaced(self.path)
 
     def _create(self, *found: Relation) -> None:
         due = [relation for relation in found if relation.name not in self._created]
@@ -461,6 +461,11 @@ def opened(
             f"to ask with {run_policy}, give its folder, or open it so."
         )
     yield trace
+
+
+def replaced(path: Path) -> TraceError:
+    """Say of a trace that is open that another stands in its place now."""
+    return TraceError(f"{path} was replaced since it was opened. Open it again.")
 
 
 def ask(

@@ -66,6 +66,8 @@ class Exported:
         last submission), of the jobs that the reader takes; None where it cannot be told.
     arrivals_stretched
         Factor on the time between submissions; 1: as in the workload.
+    digests
+        Size and SHA-256 of each file, by its path in the export's folder; ``.`` is `file` itself.
     """
 
     workload: str
@@ -91,6 +93,7 @@ class Exported:
     offered_load: float | None
     arrivals_stretched: float
     notes: tuple[str, ...]
+    digests: dict[str, tuple[int, str]]
     made_at: str
     made_by: str
 

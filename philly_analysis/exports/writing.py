@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.appearing import appearing, sidecar_of
+from philly_analysis.exports.appearing import appearing, contents, sidecar_of
 from philly_analysis.exports.estimates import SAYS
 from philly_analysis.exports.format import Dialect, Format, Taken
 from philly_analysis.exports.formats import (
@@ -193,6 +193,7 @@ def export(
             offered_load=request.offered_load,
             arrivals_stretched=request.stretch,
             notes=workload.notes,
+            digests=contents(new),
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",
         )

@@ -1,5 +1,6 @@
 """What an export says, refuses, rescales and leaves behind."""
 
+import hashlib
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis import exports
+from philly_analysis import exports, whole
 from philly_analysis.errors import ExportError, PhillyError, UnknownNameError, WorkloadError
 from philly_analysis.exports import FORMATS, export, faults, formats
 from philly_analysis.exports.estimates import ASKED_H, history
@@ -51,6 +52,42 @@ def test_offered_load_is_gpu_seconds_over_gpus_and_span(tmp_path: Path) -> None:
     assert done.arrivals_stretched == 1
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["offered_load"] == done.offered_load and told["cluster_gpus"] == 100
+
+
+@pytest.mark.parametrize("name", ["swf", "philly"])
+def test_a_side_car_names_the_digests_of_what_it_tells_of(name: str, tmp_path: Path) -> None:
+    told = export(TINY, name, tmp_path / "out").digests
+    assert json.loads((tmp_path / "out.json").read_text())["digests"] == {
+        file: list(digest) for file, digest in told.items()
+    }
+    out = tmp_path / "out"
+    files = {out} if out.is_file() else {path for path in out.rglob("*") if path.is_file()}
+    assert {out / file for file in told} == files
+    for file, (size, sha256) in told.items():
+        data = (out / file).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (size, sha256)
+
+
+def test_where_a_writer_is_killed_between_file_and_side_car_it_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    before = export(TINY, "swf", out)
+    with pytest.raises(ExportError, match=r"out exists\."):
+        export(TINY, "swf", out)
+
+    def killed(*between: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(whole, "_put", killed)
+        export(TINY, "swf", out, load=0.5, force=True)
+    assert json.loads((tmp_path / "out.json").read_text())["digests"] != before.digests
+    with pytest.raises(ExportError, match=r"out is not what out\.json tells of"):
+        export(TINY, "swf", out)
+    assert export(TINY, "swf", out, force=True).digests == before.digests
+    with pytest.raises(ExportError, match=r"out exists\."):
+        export(TINY, "swf", out)
 
 
 @pytest.mark.parametrize("name", ["swf", "philly"])
