@@ -5,6 +5,8 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -69,6 +71,21 @@ def test_workers_on_this_machine(jobs: int) -> None:
         assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
         with pytest.raises(ValueError, match=r"domain|nonnegative"):
             list(spread(executor, math.sqrt, [-1.0], ahead=2))
+
+
+def test_who_works_for_one_that_is_killed_ends_too() -> None:
+    killed = """
+import os
+from philly_analysis.parallel import processes
+with processes(1) as pool:
+    print(pool.submit(os.getpid).result(), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    words = [sys.executable, "-c", killed]
+    done = subprocess.run(words, stdout=subprocess.PIPE, check=False, timeout=300)
+    # the worker holds what it may print to, whose end was awaited here
+    assert done.returncode == -signal.SIGKILL
+    assert int(done.stdout)
 
 
 def test_no_workers_are_refused() -> None:
