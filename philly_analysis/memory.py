@@ -16,7 +16,7 @@ from typing import NoReturn
 from philly_analysis.errors import PhillyError
 
 _KINDS = {"MemoryError", "OutOfMemoryException", "BrokenExecutor"}
-"""Errors, or what they derive from, that say so; the last: a process of ours was killed."""
+"""Errors, or what they derive from, that say so; the last: a process of ours is gone."""
 _WORDS = re.compile(
     r"bad[ _]alloc|Allocation failure|[Cc]annot allocate memory|failed to map segment|"
     r"can't start new thread|could not spawn threads|Resource temporarily unavailable"
@@ -28,17 +28,19 @@ _DIES_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
-def ran_out(error: BaseException | None) -> bool:
+def ran_out(error: BaseException) -> bool:
     """Tell whether an error is a lack of memory, or was met in dealing with one.
 
     The words of an error of ours are not looked at, which may quote a log.
     """
-    while error is not None:
-        ours = isinstance(error, PhillyError)
-        kinds = () if ours else (kind.__name__ for kind in type(error).__mro__)
-        if not _KINDS.isdisjoint(kinds) or (not ours and _WORDS.search(str(error))):
+    if not _KINDS.isdisjoint(kind.__name__ for kind in type(error).__mro__):
+        return True
+    met: BaseException | None = error
+    while met is not None:
+        told = isinstance(met, PhillyError | BlockingIOError)  # the latter is of a lock
+        if isinstance(met, MemoryError) or (not told and _WORDS.search(str(met))):
             return True
-        error = error.__cause__ or error.__context__
+        met = met.__cause__ or met.__context__
     return False
 
 

@@ -92,7 +92,11 @@ def test_a_lack_of_memory_is_known_by_whatever_name() -> None:
     assert ran_out(RuntimeError("can't start new thread"))
     assert ran_out(BrokenProcessPool())
     assert ran_out(misled(MemoryError()))
+    assert ran_out(misled(duckdb.Error("Failed to allocate block of 9 bytes (bad allocation)")))
     assert not ran_out(misled(ValueError("no list")))
+    assert not ran_out(misled(BlockingIOError(11, "Resource temporarily unavailable")))
+    assert not ran_out(misled(duckdb.OutOfMemoryException("failed to offload data block")))
+    assert not ran_out(misled(BrokenProcessPool())), "which was said better"
     assert not ran_out(ValueError("no list"))
 
 

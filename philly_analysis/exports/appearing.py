@@ -1,7 +1,7 @@
 """A file that appears whole with its side-car, or not at all.
 
-The side-car comes first, and names the digest of each file that it tells of: where a writer is killed
-before the file comes too, it is seen that they do not belong together.
+The side-car comes first, and names the digest of each file that it tells of: where a writer is
+killed before the file comes too, it is seen that they do not belong together.
 """
 
 import json

@@ -46,10 +46,12 @@ def fetch_together(
         It cannot be written there.
     """
     beside = folder.with_name(f".{folder.name}.fetching")
-    if not _is_whole(files, folder, texts, unpack=unpack):
-        if _files(folder) and not any((folder / file.name).exists() for file in files):
-            raise _occupied(folder, _files(folder))
-        with _held(beside, folder):
+    if not beside.exists() and _is_whole(files, folder, texts, unpack=unpack):
+        return
+    with _held(beside, folder):
+        if not _is_whole(files, folder, texts, unpack=unpack):
+            if _files(folder) and not any((folder / file.name).exists() for file in files):
+                raise _occupied(folder, _files(folder))
             for file in files:
                 if is_there(file, folder) and not (beside / file.name).exists():
                     _lay(folder / file.name, beside)
@@ -70,7 +72,7 @@ def fetch_together(
                     (partial / name).write_text(text, "utf-8")
                 if strangers := _files(folder) - _files(partial):
                     raise _occupied(folder, strangers)
-    shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager

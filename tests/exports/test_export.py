@@ -79,9 +79,10 @@ def test_where_a_writer_is_killed_between_file_and_side_car_it_is_seen(
     def killed(*between: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(whole, "_put", killed)
-        export(TINY, "swf", out, load=0.5, force=True)
+        with pytest.raises(KeyboardInterrupt):
+            export(TINY, "swf", out, load=0.5, force=True)
     assert json.loads((tmp_path / "out.json").read_text())["digests"] != before.digests
     with pytest.raises(ExportError, match=r"out is not what out\.json tells of"):
         export(TINY, "swf", out)

@@ -26,12 +26,15 @@ import pyarrow.parquet as pq
 from philly_analysis.exports.appearing import sidecar_of
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
 from philly_analysis.whole import settled
+from tests.faults.published import know, publish
 
 ROOT = Path(__file__).parents[2]
 _VOLATILE = ("made_at", "file", "run_with")
-_LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part")
+_GOES_ON = ".fetching"
+_LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part", _GOES_ON)
 _SAID = re.compile(r"^philly: .+", re.MULTILINE)
-_PATIENCE_S = 900
+_PATIENCE_S = 3600
+_ADDRESS = "address"
 _LONG = re.compile(r"-?\d+\.\d{6,}(?:e[-+]?\d+)?")
 FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
@@ -45,7 +48,8 @@ class Command:
     Attributes
     ----------
     typed
-        What is typed; ``{at}`` is the folder of a round, ``{once}`` of what is prepared once.
+        What is typed; ``{at}`` is the folder of a round, ``{once}`` of what is prepared once,
+        ``{published}`` the address of what is published.
     finds
         Which of the things prepared stands where in the folder, ``trace:out``, by spaces.
     again
@@ -62,7 +66,9 @@ class Command:
     def words(self, at: Path, *, done: bool = False) -> list[str]:
         """Return what is typed in the folder of a round; `done`: it has its outcome already."""
         typed = f"{self.typed} {self.again}" if done else self.typed
-        return [word.format(at=at, once=at.parent / "once") for word in shlex.split(typed)]
+        once = at.parent / "once"
+        published = (once / _ADDRESS).read_text()
+        return [word.format(at=at, once=once, published=published) for word in shlex.split(typed)]
 
     def prepare(self, at: Path) -> None:
         """Lay there what the command finds, and a place for scratch."""
@@ -106,9 +112,13 @@ COMMANDS = {
         "sweep {once}/trace --policies fifo --policies sjf --out {at}/sweep --gpus 32"
     ),
     "atlas --out": Command("atlas {at}/out --out {at}/atlas", "trace:out"),
+    "experiment": Command(
+        "experiment amoeba --model {once}/other --seeds 1 --out {at}/pages --jobs 2"
+    ),
+    "fetch": Command("fetch mine {at}/out --url {published}"),
 }
-"""The first seven are those of the campaign: a hundred kills of each."""
-CAMPAIGN = tuple(COMMANDS)[:7]
+"""The first eight are those of the campaign: a hundred kills of each."""
+CAMPAIGN = tuple(COMMANDS)[:8]
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,7 @@ def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, 
     os.dup2(said.fileno(), 2)
     said.close()
     sys.argv = ["philly", *words]
+    know(words)
     for kind, most in limits.items():
         resource.setrlimit(kind, (most, resource.RLIM_INFINITY))
     try:
@@ -191,21 +202,15 @@ def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, 
         atexit._run_exitfuncs()  # as a process does that was not forked
 
 
-def typed(words: list[str], scratch: Path, limits: Mapping[int, int]) -> Ended:
-    """Run a command to its end under limits, as it is typed: it has yet to load the package."""
-
-    def limit() -> None:
-        for kind, most in limits.items():
-            resource.setrlimit(kind, (most, most))
-
+def typed(words: list[str], scratch: Path, memory: int) -> Ended:
+    """Run a command to its end with so many bytes, as one that is typed: it has yet to load."""
     done = subprocess.run(
-        [sys.executable, "-c", "from philly_analysis.cli import main; main()", *words],
+        [sys.executable, "-m", "tests.faults.published", str(memory), *words],
         cwd=scratch,
         env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
-        preexec_fn=limit,
         timeout=_PATIENCE_S,
     )
     return Ended(done.returncode, done.stderr.decode(errors="replace"))
@@ -227,6 +232,7 @@ def prepare(once: Path) -> None:
     """Make what the rounds start from: small raw logs, traces of them, and what else stands."""
     scratch = once / "tmp"
     scratch.mkdir(parents=True)
+    (once / _ADDRESS).write_text(publish(once / "published"))
     made = [sys.executable, "data/generate.py", str(once / "raw"), "--days", "2", "--jobs", "150"]
     subprocess.run([*made, "--machines", "8"], cwd=ROOT, check=True, capture_output=True)
     lines = ["JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"] + [
@@ -275,7 +281,7 @@ def outcome(at: Path) -> dict[str, str]:
                 found[name] = rows_of(path)
             elif any(path.glob("*.html")):
                 found[name] = page(path)
-            elif sidecar_of(path).exists():
+            elif sidecar_of(path).exists() or (path / "map.toml").exists():
                 told = {
                     file.name: _file(file) for file in sorted(path.rglob("*")) if file.is_file()
                 }
@@ -332,10 +338,17 @@ def derived(at: Path) -> dict[str, str]:
     return told
 
 
-def left_behind(at: Path) -> list[str]:
-    """Return what a command that was broken off can have left: half of things, locks, spill."""
+def left_behind(at: Path, *, kept: bool = False) -> list[str]:
+    """Return what a command that was broken off can have left: half of things, locks, spill.
+
+    Parameters
+    ----------
+    kept
+        Also what it keeps for the next time, to go on with.
+    """
     return [
         str(path.relative_to(at))
         for path in at.rglob("*")
-        if any(word in path.name for word in _LEFT) or path.parent == at / "tmp"
+        if (any(word in path.name for word in _LEFT) or path.parent == at / "tmp")
+        and (kept or _GOES_ON not in str(path))
     ]

@@ -66,7 +66,7 @@ class Undisturbed:
         assert ended.status == 0, ended.said
         sizes = [path.stat().st_size for path in place.rglob("*") if path.is_file()]
         after, relations, grows = outcome(place), derived(place), _bytes(place) - held
-        assert left_behind(place) == [], left_behind(place)
+        assert left_behind(place, kept=True) == [], left_behind(place, kept=True)
         shutil.rmtree(place)
         return cls(command, before, after, relations, takes_s, max(grows, 1 << 16), max(sizes))
 
@@ -146,7 +146,7 @@ class Memory(Fault):
         self, usual: Undisturbed, place: Path, dice: random.Random
     ) -> tuple[str, Ended | None]:
         most = int(2 ** dice.uniform(26, 32))
-        ended = typed(usual.command.words(place), place / "tmp", {resource.RLIMIT_AS: most})
+        ended = typed(usual.command.words(place), place / "tmp", most)
         return "ended, its parent said so" if "was ended by" in ended.said else "", ended
 
 
@@ -265,7 +265,7 @@ def _round(happens: Fault, usual: Undisturbed, place: Path, dice: random.Random)
     assert not other, f"{', '.join(other)}: another outcome when it is done again"
     # those of which the answers are kept may never be stored
     assert derived(place).items() <= usual.relations.items(), "other stored relations"
-    assert left_behind(place) == [], f"left: {left_behind(place)}"
+    assert left_behind(place, kept=True) == [], f"left: {left_behind(place, kept=True)}"
     return came or "in time"
 
 

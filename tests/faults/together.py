@@ -35,6 +35,7 @@ PAIRS: dict[str, tuple[Command, Command]] = {
     "two reports": (_REPORT, _REPORT),
     "two exports": (COMMANDS["export"], COMMANDS["export"]),
     "two exports --force": (COMMANDS["export --force"], COMMANDS["export --force"]),
+    "two fetches": (COMMANDS["fetch"], COMMANDS["fetch"]),
     "two fits": (COMMANDS["fit"], COMMANDS["fit"]),
 }
 """What the first finds is what both find."""
@@ -70,7 +71,7 @@ def race(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
         stands = outcome(place)
         for piece in stands.keys() | before.keys():
             assert stands.get(piece) in known.get(piece, ()), f"{where}: {piece} is nobody's"
-        assert left_behind(place) == [], f"{where}: left: {left_behind(place)}"
+        assert not (left := left_behind(place, kept=True)), f"{where}: left: {left}"
         found["both" if not any(end.status for end in ends) else "one, and one said why not"] += 1
         shutil.rmtree(place)
     return found

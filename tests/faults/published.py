@@ -1,0 +1,98 @@
+"""A public trace of the harness's own, which a server here publishes; ``fetch`` in its own process.
+
+``python -m tests.faults.published BYTES WORD …`` is ``philly WORD …`` with so much memory.
+"""
+
+import hashlib
+import io
+import json
+import random
+import re
+import resource
+import sys
+import tarfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.request import urlopen
+
+from philly_analysis import fetching
+from philly_analysis.fetching.download import Download
+
+_BLOCK = 1 << 16
+_PAUSE_S = 0.002
+_KNOWN = "dataset.json"
+
+
+def publish(folder: Path) -> str:
+    """Serve a trace of two archives from a folder for as long as this process runs.
+
+    Returns
+    -------
+    str
+        The address of its folder.
+    """
+    folder.mkdir()
+    dice = random.Random(1)
+    for n in range(2):
+        rows = b"".join(
+            b"%d,%s\n" % (row, dice.randbytes(40).hex().encode()) for row in range(9000)
+        )
+        member = tarfile.TarInfo(f"cluster0{n}.csv")
+        member.size = len(rows)
+        with tarfile.open(folder / f"{n}.tar.gz", "w:gz") as packed:
+            packed.addfile(member, io.BytesIO(rows))
+    told = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    (folder / _KNOWN).write_text(json.dumps(told))
+
+    class Handler(BaseHTTPRequestHandler):
+        """Sends a file slowly, from where it is asked for."""
+
+        def do_GET(self) -> None:
+            data = (folder / Path(self.path).name).read_bytes()
+            span = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+            start = int(span[1]) if span else 0
+            self.send_response(206 if span else 200)
+            if span:
+                self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+            self.send_header("Content-Length", str(len(data) - start))
+            self.end_headers()
+            try:
+                for at in range(start, len(data), _BLOCK):
+                    self.wfile.write(data[at : at + _BLOCK])
+                    time.sleep(_PAUSE_S)
+            except OSError:
+                pass  # whoever asked was killed
+
+        def log_message(self, *words: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def know(words: list[str]) -> None:
+    """Where it is what is to be fetched, let the package know what is published."""
+    if words[0] != "fetch":
+        return
+    with urlopen(words[-1] + _KNOWN) as answer:  # noqa: S310 - it is our own
+        told = json.load(answer)
+    files = tuple(Download(name, words[-1] + name, sha256) for name, sha256 in told.items())
+    one = fetching.Dataset(words[1], "", "", "table", files, map="itp-2021", unpack=True)
+    fetching.published = lambda: {one.name: one}  # type: ignore[assignment]
+
+
+def _main() -> None:
+    from philly_analysis.cli import main
+
+    most, *words = sys.argv[1:]
+    know(words)
+    resource.setrlimit(resource.RLIMIT_AS, (int(most), int(most)))
+    sys.argv = ["philly", *words]
+    main()
+
+
+if __name__ == "__main__":
+    _main()
