@@ -269,8 +269,8 @@ def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
 def test_nothing_overlaps_in_the_figures_of_real_traces(
     traces: Path, tmp_path: Path, source: str, folder: str
 ) -> None:
-    told = {} if source == "philly-multigpu" else {"map": source}
-    ingest("table" if told else source, traces / folder, tmp_path / "trace", **told)
+    map_ = None if source == "philly-multigpu" else source
+    ingest("table" if map_ else source, traces / folder, tmp_path / "trace", map=map_)
     drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
     shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
     assert len(shown) > 10

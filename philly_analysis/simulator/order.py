@@ -83,8 +83,8 @@ class Order:
             block = self._blocks[nth]
             for at in range(bisect_left(block, (key,)) - 1, -1, -1):  # few are ever asked for
                 yield block[at]
-        for nth in range(nth - 1, -1, -1):
-            yield from reversed(self._blocks[nth])
+        for block in self._blocks[:nth][::-1]:
+            yield from reversed(block)
 
     @property
     def first(self) -> Place:
