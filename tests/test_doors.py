@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -360,6 +360,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 class Tiny:
     """An experiment that only notes what it was asked."""
+
+    SHOWN: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, name: str, module: Any, done: list[tuple[str, str]]) -> None:
         self.name, self.QUESTION, self.MODELLED, self.done = name, module.QUESTION, (), done
