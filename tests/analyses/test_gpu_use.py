@@ -5,7 +5,7 @@ import multiprocessing
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from math import ceil, fsum
 from pathlib import Path
@@ -16,6 +16,14 @@ import numpy as np
 import pytest
 
 from philly_analysis import bins, stored
+from philly_analysis.chapters import (
+    PHILLYS_OWN,
+    SAMPLED,
+    about,
+    analyze,
+    count_samples,
+    lacking,
+)
 from philly_analysis.relations import MACROS, relations
 from philly_analysis.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
@@ -247,6 +255,27 @@ def test_counts_are_those_of_a_join(
         else:
             a, b = (f[column].fill_null(-1).to_numpy() for f in (one, other))
             assert np.allclose(a, b, rtol=1e-12)
+
+
+def test_a_page_reads_the_samples_once(
+    cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    count = stored.Storage._count
+
+    def noted(self: stored.Storage, table: str, rooms: Sequence[stored._Room]) -> None:
+        read.append(table)
+        count(self, table, rooms)
+
+    monkeypatch.setattr(stored.Storage, "_count", noted)
+    write_tables(tmp_path / "t", cluster)
+    with Trace(tmp_path / "t") as trace:
+        asked = [name for name in about(trace) if not lacking(trace, name)]
+        assert set(asked) >= set(SAMPLED.values()) - PHILLYS_OWN
+        count_samples(trace, asked)
+        assert sorted(read) == ["gpu_samples", "host_samples"]
+        analyze(trace, *asked)
+        assert len(read) == 2
 
 
 def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path) -> None:
