@@ -10,6 +10,10 @@ is where a parabola through the means over the extracts is least; the range hold
 bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
 takes some six CPU minutes.
 
+It also counts the users who come and go from one window to the next, beside those of draws: that is
+what `leaving`, `coming` and `crowd` were set by. A list's opening is left out: while a cluster is
+taken into use everything grows, which says nothing of how months differ once it is in use.
+
 The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part, so that
 they can judge.
 """
@@ -23,10 +27,12 @@ import pandas as pd
 from coverage import DEVELOPED_ON, listed
 from numpy.typing import NDArray
 
-from philly_analysis.judging.coverage import PROMISED, by_model, scored
+from philly_analysis.judging.coverage import PROMISED, Window, by_model, pairs, scored
 from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.observations import Observations
+from philly_analysis.models.sampling import draw
 from philly_analysis.models.variation import LEARNED, Learned, Variation
+from philly_analysis.models.workload_model import WorkloadModel
 
 STEP = np.log(1.6)
 FARTHEST = np.log(2.0)
@@ -38,11 +44,20 @@ LENGTHS_D = (7,)
 DRAWS = 24
 PAIRS = 2
 BOOTSTRAPS = 2_000
+WEEK_S = 7 * 86_400
 
 PARAMETERS = tuple(
     f.name for f in fields(Variation) if isinstance(getattr(LEARNED, f.name), Learned)
 )
 Floats = NDArray[np.float64]
+
+
+def in_use(data: Observations) -> Observations:
+    """Return jobs from the first week on that brings half as many as a week does on average."""
+    at = data.jobs["submitted_s"].to_numpy(float)
+    week = ((at - at[0]) // WEEK_S).astype(int)
+    jobs = np.bincount(week)
+    return data.where(week >= np.argmax(jobs >= jobs.mean() / 2))
 
 
 def scores(data: Observations, learned: Variation) -> pd.DataFrame:
@@ -93,6 +108,24 @@ def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFra
     return Learned(made[0], min(made[1:]), max(made[1:]))
 
 
+def turnover(data: Observations) -> Floats:
+    """Count who left and who came, really and on average over draws, and who was there."""
+
+    def left_and_came(before: pd.Series, after: pd.Series) -> tuple[int, int]:
+        first, then = set(before.dropna()), set(after.dropna())
+        return len(first - then), len(then - first)
+
+    def of(first: Window, second: Window) -> Floats:
+        model = WorkloadModel.fit(first.data, family=EMPIRICAL)
+        there = pd.Series(list(model.users.by_user))
+        drawn = [draw(model, days=first.days, seed=seed)[0].user for seed in range(DRAWS)]
+        made = np.mean([left_and_came(there, pd.Series(users)) for users in drawn], axis=0)
+        real = left_and_came(first.data.jobs["user"], second.data.jobs["user"])
+        return np.array([*real, *made, there.size], float)
+
+    return np.asarray(np.sum([of(*pair) for pair in pairs(data, most=PAIRS)], axis=0), float)
+
+
 def main() -> None:
     """Print each parameter as it stands and as the extracts have it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -100,12 +133,21 @@ def main() -> None:
     usual = [name for name in DEVELOPED_ON if name != "philly-attempts"]  # is Philly once more
     parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=usual)
     asked = parser.parse_args()
-    jobs = {name: listed(name) for name in asked.on}
-    base = {name: scores(data, LEARNED) for name, data in jobs.items()}
+    jobs = {name: in_use(listed(name)) for name in asked.on}
+    tables = {name: scores(data, LEARNED) for name, data in jobs.items()}
+    base = {name: table for name, table in tables.items() if len(table)}
+    jobs = {name: jobs[name] for name in base}
     covered = pd.concat(base).groupby("group", sort=False)["covered"].mean()
     print(f"On {', '.join(jobs)}. As it stands, {PROMISED:.0%} intervals cover")
     print("; ".join(f"{group} {100 * share:.0f} %" for group, share in covered.items()) + ".\n")
-    print("| parameter | stands | best | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
+    print("| users of | windows | left | came | left, drawn | came, drawn |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, data in jobs.items():
+        if data.jobs["user"].notna().any():
+            left, came, left_drawn, came_drawn, users = turnover(data)
+            print(f"| {name} | {users:.0f} | {left:.0f} | {came:.0f} ", end="")
+            print(f"| {left_drawn:.0f} | {came_drawn:.0f} |")
+    print("\n| parameter | stands | best | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
     for name in asked.parameters or PARAMETERS:
         found, stands = learned(name, jobs, base), getattr(LEARNED, name).value
         row = f"| {name} | {stands:g} | {found.value:.2g} | {found.low:.2g} to {found.high:.2g} |"
