@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
@@ -69,6 +69,26 @@ def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None
     assert contrast(figures.readable(color), color) >= 4.5
     assert contrast(figures.legible(color), "white") >= 4.5
     assert contrast(figures.SOFT, "white") >= 4.5
+
+
+def in_the_dark(color: str) -> str:
+    """Return what the page's filter makes of a colour: turned round to 0.9, its hue turned back."""
+    turned = 0.9 - 0.8 * np.array(to_rgb(color))
+    gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
+    return to_hex(tuple(np.clip(2 * gray - turned, 0, 1)))
+
+
+def test_words_can_be_read_in_the_dark_as_well() -> None:
+    page = (Path(figures.__file__).parents[1] / "templates" / "page.html").read_text("utf-8")
+    assert "filter:invert(.9) hue-rotate(180deg)" in page
+    colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
+    words = (figures.INK, figures.SOFT, *(figures.legible(color) for color in colors))
+    assert min(contrast(in_the_dark(w), in_the_dark("#ffffff")) for w in words) >= 4.5
+    # numbers in bars: white ones turn black, black ones turn white and get an edge of black
+    for color in colors:
+        if figures.readable(color) == "white":
+            assert contrast(in_the_dark("#ffffff"), in_the_dark(color)) >= 4.5
+    assert contrast(in_the_dark("#000000"), in_the_dark("#ffffff")) >= 4.5
 
 
 def test_a_gang_has_one_colour_wherever_it_is_drawn() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import EXPERIMENTS, amoeba, antman, guidelines, shares, synergy
-from philly_analysis.experiments.effects import effect, effects
+from philly_analysis.experiments.effects import effect, effects, in_words
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import LawOf, MonthsOf, WindowsOf, at_rate, one_gpu_each
@@ -88,6 +88,21 @@ def test_synergy_is_a_queue_whose_servers_are_faster(load: float) -> None:
 
 def at(result: Result, measure: str, arm: str, against: str, setting: str, load: float) -> Paired:
     return effect(result.table, measure, arm, against, setting=setting, load=load)
+
+
+def test_a_page_says_effects_by_setting_and_load_each_with_its_interval() -> None:
+    rows = [
+        (setting, load, arm, seed, jct_h * (1 + seed / 10))
+        for setting, load in (("as assumed", 0.5), ("as assumed", 1.0), ("other", 1.0))
+        for seed in range(3)
+        for arm, jct_h in (("rigid", 10.0), ("elastic", 8.0))
+        if (setting, arm) != ("other", "elastic")
+    ]
+    table = pd.DataFrame(rows, columns=["setting", "load", "arm", "seed", "mean_jct_h"])
+    found = in_words(table, {"mean_jct_h": (("elastic", "rigid", "grown"),)})
+    assert list(found.columns) == ["setting", "load", "grown, mean_jct_h"]
+    assert list(found["load"]) == [0.5, 1.0]
+    assert list(found["grown, mean_jct_h"]) == ["−20 % (−20 to −20)"] * 2
 
 
 @pytest.mark.slow
