@@ -8,9 +8,9 @@ import os
 import re
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NoReturn
 
 from philly_analysis.errors import PhillyError
@@ -93,7 +93,7 @@ def _allowed() -> str:
 
 def _in_child(allowed: str) -> int | None:
     """Go on in a child; return where it notes that it ended in order, None: there is no child."""
-    if sys.platform != "linux" or threading.active_count() > 1:
+    if sys.platform != "linux" or not _alone():
         return None
     signals = {signal.SIGINT, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -113,6 +113,14 @@ def _in_child(allowed: str) -> int | None:
     if os.getppid() != parent:
         os._exit(1)
     return done
+
+
+def _alone() -> bool:
+    """Tell whether this process has one thread, a library's counted: others would not be forked."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
 
 
 def _watch(child: int, heard: int, allowed: str) -> NoReturn:
