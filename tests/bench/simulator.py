@@ -2,7 +2,9 @@
 
 ``python -m tests.bench.simulator [POLICY …]`` prints CPU seconds and events per second for 10,000,
 40,000 and 117,325 jobs at a load of 0.9, and by how much four times the jobs take longer;
-``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead.
+``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead. ``--growth N`` measures 10,000
+and 40,000 jobs N times each, in turn, and prints the ratio of the least times beside those of
+what has to be done in each: events, and starts, of which each is a stop, too.
 
 At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
 but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
@@ -138,14 +140,32 @@ def simulate(policies: Sequence[str], works: Mapping[str, Work]) -> None:
             print(f"simulate {policy:12} four times the jobs: {', '.join(ratios)}")  # noqa: T201
 
 
+def growth(policies: Sequence[str], times: int) -> None:
+    """Print by how much the larger of two logs takes longer: the least times, taken in turn."""
+    works = [work(jobs) for jobs in JOBS[:2]]
+    for policy in policies:
+        found = [[measure(policy, given) for given in works] for _ in range(times)]
+        small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*found, strict=True))
+        print(  # noqa: T201
+            f"| {policy} | {small.cpu_s:.2f} | {large.cpu_s:.2f} | "
+            f"**{large.cpu_s / small.cpu_s:.1f}** | {large.events / small.events:.1f} | "
+            f"{large.starts / small.starts:.1f} | {small.wait_s:,.0f} | {large.wait_s:,.0f} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("policies", nargs="*", help="default: every one but recorded")
     parser.add_argument("--large", action="store_true", help="a million jobs")
     parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
+    parser.add_argument("--growth", type=int, metavar="N", help="10,000 and 40,000 jobs, N times")
     given = parser.parse_args()
     names = given.policies or [name for name in POLICIES if name != "recorded"]
+    if given.growth:
+        growth(names, given.growth)
+        return
     if given.large:
         works = {"large": work(1_000_000)}
     elif given.wide:

@@ -35,6 +35,29 @@ class _Shape(NamedTuple):
     mem_gb: float
 
 
+class _Vector(NamedTuple):
+    """GPUs, CPUs and memory (GB): held, or all that there are."""
+
+    gpus: float
+    cpus: float
+    mem_gb: float
+
+    def plus(self, more: "_Vector", sign: int = 1) -> "_Vector":
+        """Return both together, or (sign -1) the one without the other."""
+        return _Vector(
+            self.gpus + sign * more.gpus,
+            self.cpus + sign * more.cpus,
+            self.mem_gb + sign * more.mem_gb,
+        )
+
+    def of(self, all_: "_Vector") -> tuple[float, float, float]:
+        """Return what share it is of each."""
+        return self.gpus / all_.gpus, self.cpus / all_.cpus, self.mem_gb / all_.mem_gb
+
+
+_NOTHING = _Vector(0.0, 0.0, 0.0)
+
+
 class _Owned(NamedTuple):
     """Jobs of one owner and shape."""
 
@@ -69,13 +92,14 @@ class Drf(Policy):
 
     def decide(self, view: View) -> Wish:
         """Give what is free to the owners of least dominant shares."""
-        holders: dict[Job, npt.NDArray[np.float64]] = view.kept.setdefault("holders", {})
-        used: dict[str, npt.NDArray[np.float64]] = view.kept.setdefault("used", {})
+        holders: dict[Job, _Vector] = view.kept.setdefault("holders", {})
+        used: dict[str, _Vector] = view.kept.setdefault("used", {})
         news = view.running.news()
         changed = list(holders) if news is None else [place.job for place, _ in news]
         for job in changed:
             if not job.running and job in holders:
-                used[self._owner(job)] -= holders.pop(job)
+                owner = self._owner(job)
+                used[owner] = used[owner].plus(holders.pop(job), -1)
         no_room = _without_room(view)
         if view.cluster.full or not view.queue.groups:
             return {}
@@ -83,13 +107,13 @@ class Drf(Policy):
         lines = {
             group: order.places()
             for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
-            if view.cluster.fits(group.shape.size) and group.shape not in no_room
+            if group.shape not in no_room and view.cluster.fits(group.shape.size)
         }
         heads = {group: next(line) for group, line in lines.items()}
         owned: dict[str, list[_Owned]] = {}
         for group in heads:
             owned.setdefault(group.owner, []).append(group)
-            used.setdefault(group.owner, np.zeros(3))
+            used.setdefault(group.owner, _NOTHING)
         least = [(_share(used[owner], capacity), owner) for owner in owned]
         heapify(least)
         while least:
@@ -103,7 +127,7 @@ class Drf(Policy):
             grant = fit(plan.cluster, *demand)
             if plan.grant(job, grant):
                 holders[job] = _vector(grant)
-                used[owner] = used[owner] + holders[job]
+                used[owner] = used[owner].plus(holders[job])
                 heads.pop(group)
                 if (behind := next(lines[group], None)) is not None:
                     heads[group] = behind
@@ -121,37 +145,39 @@ def _without_room(view: View) -> dict[_Shape, _Shape]:
 
     Where nobody is stopped there is more room only on servers that were left since.
     """
-    known: dict[_Shape, _Shape] = view.kept.get("no room", {})
-    still = {
-        shape: demand
-        for shape, demand in known.items()
-        if not may_fit(view.cluster, view.freed, *demand)
-    }
-    view.kept["no room"] = still
-    return still
+    known: dict[_Shape, _Shape] = view.kept.setdefault("no room", {})
+    if known and view.freed:
+        cluster = view.cluster
+        most = max(cluster.free_gpus[machine].bit_count() for machine in view.freed)
+        for shape, demand in list(known.items()):
+            fits = most * WHOLE >= shape.size or not WHOLE <= shape.size <= cluster.biggest * WHOLE
+            if fits and may_fit(cluster, view.freed, *demand):
+                del known[shape]
+    return known
 
 
-def _vector(grant: Grant | None) -> npt.NDArray[np.float64]:
+def _vector(grant: Grant | None) -> _Vector:
     """Return the GPUs, CPUs and memory of a grant."""
     if grant is None:
-        return np.zeros(3)
-    return np.array([grant.part / WHOLE, grant.cpus, grant.mem_gb]) * grant.gpus
+        return _NOTHING
+    gpus = grant.gpus
+    return _Vector(grant.part / WHOLE * gpus, grant.cpus * gpus, grant.mem_gb * gpus)
 
 
-def _capacity(view: View) -> npt.NDArray[np.float64]:
+def _capacity(view: View) -> _Vector:
     """Return the GPUs, CPUs and memory of all servers; infinite where one does not say."""
-    capacity: npt.NDArray[np.float64] | None = view.kept.get("capacity")
+    capacity: _Vector | None = view.kept.get("capacity")
     if capacity is None:
         machines = view.cluster.machines
         cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
         mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
         gpus = sum(m.gpus for m in machines)
-        capacity = view.kept["capacity"] = np.array([gpus, cpus or inf, mem_gb or inf])
+        capacity = view.kept["capacity"] = _Vector(gpus, cpus or inf, mem_gb or inf)
     return capacity
 
 
-def _share(used: npt.NDArray[np.float64], capacity: npt.NDArray[np.float64]) -> float:
-    return round(float((used / capacity).max()), _SAME)
+def _share(used: _Vector, capacity: _Vector) -> float:
+    return round(max(used.of(capacity)), _SAME)
 
 
 @dataclass(frozen=True)
@@ -203,7 +229,7 @@ class Tetris(Policy):
         lines = {
             shape: order.places()
             for shape, order in cast("dict[_Shape, Order]", view.queue.groups).items()
-            if view.cluster.fits(shape.size) and shape not in no_room
+            if shape not in no_room and view.cluster.fits(shape.size)
         }
         heads = {shape: next(line).job for shape, line in lines.items()}
         while heads:
@@ -233,13 +259,13 @@ class Tetris(Policy):
         heads: dict[_Shape, Job],
         found: dict[_Shape, Grant],
         servers: "_Servers",
-        capacity: npt.NDArray[np.float64],
+        capacity: _Vector,
     ) -> _Shape:
         """Return the shape whose first job has the best score; of several, submitted first."""
         now_s = plan.view.now_s
         aligned = {shape: servers.aligned(grant) for shape, grant in found.items()}
         work = {
-            shape: heads[shape].remaining_s(now_s) * float((_vector(grant) / capacity).sum())
+            shape: heads[shape].remaining_s(now_s) * sum(_vector(grant).of(capacity))
             for shape, grant in found.items()
         }
         total = sum(work.values())

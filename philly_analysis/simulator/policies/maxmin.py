@@ -6,6 +6,7 @@ from heapq import heapify, heappop, heappush, merge
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
@@ -77,7 +78,9 @@ class MaxMin(Policy):
         for job in stopped:  # for a share of a GPU that is on none
             if plan.return_to(job):
                 chosen[job] = None
-        view.kept["held"] = {job: job.attained_gpu_s(view.now_s) for job in chosen}
+        view.kept["held"] = {
+            job: (self._line(view, job), job.attained_gpu_s(view.now_s)) for job in chosen
+        }
         return plan.wish
 
     def _owner(self, job: Job) -> str:
@@ -86,29 +89,32 @@ class MaxMin(Policy):
     def _served(self, view: View) -> dict[str, float]:
         """Return the GPU-seconds that each owner's jobs have held."""
         served: dict[str, float] = view.kept.setdefault("served", {})
-        for job, before in view.kept.get("held", {}).items():
-            owner = self._owner(job)
-            served[owner] = served.get(owner, 0.0) + job.attained_gpu_s(view.now_s) - before
+        for job, (line, before) in view.kept.get("held", {}).items():
+            so_far = served.get(line.owner, 0.0)
+            served[line.owner] = so_far + job.attained_gpu_s(view.now_s) - before
         return served
+
+    def _line(self, view: View, job: Job) -> _Line:
+        """Return owner and gang, as they were put down when the job was chosen last."""
+        held: dict[Job, tuple[_Line, float]] = view.kept.get("held", {})
+        return held[job][0] if job in held else self.group(job, view.now_s)
 
     def _divided(self, view: View, served: dict[str, float]) -> dict[Job, None]:
         """Return who is to run."""
-        running: dict[_Line, list[tuple[float, int, Job]]] = {}
-        for job in view.running:
-            line = _Line(self._owner(job), job.size)
-            running.setdefault(line, []).append((job.spec.submit_s, job.index, job))
+        running: dict[_Line, list[Place]] = {}
+        for place in view.running.places():  # they stand as they were submitted
+            running.setdefault(self._line(view, place.job), []).append(place)
         waiting = view.queue.groups
-        owners: dict[str, list[tuple[int, Iterator[tuple[float, int, Job]]]]] = {}
+        owners: dict[str, list[tuple[int, Iterator[Place]]]] = {}
         for line in dict.fromkeys([*running, *cast("list[_Line]", list(waiting))]):
-            jobs = merge(
-                sorted(running.get(line, ())), waiting[line].places() if line in waiting else ()
-            )
+            own, come = iter(running.get(line, ())), waiting.get(line)
+            jobs = merge(own, come.places()) if come else own
             owners.setdefault(line.owner, []).append((line.size, jobs))
         return _filled(owners, served, view.cluster.capacity * WHOLE)
 
 
 def _filled(
-    owners: dict[str, list[tuple[int, Iterator[tuple[float, int, Job]]]]],
+    owners: dict[str, list[tuple[int, Iterator[Place]]]],
     served: dict[str, float],
     free: int,
 ) -> dict[Job, None]:

@@ -1,10 +1,11 @@
 """Policies that are an order of jobs: first come, shortest, shortest remaining."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from philly_analysis.simulator.cluster import Grant, Leaving
@@ -77,13 +78,16 @@ class Preemptive(Policy):
         return plan.wish
 
     def may_change(self, view: View) -> bool:
-        """Whether the first of a group fits, or is before one that runs: if not, none can start."""
+        """Whether the first of a group fits, or would where others stopped: if not, none can."""
         heads = [order.first.job for order in view.queue.groups.values()]
         if any(view.cluster.fits(job.size) for job in heads):
             return True
-        return bool(heads and view.running) and self.greatest(view) > min(
-            self.key(job, view.now_s) for job in heads
-        )
+        if not heads or not view.running:
+            return False
+        greatest = self.greatest(view)
+        keys = ((job, self.key(job, view.now_s)) for job in heads)
+        before = ((job, key) for job, key in keys if key < greatest)
+        return any(self._victims(view, job, key, attrgetter("grant")) for job, key in before)
 
     def serve(self, plan: Plan) -> None:
         """Plan who is to run."""
@@ -100,7 +104,7 @@ class Preemptive(Policy):
                 return None if plan.cluster.full else False
             if job.running:  # released just now: all that ranks below it is released as well
                 return False
-            victims = self._victims(plan, job, key)
+            victims = self._victims(plan.view, job, key, plan.held)
             if not victims:
                 return False
             for victim in victims:
@@ -119,16 +123,18 @@ class Preemptive(Policy):
         """Return the running jobs of greater keys than this, at least, the greatest first."""
         return reversed(view.running)
 
-    def _victims(self, plan: Plan, job: Job, key: Any) -> list[Job]:
+    def _victims(
+        self, view: View, job: Job, key: Any, held: Callable[[Job], Grant | None]
+    ) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
-        now_s, left = plan.view.now_s, Leaving(plan.cluster)
+        now_s, left = view.now_s, Leaving(view.cluster)
         victims = []
-        for victim in self.worst_first(plan.view, key):
+        for victim in self.worst_first(view, key):
             if self.key(victim, now_s) <= key:
                 return []
-            if (held := plan.held(victim)) is not None:
+            if (grant := held(victim)) is not None:
                 victims.append(victim)
-                left.add(held)
+                left.add(grant)
                 if left.fits(job.size):
                     return victims
         return []
