@@ -61,7 +61,8 @@ def _read_series(
     stage: Stage,
 ) -> None:
     try:
-        read_at = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
+        with np.errstate(over="ignore"):
+            read_at = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
         read = np.array([value[1] for value in values]).astype(np.float64)
         # where all are lists themselves, of one length, they make a matrix
         timely = np.all((read_at >= FROM_US) & (read_at < UNTIL_US))

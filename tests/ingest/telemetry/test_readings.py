@@ -83,6 +83,7 @@ def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None
             (T + 150, "12x"),
             (T + 30, "21"),
             (1e300, "5"),
+            (1e308, "5"),
             (-5, "5"),
         ),
         series("DCGM_FI_DEV_GPU_UTIL", (T, "77"), UUID="x" * 100_000),
@@ -95,13 +96,13 @@ def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None
     )
     found = made(tmp_path, {"prometheus.json": text})
     assert counts(found) == (
-        16,
+        17,
         5,
         {
             "another reading of this GPU at that moment": 2,
             "its utilisation is not between 0 and 100 %": 2,
             "it is no series": 1,
-            "it is no time and value": 1,
+            "it is no time and value": 2,
             "its time is not one of 2000 to 2100": 2,
             "no utilisation of the GPU was read then": 1,
             "nothing says of which GPU": 1,
