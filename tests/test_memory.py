@@ -56,8 +56,7 @@ def test_however_it_ends_somebody_says_why(work: str, status: int, said: str) ->
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 7), (signal.SIGKILL, -9)])
 def test_whoever_stops_the_command_stops_its_work(sent: int, status: int) -> None:
     with working(
-        "print(os.getpid(), flush=True)\n"
-        "    try:\n        time.sleep(60)\n"
+        "try:\n        print(os.getpid(), flush=True)\n        time.sleep(60)\n"
         "    except KeyboardInterrupt:\n        sys.exit(7)"
     ) as done:
         assert done.stdout
