@@ -257,6 +257,7 @@ def test_counts_are_those_of_a_join(
             assert np.allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_page_reads_the_samples_once(
     cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
