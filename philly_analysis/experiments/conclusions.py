@@ -297,10 +297,10 @@ def plot(result: Result) -> Figure:
     found = verdicts(result.table)
     headlines = found["headline"].nunique()
     height = 0.21 * (len(found) + 1.4 * headlines) + 0.9
-    fig, [ax] = canvas(width=10, height=height)
+    fig, [ax] = canvas(width=11.5, height=height)
     # words stand to both sides of the panel, in place of its labels
     fig.set_layout_engine("none")
-    ax.set_position((0.175, 0.75 / height, 0.5, 1 - 0.8 / height))
+    ax.set_position((0.152, 0.75 / height, 0.565, 1 - 0.8 / height))
     at = 0.0
     for headline, rows in found.groupby("headline", sort=False):
         first = rows.iloc[0]
