@@ -12,7 +12,7 @@ from philly_analysis.experiments.effects import effects
 from philly_analysis.figures import CYCLE, INK, MUTED
 from philly_analysis.inference import Paired
 
-_TICKS = (-90, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 300, 1000)
+_TICKS = (-90, -50, -10, -5, 0, 5, 10, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""
 
 _APART = 0.015
