@@ -9,13 +9,13 @@ is that of reading the samples, and of one addition for each minute held, howeve
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from philly_analysis.readings import NULL, Readings, Real, Whole, moments_us
+from philly_analysis.readings import MINUTE_US, NULL, Readings, Real, Whole, moment_us, moments_us
 from philly_analysis.schema import LONGEST_READING
 
 STRETCH = ("machine_id", "place", "from_at", "until_at")
@@ -32,7 +32,6 @@ _NONE = NULL + 1
 _BINS = 103
 _CHUNK = 1 << 16
 """Minutes counted at once: few enough to stay in a processor's cache."""
-_US_PER_MIN = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,7 @@ class Stretches:
 
     def within(self, begins: datetime, ends: datetime) -> pa.Table:
         """Return those that readings may have a part in which begin in some time, cut to it."""
-        since, late = (
-            int(np.datetime64(moment, "us").astype(np.int64))
-            for moment in (begins, ends + LONGEST_READING)
-        )
+        since, late = moment_us(begins), moment_us(ends + LONGEST_READING)
         upto = int(np.searchsorted(self.from_us, late))
         met = self.until_us[:upto] > since
         rows = self.rows.slice(0, upto).filter(pa.array(met))
@@ -144,10 +140,7 @@ def _counted(readings: Readings, stretches: pa.Table, machines: pa.Array) -> pa.
         *_tallies(readings, held, within, leaving, clip=False),
         *_tallies(readings, held, leaving, end, clip=True),
     ]
-    stretch, bins, minutes, sums = (
-        np.concatenate([part[i] for part in found]) if found else np.empty(0, dtype)
-        for i, dtype in enumerate((int, int, float, float))
-    )
+    stretch, bins, minutes, sums = _columns(found, int, int, float, float)
     null = bins == NULL
     counts = (
         pa.array(bins.astype(np.int8), mask=null),
@@ -165,17 +158,20 @@ def _listed(readings: Readings, stretches: pa.Table, machines: pa.Array) -> pa.T
         for chunk, n, row, values in _met(readings, held, first, end)
         for told in [values < NULL]
     ]
-    stretch, row, values = (
-        np.concatenate([part[i] for part in found]) if found else np.empty(0, dtype)
-        for i, dtype in enumerate((int, int, float))
-    )
+    stretch, row, values = _columns(found, int, int, float)
     lasts = readings.lasts[row if len(readings.lasts) > 1 else np.zeros_like(row)]
     told = (
         pa.array(readings.from_us[row]).view(pa.timestamp("us")),
-        pa.array(lasts / _US_PER_MIN),
+        pa.array(lasts / MINUTE_US),
         pa.array(values),
     )
     return _of_stretches(stretches, stretch, dict(zip(LISTED, told, strict=True)))
+
+
+def _columns(found: Sequence[tuple[Any, ...]], *kinds: type) -> list[Any]:
+    """Put the columns of parts together; of these kinds where there is no part."""
+    none: tuple[Any, ...] = tuple(np.empty(0, kind) for kind in kinds)
+    return [np.concatenate(column) for column in zip(none, *found, strict=True)]
 
 
 def _of_stretches(stretches: pa.Table, which: Whole, told: Mapping[str, pa.Array]) -> pa.Table:
@@ -265,7 +261,7 @@ def _tallies(
         if len(lasts) > 1:
             lasts = lasts[row]
         if not clip and len(lasts) == 1:
-            each = lasts[0] / _US_PER_MIN
+            each = lasts[0] / MINUTE_US
             minutes = np.bincount(cell) * each
             sums = np.bincount(cell, values) * each
         else:
@@ -274,7 +270,7 @@ def _tallies(
                 begins = readings.from_us[row]
                 inside = np.minimum(begins + lasts, until) - np.maximum(begins, since)
                 lasts = np.maximum(inside, 0)
-            weight = lasts / _US_PER_MIN
+            weight = lasts / MINUTE_US
             minutes = np.bincount(cell, weight)
             sums = np.bincount(cell, weight * values)
         bins = np.arange(len(minutes)) % _BINS

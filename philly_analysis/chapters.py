@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -300,7 +300,7 @@ def answer(trace: Trace, name: str) -> Result:
     """
     analysis = ANALYSES[name]
     with trace.asked() as reads:
-        known = answers.recall(trace, name) if _ours(analysis) else None
+        known = _known(trace, name)
         computed = known or analysis.compute(trace)
         result = known or replace(
             computed,
@@ -317,10 +317,15 @@ def answer(trace: Trace, name: str) -> Result:
     return result
 
 
-def count_samples(trace: Trace, names: Iterable[str]) -> None:
+def _known(trace: Trace, name: str) -> Result | None:
+    """Return the answer that a trace keeps, if it is the package's own."""
+    return answers.recall(trace, name) if _ours(ANALYSES[name]) else None
+
+
+def count_samples(trace: Trace, names: Collection[str]) -> None:
     """Read the samples once for all analyses of some that rest on them and are not answered yet."""
-    due = {name for name in names if not answers.recall(trace, name)}
-    trace.create(one for one, name in SAMPLED.items() if name in due and trace.has(one))
+    asked = ((one, name) for one, name in SAMPLED.items() if name in names)
+    trace.create(one for one, name in asked if trace.has(one) and not _known(trace, name))
 
 
 def beside(
@@ -335,7 +340,7 @@ def beside(
     asked = [
         name
         for name in names
-        if name in BESIDE and _ours(ANALYSES[name]) and not answers.recall(trace, name)
+        if name in BESIDE and _ours(ANALYSES[name]) and not _known(trace, name)
     ]
     if not asked:
         return {}

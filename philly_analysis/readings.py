@@ -23,7 +23,8 @@ Real = NDArray[np.float64]
 
 NULL = 101
 """What stands for no reading."""
-_MINUTE_S = 60
+MINUTE_US = 60_000_000
+"""How long a sample stands that says nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,7 @@ class Readings:
             A file is none of Parquet.
         """
         columns, lists = LISTS[table]
-        read = [_read(file, columns, begins, ends) for file in files]
-        rows = pa.concat_tables([_completed(one, columns) for one in read if len(one)] or read[:1])
-        rows = _completed(rows, columns)
+        rows = pa.concat_tables([_read(file, columns, begins, ends) for file in files])
         machine = _numbers(rows["machine_id"], machines)
         from_us = moments_us(rows["sampled_at"])
         lasts = _lasts(rows["seconds"])
@@ -101,13 +100,13 @@ class Readings:
         many = np.bincount(number, minlength=len(machines) + 1)[:-1]
         order = order[: many.sum()]
         from_us, lengths = from_us[order], lengths[order]
-        since = int(from_us.min(initial=np.iinfo(np.int64).max)) if len(order) else 0
+        since = int(from_us.min()) if len(from_us) else 0
         # one more than there are, for what begins after the last
         span = int(from_us.max(initial=since)) - since + 2
         line = np.repeat(np.arange(len(machines)) * span - since, many)
         line += from_us
         shortest = np.zeros(len(machines), np.int64)
-        if len(order):
+        if len(lengths):
             shortest[many > 0] = np.minimum.reduceat(lengths, (np.cumsum(many) - many)[many > 0])
         return cls(
             since,
@@ -159,16 +158,16 @@ _KEY = ("sampled_at", "machine_id", "seconds")
 
 
 def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: datetime) -> pa.Table:
-    """Read the rows of a file from a moment on, and before another."""
+    """Read the rows of a file from a moment on, and before another; what it lacks is null."""
     try:
         with pq.ParquetFile(path, read_dictionary=["machine_id"]) as file:
             wanted = [name for name in (*_KEY, *columns) if name in file.schema_arrow.names]
             groups = _groups(file.metadata, begins, ends)
-            rows = file.read_row_groups(groups, wanted, use_threads=False)
+            rows = _completed(file.read_row_groups(groups, wanted, use_threads=False), columns)
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
     at = moments_us(rows["sampled_at"])
-    first, end = (int(np.datetime64(moment, "us").astype(np.int64)) for moment in (begins, ends))
+    first, end = moment_us(begins), moment_us(ends)
     if (at[1:] >= at[:-1]).all():
         upto, start = np.searchsorted(at, [end, first])
         return rows.slice(start, upto - start)
@@ -206,7 +205,12 @@ def _numbers(names: pa.ChunkedArray, machines: pa.Array) -> Whole:
     return np.concatenate(found)
 
 
-def moments_us(moments: pa.ChunkedArray) -> Whole:
+def moment_us(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970."""
+    return int(np.datetime64(moment, "us").astype(np.int64))
+
+
+def moments_us(moments: pa.Array | pa.ChunkedArray) -> Whole:
     """Return moments as microseconds since 1970."""
     us: Whole = moments.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
     return us
@@ -215,8 +219,8 @@ def moments_us(moments: pa.ChunkedArray) -> Whole:
 def _lasts(seconds: pa.ChunkedArray) -> Whole:
     """Return for how long readings stand, microseconds; one number where all stand alike."""
     if seconds.null_count == len(seconds):
-        return np.array([_MINUTE_S * 1_000_000])
-    known = seconds.fill_null(_MINUTE_S).to_numpy()
+        return np.array([MINUTE_US])
+    known = seconds.fill_null(MINUTE_US / 1e6).to_numpy()
     if known.min() == known.max():
         known = known[:1]
     lasts: Whole = np.rint(known * 1e6).astype(np.int64)

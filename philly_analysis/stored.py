@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import groupby, pairwise
 from math import ceil
 from operator import attrgetter, itemgetter
@@ -86,7 +87,7 @@ class _Part:
     counts: bins.Slice
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Storage:
     """Where the files of a trace are, and the connection that reads them.
 
@@ -106,6 +107,11 @@ class Storage:
     scratch: Path
     manifest: Manifest
     executor: Executor | None = None
+
+    @cached_property
+    def said(self) -> str:
+        """All that the manifest says, on which rests what is made of the trace."""
+        return self.manifest.to_json()
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table; columns that it was written without, being older than they, are null."""
@@ -184,7 +190,7 @@ class Storage:
         # sorted: relations of equal rank come in an order that differs from process to process
         code = "\n".join([MACROS, *sorted(r.sql for r in order), *_SOURCES])
         stem = f"{relation.name}-{self.manifest.generation:06}-"
-        key = digest_of(self.manifest.to_json(), code)
+        key = digest_of(self.said, code)
         folder = home / f"{stem}{key}.parquet"
         if intact(kept := self.trace / DERIVED / folder.name):
             yield kept, None

@@ -372,7 +372,7 @@ class Trace:
     @cached_property
     def _made_of(self) -> str:
         sizes = [(self.path / file).stat().st_size for file in self.manifest.every_file]
-        return digest_of(self.manifest.to_json(), *map(str, sizes))
+        return digest_of(self._storage.said, *map(str, sizes))
 
     def create(self, names: Iterable[str]) -> None:
         """Create the views that `names` need, and write the stored ones where they are due."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from philly_analysis.readings import MINUTE_US, Real, Whole, moments_us
 from philly_analysis.trace import Trace
 
 WINDOW_MIN = 10
@@ -15,9 +15,6 @@ WIDEST_MIN = 720
 _SIDE = WIDEST_MIN + 2 * WINDOW_MIN
 _MINUTES = 2 * _SIDE + 1
 _OFFSETS = 2 * WIDEST_MIN + 1
-_MINUTE_US = 60_000_000
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
 
 
 def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
@@ -41,8 +38,8 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     """
     samples = trace.answer(name).to_arrow_table()
     event, util = (samples[column].to_numpy() for column in ("event_no", "pct"))
-    since, at = (samples[column].cast(pa.int64()).to_numpy() for column in ("since", "event_at"))
-    minute = (since - at) // _MINUTE_US + _SIDE
+    since, at = (moments_us(samples[column]) for column in ("since", "event_at"))
+    minute = (since - at) // MINUTE_US + _SIDE
     lasts = np.ceil(samples["minutes"].to_numpy()).astype(np.int64)
     if lasts.max(initial=1) > 1:
         nth = np.arange(lasts.sum()) - np.repeat(np.cumsum(lasts) - lasts, lasts)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from philly_analysis.contract import Table
 from philly_analysis.ingest.filling import parquet
 from philly_analysis.ingest.staged import AT, KEY
+from philly_analysis.readings import moments_us
 
 _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
@@ -61,7 +62,9 @@ class SampleFile:
     def write(self, given: list[pa.Table], begins: int, ends: int) -> Written:
         """Write the rows of each part, whose moments lie between two."""
         before = self._before(begins, ends)
-        keys = [self._keys(_moments(rows["sampled_at"]), rows["machine"], begins) for rows in given]
+        keys = [
+            self._keys(moments_us(rows["sampled_at"]), rows["machine"], begins) for rows in given
+        ]
         found = [
             _firsts(key, rows["line"].to_numpy(), before)
             for key, rows in zip(keys, given, strict=True)
@@ -110,7 +113,7 @@ class SampleFile:
             params={"names": self.names.to_pylist(), "origin": origin, "end": end},
         )
         rows = found.to_arrow_table()
-        return np.sort(self._keys(_moments(rows["sampled_at"]), rows["machine"], origin))
+        return np.sort(self._keys(moments_us(rows["sampled_at"]), rows["machine"], origin))
 
     def _joined(
         self, given: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
@@ -191,8 +194,3 @@ def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:
         return rows.take(pa.array(kept))
     pieces = [piece for piece in np.split(kept, gaps) if len(piece)]
     return pa.concat_tables([rows.slice(0, 0), *(rows.slice(p[0], len(p)) for p in pieces)])
-
-
-def _moments(times: pa.ChunkedArray) -> _Numbers:
-    moments: _Numbers = times.cast(pa.int64()).to_numpy()
-    return moments

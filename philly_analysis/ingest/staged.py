@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from philly_analysis.readings import moments_us
+
 HOUR_US = 3_600_000_000
 AT = pa.field("sampled_at", pa.timestamp("us"))
 MACHINE = pa.field("machine", pa.int32())
@@ -77,7 +79,7 @@ class Staged:
         OutOfOrderError
             Some are of an hour that is done.
         """
-        hours = batch["sampled_at"].cast(pa.int64()).to_numpy() // HOUR_US
+        hours = moments_us(batch["sampled_at"]) // HOUR_US
         if (hours[1:] < hours[:-1]).any():
             order = np.argsort(hours, kind="stable")
             batch, hours = batch.take(pa.array(order)), hours[order]
