@@ -37,6 +37,7 @@ $(VENV)/.run: pyproject.toml
 	@echo "== preparing $(VENV) (first use: a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCKED) --editable .
+	@$(BIN)/python -m compileall -q philly_analysis  # as pip does with what it copies
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

@@ -4,6 +4,7 @@ import atexit
 import multiprocessing
 import os
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ Answer = TypeVar("Answer")
 
 _SAME = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
 """Packages of which a cluster must have the versions that are here, or numbers may differ."""
+_NICER = 10
 _WAIT_S = 30
 """How long a scheduler may take to answer, and to have a worker."""
 
@@ -176,6 +178,12 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def give_way() -> None:
+    """Let this thread have just what time others leave, where each has a rank of its own."""
+    if sys.platform == "linux":
+        os.nice(_NICER)
 
 
 def spread(

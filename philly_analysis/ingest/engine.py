@@ -38,6 +38,7 @@ from philly_analysis.ingest.table import TABLE, by_map
 from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.filling import fill_telemetry
 from philly_analysis.manifest import MANIFEST, RAW, Account, Manifest, laid_out
+from philly_analysis.parallel import give_way
 from philly_analysis.progress import silence, step
 from philly_analysis.quotas import SAID as QUOTAS_GIVEN
 from philly_analysis.quotas import write_quotas
@@ -165,7 +166,8 @@ def _made(
             if before and not (opened.files or failures or told):
                 note = f"Nothing new: {raw.name} was read before."
                 return replace(before, notes=(*before.notes, note))
-            with ThreadPoolExecutor(1) as pool:
+            # what fills the gaps that two busy threads leave costs little
+            with ThreadPoolExecutor(1, initializer=give_way) as pool:
                 digests = [pool.submit(digest, path) for path in opened.files]
                 _fill(reader, opened, fill, kept)
                 _check_kept(fill, raw)

@@ -9,6 +9,7 @@ Everything generated is removed at the end.
 """
 
 import argparse
+import compileall
 import os
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+import philly_analysis
 from philly_analysis.intact import CHECKED
 from philly_analysis.manifest import DERIVED, Manifest
 from tests.bench.archive import write
@@ -137,6 +139,8 @@ def main() -> None:
     parser.add_argument("--keep-history", action="store_true", help="append to history.csv")
     given = parser.parse_args()
     measured = commit()
+    # as it is where the package was installed by pip, or ran before
+    compileall.compile_dir(Path(philly_analysis.__file__).parent, quiet=1)
     for kind in given.archive or ARCHIVES:
         OUT.print(f"measuring a {kind} archive, {given.scale:g} times the public trace")
         with generated(given.scale, hard=kind == "hard", within=given.folder) as (raw, trace):

@@ -3,6 +3,7 @@
 ``python -m tests.bench.steps STEP RAW TRACE NAME…`` is how :func:`measure` starts one.
 """
 
+import gc
 import json
 import signal
 import subprocess
@@ -197,6 +198,7 @@ def main(step: str, raw: str, trace: str, *names: str) -> None:
         [profiled_step] = names
         said: list[Any] = _spent(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
     else:
+        gc.set_threshold(100_000)  # as the command line does
         if step in ("join", "analysis"):
             from philly_analysis.chapters import ANALYSES
             from philly_analysis.relations import relations
