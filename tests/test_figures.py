@@ -25,6 +25,8 @@ from philly_analysis.study import GANGS
 from tests.boxes import bare_panels, overlaps
 from tests.pages import KINDS, Pages
 
+TEMPLATE = (Path(figures.__file__).parents[1] / "templates" / "page.html").read_text("utf-8")
+
 
 @pytest.mark.parametrize("days", [0, 0.1, 1, 2, 3, 4, 4.5, 4.99, 5, 9, 30, 45, 137, 400, 4_000])
 def test_days_are_ticked_without_a_warning(days: float) -> None:
@@ -72,15 +74,16 @@ def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None
 
 
 def in_the_dark(color: str) -> str:
-    """Return what the page's filter makes of a colour: turned round to 0.9, its hue turned back."""
+    """Return what the page makes of a colour: turned round to 0.9, its hue back, on its own dark."""
+    [dark] = re.findall(r"body { background:(#\w{6}); } .banner", TEMPLATE)
     turned = 0.9 - 0.8 * np.array(to_rgb(color))
     gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
-    return to_hex(tuple(np.clip(2 * gray - turned, 0, 1)))
+    return to_hex(tuple(np.clip(2 * gray - turned, to_rgb(dark), 1)))
 
 
 def test_words_can_be_read_in_the_dark_as_well() -> None:
-    page = (Path(figures.__file__).parents[1] / "templates" / "page.html").read_text("utf-8")
-    assert "filter:invert(.9) hue-rotate(180deg)" in page
+    assert "filter:invert(.9) hue-rotate(180deg); mix-blend-mode:lighten" in TEMPLATE
+    assert in_the_dark("#ffffff") == "#1a1c21", "no edge where a figure begins"
     colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
     words = (figures.INK, figures.SOFT, *(figures.legible(color) for color in colors))
     assert min(contrast(in_the_dark(w), in_the_dark("#ffffff")) for w in words) >= 4.5

@@ -24,7 +24,7 @@ CAUSES = {
     "full": (
         "too few GPUs free",
         "fewer GPUs were free than the gang asks for",
-        "No packing shortens these waits: only fewer GPU hours at busy times, or more GPUs. Those "
+        "No packing shortens this part: only fewer GPU hours at busy times, or more GPUs. Those "
         "held and left idle are named below.",
     ),
     "scattered": (

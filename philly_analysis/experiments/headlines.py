@@ -90,19 +90,19 @@ HEADLINES: dict[str, Headline] = {
     "SRTF": Headline(
         "shortest remaining time against first come, first served: mean completion time",
         *(SRTF, FIFO, "mean_jct_h", False, None),
-        "not printed here",
+        "no printed number",
         "",
     ),
     "LAS, over backfill": Headline(
         "the same, against a queue that smaller gangs may pass: mean completion time",
         *(LAS, PASSING, "mean_jct_h", False, None),
-        "not printed here",
+        "no printed number",
         "",
     ),
     "SRTF, over backfill": Headline(
         "the same, against a queue that smaller gangs may pass: mean completion time",
         *(SRTF, PASSING, "mean_jct_h", False, None),
-        "not printed here",
+        "no printed number",
         "",
     ),
 }

@@ -157,7 +157,7 @@ def test_the_page_sets_a_headline_a_row(tmp_path: Path, monkeypatch: pytest.Monk
     text = page.read_text("utf-8")
     for headline in HEADLINES.values():
         assert headline.says in text
-    assert text.count("not printed here") >= 3
+    assert text.count("No printed number") >= 3
     found = pd.read_csv(page.parent / "verdicts.csv")
     assert list(found.groupby("headline", sort=False).size()) == [2] * len(HEADLINES)
     assert len(pd.read_csv(page.parent / "tables" / "conclusions.csv")) == len(asked) * 10
