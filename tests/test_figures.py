@@ -74,7 +74,7 @@ def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None
 
 
 def in_the_dark(color: str) -> str:
-    """Return what the page makes of a colour: turned round to 0.9, its hue back, on its own dark."""
+    """Return what the page makes of a colour: turned round, its hue back, on the page's dark."""
     [dark] = re.findall(r"body { background:(#\w{6}); } .banner", TEMPLATE)
     turned = 0.9 - 0.8 * np.array(to_rgb(color))
     gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
