@@ -1,7 +1,7 @@
 """Pages in a browser: at three widths, in the dark, in print, under the pointer, and axe of each.
 
 It is Debian's headless Chromium, wherever it is on the path. Of axe-core, `$PHILLY_AXE` is the file
-``axe.min.js`` (``npm pack axe-core``); of print, pypdf reads the pages.
+``axe.min.js`` (``make test-all`` gets it by npm); of print, pypdf reads the pages.
 """
 
 import html
