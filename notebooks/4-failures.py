@@ -20,6 +20,7 @@
 # %%
 import os
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 from philly_analysis import Trace, analyze, classify
@@ -55,18 +56,18 @@ analyze(trace, "failure_repetition")
 # which line.
 
 # %%
-with tempfile.TemporaryDirectory() as folder:
-    Path(folder, "slurm-17.out").write_text(
+with tempfile.TemporaryDirectory() as folder, chdir(folder):
+    Path("slurm-17.out").write_text(
         "epoch 3 loss 0.31\n"
         "Traceback (most recent call last):\n"
         '  File "train.py", line 88, in <module>\n'
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
         "srun: error: gpu07: task 0: Exited with exit code 1\n"
     )
-    Path(folder, "slurm-18.out").write_text(
+    Path("slurm-18.out").write_text(
         "FileNotFoundError: [Errno 2] No such file or directory: 'data/imagenet'\n"
     )
-    found = classify(folder)
+    found = classify(".")
 found
 
 # %%
