@@ -87,7 +87,8 @@ def rows(name: str) -> Iterator[str]:
     months = [draw(model, days=window.days, seed=seed)[0] for seed in range(MONTHS)]
     sampled_crowds = float(np.median([hourly(month.at_s, month.run_s) for month in months]))
     sampled = np.array([waits_min(m.at_s, m.gang, m.run_s, m.vc, quotas) for m in drawn])
-    low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0)
+    # of so few months the usual quantiles hold the next one in 81 %, not in 90 %
+    low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0, method="weibull")
     for i, policy in enumerate(POLICIES):
         inside = "yes" if low[i] <= real[i] <= high[i] else "no"
         below = np.mean(sampled[:, i] < real[i])
