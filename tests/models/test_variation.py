@@ -57,17 +57,17 @@ def test_months_vary_as_much_as_is_said() -> None:
     log_jobs = np.array([next(given.months(MANY, s)).log_jobs for s in range(1_500)])
     at = np.log(RUN_TIMES_S)
     told = np.exp(given.fall.value * (at - np.log(3_600)))
-    parts = np.array([given.activity.value, given.run_time.value, given.kinds.value]) ** 2
+    parts = np.array([given.activity.value, given.kinds.value]) ** 2
     np.testing.assert_allclose(
         log_jobs.std(axis=0),
-        np.tile(np.sqrt(parts[0] + parts[1:].sum() * told**2), (len(GANGS), 1)),
+        np.tile(np.sqrt(parts[0] + parts[1] * told**2), (len(GANGS), 1)),
         rtol=0.08,
     )
     cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 1, 2])[0, 1]
-    assert cor == pytest.approx(parts[:2].sum() / parts.sum(), abs=0.07)
+    assert cor == pytest.approx(parts[0] / parts.sum(), abs=0.07)
     near = np.exp(-(at[3] - at[2]) / given.reach.value)
     cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 0, 3])[0, 1]
-    assert cor == pytest.approx((parts[0] + parts[1:].sum() * near) / parts.sum(), abs=0.07)
+    assert cor == pytest.approx((parts[0] + parts[1] * near) / parts.sum(), abs=0.07)
     # half of what is unlike the fitted month is so in all months of a seed
     two = np.array(
         [
@@ -171,7 +171,7 @@ def test_what_some_kinds_gain_others_lose(trade: float) -> None:
         assert total.std() == pytest.approx(given.activity.value, rel=0.1)
         assert total.mean() == pytest.approx(-(given.activity.value**2) / 4, abs=0.05)
     else:
-        assert total.std() > 1.5 * given.activity.value
+        assert total.std() > 1.2 * given.activity.value
 
 
 def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
