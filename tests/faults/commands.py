@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -204,8 +204,19 @@ def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, 
         atexit._run_exitfuncs()  # as a process does that was not forked
 
 
-def typed(words: list[str], scratch: Path, memory: int) -> Ended:
-    """Run a command to its end with so many bytes, as one that is typed: it has yet to load."""
+def typed(
+    words: list[str],
+    scratch: Path,
+    memory: int = resource.RLIM_INFINITY,
+    first: Callable[[], None] | None = None,
+) -> Ended:
+    """Run a command to its end with so many bytes, as one that is typed: it has yet to load.
+
+    Parameters
+    ----------
+    first
+        What its process does before it becomes the command.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.published", str(memory), *words],
         cwd=scratch,
@@ -214,6 +225,7 @@ def typed(words: list[str], scratch: Path, memory: int) -> Ended:
         stderr=subprocess.PIPE,
         check=False,
         timeout=_PATIENCE_S,
+        preexec_fn=first,
     )
     return Ended(done.returncode, done.stderr.decode(errors="replace"))
 

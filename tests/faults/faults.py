@@ -5,7 +5,6 @@ be what stood before or what the command makes undisturbed; the same command mus
 nothing may be left beside it.
 """
 
-import ctypes
 import os
 import random
 import resource
@@ -29,11 +28,11 @@ from tests.faults.commands import (
     outcome,
     typed,
 )
+from tests.faults.group import group
+from tests.faults.mounts import BIND, READ_ONLY, REMOUNT, may_mount, mount, unmount
 
 _TRIES = 3
 """Rounds at most for each fault that is wanted: a command may be over before it meets its own."""
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_REMOUNT, _BIND, _READ_ONLY = 32, 4096, 1
 
 
 @dataclass(frozen=True)
@@ -150,17 +149,39 @@ class Memory(Fault):
         return "ended, its parent said so" if "was ended by" in ended.said else "", ended
 
 
+class MemoryOfAll(Fault):
+    """The command's processes may have so much memory together: past it the kernel kills one."""
+
+    def __init__(self) -> None:
+        self.lives = False
+
+    def befall(
+        self, usual: Undisturbed, place: Path, dice: random.Random
+    ) -> tuple[str, Ended | None]:
+        with group(int(2 ** dice.uniform(26, 30))) as held:
+            ended = typed(usual.command.words(place), place / "tmp", first=held.join)
+            killed = held.killed()
+        return f"killed, {'said' if ended.status else 'done'}" if killed else "", ended
+
+    def why_not(self, at: Path) -> str:
+        try:
+            with group(1 << 30):
+                return ""
+        except OSError as error:
+            return f"no group of processes can be made here ({error.strerror})"
+
+
 class FullDisk(Fault):
     """The disk becomes full: a tmpfs with some of the room that the command needs."""
 
     @contextmanager
     def around(self, place: Path) -> Iterator[None]:
         place.mkdir()
-        _mount("tmpfs", place, "tmpfs", 0, "size=1g")
+        mount("tmpfs", place, "tmpfs", 0, "size=1g")
         try:
             yield
         finally:
-            _unmount(place)
+            unmount(place)
         place.rmdir()
 
     def befall(
@@ -169,14 +190,14 @@ class FullDisk(Fault):
         disk = os.statvfs(place)
         held = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
         room = int(usual.grows * dice.uniform(0, 1.2))
-        _mount("tmpfs", place, "tmpfs", _REMOUNT, f"size={held + room}")
+        mount("tmpfs", place, "tmpfs", REMOUNT, f"size={held + room}")
         return "", Running(usual.command.words(place), place / "tmp").wait()
 
     def passes(self, place: Path) -> None:
-        _mount("tmpfs", place, "tmpfs", _REMOUNT, "size=1g")
+        mount("tmpfs", place, "tmpfs", REMOUNT, "size=1g")
 
     def why_not(self, at: Path) -> str:
-        return _may_mount(at)
+        return may_mount(at)
 
 
 class ReadOnly(Fault):
@@ -185,17 +206,17 @@ class ReadOnly(Fault):
     @contextmanager
     def around(self, place: Path) -> Iterator[None]:
         place.mkdir()
-        _mount(str(place), place, "", _BIND, "")
+        mount(str(place), place, "", BIND, "")
         try:
             yield
         finally:
-            _unmount(place)
+            unmount(place)
         shutil.rmtree(place)
 
     def befall(
         self, usual: Undisturbed, place: Path, dice: random.Random
     ) -> tuple[str, Ended | None]:
-        _mount("", place, "", _REMOUNT | _BIND | _READ_ONLY, "")
+        mount("", place, "", REMOUNT | BIND | READ_ONLY, "")
         scratch = place.with_name("scratch")
         scratch.mkdir(exist_ok=True)
         ended = Running(usual.command.words(place), scratch).wait()
@@ -204,10 +225,10 @@ class ReadOnly(Fault):
         return "said" if ended.status else "worked", ended
 
     def passes(self, place: Path) -> None:
-        _mount("", place, "", _REMOUNT | _BIND, "")
+        mount("", place, "", REMOUNT | BIND, "")
 
     def why_not(self, at: Path) -> str:
-        return _may_mount(at)
+        return may_mount(at)
 
 
 FAULTS: dict[str, Fault] = {
@@ -216,6 +237,7 @@ FAULTS: dict[str, Fault] = {
     "file size": FileSize(),
     "read-only": ReadOnly(),
     "memory": Memory(),
+    "cgroup": MemoryOfAll(),
 }
 
 
@@ -271,26 +293,3 @@ def _round(happens: Fault, usual: Undisturbed, place: Path, dice: random.Random)
 
 def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _may_mount(at: Path) -> str:
-    """Say why nothing can be mounted; empty: it can. The harness is begun under ``unshare -rm``."""
-    place = at / "mounted"
-    place.mkdir(exist_ok=True)
-    try:
-        _mount("tmpfs", place, "tmpfs", 0, "size=1m")
-        _unmount(place)
-    except OSError as error:
-        return f"mounts are not allowed here ({error.strerror}): begin it under `unshare -rm`"
-    return ""
-
-
-def _mount(what: str, where: Path, kind: str, flags: int, options: str) -> None:
-    words = [text.encode() for text in (what, str(where), kind)]
-    if _LIBC.mount(*words, ctypes.c_ulong(flags), options.encode()):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(where))
-
-
-def _unmount(where: Path) -> None:
-    if _LIBC.umount2(str(where).encode(), 2):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(where))

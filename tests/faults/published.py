@@ -17,9 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
 
-from philly_analysis import fetching
-from philly_analysis.fetching.download import Download
-
 _BLOCK = 1 << 16
 _PAUSE_S = 0.002
 _KNOWN = "dataset.json"
@@ -77,6 +74,9 @@ def know(words: list[str]) -> None:
     """Where it is what is to be fetched, let the package know what is published."""
     if words[0] != "fetch":
         return
+    from philly_analysis import fetching
+    from philly_analysis.fetching.download import Download
+
     with urlopen(words[-1] + _KNOWN) as answer:  # noqa: S310 - it is our own
         told = json.load(answer)
     files = tuple(Download(name, words[-1] + name, sha256) for name, sha256 in told.items())
@@ -85,13 +85,15 @@ def know(words: list[str]) -> None:
 
 
 def _main() -> None:
-    from philly_analysis.cli import main
+    from philly_analysis.cli import app
+    from philly_analysis.memory import watched
 
     most, *words = sys.argv[1:]
-    know(words)
     resource.setrlimit(resource.RLIMIT_AS, (int(most), int(most)))
     sys.argv = ["philly", *words]
-    main()
+    with watched():  # as `main` does; what is loaded before may have threads, and none is forked
+        know(words)
+        app()
 
 
 if __name__ == "__main__":
