@@ -37,7 +37,7 @@ _LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part", _GOES_ON)
 _SAID = re.compile(r"^philly: .+", re.MULTILINE)
 _PATIENCE_S = 3600
 _ADDRESS = "address"
-_LONG = re.compile(r"-?\d+\.\d{6,}(?:e[-+]?\d+)?")
+_FRACTION = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
 FORKED.set_forkserver_preload(["philly_analysis.verbs", "philly_analysis.ingest.engine"])
@@ -336,7 +336,7 @@ def _file(path: Path) -> str:
 
 def digest_of(text: str) -> str:
     """Return a digest of a text, whatever order its numbers were added up in."""
-    return sha256(_LONG.sub(lambda n: f"{float(n[0]):.9g}", text).encode()).hexdigest()
+    return sha256(_FRACTION.sub(lambda n: f"{float(n[0]):.9g}", text).encode()).hexdigest()
 
 
 def derived(at: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import COMMANDS, ROOT, prepare
+from tests.faults.commands import COMMANDS, ROOT, digest_of, prepare
 from tests.faults.faults import rounds
 
 
@@ -17,6 +17,11 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faults")
     prepare(folder / "once")
     return folder
+
+
+def test_what_is_added_up_in_another_order_is_the_same() -> None:
+    said = [digest_of(f"hours,{hours}\n") for hours in ("144.0", "144.00000000000003", "144.0001")]
+    assert said[0] == said[1] != said[2]
 
 
 @pytest.mark.slow
