@@ -78,32 +78,37 @@ class MaxMin(Policy):
         for job in stopped:  # for a share of a GPU that is on none
             if plan.return_to(job):
                 chosen[job] = None
+        held = self._held(view)
         view.kept["held"] = {
-            job: (self._line(view, job), job.attained_gpu_s(view.now_s)) for job in chosen
+            job: held.get(job) or (self.group(job, view.now_s), job.attained_gpu_s(view.now_s))
+            for job in chosen
         }
         return plan.wish
 
     def _owner(self, job: Job) -> str:
         return job.spec.user if self.of == "user" else job.vc
 
-    def _served(self, view: View) -> dict[str, float]:
-        """Return the GPU-seconds that each owner's jobs have held."""
-        served: dict[str, float] = view.kept.setdefault("served", {})
-        for job, (line, before) in view.kept.get("held", {}).items():
-            so_far = served.get(line.owner, 0.0)
-            served[line.owner] = so_far + job.attained_gpu_s(view.now_s) - before
-        return served
-
-    def _line(self, view: View, job: Job) -> _Line:
-        """Return owner and gang, as they were put down when the job was chosen last."""
+    def _held(self, view: View) -> dict[Job, tuple[_Line, float]]:
+        """Return, of the jobs chosen last, the line and the GPU-seconds that it has held."""
         held: dict[Job, tuple[_Line, float]] = view.kept.get("held", {})
-        return held[job][0] if job in held else self.group(job, view.now_s)
+        return held
+
+    def _served(self, view: View) -> dict[str, float]:
+        """Return the GPU-seconds that each owner's jobs have held until now."""
+        served: dict[str, float] = view.kept.setdefault("served", {})
+        held, now_s = self._held(view), view.now_s
+        for job, (line, before) in held.items():
+            so_far = job.attained_gpu_s(now_s)
+            served[line.owner] = served.get(line.owner, 0.0) + so_far - before
+            held[job] = line, so_far
+        return served
 
     def _divided(self, view: View, served: dict[str, float]) -> dict[Job, None]:
         """Return who is to run."""
         running: dict[_Line, list[Place]] = {}
+        held = self._held(view)
         for place in view.running.places():  # they stand as they were submitted
-            running.setdefault(self._line(view, place.job), []).append(place)
+            running.setdefault(held[place.job][0], []).append(place)
         waiting = view.queue.groups
         owners: dict[str, list[tuple[int, Iterator[Place]]]] = {}
         for line in dict.fromkeys([*running, *cast("list[_Line]", list(waiting))]):
