@@ -37,7 +37,7 @@ from philly_analysis.remote import at_hand
 from philly_analysis.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
 from philly_analysis.stored import Storage, digest_of
 from philly_analysis.study import RunPolicy
-from philly_analysis.whole import Held, session_folder, settled
+from philly_analysis.whole import Held, session_folder, settled, sweep_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,6 +117,7 @@ class Trace:
             )
         self.run_policy = RunPolicy(run_policy)
         check_sizes(self.path, self.manifest)
+        sweep_within(self.path / DERIVED)
         self._checked: set[str] = set()
         self._scratch = session_folder()
         self._con = _connect(folders_of(self.path), self._scratch)

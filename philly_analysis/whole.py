@@ -106,6 +106,16 @@ def sweep(out: Path) -> None:
                 _remove(left)
 
 
+def sweep_within(folder: Path) -> None:
+    """Remove what dead writers left of whatever is in a folder, which may never be written again.
+
+    Who finds a file there that was finished, just before its writer was killed, writes it no more.
+    """
+    with suppress(OSError):  # also of a folder that somebody removes meanwhile
+        for lock in sorted(folder.rglob(".*.lock-*")):
+            sweep(lock.with_name(lock.name[1:].rpartition(".lock-")[0]))
+
+
 def settled(out: Path) -> Path:
     """Return a place to read from when nobody is changing what stands there."""
     until = time.monotonic() + _PATIENCE_S

@@ -70,6 +70,19 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
+def test_what_a_killed_report_left_among_answers_goes_with_the_next(
+    path: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    report(path, tmp_path / "out")
+    kept = kept_files(path)
+    for file in kept:
+        file.with_name(f".{file.name}.lock-1-0").touch()
+        file.with_name(f".{file.stem}-of-other-content.partial-1-1").touch()
+        file.with_name(f".{file.stem}-of-other-content.lock-1-1").touch()
+    report(path, tmp_path / "out")
+    assert kept_files(path) == kept
+
+
 def test_a_second_report_is_the_first_and_computes_nothing(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:

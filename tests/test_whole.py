@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.whole import appearing, session_folder, settled, sweep
+from philly_analysis.whole import appearing, session_folder, settled, sweep, sweep_within
 
 DYING = """
 import os, signal, sys
@@ -22,6 +22,12 @@ if sys.argv[2] == "between":  # the two renames by which a folder takes another'
         rename(self, target)
         os.kill(os.getpid(), signal.SIGKILL)
     Path.rename = once
+if sys.argv[2] == "finished":  # it stands, and its writer has yet to let go
+    put = whole._put
+    def last(*given):
+        put(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+    whole._put = last
 with whole.appearing(out) as partial:
     partial.mkdir()
     (partial / "file").write_text("new")
@@ -98,6 +104,21 @@ def test_what_was_moved_aside_by_a_killed_writer_comes_back(tmp_path: Path) -> N
     assert not out.exists()
     assert text(settled(out)) == "old"
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(("where", "stands"), [("halfway", False), ("finished", True)])
+def test_what_was_left_goes_though_nobody_writes_it_again(
+    tmp_path: Path, where: str, stands: bool
+) -> None:
+    die(tmp_path / "deep" / "out", where)
+    assert any(path.name.startswith(".out.lock-") for path in (tmp_path / "deep").iterdir())
+    with appearing(tmp_path / "deep" / "mine") as partial:
+        file(partial, "mine")
+        sweep_within(tmp_path)
+        assert partial.exists(), "who lives is left alone"
+    left = {"mine", "out"} if stands else {"mine"}
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == left
+    sweep_within(tmp_path / "none")
 
 
 def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
