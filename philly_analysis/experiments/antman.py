@@ -307,7 +307,7 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
 def plot(result: Result) -> Figure:
     """Draw the gain of compute and the change of JCT by arm over load; and what moves sharing's."""
     table = result.table
-    fig, axes = canvas(3, width=13, height=4.2)
+    fig, axes = canvas(3, width=12.1, height=4.2)
     for ax, (measure, pairs), what in zip(
         axes, SHOWN.items(), ("GPU compute in use", "mean JCT"), strict=False
     ):
