@@ -24,6 +24,8 @@ _WORDS = re.compile(
 """How others say so: C++, the engine, the loader of libraries, and whoever wants a thread."""
 _SENT = {signal.SIGINT, signal.SIGTERM}
 """Signals by which somebody ends a process, and not a lack of something."""
+_LOADING_S = 60
+"""More than any machine takes to load SciPy."""
 _DIES_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
@@ -56,6 +58,8 @@ def watched() -> Iterator[None]:
     allowed = _allowed()
     note = _in_child(allowed)
     try:
+        if allowed and note is not None:
+            _load()
         yield
     except BaseException as error:  # a library's may be no Exception
         if ran_out(error):
@@ -65,6 +69,19 @@ def watched() -> Iterator[None]:
         _end(note)
         raise
     _end(note)
+
+
+def _load() -> None:
+    """Load those who ask for memory for ever where they get none, while an alarm can end them.
+
+    OpenBLAS, of which NumPy and SciPy each have their own, asks so as it is loaded.
+    """
+    signal.alarm(_LOADING_S)
+    import numpy as np
+    import scipy.special
+
+    assert np and scipy.special  # noqa: S101 - to be loaded is all
+    signal.alarm(0)
 
 
 def _end(note: int | None) -> None:
