@@ -296,5 +296,5 @@ def test_nothing_overlaps_in_the_figures_of_real_traces(
     ingest("table" if map_ else source, traces / folder, tmp_path / "trace", map=map_)
     drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
     shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
-    assert len(shown) > 10
+    assert len(shown) >= 9, "a list of jobs alone has so many"
     assert {name: found for name, fig in shown.items() if (found := faults(fig))} == {}
