@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -77,10 +78,8 @@ def _load() -> None:
     OpenBLAS, of which NumPy and SciPy each have their own, asks so as it is loaded.
     """
     signal.alarm(_LOADING_S)
-    import numpy as np
-    import scipy.special
-
-    assert np and scipy.special  # noqa: S101 - to be loaded is all
+    for name in ("numpy", "scipy.special"):
+        import_module(name)
     signal.alarm(0)
 
 

@@ -52,10 +52,12 @@ def _cpu_s(*words: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@pytest.mark.parametrize("words", ["-c import philly_analysis", "-m philly_analysis --help"])
-def test_it_opens_within_a_third_of_a_second(words: str) -> None:
+@pytest.mark.parametrize(
+    "words", [("-c", "import philly_analysis"), ("-m", "philly_analysis", "--help")]
+)
+def test_it_opens_within_a_third_of_a_second(words: tuple[str, ...]) -> None:
     """The best of three: other work on the same core takes its share of the caches."""
-    assert min(_cpu_s(*words.split(" ", 1 if "-c" in words else 2)) for _ in range(3)) <= 0.3
+    assert min(_cpu_s(*words) for _ in range(3)) <= 0.3
 
 
 def test_the_data_dictionary_names_each_column() -> None:

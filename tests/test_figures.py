@@ -281,20 +281,20 @@ def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
 @pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(
-    ("source", "folder"),
+    ("source", "folder", "fewest"),
     [
-        ("philly-multigpu", "philly-multigpu-jobs"),
-        ("mit-supercloud-2021", "mit-supercloud-2021"),
-        ("itp-2021", "itp-2021"),
-        ("thetagpu-2023", "thetagpu-2023"),
+        ("philly-multigpu", "philly-multigpu-jobs", 11),
+        ("mit-supercloud-2021", "mit-supercloud-2021", 11),
+        ("itp-2021", "itp-2021", 9),  # which knows no waits
+        ("thetagpu-2023", "thetagpu-2023", 11),
     ],
 )
 def test_nothing_overlaps_in_the_figures_of_real_traces(
-    traces: Path, tmp_path: Path, source: str, folder: str
+    traces: Path, tmp_path: Path, source: str, folder: str, fewest: int
 ) -> None:
     map_ = None if source == "philly-multigpu" else source
     ingest("table" if map_ else source, traces / folder, tmp_path / "trace", map=map_)
     drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
     shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
-    assert len(shown) >= 9, "a list of jobs alone has so many"
+    assert len(shown) >= fewest
     assert {name: found for name, fig in shown.items() if (found := faults(fig))} == {}
