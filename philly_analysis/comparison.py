@@ -243,13 +243,11 @@ def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float
     if began_at and ended_at:
         numbers["makespan_s"] = (ended_at - began_at).total_seconds()
     if trace.has("idle_gpus"):
-        found = trace.answer("idle_gpus").df()
-        if len(found):
-            hours = found.iloc[0]
-            if hours["capacity_gpu_h"]:
-                numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
-            if hours["idle_gpu_h"]:
-                numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
+        hours = trace.answer("idle_gpus").df().drop(columns="week").sum()
+        if hours["capacity_gpu_h"]:
+            numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
+        if hours["idle_gpu_h"]:
+            numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
     attempts = trace.answer("attempts").df()
     reasons = attempts.loc[attempts["job_id"].isin(ended["job_id"]), "end_reason"]
     if reasons.notna().any():

@@ -26,6 +26,10 @@ _PARTS = {
     "free on\nempty servers": figures.MUTED,
 }
 """What becomes of GPU time, and its colours."""
+_OF = ["capacity_gpu_h", "held_gpu_h", "partly_gpu_h"]
+_SAMPLE = (
+    "Sample the GPUs once a minute, to see how busy those are that jobs hold, and whose stand idle."
+)
 _MOST = 0.1
 """The part of the users who are looked at for most of the idle time."""
 
@@ -77,34 +81,32 @@ def compute(trace: Trace) -> Result:
 
 def _held(trace: Trace) -> Result:
     """Give the part of the GPU time that jobs held, where nobody read how busy the GPUs were."""
-    told = trace.answer("idle_gpus").df() if trace.has("idle_gpus") else pd.DataFrame()
-    hours = [0.0, 0.0, 0.0]
-    if len(told):
-        row = told.iloc[0].astype(float)
-        hours = [row["held_gpu_h"], row["partly_gpu_h"], row["idle_gpu_h"] - row["partly_gpu_h"]]
-    table = pd.DataFrame({"part": [*_PARTS], "gpu_h": hours})
-    whole = float(sum(hours))
-    held = hours[0] / whole if whole > 0 else 0.0
+    weeks = trace.answer("idle_gpus").df() if trace.has("idle_gpus") else pd.DataFrame(columns=_OF)
+    whole, held_h, partly_h = (float(weeks[name].sum()) for name in _OF)
+    table = pd.DataFrame(
+        {"part": [*_PARTS], "gpu_h": [held_h, partly_h, whole - held_h - partly_h]}
+    )
+    if not whole > 0:
+        return Result(name="how_used", table=table, advice=_SAMPLE)
+    held = clustered_share(weeks["held_gpu_h"] / weeks[_OF[0]], weeks["week"], weeks[_OF[0]])
     return Result(
         name="how_used",
         table=table,
         facts=(
-            Fact("held_pct", 100 * held, "part of the GPU time there was that jobs held"),
+            *held.facts("held", "part of the GPU time there was that jobs held"),
             Fact("capacity_gpu_h", whole, "GPU hours that there were"),
-        )
-        if whole > 0
-        else (),
+        ),
         sentences=(
-            f"Jobs held {share(held)} of the GPU time that there was; another "
-            f"{share(hours[1] / whole)} stood free on servers that were in part in use.",
+            f"Jobs held {share(held.frac)} of the GPU time that there was; another "
+            f"{share(partly_h / whole)} stood free on servers that were in part in use.",
             "How busy the GPUs were that they held, nobody read.",
-        )
-        if whole > 0
-        else (),
-        caveats=("From the first start, or from when the log is complete, to the last end.",),
-        headline="held_pct" if whole > 0 else "",
-        advice="Sample the GPUs once a minute, to see how busy those are that jobs hold, and whose "
-        "stand idle.",
+        ),
+        caveats=(
+            "From the first start, or from when the log is complete, to the last end.",
+            "The interval is what the weeks' differences make of it: three at least.",
+        ),
+        headline="held_pct",
+        advice=_SAMPLE,
     )
 
 

@@ -1,7 +1,8 @@
 -- How much of the cluster idles, and how much of that on servers that are in part in use?
--- One row, over the time from the first start, or from when the log is complete, to the last end;
--- none where no GPU was held in it.
---   capacity_gpu_h  GPU hours that there were
+-- One row per week, over the time from the first start, or from when the log is complete, to the
+-- last end; none where no GPU was held in it.
+--   week            its Monday
+--   capacity_gpu_h  GPU hours that there were of it in that time
 --   held_gpu_h      of these, held by jobs
 --   idle_gpu_h      the others
 --   partly_gpu_h    idle on servers of which other GPUs were held: fragments
@@ -13,24 +14,56 @@ with span as (
   cross join snapshot
 ),
 
--- a change counts for all the time after it, and one before the log is complete for all of that;
--- whole microseconds, so that their sum does not hang on the order
+-- those before the log is complete count from then on
 changes as (
   select
-    u.free_before - u.free_after as used,
-    case when u.free_after < u.gpus then u.free_after else 0 end
-    - case when u.free_before < u.gpus then u.free_before else 0 end as stranded,
-    span.until_us - greatest(u.moment // 2, span.from_us) as left_us
+    greatest(u.moment // 2, span.from_us) as at_us,
+    sum(u.free_before - u.free_after) as used,
+    sum(
+      case when u.free_after < u.gpus then u.free_after else 0 end
+      - case when u.free_before < u.gpus then u.free_before else 0 end
+    ) as stranded
   from machine_use as u
   cross join span
+  group by all
+),
+
+stretches as (
+  select
+    at_us,
+    lead(at_us) over times as until_us,
+    sum(used) over times as used,
+    sum(stranded) over times as stranded
+  from changes
+  window times as (order by at_us)
+),
+
+-- 1970 began on a Thursday
+weeks as (
+  select
+    *,
+    unnest(
+      range((at_us + 259200000000) // 604800000000, (until_us + 259199999999) // 604800000000 + 1)
+    ) * 604800000000 - 259200000000 as week_us
+  from stretches
+  where until_us > at_us
+),
+
+-- whole microseconds, so that their sum does not hang on the order
+parts as (
+  select
+    *,
+    least(until_us, week_us + 604800000000) - greatest(at_us, week_us) as part_us
+  from weeks
 )
 
 select
-  any_value(cluster_size.gpus * (span.until_us - span.from_us) / 3.6e9) as capacity_gpu_h,
-  sum(c.used * c.left_us) / 3.6e9 as held_gpu_h,
+  make_timestamp(p.week_us)::date as week,
+  any_value(cluster_size.gpus) * sum(p.part_us) / 3.6e9 as capacity_gpu_h,
+  sum(p.used * p.part_us) / 3.6e9 as held_gpu_h,
   capacity_gpu_h - held_gpu_h as idle_gpu_h,
-  sum(c.stranded * c.left_us) / 3.6e9 as partly_gpu_h
-from changes as c
-cross join span
+  sum(p.stranded * p.part_us) / 3.6e9 as partly_gpu_h
+from parts as p
 cross join cluster_size
-having any_value(span.from_us < span.until_us)
+group by all
+order by all

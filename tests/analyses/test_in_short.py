@@ -1,8 +1,10 @@
 """The three questions that the page answers first, and the names: on a cluster drawn by hand."""
 
+import math
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -137,8 +139,42 @@ def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
         [held_h, beside_h, 8 * 200 / 60 - held_h - beside_h]
     )
     assert number(result, "held_pct") == pytest.approx(100 * held_h / (8 * 200 / 60))
+    assert result.fact("held_low_pct") is None  # of one week nobody knows what others are
     assert "Sample the GPUs" in result.advice
     assert how_used.plot(result).axes
+
+
+def test_weeks_tell_how_sure_it_is_what_jobs_hold(tmp_path: Path) -> None:
+    # four GPUs from a Tuesday noon on; the first gang ends on the second Tuesday, a day after the
+    # second week began, the next two run into the third and for all of the fourth
+    day, held = 24 * 60, {"a": (4, 0.5, 7.0), "b": (1, 8.5, 16.25), "c": (2, 20.0, 27.0)}
+    gpus = iter([*range(4), 3, 0, 1])
+    jobs = [(job, "v", job, n, begins * day, "Pass") for job, (n, begins, _) in held.items()]
+    runs = [(job, 1, begins * day, ends * day) for job, (_, begins, ends) in held.items()]
+    places = [(job, 1, "m0", next(gpus)) for job, (n, _, _) in held.items() for _ in range(n)]
+    tables = {
+        "jobs": frame("jobs", columns.JOBS, jobs),
+        "attempts": frame("attempts", columns.ATTEMPTS, runs),
+        "placements": frame("placements", ("job_id", "attempt", "machine_id", "gpu"), places),
+        "machines": frame("machines", ("machine_id", "gpus"), [("m0", 4)]),
+    }
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        weeks, result = trace.answer("idle_gpus").df(), how_used.compute(trace)
+    walked = dict.fromkeys(range(4), (0.0, 0.0, 0.0))
+    for quarter in range(2, 4 * 27):  # a quarter of a day each, whole in one week
+        used = sum(n for n, begins, ends in held.values() if begins <= quarter / 4 < ends)
+        there, busy, beside = walked[(quarter + 4) // 28]
+        free = 4 - used if used else 0
+        walked[(quarter + 4) // 28] = (there + 24, busy + 6 * used, beside + 6 * free)
+    names = ["capacity_gpu_h", "held_gpu_h", "partly_gpu_h"]
+    assert weeks[names].to_numpy() == pytest.approx(np.array(list(walked.values())))
+    assert list(weeks["week"].dt.day_of_week) == [0] * 4
+    there, busy = weeks["capacity_gpu_h"].to_numpy(), weeks["held_gpu_h"].to_numpy()
+    frac = busy.sum() / there.sum()
+    # Cochran's linearised error of a ratio, three degrees of freedom
+    error = math.sqrt(4 / 3 * ((busy - frac * there) ** 2).sum()) / there.sum()
+    low = 100 * max(0.0, frac - 3.182446 * error)
+    assert number(result, "held_low_pct") == pytest.approx(low, abs=1e-4)
 
 
 def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Path) -> None:
