@@ -15,6 +15,8 @@ Direction = Literal["rises", "falls", "unclear"]
 
 _FEWEST = 3
 """Observations, and clusters of them, below which nothing is said."""
+_TAIL = 0.025
+"""Of what is left out of an interval, the half at each end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ def clustered_share(
     """Estimate a share, or a ratio of weights, where observations of one cluster may be alike.
 
     The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
-    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1.
+    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. Where
+    none counts, or all, it has no width: then it is that of Clopper and Pearson (1934), as of one
+    observation per cluster.
 
     Parameters
     ----------
@@ -75,8 +79,11 @@ def clustered_share(
     n = len(totals)
     if n < _FEWEST:
         return Share(frac, np.nan, np.nan)
+    if frac in (0.0, 1.0):
+        other = 1 - (_TAIL ** (1 / n))
+        return Share(frac, frac * (1 - other), max(frac, other))
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
-    half = float(special.stdtrit(n - 1, 0.975) * error)
+    half = float(special.stdtrit(n - 1, 1 - _TAIL) * error)
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
@@ -106,8 +113,8 @@ class Rate:
         if self.events == 0:
             return 0.0, float(-np.log(0.05) / self.exposure)
         # half the quantiles of chi-squared with twice as many degrees of freedom
-        low = special.gammaincinv(self.events, 0.025)
-        high = special.gammaincinv(self.events + 1, 0.975)
+        low = special.gammaincinv(self.events, _TAIL)
+        high = special.gammaincinv(self.events + 1, 1 - _TAIL)
         return float(low / self.exposure), float(high / self.exposure)
 
     @property
@@ -247,7 +254,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     _, group = np.unique(groups, return_inverse=True)
     sums = np.bincount(group, influence)
     error = np.sqrt(np.sum(sums**2) * n_groups / (n_groups - 1)) / n
-    half = float(special.stdtrit(n_groups - 1, 0.975) * error)
+    half = float(special.stdtrit(n_groups - 1, 1 - _TAIL) * error)
     return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
 
 
@@ -310,7 +317,7 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     n = len(change)
     mean = float(change.mean()) if n else np.nan
     half = (
-        float(special.stdtrit(n - 1, 0.975) * change.std(ddof=1) / np.sqrt(n))
+        float(special.stdtrit(n - 1, 1 - _TAIL) * change.std(ddof=1) / np.sqrt(n))
         if n >= _FEWEST
         else np.nan
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import poisson, spearmanr, t, ttest_rel
+from scipy.stats import binomtest, poisson, spearmanr, t, ttest_rel
 
 from philly_analysis.inference import Rate, clustered_share, dispersion, paired, rank_association
 from philly_analysis.prose import share
@@ -82,6 +82,13 @@ def test_a_share_of_equal_witnesses_has_the_intervals_of_the_textbook() -> None:
     assert np.isnan(clustered_share(hits, np.arange(100) % 2).low)
     assert np.isnan(clustered_share([]).frac)
     assert clustered_share([1, 0], weights=[3, 1]).frac == 0.75
+
+
+@pytest.mark.parametrize("hit", [0, 1])
+def test_what_never_or_always_happened_is_not_certain(hit: int) -> None:
+    found = clustered_share(np.full(60, hit), np.arange(60) % 20)
+    exact = binomtest(20 * hit, 20).proportion_ci(method="exact")
+    assert (found.frac, found.low, found.high) == pytest.approx((hit, exact.low, exact.high))
 
 
 @pytest.mark.slow
