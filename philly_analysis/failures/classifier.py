@@ -30,6 +30,7 @@ PROGRESS_LINES = 3
 HINTED_LINES = 10_000  # of more, only so many first and last ones are read
 ALIKE_LINES = 100  # and of those with the same hints so many
 ALIKE_CHARS = 10_000  # or, of long ones, fewer: two at least
+MOST_LINES = 4_000  # of all kinds together; of each the first and the last ones
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -182,17 +183,23 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
     if sum(found["chars"].to_list()) > LONGEST_LINE_CHARS * len(found):
         # long lines hold the same words in other orders; among short ones a sort does not pay
         words = words.list.eval(pl.element().unique().sort())
-    found = found.filter((_few() | _few(reverse=True)).over(words.list.join("\n")))
+    found = found.with_columns(kind=words.list.join("\n"))
+    found = found.filter(_ends(ALIKE_LINES))
+    if len(found) > MOST_LINES:
+        found = found.filter(_ends(max(1, MOST_LINES // (2 * found["kind"].n_unique()))))
     texts = lines.pieces.gather(found["piece"])
-    for (piece, each, _), text in zip(found.iter_rows(), texts, strict=True):
+    for (piece, each), text in zip(found.select("piece", "hints").iter_rows(), texts, strict=True):
         yield piece, text, frozenset(each)
 
 
-def _few(*, reverse: bool = False) -> pl.Expr:
-    """Tell which are the first lines, or the last ones, of those with the same hints."""
-    before = pl.int_range(pl.len()) if not reverse else pl.int_range(pl.len() - 1, -1, -1)
-    chars = pl.col("chars").cum_sum(reverse=reverse)
-    return (before < ALIKE_LINES) & (chars <= ALIKE_CHARS)
+def _ends(lines: int) -> pl.Expr:
+    """Tell which are among the first so many lines of a kind, or the last: those of few words."""
+    found = []
+    for reverse in (False, True):
+        before = pl.int_range(pl.len()) if not reverse else pl.int_range(pl.len() - 1, -1, -1)
+        chars = pl.col("chars").cum_sum(reverse=reverse)
+        found.append((before < lines) & (chars <= ALIKE_CHARS))
+    return pl.any_horizontal(found).over("kind")
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.failures import REASONS, classify_text, signatures, tiers_of
+from philly_analysis.failures import REASONS, classifier, classify_text, signatures, tiers_of
+from philly_analysis.failures.lines import message
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n'
 ABORT_BLOCK = """\
@@ -229,6 +230,25 @@ def test_a_hostile_megabyte_takes_no_more_than_seconds(seed: str) -> None:
     start = time.process_time()
     classify_text((seed * (1_000_000 // len(seed) + 1))[:1_000_000])
     assert time.process_time() - start < 5
+
+
+def test_of_many_kinds_of_lines_few_are_searched_and_the_causes_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    firsts = [rule.example.split("\n")[0] for rule in signatures()]
+    text = "".join(f"{i} {firsts[i % len(firsts)]}\n" for i in range(40 * len(firsts)))
+    searched = []
+
+    def counted(piece: str) -> str:
+        searched.append(piece)
+        return message(piece)
+
+    monkeypatch.setattr(classifier, "message", counted)
+    few = classify_text(text)
+    assert len(firsts) < len(searched) <= classifier.MOST_LINES
+    monkeypatch.setattr(classifier, "MOST_LINES", len(text))
+    assert classify_text(text) == few
+    assert len(searched) > 12_000
 
 
 def test_reads_fifty_megabytes_a_second_where_nothing_is_suspicious() -> None:
