@@ -157,10 +157,23 @@ def see(paths: Iterable[str | Path]) -> None:
 
 
 def processes(jobs: int) -> ProcessPoolExecutor:
-    """Return an executor of processes on this machine, which opens them when there is work."""
+    """Return an executor of processes on this machine, which opens them when there is work.
+
+    Raises
+    ------
+    InputError
+        The system gives nothing by which processes could wait for each other.
+    """
     # a process that is forked would inherit the engine's threads in whatever state they are
     spawned = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
+    try:
+        return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
+    except OSError as error:
+        raise InputError(
+            "a second process cannot be had, for the system gives no semaphore, which is a small "
+            f"file in memory ({error.strerror or error}). Allow files of some size (`ulimit -f`), "
+            "and free some of /dev/shm."
+        ) from error
 
 
 def _end_with_parent() -> None:

@@ -93,6 +93,23 @@ def test_no_workers_are_refused() -> None:
         pass
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a semaphore is a file on Linux")
+def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> None:
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8)); "
+        "from philly_analysis.cli import main; main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, "report", "none"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("philly: a second process cannot be had")
+    assert "Traceback" not in ended.stderr
+
+
 def test_what_went_wrong_comes_back_from_other_processes() -> None:
     for error in (UnknownNameError("policy", "fifa", {"fifo": 1, "sjf": 2}), InputError("so")):
         there = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
