@@ -183,6 +183,9 @@ def scored(
 ) -> pd.DataFrame:
     """Fit to the first of each pair of windows, and hold the draws against the second.
 
+    Each pair has draws of its own, from seeds that begin at `seed`: else what is extreme by chance
+    among some draws would be so in all pairs.
+
     Returns
     -------
     pandas.DataFrame
@@ -197,7 +200,7 @@ def scored(
         real = statistics(second.data.jobs, second.start_s, second.days)
         for method, drawn in methods.items():
             try:
-                made = drawn(first, draws, seed)
+                made = drawn(first, draws, seed + number * draws)  # no luck shared by all
             except ModelError:
                 continue
             # of few draws, too, one more lies within with the probability promised
