@@ -45,7 +45,8 @@ class Wish:
 
 def months(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
     """Draw the models of other months, one after the other; see :meth:`Variation.months`."""
-    for month in variation.months(_jobs(model), seed):
+    jobs, work = _kinds(model)
+    for month in variation.months(jobs, work, model.arrivals.hours / 24, seed):
         yield _of(model, variation, month)
 
 
@@ -86,15 +87,16 @@ def by_month(
             yield month, Wish(jobs, days, wish.load if jobs is None else 1.0), i * float(MONTH_D)
 
 
-def _jobs(model: Parts) -> Floats:
-    """Jobs of each gang class (shape (gang classes, run times)) by about how long they ran."""
+def _kinds(model: Parts) -> tuple[Floats, Floats]:
+    """Jobs of each gang class by about how long they ran, and GPU seconds of each such kind."""
     overall = model.gang_size.overall
-    of_class = np.bincount(gang_class(overall.sizes), overall.shares, len(GANGS)) * overall.n
-    made = np.zeros((len(GANGS), _AT.size))
+    of = gang_class(overall.sizes)
+    share = np.bincount(of, overall.shares, len(GANGS))
+    gpus = np.bincount(of, np.multiply(overall.shares, overall.sizes), len(GANGS))
+    ran = np.zeros((len(GANGS), _AT.size))
     for cell in _whole(model.duration):
-        i = GANGS.index(cell.gang)
-        made[i] = of_class[i] * np.diff(cell.law.cdf(_BETWEEN), prepend=0, append=1)
-    return made
+        ran[GANGS.index(cell.gang)] = np.diff(cell.law.cdf(_BETWEEN), prepend=0, append=1)
+    return overall.n * share[:, None] * ran, overall.n * gpus[:, None] * ran * RUN_TIMES_S
 
 
 def _whole(duration: Duration) -> list[DurationCell]:

@@ -8,7 +8,8 @@ from philly_analysis.errors import UnknownNameError
 from philly_analysis.laws.distribution import Distribution, Parameter
 from philly_analysis.laws.fitting import fit_distribution
 from philly_analysis.laws.tilting import tilted
-from philly_analysis.models.variation import LEARNED, RUN_TIMES_S, Learned
+from philly_analysis.models.month import _kinds
+from philly_analysis.models.variation import LEARNED, MONTH_D, RUN_TIMES_S, Learned
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study import GANGS
 from tests.models.test_workload_model import DATA, MODEL
@@ -54,7 +55,7 @@ def test_jobs_and_days_are_granted_over_many_months() -> None:
 
 def test_months_vary_as_much_as_is_said() -> None:
     given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(0, 0, 0))
-    log_jobs = np.array([next(given.months(MANY, s)).log_jobs for s in range(1_500)])
+    log_jobs = np.array([next(given.months(MANY, MANY, MONTH_D, s)).log_jobs for s in range(1_500)])
     at = np.log(RUN_TIMES_S)
     told = np.exp(given.fall.value * (at - np.log(3_600)))
     parts = np.array([given.activity.value, given.kinds.value]) ** 2
@@ -71,7 +72,7 @@ def test_months_vary_as_much_as_is_said() -> None:
     # half of what is unlike the fitted month is so in all months of a seed
     two = np.array(
         [
-            [m.log_jobs[0, 0] for m in itertools.islice(given.months(MANY, s), 2)]
+            [m.log_jobs[0, 0] for m in itertools.islice(given.months(MANY, MANY, MONTH_D, s), 2)]
             for s in range(1_500)
         ]
     )
@@ -81,7 +82,8 @@ def test_months_vary_as_much_as_is_said() -> None:
 def test_few_jobs_say_little() -> None:
     few = np.ones_like(MANY)
     spread = [
-        np.std([next(LEARNED.months(n, s)).log_jobs[2, 2] for s in range(300)]) for n in (few, MANY)
+        np.std([next(LEARNED.months(n, n, MONTH_D, s)).log_jobs[2, 2] for s in range(300)])
+        for n in (few, MANY)
     ]
     assert spread[0] > 1.1 * spread[1]
 
@@ -162,16 +164,35 @@ def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
 
 
 @pytest.mark.parametrize("trade", [0.0, 1.0])
-def test_what_some_kinds_gain_others_lose(trade: float) -> None:
+def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
     given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(trade, trade, trade))
-    total = np.array(
-        [np.log(np.exp(next(given.months(MANY, s)).log_jobs).mean()) for s in range(600)]
-    )
-    if trade:  # the number of jobs changes with how active all are, and with nothing else
+    work = MANY * RUN_TIMES_S
+    drawn = [next(given.months(MANY, work, MONTH_D, s)).log_jobs for s in range(600)]
+    total = np.log([(work * np.exp(kinds)).sum() / work.sum() for kinds in drawn])
+    if trade:  # GPU time changes with how active all are, and with nothing else
         assert total.std() == pytest.approx(given.activity.value, rel=0.1)
-        assert total.mean() == pytest.approx(-(given.activity.value**2) / 4, abs=0.05)
+        assert total.mean() == pytest.approx(0, abs=0.05)
     else:
         assert total.std() > 1.2 * given.activity.value
+
+
+def test_fewer_days_say_less_of_how_bursty_another_month_is() -> None:
+    given = LEARNED.but("freedom", 1e6)
+    spread = [
+        np.std([next(given.months(MANY, MANY, days, s)).log_burstiness for s in range(800)])
+        for days in (7, MONTH_D, 10 * MONTH_D)
+    ]
+    # the luck of a week has four times the variance of that of the month to come
+    assert spread[0] == pytest.approx(given.burstiness.value * np.sqrt((4 + 1) / 2), rel=0.08)
+    assert spread[1:] == pytest.approx([given.burstiness.value] * 2, rel=0.08)
+
+
+def test_kinds_are_of_all_jobs_and_their_gpu_time() -> None:
+    jobs, work = _kinds(MODEL)
+    frame = DATA.jobs
+    assert jobs.sum() == pytest.approx(len(frame), rel=0.01)
+    gpu_s = float((frame["gpus"] * frame["run_s"]).sum())
+    assert work.sum() == pytest.approx(gpu_s, rel=0.5)  # of six run times each
 
 
 def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
