@@ -102,7 +102,7 @@ def _uncollected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
+def _check(specs: Sequence[JobSpec], machines: Sequence[Machine]) -> None:
     capacity = sum(m.gpus for m in machines)
     if not capacity:
         raise SimulationError(
@@ -114,16 +114,16 @@ def _check(jobs: Sequence[Job], machines: Sequence[Machine]) -> None:
             f"GPUs of one pool are cut into slices alike, but here into {cuts}. Give machines "
             "that are cut alike, or make them pools apart."
         )
-    if not jobs:
+    if not specs:
         raise SimulationError(
             "There is nothing to run: no job of the workload has a gang and attempts with both "
             "times. Give a workload with durations."
         )
-    if large := [job for job in jobs if job.gpus > capacity]:
+    if large := [spec for spec in specs if spec.gpus > capacity]:
         worst = max(large, key=attrgetter("gpus"))
         raise SimulationError(
-            f"{len(large):,} of {len(jobs):,} jobs ask for more GPUs than the {capacity:,} of the "
-            f"{len(machines):,} machines, e.g. {worst.spec.job_id} for {worst.gpus:,}. Give more "
+            f"{len(large):,} of {len(specs):,} jobs ask for more GPUs than the {capacity:,} of the "
+            f"{len(machines):,} machines, e.g. {worst.job_id} for {worst.gpus:,}. Give more "
             "machines, or a workload without them."
         )
 
@@ -160,8 +160,8 @@ class Simulation:
         slices = machines[0].slices if policy.parts and machines else 1
         held = (as_held(spec, slices) for spec in specs)
         ordered = sorted(held, key=lambda s: (s.submit_s, s.job_id))
-        self._jobs = jobs = [Job(spec, i) for i, spec in enumerate(ordered)]
-        _check(jobs, machines)
+        _check(ordered, machines)
+        self._specs, self._done = ordered, bytearray(len(ordered))
         self._policy = policy = policy.informed(ordered)
         self._cluster = Cluster(machines, dedicated=dedicated)
         self._floor = Floor(self._cluster, policy, speed, quotas or {}, restarts)
@@ -169,7 +169,7 @@ class Simulation:
         self._upkeep = Upkeep(outages, self._cluster)
         self._arrived = self._events = 0
         self._until_done = frozenset(until_done)
-        self._to_do = len(self._until_done) or len(jobs)
+        self._to_do = len(self._until_done) or len(ordered)
         self._round_at_s = self._wake_at_s = FOREVER
         self._woken = False
 
@@ -185,11 +185,11 @@ class Simulation:
 
         Whoever decides in the policy's place reads the view, and then calls :meth:`apply`.
         """
-        jobs, floor, upkeep, view = self._jobs, self._floor, self._upkeep, self.view
+        specs, floor, upkeep, view = self._specs, self._floor, self._upkeep, self.view
         while self._to_do:
             now_s = min(floor.agenda.next_s, self._round_at_s, self._wake_at_s)
-            if self._arrived < len(jobs):
-                now_s = min(now_s, jobs[self._arrived].spec.submit_s)
+            if self._arrived < len(specs):
+                now_s = min(now_s, specs[self._arrived].submit_s)
             # where nothing but failures is to come, nobody will ever start
             if min(now_s, upkeep.repair_s) < FOREVER:
                 now_s = min(now_s, upkeep.next_s)
@@ -200,10 +200,10 @@ class Simulation:
                 self._events += 1
                 if not due.ends:
                     floor.look_again(due.job, now_s)
-                elif floor.end(due.job, now_s) and (
-                    not self._until_done or due.job.spec.job_id in self._until_done
-                ):
-                    self._to_do -= 1
+                elif floor.end(due.job, now_s):
+                    self._done[due.job.index] = True
+                    if not self._until_done or due.job.spec.job_id in self._until_done:
+                        self._to_do -= 1
             if upkeep.next_s <= now_s:
                 for change in upkeep.due(now_s):
                     self._events += 1
@@ -213,9 +213,10 @@ class Simulation:
                     floor.put_out(change, now_s)
                     if change.lasts:
                         self._check_what_is_left(now_s)
-            while self._arrived < len(jobs) and jobs[self._arrived].spec.submit_s <= now_s:
+            while self._arrived < len(specs) and specs[self._arrived].submit_s <= now_s:
                 self._events += 1
-                floor.wait(jobs[self._arrived], now_s)
+                # made as it comes, and forgotten as it ends: a million are never there at once
+                floor.wait(Job(specs[self._arrived], self._arrived), now_s)
                 self._arrived += 1
             if self._wake_at_s <= now_s:
                 self._events += 1
@@ -248,7 +249,8 @@ class Simulation:
     def schedule(self) -> Schedule:
         """Return what has happened so far."""
         return self._floor.record.schedule(
-            self._jobs, self._cluster.machines, self._floor.causes, self._upkeep.seen, self._events
+            *(self._specs, self._done, self._cluster.machines, self._floor.causes),
+            *(self._upkeep.seen, self._events),
         )
 
     def _is_time(self, now_s: float) -> bool:
@@ -266,22 +268,25 @@ class Simulation:
             return True
         return False
 
+    def _not_done(self) -> list[JobSpec]:
+        return [spec for spec, done in zip(self._specs, self._done, strict=True) if not done]
+
     def _check_what_is_left(self, now_s: float) -> None:
         left = sum(m.gpus for m in self._cluster.machines) - self._upkeep.for_good
-        if large := [job for job in self._jobs if job.gpus > left and job.run < len(job.runs)]:
+        if large := [spec for spec in self._not_done() if spec.gpus > left]:
             raise SimulationError(
-                f"{len(large):,} of {len(self._jobs):,} jobs ask for more GPUs than the {left:,} "
+                f"{len(large):,} of {len(self._specs):,} jobs ask for more GPUs than the {left:,} "
                 f"that are not out of use for good after {now_s:,.0f} s, e.g. "
-                f"{large[0].spec.job_id} for {large[0].gpus:,}. Give such outages an end, or a "
+                f"{large[0].job_id} for {large[0].gpus:,}. Give such outages an end, or a "
                 "workload without these jobs."
             )
 
     def _explain_stall(self) -> None:
-        waiting = [job for job in self._jobs if job.run < len(job.runs)]
+        waiting = self._not_done()
         first = waiting[0]
         raise SimulationError(
-            f"{type(self._policy).__name__} lets {len(waiting):,} of {len(self._jobs):,} jobs "
-            f"wait for ever, e.g. {first.spec.job_id} for {first.gpus} GPUs, while "
+            f"{type(self._policy).__name__} lets {len(waiting):,} of {len(self._specs):,} jobs "
+            f"wait for ever, e.g. {first.job_id} for {first.gpus} GPUs, while "
             f"{self._cluster.free:,} of {self._cluster.capacity:,} GPUs are free. Give machines "
             "on which such a job fits."
         )

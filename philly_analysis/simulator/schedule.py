@@ -12,7 +12,7 @@ from philly_analysis.simulator.columns import Columns
 from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.outages import Outage
 from philly_analysis.study import END_REASONS
-from philly_analysis.workload import Machine
+from philly_analysis.workload import JobSpec, Machine
 
 _REASON = {reason: place for place, reason in enumerate(END_REASONS)}
 
@@ -122,14 +122,23 @@ class Record:
 
     def schedule(
         self,
-        jobs: Sequence[Job],
+        specs: Sequence[JobSpec],
+        done: bytearray,
         machines: Sequence[Machine],
         causes: Causes,
         outages: Sequence[Outage],
         events: int,
     ) -> Schedule:
-        """Return everything taken down, in the order of submission."""
-        ids = pl.Series("job_id", [job.spec.job_id for job in jobs], dtype=pl.String)
+        """Return everything taken down, in the order of submission.
+
+        Parameters
+        ----------
+        specs
+            The jobs in that order.
+        done
+            A byte for each, 1 where it has ended.
+        """
+        ids = pl.Series("job_id", [spec.job_id for spec in specs], dtype=pl.String)
         taken = self._attempts
         order = np.lexsort((taken.numbers("attempt"), taken.numbers("job_id")))
         grants = [self._grants[i] for i in order.tolist()]
@@ -144,7 +153,7 @@ class Record:
             ]
         )
         return Schedule(
-            jobs=self._ends(jobs, ids),
+            jobs=self._ends(specs, done, ids),
             attempts=attempts,
             placements=_placements(attempts.select("job_id", "attempt"), grants, machines),
             speeds=pl.DataFrame(
@@ -183,18 +192,18 @@ class Record:
         )
         return _placements(frame, [self._held[i] for i in order.tolist()], machines)
 
-    def _ends(self, jobs: Sequence[Job], ids: pl.Series) -> pl.DataFrame:
-        ended_s = np.full(len(jobs), -np.inf)
+    def _ends(self, specs: Sequence[JobSpec], done: bytearray, ids: pl.Series) -> pl.DataFrame:
+        ended_s = np.full(len(specs), -np.inf)
         np.maximum.at(ended_s, self._attempts.numbers("job_id"), self._attempts.numbers("end_s"))
-        done = [job.run == len(job.runs) for job in jobs]
+        ended = np.frombuffer(done, np.bool_)
         return pl.DataFrame(
             [
                 ids,
-                pl.Series("vc", [job.vc for job in jobs], dtype=pl.String),
-                pl.Series("gpus", [job.gpus for job in jobs], dtype=pl.Int32),
-                pl.Series("submit_s", [job.spec.submit_s for job in jobs], dtype=pl.Float64),
-                pl.Series("run_s", [job.spec.run_s for job in jobs], dtype=pl.Float64),
-                pl.Series("end_s", np.where(done, ended_s, np.nan)).fill_nan(None),
+                pl.Series("vc", [spec.vc for spec in specs], dtype=pl.String),
+                pl.Series("gpus", [spec.gpus for spec in specs], dtype=pl.Int32),
+                pl.Series("submit_s", [spec.submit_s for spec in specs], dtype=pl.Float64),
+                pl.Series("run_s", [spec.run_s for spec in specs], dtype=pl.Float64),
+                pl.Series("end_s", np.where(ended, ended_s, np.nan)).fill_nan(None),
             ]
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from sys import intern
 from typing import Self
 
 import polars as pl
@@ -38,6 +39,11 @@ def _whole(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in _none(table).schema.items()
     )
+
+
+def _same(word: str | None) -> str | None:
+    """Return the one string that all jobs have who are told the same: each row brings its own."""
+    return word and intern(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +163,20 @@ class Workload:
         for row in jobs.iter_rows(named=True):
             yield JobSpec(
                 job_id=row["job_id"],
-                vc=row["vc"] or "",
-                user=row["user"] or "",
+                vc=_same(row["vc"]) or "",
+                user=_same(row["user"]) or "",
                 gpus=row["gpus"],
                 submit_s=row["submit_s"],
                 attempts=tuple(
-                    AttemptSpec(run_s, end_reason, stay_of.get((row["job_id"], attempt)))
+                    AttemptSpec(run_s, _same(end_reason), stay_of.get((row["job_id"], attempt)))
                     for attempt, run_s, end_reason in zip(
                         row["attempt"], row["run_s"], row["end_reason"], strict=True
                     )
                 ),
-                status=row["status"],
+                status=_same(row["status"]),
                 cpus=row["cpus"],
                 mem_gb=row["mem_gb"],
-                job_type=row["job_type"],
+                job_type=_same(row["job_type"]),
                 time_limit_s=row["time_limit_s"],
                 censored=row["censored"],
                 gpu_frac=row["gpu_frac"] or 1.0,

@@ -1,5 +1,6 @@
 """A what-if is a trace like any other."""
 
+import gc
 import json
 from dataclasses import fields, replace
 from datetime import datetime
@@ -12,6 +13,8 @@ import pytest
 
 from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
 from philly_analysis.simulator import POLICIES, fleet, simulate
+from philly_analysis.simulator.engine import Simulation
+from philly_analysis.simulator.job import Job
 from philly_analysis.simulator.policies import policy_named
 from philly_analysis.simulator.policies.ranked import Fifo
 from philly_analysis.simulator.policies.tiresias import Las
@@ -19,6 +22,8 @@ from philly_analysis.simulator.samples import PublishedMeans
 from philly_analysis.trace import Trace
 from philly_analysis.workload import JobSpec, Workload
 from philly_analysis.workload.demand import demand
+
+from .drawn import job, machines
 
 ORIGIN = datetime(2026, 1, 5, 9, 30)
 
@@ -245,6 +250,17 @@ def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path: Path
             "and b.started_at < a.ended_at"
         ).pl()
     assert twice["n"].item() > 0
+
+
+def test_only_jobs_that_wait_or_run_are_kept_in_memory() -> None:
+    """Those to come are not made yet, those that ended are forgotten: a million are never there."""
+    specs = [job(f"j{i}", 10 * i, 1, 9) for i in range(50)]
+    simulation = Simulation(specs, machines(1), Fifo())
+    others = sum(isinstance(one, Job) for one in gc.get_objects())
+    while simulation.step():
+        gc.collect()
+        assert sum(isinstance(one, Job) for one in gc.get_objects()) <= others + 2
+    assert simulation.schedule().jobs["end_s"].to_list() == [10 * i + 9.0 for i in range(50)]
 
 
 def test_knobs_are_read_from_text() -> None:
