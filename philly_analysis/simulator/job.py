@@ -96,6 +96,8 @@ class Job:
         "_later_s",
         "_left_s",
         "_off_s",
+        "_restarted_s",
+        "_served_gpu_s",
         "believed_run_s",
         "gpu_mem_frac",
         "gpus",
@@ -141,7 +143,8 @@ class Job:
         self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
         self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
         self._begin_run()
-        self._counts_from_s = self._attained_gpu_s = 0.0
+        self._counts_from_s = self._restarted_s = 0.0
+        self._attained_gpu_s = self._served_gpu_s = 0.0
         self._began_left_s = self._left_s
 
     def _begin_run(self) -> None:
@@ -195,14 +198,24 @@ class Job:
             return self._attained_gpu_s
         return self._attained_gpu_s + (now_s - self.started_s) * (self.grant.size / WHOLE)
 
+    def served_gpu_s(self, now_s: float) -> float:
+        """Return the GPU-seconds of these in which it got on: the others it spent restarting."""
+        if not self.running or self.grant is None or now_s <= self._restarted_s:
+            return self._served_gpu_s
+        return self._served_gpu_s + (now_s - self._restarted_s) * (self.grant.size / WHOLE)
+
     def counted_gpu_s(self, now_s: float) -> float:
-        """Return the GPU-seconds that it has held since it last rose to a better level."""
-        return self.attained_gpu_s(now_s) - self._forgiven_gpu_s
+        """Return the service that it has had since it last rose to a better level."""
+        return self.served_gpu_s(now_s) - self._forgiven_gpu_s
+
+    def served_at_s(self, more_gpu_s: float, now_s: float) -> float:
+        """Return when it will have had so much more service, if it holds on to what it holds."""
+        return max(now_s, self._restarted_s) + more_gpu_s / (self.held.size / WHOLE)
 
     def move_to(self, level: int, now_s: float) -> None:
-        """Put it at another level; if that is better, what it has held so far counts no more."""
+        """Put it at another level; if that is better, what it was served so far counts no more."""
         if level < self.level:
-            self._forgiven_gpu_s = self.attained_gpu_s(now_s)
+            self._forgiven_gpu_s = self.served_gpu_s(now_s)
         self.level, self.level_s = level, now_s
 
     @property
@@ -217,7 +230,7 @@ class Job:
         self.grant, self.running, self.interrupted = grant, True, False
         self.started_s = self.segment_s = now_s
         self._began_left_s = self._left_s
-        self._counts_from_s = now_s + stall_s
+        self._counts_from_s = self._restarted_s = now_s + stall_s
         self.started += 1
 
     def change_speed(self, now_s: float, speed: float) -> None:
@@ -250,6 +263,7 @@ class Job:
     def halt(self, now_s: float, lost_s: float = 0.0) -> None:
         """Take it off its GPUs, keeping what it has done but for what is lost."""
         self._attained_gpu_s = self.attained_gpu_s(now_s)
+        self._served_gpu_s = self.served_gpu_s(now_s)
         self._left_s = self.left_s(now_s) + lost_s
         self.running, self.grant = False, None
         self.version += 1

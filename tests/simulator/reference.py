@@ -24,7 +24,10 @@ class Walker:
     running: bool = False
     started_s: float = 0.0
     held_gpu_s: float = 0.0
+    served_gpu_s: float = 0.0
     counts_from_gpu_s: float = 0.0
+    stopped: bool = False
+    restarts_s: float = 0.0
     level: int = 0
     guest: bool = False
 
@@ -38,7 +41,18 @@ class Walker:
 
     @property
     def counted_gpu_s(self) -> float:
-        return self.held_gpu_s - self.counts_from_gpu_s
+        return self.served_gpu_s - self.counts_from_gpu_s
+
+    def holds_for(self, seconds: float) -> None:
+        """First it restarts, if it was stopped, then it is served."""
+        restarting_s = min(seconds, self.restarts_s)
+        self.restarts_s -= restarting_s
+        self.runs_s[0] -= seconds - restarting_s
+        self.held_gpu_s += float(self.gpus) * seconds
+        self.served_gpu_s += float(self.gpus) * (seconds - restarting_s)
+
+    def served_in_s(self, more_gpu_s: float) -> float:
+        return self.restarts_s + more_gpu_s / float(self.gpus)
 
 
 @dataclass
@@ -76,25 +90,26 @@ class Policy:
         """Note what time has done to the jobs."""
 
 
-def walk_through(specs: Sequence[JobSpec], gpus: int, policy: Policy) -> Bars:
+def walk_through(
+    specs: Sequence[JobSpec], gpus: int, policy: Policy, *, restart_s: float = 0.0
+) -> Bars:
     to_come = sorted(specs, key=lambda s: (s.submit_s, s.job_id))
     walk, nth = Walk(gpus), 0
     bars: Bars = {}
     while to_come or walk.present:
-        ends_s = [walk.now_s + job.runs_s[0] for job in walk.running]
+        ends_s = [walk.now_s + job.restarts_s + job.runs_s[0] for job in walk.running]
         arrives_s = [to_come[0].submit_s] if to_come else []
         next_s = min([*ends_s, *arrives_s, policy.next_s(walk)])
         assert next_s < inf, "somebody waits for ever"
         for job in walk.running:
-            job.runs_s[0] -= next_s - walk.now_s
-            job.held_gpu_s += job.gpus * (next_s - walk.now_s)
+            job.holds_for(next_s - walk.now_s)
         walk.now_s = next_s
         for job in walk.running:
             if job.runs_s[0] <= 1e-7:
                 job.runs_s.pop(0)
                 how = "failed" if job.runs_s else "completed"
                 bars.setdefault(job.spec.job_id, []).append((job.started_s, next_s, how))
-                job.running, job.queued_s = False, next_s
+                job.running, job.queued_s, job.stopped = False, next_s, False
         walk.present = [job for job in walk.present if job.runs_s]
         while to_come and to_come[0].submit_s <= next_s:
             spec = to_come.pop(0)
@@ -107,9 +122,10 @@ def walk_through(specs: Sequence[JobSpec], gpus: int, policy: Policy) -> Bars:
         for job in walk.present:
             if job.running and job not in chosen:
                 bars.setdefault(job.spec.job_id, []).append((job.started_s, next_s, "preempted"))
-                job.running, job.queued_s = False, next_s
+                job.running, job.queued_s, job.stopped = False, next_s, True
             elif not job.running and job in chosen:
                 job.running, job.started_s = True, next_s
+                job.restarts_s = restart_s if job.stopped else 0.0
     return bars
 
 
@@ -219,7 +235,7 @@ class LeastAttained(Policy):
         for job in walk.present:
             level = self.level(job)
             if level and self.starves_s(job) <= walk.now_s + 1e-6:
-                job.counts_from_gpu_s, level = job.held_gpu_s, 0
+                job.counts_from_gpu_s, level = job.served_gpu_s, 0
             failed = job in self.chosen and not job.running
             moved, job.level = level != job.level, level
             if moved or failed or job not in self.came:
@@ -250,7 +266,7 @@ class LeastAttained(Policy):
 
     def next_s(self, walk: Walk) -> float:
         falls_s = [
-            walk.now_s + (limit - job.counted_gpu_s) / job.gpus
+            walk.now_s + job.served_in_s(limit - job.counted_gpu_s)
             for job in walk.running
             for limit in self.limits
             if job.counted_gpu_s < limit - 1e-5

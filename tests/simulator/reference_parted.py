@@ -85,8 +85,7 @@ def walk_shares(specs: Sequence[JobSpec], gpus: int, policy: Sharing) -> Bars:
         next_s = min([*ends_s, *arrives_s, policy.next_s(walk)])
         assert next_s < inf, "somebody waits for ever"
         for job in walk.running:
-            job.runs_s[0] -= next_s - walk.now_s
-            job.held_gpu_s += float(job.gpus) * (next_s - walk.now_s)
+            job.holds_for(next_s - walk.now_s)
         walk.now_s = next_s
         for job in walk.running:
             if job.runs_s[0] <= 1e-7:

@@ -99,10 +99,10 @@ class GittinsIndices(Preemptive):
     def __post_init__(self) -> None:
         self.values = sorted(set(self.values))
 
-    def index(self, held_gpu_s: float) -> float:
-        """The best chance to be done within d more, per GPU-second expected to be held in it."""
-        held = max([0.0, *(v for v in self.values if v <= held_gpu_s + 1e-5)])
-        to_go = [value - held for value in self.values if value > held]
+    def index(self, served_gpu_s: float) -> float:
+        """The best chance to be done within d more, per GPU-second expected in it."""
+        served = max([0.0, *(v for v in self.values if v <= served_gpu_s + 1e-5)])
+        to_go = [value - served for value in self.values if value > served]
         return max(
             (
                 sum(v <= d for v in to_go)
@@ -114,16 +114,16 @@ class GittinsIndices(Preemptive):
         )
 
     def rank(self, job: Walker) -> tuple[float, ...]:
-        level = sum(job.held_gpu_s >= limit - 1e-5 for limit in self.limits)
-        index = round(self.index(job.held_gpu_s), 12)
+        level = sum(job.served_gpu_s >= limit - 1e-5 for limit in self.limits)
+        index = round(self.index(job.served_gpu_s), 12)
         return level, -index, job.spec.submit_s
 
     def next_s(self, walk: Walk) -> float:
         steps_s = [
-            walk.now_s + (value - job.held_gpu_s) / job.gpus
+            walk.now_s + job.served_in_s(value - job.served_gpu_s)
             for job in walk.running
             for value in (*self.values, *self.limits)
-            if job.held_gpu_s < value - 1e-5
+            if job.served_gpu_s < value - 1e-5
         ]
         return min(steps_s, default=inf)
 

@@ -15,7 +15,7 @@ from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 from philly_analysis.workload import JobSpec
 
-from .drawn import done, gantt, job, machines
+from .drawn import done, ended_in_time, gantt, job, machines
 
 
 def test_fifo_blocks_behind_a_gang_that_does_not_fit() -> None:
@@ -276,6 +276,23 @@ def test_a_starving_job_rises_to_the_first_queue_and_counts_anew() -> None:
     assert [bar[:2] for bar in bars["a"][:2]] == [(0, 10), (18, 20)]
     assert [bar[:2] for bar in bars["b"][:2]] == [(10, 18), (34, 42)]
     assert [bars["c"][0][:2], bars["a"][2][0]] == [(20, 28), 28]
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_gangs_that_restart_for_longer_than_they_stay_in_their_queue_get_on(counted: bool) -> None:
+    # a gang of 12 has 52 GPU-s in 4.3 s; each rise gives it these and a restart before them
+    jobs = [job(f"j{i}", 60 + i, gpus, 60) for i, gpus in enumerate([8, 4, 8, 12, 12, 8])]
+    policy = Tiresias(thresholds_gpu_s=(52.0,), promote=1.0, restart_s=40_016.0, counted=counted)
+    assert ended_in_time(run(jobs, machines(8, 4, 2, 2), policy), events_per_job=20)
+
+
+def test_a_restart_is_no_service() -> None:
+    # a falls at 8 and gives way to b at 10, which falls at 18; a then restarts for 5 s, and has had
+    # 17 s of service 7 s later, at 30; counted from 18 on it would fall at 25
+    jobs = [job("a", 0, 1, 20), job("b", 10, 1, 12), job("c", 30, 1, 4)]
+    bars = gantt(run(jobs, machines(1), Las(thresholds_gpu_s=(8.0, 17.0), restart_s=5.0)))
+    assert bars["a"][:2] == [(0, 10, "preempted"), (18, 30, "preempted")]
+    assert [bars["b"][0], bars["c"][0]] == [(10, 18, "preempted"), (30, 34, "completed")]
 
 
 def test_a_preempted_job_keeps_its_place_in_its_queue() -> None:

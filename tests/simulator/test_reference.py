@@ -157,6 +157,18 @@ PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]
         {"thresholds_gpu_s": [40, 200], "promote": 2},
         lambda _: slow.LeastAttained((40, 200), 2.0),
     ),
+    "las restarts": (
+        {"thresholds_gpu_s": [40, 200], "restart_s": 6.5},
+        lambda _: slow.LeastAttained((40, 200)),
+    ),
+    "tiresias restarts": (
+        {"thresholds_gpu_s": [40, 200], "promote": 1, "restart_s": 23.5},
+        lambda _: slow.LeastAttained((40, 200), 1.0),
+    ),
+    "gittins restarts": (
+        {"thresholds_gpu_s": [40, 200], "steps": 5, "restart_s": 6.5},
+        lambda specs: shares.GittinsIndices(shares.quantiles(specs, 5), (40, 200)),
+    ),
     "themis": ({"lease_s": 20}, lambda _: slow.FinishTimeFairness(20.0)),
 }
 
@@ -183,7 +195,7 @@ def same(name: str, rows: Rows) -> None:
     # who is moved begins to run anew, which a walk that counts GPUs cannot know
     assume(all(how != "migrated" for bars in ours.values() for *_, how in bars))
     in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
-    theirs = slow.walk_through(specs, sum(sizes), reference(in_turn))
+    theirs = slow.walk_through(specs, sum(sizes), reference(in_turn), restart_s=policy.restart_s)
     assert ours == {
         name: [(round(a, 3), round(b, 3), how) for a, b, how in bars]
         for name, bars in theirs.items()

@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec
@@ -69,12 +68,12 @@ class Gittins(Las):
         reached = self._reached(job, now_s)
         if job.grant is None or reached == len(self.service_gpu_s):
             return falls_s if job.running else FOREVER
-        to_go_gpu_s = self.service_gpu_s[reached] - job.attained_gpu_s(now_s)
-        return min(falls_s, now_s + to_go_gpu_s / (job.grant.size / WHOLE))
+        to_go_gpu_s = self.service_gpu_s[reached] - job.served_gpu_s(now_s)
+        return min(falls_s, job.served_at_s(to_go_gpu_s, now_s))
 
     def _reached(self, job: Job, now_s: float) -> int:
         """Return how many values of the law its service has reached."""
-        return bisect_right(self.service_gpu_s, job.attained_gpu_s(now_s) + _EPS_GPU_S)
+        return bisect_right(self.service_gpu_s, job.served_gpu_s(now_s) + _EPS_GPU_S)
 
 
 @lru_cache

@@ -17,10 +17,12 @@ _RUNS, _STOPPED, _CAME = range(3)
 class Las(Ranked):
     """Least attained service in two dimensions, discretised: Tiresias' queues of GPU-seconds.
 
-    A job falls to the next queue when the GPU-seconds that it has held reach a threshold. Each
-    queue is a line that is served from its front, those that do not fit being passed by. Whoever
-    comes to a queue, new or fallen, stands at its end; whoever then runs goes before all that
-    wait, behind those that ran already. So in a queue
+    A job falls to the next queue when its service reaches a threshold: the GPU-seconds in which it
+    got on. A restart is no service, lest a wide gang that restarts for longer than it stays in its
+    queue fall and be stopped before it gets on, again and again. Each queue is a line that is
+    served from its front, those that do not fit being passed by. Whoever comes to a queue, new or
+    fallen, stands at its end; whoever then runs goes before all that wait, behind those that ran
+    already. So in a queue
 
     - those that run stay before those that wait, in the order in which they came to run there;
     - a job that is stopped waits before those that have waited longer; of several stopped at once,
@@ -74,7 +76,7 @@ class Las(Ranked):
         if job.grant is None or job.level == len(self.thresholds_gpu_s):
             return FOREVER
         to_go_gpu_s = self.thresholds_gpu_s[job.level] - job.counted_gpu_s(now_s)
-        return now_s + to_go_gpu_s / (job.grant.size / WHOLE)
+        return job.served_at_s(to_go_gpu_s, now_s)
 
     @staticmethod
     def _seat(job: Job) -> tuple[float, bool, int]:
@@ -91,9 +93,9 @@ class Las(Ranked):
 class Tiresias(Las):
     """Tiresias' queues with promotion of jobs that starve.
 
-    A job that has waited in one go for ``promote`` times as long as it has run in all rises to
-    the end of the first queue, and what it has held so far counts no more. Queues and their order
-    are those of ``las``.
+    A job that has waited in one go for ``promote`` times as long as it has run in all, restarts
+    included, rises to the end of the first queue, and its service so far counts no more. Queues
+    and their order are those of ``las``.
 
     Its simulator, ``dlas-gpu-8``, adds up all waits since a job's first run; there mean completion
     times are 0.6 % (load 1) less, and 3.5 % (load 2) more, than here.
