@@ -177,8 +177,12 @@ class Simulation:
         """Go on to the next decision, and do as the policy wishes; False when all is done."""
         if not self.advance():
             return False
-        self.apply(self._policy.decide(self.view))
+        self.decide()
         return True
+
+    def decide(self) -> None:
+        """Do as the policy wishes at the present moment."""
+        self.apply(self._policy.decide(self.view))
 
     def advance(self) -> bool:
         """Go on to the next moment at which something is to be decided; False when all is done.

@@ -103,12 +103,14 @@ class Drf(Policy):
         no_room = _without_room(view)
         if view.cluster.full or not view.queue.groups:
             return {}
-        plan, capacity = view.plan(), _capacity(view)
         lines = {
             group: order.places()
             for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
             if group.shape not in no_room and view.cluster.fits(group.shape.size)
         }
+        if not lines:
+            return {}
+        plan, capacity = view.plan(), _capacity(view)
         heads = {group: next(line) for group, line in lines.items()}
         owned: dict[str, list[_Owned]] = {}
         for group in heads:
@@ -225,12 +227,14 @@ class Tetris(Policy):
         no_room = _without_room(view)
         if view.cluster.full or not view.queue.groups:
             return {}
-        plan, capacity = view.plan(), _capacity(view)
         lines = {
             shape: order.places()
             for shape, order in cast("dict[_Shape, Order]", view.queue.groups).items()
             if shape not in no_room and view.cluster.fits(shape.size)
         }
+        if not lines:
+            return {}
+        plan, capacity = view.plan(), _capacity(view)
         heads = {shape: next(line).job for shape, line in lines.items()}
         while heads:
             servers.refresh()
