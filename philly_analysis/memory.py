@@ -20,9 +20,10 @@ _KINDS = {"MemoryError", "OutOfMemoryException", "BrokenExecutor"}
 """Errors, or what they derive from, that say so; the last: a process of ours is gone."""
 _WORDS = re.compile(
     r"bad[ _]alloc|Allocation failure|[Cc]annot allocate memory|failed to map segment|"
-    r"can't start new thread|could not spawn threads|Resource temporarily unavailable"
+    r"can't start new thread|could not spawn threads|Resource temporarily unavailable|"
+    r"alloc of size \d+ failed"
 )
-"""How others say so: C++, the engine, the loader of libraries, and whoever wants a thread."""
+"""How others say so: C++, the engine, the loader of libraries, whoever wants a thread, Arrow."""
 _SENT = {signal.SIGINT, signal.SIGTERM}
 """Signals by which somebody ends a process, and not a lack of something."""
 _LOADING_S = 60

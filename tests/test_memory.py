@@ -92,6 +92,9 @@ def test_a_lack_of_memory_is_known_by_whatever_name() -> None:
     assert ran_out(BrokenProcessPool())
     assert ran_out(misled(MemoryError()))
     assert ran_out(misled(duckdb.Error("Failed to allocate block of 9 bytes (bad allocation)")))
+    # as the engine quotes a stream whose reader gets no memory
+    quoted = "reading the stream registered as 'lines' failed: Out of memory: realloc of size 98304"
+    assert ran_out(misled(duckdb.InvalidInputException(f"{quoted} failed. Detail: ...")))
     assert not ran_out(misled(ValueError("no list")))
     assert not ran_out(misled(BlockingIOError(11, "Resource temporarily unavailable")))
     assert not ran_out(misled(duckdb.OutOfMemoryException("failed to offload data block")))
