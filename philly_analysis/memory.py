@@ -64,7 +64,8 @@ def watched() -> Iterator[None]:
             _load()
         yield
     except BaseException as error:  # a library's may be no Exception
-        if ran_out(error):
+        # of some libraries an import that gets no memory fails without a word
+        if ran_out(error) or (allowed and isinstance(error, SystemError)):
             if note is None:
                 _say(allowed)
             raise SystemExit(1) from None  # and the parent says it, which has memory

@@ -25,9 +25,12 @@ SAID = "philly: there is not enough memory for this"
 ENDED = "philly: this was ended by {}, as happens where there is not enough memory"
 
 
-def working(work: str) -> "subprocess.Popen[str]":
+LIMITED = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({1 << 33}, {1 << 33}))"
+
+
+def working(work: str, before: str = "") -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-c", WORK.format(work)],
+        [sys.executable, "-c", before + WORK.format(work)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -51,6 +54,16 @@ def test_however_it_ends_somebody_says_why(work: str, status: int, said: str) ->
         _, heard = done.communicate()
     assert done.returncode == status
     assert heard.startswith(said) if said else not heard
+
+
+@pytest.mark.parametrize(("before", "said"), [(LIMITED, SAID), ("", "Traceback")])
+def test_an_import_that_fails_without_a_word_is_a_lack_where_there_is_a_limit(
+    before: str, said: str
+) -> None:
+    with working("raise SystemError('error return without exception set')", before) as done:
+        _, heard = done.communicate()
+    assert done.returncode == 1
+    assert heard.startswith(said)
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 7), (signal.SIGKILL, -9)])

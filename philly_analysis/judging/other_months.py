@@ -75,7 +75,8 @@ def compute(trace: Trace) -> Result:
             f"{number(ours['winkler']['run time'])} for run time, against "
             f"{number(users['winkler']['run time'])} for whole users drawn again and "
             f"{number(one['winkler']['run time'])} for jobs one by one"
-            + (f"; for {' and '.join(dearer)} whole users drawn again do better." * bool(dearer)),
+            + (f"; for {' and '.join(dearer)} whole users drawn again do better" * bool(dearer))
+            + ".",
             "Real mean waits lay within 90 % of the months that were sampled in "
             + ", ".join(f"{n} windows under {policy}" for policy, n in inside.items())
             + f" ({how.partition(';')[0].removeprefix('Mean waits in minutes ')}).",
