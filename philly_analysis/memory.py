@@ -24,6 +24,8 @@ _WORDS = re.compile(
     r"alloc of size \d+ failed"
 )
 """How others say so: C++, the engine, the loader of libraries, whoever wants a thread, Arrow."""
+_UNFORESEEN = {"SystemError", "InternalException"}
+"""Errors that cannot be, but where Python or the engine did not heed a lack of memory."""
 _SENT = {signal.SIGINT, signal.SIGTERM}
 """Signals by which somebody ends a process, and not a lack of something."""
 _LOADING_S = 60
@@ -64,8 +66,8 @@ def watched() -> Iterator[None]:
             _load()
         yield
     except BaseException as error:  # a library's may be no Exception
-        # of some libraries an import that gets no memory fails without a word
-        if ran_out(error) or (allowed and isinstance(error, SystemError)):
+        unforeseen = _UNFORESEEN & {kind.__name__ for kind in type(error).__mro__}
+        if ran_out(error) or (allowed and unforeseen):
             if note is None:
                 _say(allowed)
             raise SystemExit(1) from None  # and the parent says it, which has memory

@@ -57,10 +57,17 @@ def test_however_it_ends_somebody_says_why(work: str, status: int, said: str) ->
 
 
 @pytest.mark.parametrize(("before", "said"), [(LIMITED, SAID), ("", "Traceback")])
-def test_an_import_that_fails_without_a_word_is_a_lack_where_there_is_a_limit(
-    before: str, said: str
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "raise SystemError('error return without exception set')",
+        "import duckdb; raise duckdb.InternalException('compressed page size out of range')",
+    ],
+)
+def test_what_cannot_be_is_a_lack_where_there_is_a_limit(
+    failing: str, before: str, said: str
 ) -> None:
-    with working("raise SystemError('error return without exception set')", before) as done:
+    with working(failing, before) as done:
         _, heard = done.communicate()
     assert done.returncode == 1
     assert heard.startswith(said)
