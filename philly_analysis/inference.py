@@ -80,8 +80,8 @@ def clustered_share(
     if n < _FEWEST:
         return Share(frac, np.nan, np.nan)
     if frac in (0.0, 1.0):
-        other = 1 - (_TAIL ** (1 / n))
-        return Share(frac, frac * (1 - other), max(frac, other))
+        least = _TAIL ** (1 / n)
+        return Share(frac, 0.0, 1 - least) if frac == 0.0 else Share(frac, least, 1.0)
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
     half = float(special.stdtrit(n - 1, 1 - _TAIL) * error)
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))

@@ -39,7 +39,7 @@ def ran_out(error: BaseException) -> bool:
 
     The words of an error of ours are not looked at, which may quote a log.
     """
-    if not _KINDS.isdisjoint(kind.__name__ for kind in type(error).__mro__):
+    if _is_of(error, _KINDS):
         return True
     met: BaseException | None = error
     while met is not None:
@@ -48,6 +48,11 @@ def ran_out(error: BaseException) -> bool:
             return True
         met = met.__cause__ or met.__context__
     return False
+
+
+def _is_of(error: BaseException, names: set[str]) -> bool:
+    """Tell whether an error is one of these kinds, by name: whose library need not be loaded."""
+    return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
 @contextmanager
@@ -66,8 +71,7 @@ def watched() -> Iterator[None]:
             _load()
         yield
     except BaseException as error:  # a library's may be no Exception
-        unforeseen = _UNFORESEEN & {kind.__name__ for kind in type(error).__mro__}
-        if ran_out(error) or (allowed and unforeseen):
+        if ran_out(error) or (allowed and _is_of(error, _UNFORESEEN)):
             if note is None:
                 _say(allowed)
             raise SystemExit(1) from None  # and the parent says it, which has memory

@@ -194,11 +194,11 @@ def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
 
 def _ends(lines: int) -> pl.Expr:
     """Tell which are among the first so many lines of a kind, or the last: those of few words."""
-    found = []
-    for reverse in (False, True):
-        before = pl.int_range(pl.len()) if not reverse else pl.int_range(pl.len() - 1, -1, -1)
-        chars = pl.col("chars").cum_sum(reverse=reverse)
-        found.append((before < lines) & (chars <= ALIKE_CHARS))
+    chars = pl.col("chars")
+    found = [
+        (chars.cum_count(reverse=back) <= lines) & (chars.cum_sum(reverse=back) <= ALIKE_CHARS)
+        for back in (False, True)
+    ]
     return pl.any_horizontal(found).over("kind")
 
 

@@ -38,13 +38,16 @@ stretches as (
   window times as (order by at_us)
 ),
 
--- 1970 began on a Thursday
 weeks as (
   select
     *,
     unnest(
-      range((at_us + 259200000000) // 604800000000, (until_us + 259199999999) // 604800000000 + 1)
-    ) * 604800000000 - 259200000000 as week_us
+      generate_series(
+        date_trunc('week', make_timestamp(at_us)),
+        date_trunc('week', make_timestamp(until_us - 1)),
+        interval 7 days
+      )
+    ) as week
   from stretches
   where until_us > at_us
 ),
@@ -53,12 +56,12 @@ weeks as (
 parts as (
   select
     *,
-    least(until_us, week_us + 604800000000) - greatest(at_us, week_us) as part_us
+    least(until_us, epoch_us(week + interval 7 days)) - greatest(at_us, epoch_us(week)) as part_us
   from weeks
 )
 
 select
-  make_timestamp(p.week_us)::date as week,
+  p.week::date as week,
   any_value(cluster_size.gpus) * sum(p.part_us) / 3.6e9 as capacity_gpu_h,
   sum(p.used * p.part_us) / 3.6e9 as held_gpu_h,
   capacity_gpu_h - held_gpu_h as idle_gpu_h,

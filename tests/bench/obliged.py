@@ -58,10 +58,9 @@ def counted(policy: str, given: Work) -> Counted:
             waits += 1
             kinds += len(view.queue.groups)
             if not period_s or view.now_s % period_s == 0:
-                jobs += len(view.running) + len(view.queue)
-            if period_s and view.now_s % period_s == 0:
                 present = (*view.running, *view.queue)
-                users += len({job.spec.user for job in present})
+                jobs += len(present)
+                users += len({job.spec.user for job in present}) if period_s else 0
         profile.runcall(simulation.decide)
     schedule = simulation.schedule()
     units = schedule.events, schedule.attempts.height, waits, kinds, jobs, users

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from philly_analysis.errors import PhillyError
@@ -70,7 +70,6 @@ class Undisturbed:
         return cls(command, before, after, relations, takes_s, max(grows, 1 << 16), max(sizes))
 
 
-@dataclass
 class Fault(ABC):
     """Something that befalls a command.
 
@@ -80,7 +79,7 @@ class Fault(ABC):
         The command lives on: it must say what is wrong, and leave nothing behind.
     """
 
-    lives: bool = field(default=True, init=False)
+    lives: bool = True
 
     @contextmanager
     def around(self, place: Path) -> Iterator[None]:
@@ -108,8 +107,7 @@ class Fault(ABC):
 class Killed(Fault):
     """The command's process group is killed with -9 at a random moment of the time it takes."""
 
-    def __init__(self) -> None:
-        self.lives = False
+    lives = False
 
     def befall(
         self, usual: Undisturbed, place: Path, dice: random.Random
@@ -138,8 +136,7 @@ class Memory(Fault):
     A library that then ends it in the midst of its work is as a kill; its parent must say so.
     """
 
-    def __init__(self) -> None:
-        self.lives = False
+    lives = False
 
     def befall(
         self, usual: Undisturbed, place: Path, dice: random.Random
@@ -152,8 +149,7 @@ class Memory(Fault):
 class MemoryOfAll(Fault):
     """The command's processes may have so much memory together: past it the kernel kills one."""
 
-    def __init__(self) -> None:
-        self.lives = False
+    lives = False
 
     def befall(
         self, usual: Undisturbed, place: Path, dice: random.Random
