@@ -1,6 +1,6 @@
 """Whether the files of a trace are as they were written: never other numbers without a word.
 
-A manifest names each file's size and SHA-256. Sizes are looked at whenever a trace is opened. The
+A manifest names each file's size and digest. Sizes are looked at whenever a trace is opened. The
 digest of a small file is compared in each session that reads it; that of a large one when it is
 first read, and again once it was touched: what was checked, and when the file was last changed
 then, is kept in the trace beside what was computed from it. :func:`verify` reads everything once
@@ -10,13 +10,12 @@ more, and so finds what changed in large files under an unchanged date.
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from philly_analysis.digests import digest, digests
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
 from philly_analysis.remote import digest_at, is_address, manifest_at
@@ -31,15 +30,7 @@ SUMS = "sums.json"
 """File in the folder of a stored relation that says what its parts are."""
 _SMALL = 4 << 20
 """Bytes of a file that is read again in each session: a hundredth of a second."""
-_AT_ONCE = 2
 _AGAIN = "Ingest the trace again, or restore it from where it was copied."
-
-
-def digests(folder: Path, files: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Return the size and SHA-256 of files, by their paths in a folder."""
-    files = list(files)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(files, pool.map(digest, (folder / file for file in files)), strict=True))
 
 
 def with_digests(
@@ -91,11 +82,11 @@ def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
     states = {file: _there(trace / file) for file in files}
     new = [file for file, state in states.items() if noted.get(file) != state]
     due = {*new, *(file for file, (size, _) in states.items() if size <= _SMALL)}
-    found = digests(trace, sorted(due))
+    found = digests(trace, sorted(due), manifest.digests)
     for file in sorted(due):
         if found[file] != tuple(manifest.digests[file]):
             raise TraceError(
-                f"{trace / file} is damaged: its SHA-256 is not the one that was written. {_AGAIN}"
+                f"{trace / file} is damaged: its digest is not the one that was written. {_AGAIN}"
             )
     if new:
         _note(trace, found)
@@ -104,7 +95,7 @@ def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
 def seal(folder: Path, name: str) -> None:
     """Write into the folder of a stored relation, which gets a name, what its parts are."""
     parts = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
-    told = {name: [*_state(folder / name), sha256] for name, (_, sha256) in parts.items()}
+    told = {name: [*_state(folder / name), of] for name, (_, of) in parts.items()}
     (folder / SUMS).write_text(json.dumps({"of": name, "parts": told}), "utf-8")
 
 
@@ -158,11 +149,15 @@ def verify(trace: str | Path) -> "pd.DataFrame":
     rows: list[tuple[str, int | None, str]] = []
     for file in manifest.every_file:
         path = Path(trace) / file
-        found = digest_at(trace, file) if afar else digest(path) if path.is_file() else None
+        wanted = manifest.digests.get(file)
+        like = wanted[1] if wanted else ""
+        if afar:
+            found = digest_at(trace, file, like)
+        else:
+            found = digest(path, like) if path.is_file() else None
         if found is None:
             rows.append((file, None, "missing"))
             continue
-        wanted = manifest.digests.get(file)
         state = "as written" if wanted and tuple(wanted) == found else "damaged"
         rows.append((file, found[0], state if wanted else "not known"))
     for folder in sorted((Path(trace) / DERIVED).glob("*.parquet/")):
@@ -172,13 +167,6 @@ def verify(trace: str | Path) -> "pd.DataFrame":
         name = folder.relative_to(Path(trace)).as_posix()
         rows.append((name, size, "as written" if whole else "damaged, removed"))
     return pd.DataFrame(rows, columns=["file", "bytes", "state"]).astype({"bytes": "Int64"})
-
-
-def digest(path: Path) -> tuple[int, str]:
-    """Return the size and SHA-256 of a file."""
-    with path.open("rb") as file:
-        told = file_digest(file, "sha256").hexdigest()
-        return file.tell(), told
 
 
 def _there(path: Path) -> list[int]:

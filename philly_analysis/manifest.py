@@ -31,7 +31,7 @@ class Input:
 
     file: str
     bytes: int
-    sha256: str
+    digest: str
 
 
 AGAIN = ("the same record, printed again", "an earlier reading of a record")
@@ -116,7 +116,7 @@ class Manifest:
         Parquet files of each table, and of ``raw/<relation>`` the raw records that are kept, as
         paths in the trace's folder. No other file there is part of the trace.
     digests
-        Bytes and SHA-256 of each file by its path, as they were written; none: an older trace.
+        Bytes and digest of each file by its path, as they were written; none: an older trace.
     generation
         How many ingests made it: 1, and one more with each append.
     sample
@@ -161,7 +161,10 @@ class Manifest:
         for key, kind in _KINDS.items():
             if not isinstance(raw.get(key, kind()), kind):
                 raise ValueError(f"its {key} is no {kind.__name__}")
-        raw["inputs"] = tuple(Input(**i) for i in raw["inputs"])
+        raw["inputs"] = tuple(
+            Input(i["file"], i["bytes"], i["digest"] if "digest" in i else i["sha256"])
+            for i in raw["inputs"]
+        )
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}

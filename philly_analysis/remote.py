@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from philly_analysis.digests import digest_of
 from philly_analysis.errors import InputError, OutputError, PhillyError, TraceError
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
 from philly_analysis.progress import transfer
@@ -107,13 +108,16 @@ def grown(out: _Text) -> Iterator[Path]:
     stored.put(before)
 
 
-def digest_at(trace: _Text, file: str) -> tuple[int, str] | None:
-    """Return the size and SHA-256 of a file of a trace on object storage; None: it is missing."""
+def digest_at(trace: _Text, file: str, like: str) -> tuple[int, str] | None:
+    """Return the size and digest of a file of a trace on object storage; None: it is missing.
+
+    `like`: see :func:`philly_analysis.digests.digest_of`.
+    """
     stored = _Stored.at(trace)
     with stored.asked("read"):
         try:
             with stored.files.open(stored.key(file)) as there:
-                told = hashlib.file_digest(there, "sha256").hexdigest()
+                told = digest_of(there, like)
                 return int(there.seek(0, os.SEEK_END)), told
         except FileNotFoundError:
             return None
@@ -244,8 +248,8 @@ class _Stored:
         coming = self.here.with_name("coming")
         known = before.digests if before else {}
         new = {f: told for f, told in manifest.digests.items() if known.get(f) != told}
-        due = {sha: (file, size) for file, (size, sha) in new.items()}
-        due = {sha: told for sha, told in due.items() if not (coming / sha).is_file()}
+        due = {told: (file, size) for file, (size, told) in new.items()}
+        due = {told: file for told, file in due.items() if not (coming / told).is_file()}
         need, free = sum(size for _, size in due.values()), shutil.disk_usage(coming.parent).free
         if need > free:
             raise OutputError(
@@ -254,27 +258,27 @@ class _Stored:
             )
         coming.mkdir(exist_ok=True)
 
-        def fetch(sha: str) -> int:
-            file, size = due[sha]
-            part = coming / f"{sha}.part"
+        def fetch(told: str) -> int:
+            file, size = due[told]
+            part = coming / f"{told}.part"
             try:
                 self.files.get_file(self.key(file), str(part))
             except FileNotFoundError:
                 raise TraceError(f"{self.address}/{file} is missing. {_AGAIN}") from None
             with part.open("rb") as read:
-                found = hashlib.file_digest(read, "sha256").hexdigest()
-            if found != sha:
+                found = digest_of(read, told)
+            if found != told:
                 part.unlink()
                 raise TraceError(f"{self.address}/{file} is not what was put there. {_AGAIN}")
-            part.replace(coming / sha)  # it stays when another fails: the next try goes on from it
+            part.replace(coming / told)  # it stays when another fails: the next try goes on from it
             return size
 
         with self.asked("read"):
             _each(fetch, due, f"fetching {self.address}", need)
         partial.mkdir()
-        for file, (_, sha) in manifest.digests.items():
+        for file, (_, told) in manifest.digests.items():
             (partial / file).parent.mkdir(parents=True, exist_ok=True)
-            _link(coming / sha if file in new else self.here / file, partial / file)
+            _link(coming / told if file in new else self.here / file, partial / file)
         if before and before.generation < manifest.generation and (self.here / DERIVED).is_dir():
             shutil.copytree(self.here / DERIVED, partial / DERIVED, copy_function=_link)
         shutil.rmtree(coming)

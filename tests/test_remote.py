@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from philly_analysis import analyze, export, ingest, query, simulate, tables, verify
 from philly_analysis.cli import app
+from philly_analysis.digests import digest
 from philly_analysis.errors import InputError, OutputError, TraceError
-from philly_analysis.intact import digest
 from philly_analysis.manifest import MANIFEST, Manifest
 from philly_analysis.remote import at_hand, is_address
 from philly_analysis.trace import Trace

@@ -5,13 +5,13 @@ killed before the file comes too, it is seen that they do not belong together.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from philly_analysis import whole
+from philly_analysis.digests import Digest, digests
 from philly_analysis.errors import ExportError
-from philly_analysis.intact import digests
 
 
 def sidecar_of(file: Path) -> Path:
@@ -19,17 +19,23 @@ def sidecar_of(file: Path) -> Path:
     return file.with_name(file.name + ".json")
 
 
-def contents(export: Path) -> dict[str, tuple[int, str]]:
-    """Return the size and SHA-256 of each file of an export; one that is a file itself is ``.``."""
+def contents(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
+    """Return the size and digest of each file of an export; one that is a file itself is ``.``.
+
+    `known` has those that they are to be compared with.
+    """
     files = [path for path in export.rglob("*") if path.is_file()] if export.is_dir() else [export]
-    return digests(export, sorted(path.relative_to(export).as_posix() for path in files))
+    return digests(export, sorted(path.relative_to(export).as_posix() for path in files), known)
 
 
 def _belongs(export: Path, sidecar: Path) -> bool:
     """Tell whether an export is what a side-car tells of; one from before digests is."""
     try:
         told = json.loads(sidecar.read_text("utf-8")).get("digests")
-        return told is None or {name: tuple(d) for name, d in told.items()} == contents(export)
+        if told is None:
+            return True
+        known = {name: (size, of) for name, (size, of) in told.items()}
+        return known == contents(export, known)
     except (ValueError, AttributeError, TypeError):
         return False
 

@@ -67,7 +67,7 @@ class Exported:
     arrivals_stretched
         Factor on the time between submissions; 1: as in the workload.
     digests
-        Size and SHA-256 of each file, by its path in the export's folder; ``.`` is `file` itself.
+        Size and digest of each file, by its path in the export's folder; ``.`` is `file` itself.
     """
 
     workload: str

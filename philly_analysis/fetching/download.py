@@ -12,8 +12,8 @@ from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from philly_analysis.digests import digest_of
 from philly_analysis.errors import InputError, OutputError
-from philly_analysis.intact import digest
 from philly_analysis.progress import transfer
 from philly_analysis.whole import hold
 
@@ -84,7 +84,8 @@ def is_there(file: Download, folder: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as there:
-        same = digest(path)[1] == file.sha256 if file.sha256 else _blob(there) == file.blob
+        wanted = file.sha256 or file.blob
+        same = wanted == (digest_of(there, wanted) if file.sha256 else _blob(there))
     if same:
         return True
     raise InputError(

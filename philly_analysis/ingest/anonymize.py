@@ -113,7 +113,7 @@ def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:
     shutil.rmtree(folder / RAW, ignore_errors=True)  # raw records name everybody
     names = Names(key)
     inputs = tuple(
-        Input(names.name(i.file), i.bytes, names.name(i.sha256)) for i in manifest.inputs
+        Input(names.name(i.file), i.bytes, names.name(i.digest)) for i in manifest.inputs
     )
     for table in (*TABLES.values(), REJECTS):  # sentences come last, when all names are known
         single = folder / f"{table.name}.parquet"

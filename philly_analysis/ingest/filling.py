@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from philly_analysis import intact
+from philly_analysis import digests
 from philly_analysis.contract import Table
 from philly_analysis.failures import mask
 from philly_analysis.manifest import Account, Input
@@ -26,7 +26,7 @@ _MASKED_AT_ONCE = 10_000
 
 def digest(path: Path) -> Input:
     """Hash a raw file."""
-    return Input(path.name, *intact.digest(path))
+    return Input(path.name, *digests.digest(path))
 
 
 @dataclass(slots=True)

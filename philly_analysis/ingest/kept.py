@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from philly_analysis import intact
+from philly_analysis.digests import is_one_of
 from philly_analysis.ingest.filling import RAW_SHOWN, masked_raw, parquet, path_text
 from philly_analysis.manifest import RAW, Account, Manifest
 
@@ -36,9 +36,8 @@ class Kept:
     def knows(self, file: Path) -> bool:
         """Tell whether a file of the same bytes was read before."""
         seen = self.before.inputs if self.before else ()
-        if file.stat().st_size not in {i.bytes for i in seen}:
-            return False
-        return intact.digest(file) in {(i.bytes, i.sha256) for i in seen}
+        size = file.stat().st_size
+        return is_one_of(file, {i.digest for i in seen if i.bytes == size})
 
     def fresh(self, files: Iterable[Path]) -> list[Path]:
         """Return the files that were not read before, and pass over the others."""

@@ -67,7 +67,7 @@ def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
             if column.tells in kinds:
                 found |= set(rows[column.name].drop_nulls().to_list())
     manifest = json.loads((trace / "manifest.json").read_text("utf-8"))
-    return found | {i[k] for i in manifest["inputs"] for k in ("file", "sha256")}
+    return found | {i[k] for i in manifest["inputs"] for k in ("file", "digest")}
 
 
 def _everything(trace: Path) -> tuple[set[str], str]:
