@@ -5,14 +5,16 @@ sees the raw file.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import Block, CsvFile, Piece
+from philly_analysis.ingest.in_order import in_order
 from philly_analysis.ingest.source import NEVER, Read, Readings
 from philly_analysis.ingest.staged import AT
 from philly_analysis.parallel import see, spread
@@ -71,14 +73,22 @@ class Judge:
     read: Read
     untimely: str
 
-    def spread(self, executor: Executor) -> Iterator[Judged]:
-        """Let an executor's workers read the file and judge its blocks; give them in order."""
+    def judged(self, pool: ThreadPoolExecutor, executor: Executor | None) -> Iterator[Judged]:
+        """Judge the file's blocks, in order: by an executor's workers, if there is one.
+
+        Threads judge a gzipped file, which can only be read from its beginning.
+        """
+        if self.file.gzipped:
+            yield from in_order(pool, self.block, self.file.blocks())
+            return
+        if executor:
+            done = spread(executor, self.there, self.file.pieces(_TOGETHER), ahead=_AHEAD)
+        else:
+            done = in_order(pool, self.there, self.file.pieces(1))
         first = 2
-        tasks = self.file.pieces(_TOGETHER)
-        for several in spread(executor, self.there, tasks, ahead=_AHEAD):
-            for judged in several:
-                yield judged.moved(first)
-                first += judged.given
+        for judged in chain.from_iterable(done):
+            yield judged.moved(first)
+            first += judged.given
 
     def there(self, pieces: tuple[Piece, ...]) -> list[Judged]:
         """Read pieces of the file and judge each, its lines numbered from 0.

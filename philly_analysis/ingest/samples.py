@@ -25,8 +25,8 @@ from philly_analysis.ingest.filling import (
     save_rejects,
 )
 from philly_analysis.ingest.hours import Hours
-from philly_analysis.ingest.in_order import THREADS, in_order
-from philly_analysis.ingest.judge import Judge, Judged
+from philly_analysis.ingest.in_order import THREADS
+from philly_analysis.ingest.judge import Judge
 from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.source import Stream
 from philly_analysis.ingest.staged import MACHINE, Names, OutOfOrderError, Staged
@@ -127,7 +127,10 @@ class Part:
             Rows came for hours that were done with.
         """
         wrong: list[tuple[int, str, str]] = []
-        for judged in self._judged(pool):
+        stream = self.stream
+        read = stream.open(self.fill.con)
+        judge = Judge(self.file, self.table.name, stream.columns, read, stream.untimely)
+        for judged in judge.judged(pool, self.fill.executor):
             self._places += judged.places
             self.read += judged.lines
             wrong += judged.wrong
@@ -142,15 +145,6 @@ class Part:
             yield judged.lines
         self._reject(wrong)
         self.staged.end()
-
-    def _judged(self, pool: ThreadPoolExecutor) -> Iterator[Judged]:
-        """Have the file's blocks judged, in order: by workers, if there are some that can."""
-        stream, executor = self.stream, self.fill.executor
-        read = stream.open(self.fill.con)
-        judge = Judge(self.file, self.table.name, stream.columns, read, stream.untimely)
-        if executor is None or self.file.gzipped:
-            return in_order(pool, judge.block, self.file.blocks())
-        return judge.spread(executor)
 
     def forget(self) -> None:
         """Take back what was rejected: all is read once more."""

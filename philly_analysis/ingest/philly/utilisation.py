@@ -14,6 +14,8 @@ from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
 _GPUS = 8
 _PLACES = np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64)
 """Eight flags, read as one number, are at least the place of the last that is set."""
+_FIRST = np.append(np.uint64(0), np.cumsum(_PLACES))
+"""Eight flags, read as one number, of which the first so many are set."""
 
 _Values = npt.NDArray[np.float64]
 _Moments = npt.NDArray[np.int64]
@@ -39,20 +41,23 @@ class _Gpus:
     def __call__(self, lines: pa.Table) -> Readings:
         machine = lines["machine_id"].chunk(0)
         layout = [self.layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
-        gpus, doubled = np.array(layout, np.int8).T[:, machine.indices.to_numpy()]
+        of_machine = np.array(layout, np.int8)
+        gpus, doubled = (of.take(machine.indices.to_numpy()) for of in of_machine.T)
         columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
         if len(columns) > _GPUS:  # each GPU twice
             columns, gpus, doubled = columns[::2], np.full_like(gpus, _GPUS), doubled * 0
-        values = np.stack([_numbers(column) for column in columns], axis=1)
-        known = np.stack([_known(column) for column in columns], axis=1)
-        if (twice := np.flatnonzero(doubled)).size:
-            for matrix in (values, known):
-                matrix[twice, : _GPUS // 2] = matrix[twice, ::2]
-            known[twice, _GPUS // 2 :] = False
+        numbers = [_numbers(column) for column in columns]
+        told = [_known(column) for column in columns]
+        if (twice := doubled.view(bool)).any():
+            for each in (numbers, told):
+                firsts = zip(each[: _GPUS // 2], each[::2], strict=True)
+                each[: _GPUS // 2] = [np.where(twice, second, once) for once, second in firsts]
+            told[_GPUS // 2 :] = [one & ~twice for one in told[_GPUS // 2 :]]
+        values, known = np.stack(numbers, axis=1), np.stack(told, axis=1)
         # more values than the machine is known to have GPUs tell of more
         filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
         gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
-        held = np.arange(_GPUS, dtype=np.int8) < gpus[:, None]
+        held = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
         util = values[held]
         sound = np.ones(len(values), bool)
         if not _between(util, 100).all():
