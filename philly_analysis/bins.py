@@ -47,20 +47,18 @@ class Stretches:
         """Take rows that are in order of ``from_at``."""
         return cls(rows, *(moments_us(rows[name]) for name in ("from_at", "until_at")))
 
-    def within(self, begins: datetime, ends: datetime) -> pa.Table:
+    def within(self, begins: datetime, ends: datetime) -> Self:
         """Return those that readings may have a part in which begin in some time, cut to it."""
         since, late = moment_us(begins), moment_us(ends + LONGEST_READING)
         upto = int(np.searchsorted(self.from_us, late))
         met = self.until_us[:upto] > since
         rows = self.rows.slice(0, upto).filter(pa.array(met))
-        cut = {
-            "from_at": np.maximum(self.from_us[:upto][met], since),
-            "until_at": np.minimum(self.until_us[:upto][met], late),
-        }
-        for name, moments in cut.items():
+        from_us = np.maximum(self.from_us[:upto][met], since)
+        until_us = np.minimum(self.until_us[:upto][met], late)
+        for name, moments in (("from_at", from_us), ("until_at", until_us)):
             place = rows.schema.get_field_index(name)
             rows = rows.set_column(place, name, pa.array(moments).view(pa.timestamp("us")))
-        return rows
+        return type(self)(rows, from_us, until_us)
 
 
 @dataclass(frozen=True, slots=True)

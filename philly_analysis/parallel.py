@@ -1,6 +1,7 @@
 """The one way in which work is spread: over a ``concurrent.futures.Executor``, in order."""
 
 import atexit
+import gc
 import multiprocessing
 import os
 import socket
@@ -167,13 +168,21 @@ def processes(jobs: int) -> ProcessPoolExecutor:
     # a process that is forked would inherit the engine's threads in whatever state they are
     spawned = multiprocessing.get_context("spawn")
     try:
-        return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
+        return ProcessPoolExecutor(
+            jobs, spawned, initializer=_begin, initargs=(gc.get_threshold(),)
+        )
     except OSError as error:
         raise InputError(
             "a second process cannot be had, for the system gives no semaphore, which is a small "
             f"file in memory ({error.strerror or error}). Allow files of some size (`ulimit -f`), "
             "and free some of /dev/shm."
         ) from error
+
+
+def _begin(garbage: tuple[int, int, int]) -> None:
+    """Look for garbage as rarely as the one that gives this process work, and end with it."""
+    gc.set_threshold(*garbage)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

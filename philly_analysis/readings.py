@@ -93,18 +93,19 @@ class Readings:
         starts, lengths, values = lists(rows)
         # by numbers as short as can be, which are sorted by their digits; others come last
         number = machine.astype(np.min_scalar_type(len(machines)))
-        if (from_us[1:] >= from_us[:-1]).all():  # as ingest writes them
-            order = np.argsort(number, kind="stable")
-        else:
-            order = np.lexsort((from_us, number))
+        order = np.argsort(number, kind="stable")
         many = np.bincount(number, minlength=len(machines) + 1)[:-1]
         order = order[: many.sum()]
-        from_us, lengths = from_us[order], lengths[order]
+        from_us = from_us[order]
         since = int(from_us.min()) if len(from_us) else 0
         # one more than there are, for what begins after the last
         span = int(from_us.max(initial=since)) - since + 2
         line = np.repeat(np.arange(len(machines)) * span - since, many)
         line += from_us
+        if (line[1:] < line[:-1]).any():  # few are late, and those in order stay: that is quick
+            late = np.argsort(line, kind="stable")
+            order, from_us, line = order[late], from_us[late], line[late]
+        lengths = lengths[order]
         shortest = np.zeros(len(machines), np.int64)
         if len(lengths):
             shortest[many > 0] = np.minimum.reduceat(lengths, (np.cumsum(many) - many)[many > 0])
@@ -167,11 +168,8 @@ def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: date
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
     at = moments_us(rows["sampled_at"])
-    first, end = moment_us(begins), moment_us(ends)
-    if (at[1:] >= at[:-1]).all():
-        upto, start = np.searchsorted(at, [end, first])
-        return rows.slice(start, upto - start)
-    return rows.filter(pa.array((at >= first) & (at < end)))
+    inside = (at >= moment_us(begins)) & (at < moment_us(ends))
+    return rows if inside.all() else rows.filter(pa.array(inside))
 
 
 def _groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:

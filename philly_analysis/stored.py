@@ -231,9 +231,10 @@ class Storage:
                 for file in week.files
             ]
             files: dict[str, Path] = {}
+            here = {name: every.within(week.begins, week.ends) for name, every in stretches.items()}
             for room in rooms:
                 name = room.relation.name
-                met = self.con.from_arrow(stretches[name].within(week.begins, week.ends))
+                met = self.con.from_arrow(here[name].rows)
                 digest = digest_of(room.code, *sizes, _rows_digest(met))
                 file = room.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
                 if not any(_taken_over(other / file.name, file) for other in room.before):
@@ -244,7 +245,7 @@ class Storage:
                     files=tuple(map(str, week.files)),
                     begins=begins,
                     ends=ends,
-                    stretches={name: stretches[name].within(begins, ends) for name in files},
+                    stretches={name: here[name].within(begins, ends).rows for name in files},
                     listed=listed,
                 )
                 yield _Part(week, files, counts)

@@ -56,6 +56,8 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     rows = np.split(np.argsort(of_row, kind="stable"), ends)[:-1]
     found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
     for (week, kind), own, drawn in zip(names, rows, np.bincount(group), strict=True):
+        if not len(own):  # jobs may run on for months after the last sample
+            continue
         cell = place[event[own] - 1] * _MINUTES + minute[own]
         steps = _steps(cell, util[own], drawn)
         found.append(_summary(steps).assign(week=week, event=kind))
