@@ -1,6 +1,7 @@
 """Digests of files: BLAKE3, which takes a quarter of a SHA-256's time; what is older has those."""
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from blake3 import blake3
 Digest = tuple[int, str]
 """Bytes of a file, and what :func:`digest_of` says of it."""
 _BLAKE3 = "blake3-"
+_DIGEST = re.compile(rf"({_BLAKE3})?[0-9a-f]{{64}}")
 _AT_ONCE = 2
 _BLOCK_BYTES = 1 << 18
 
@@ -54,6 +56,11 @@ def digests(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda file: digest(folder / file, like.get(file, "")), files)
         return dict(zip(files, found, strict=True))
+
+
+def is_digest(text: str) -> bool:
+    """Tell whether a text is what :func:`digest_of` may return, and so is fit to name a file."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 def is_one_of(path: Path, known: Collection[str]) -> bool:

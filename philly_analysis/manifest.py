@@ -6,11 +6,13 @@ import platform
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Self
 
 import duckdb
 
+from philly_analysis.digests import is_digest
 from philly_analysis.errors import TraceError
 from philly_analysis.schema import REJECTS, TABLES, VERSION
 from philly_analysis.whole import settled
@@ -168,10 +170,13 @@ class Manifest:
         raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
-        for file in (file for files in raw["files"].values() for file in files):
+        told = raw.get("digests", {})
+        for file in chain(*raw["files"].values(), told):
             if ".." in (path := PurePosixPath(file)).parts or path.is_absolute():
                 raise ValueError(f"{file} is not in the trace")
-        told = raw.get("digests", {})
+        for _, digest in told.values():
+            if not is_digest(digest):  # a copy is named by it while it is fetched
+                raise ValueError(f"{digest} is no digest")
         raw["digests"] = {file: (int(size), str(digest)) for file, (size, digest) in told.items()}
         if chosen := raw.get("sample"):
             raw["sample"] = Sample(chosen["how"], tuple(chosen["by"]))

@@ -282,6 +282,16 @@ def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.M
     store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
     with pytest.raises(TraceError, match="is not in the trace"):
         query("memory://lake/out", COUNT)
+    for file, digest_told, said in (
+        ("../../jobs.parquet", "0" * 64, "is not in the trace"),
+        ("jobs.parquet", "../../stolen", "is no digest"),
+    ):
+        out = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
+        del out["sha256"]
+        out["digests"][file] = [1, digest_told]
+        store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
+        with pytest.raises(TraceError, match=said):
+            query("memory://lake/out", COUNT)
     old = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}")) | {"digests": {}}
     del old["sha256"]
     store.pipe_file("/lake/old/manifest.json", json.dumps(old).encode())
