@@ -208,6 +208,11 @@ class Cluster:
             return self.free * WHOLE >= size
         return self.free > 0 or self.parted.best(size) is not None
 
+    @property
+    def widest(self) -> int:
+        """The greatest size that fits, in parts of GPUs: all that are smaller do so, too."""
+        return self.free * WHOLE or self.parted.widest
+
     def free_on(self, machine: int) -> tuple[int, int, int]:
         """Return a machine's free GPUs, the most of one GPU, and all that is free, in parts."""
         whole = self.free_gpus[machine].bit_count()

@@ -44,7 +44,7 @@ class Floor:
     ) -> None:
         self._cluster, self._policy, self._restarts = cluster, policy, restarts
         self._speed = speed.on(cluster.topology)
-        self.view = View(cluster, policy.key, quotas)
+        self.view = View(cluster, policy.key, quotas, policy.kind)
         self.agenda = Agenda()
         self.causes = Causes(quotas, cluster)
         self.record = Record()

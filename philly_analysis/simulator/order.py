@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from philly_analysis.simulator.job import Job
@@ -136,12 +137,16 @@ class Queue:
     ----------
     groups
         The jobs of each group; no group is empty.
+    kinds
+        The groups of each kind (see ``Policy.kind``), where there are kinds; none is empty.
     """
 
-    __slots__ = ("_group_of", "groups")
+    __slots__ = ("_group_of", "_kind", "groups", "kinds")
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str | None = None) -> None:
+        self._kind = attrgetter(kind) if kind else None
         self.groups: dict[Hashable, Order] = {}
+        self.kinds: dict[Hashable, dict[Hashable, Order]] = {}
         self._group_of: dict[Job, Hashable] = {}
 
     def __len__(self) -> int:
@@ -157,6 +162,8 @@ class Queue:
             order = self.groups.get(group)
             if order is None:
                 order = self.groups[group] = Order()
+                if self._kind is not None:
+                    self.kinds.setdefault(self._kind(group), {})[group] = order
             order.add(job, key)
             self._group_of[job] = group
 
@@ -168,6 +175,11 @@ class Queue:
             order.discard(job)
             if not order:
                 del self.groups[group]
+                if self._kind is not None:
+                    kind = self._kind(group)
+                    del self.kinds[kind][group]
+                    if not self.kinds[kind]:
+                        del self.kinds[kind]
 
     def led_by(self, job: Job) -> Hashable:
         """Return the group at whose head a job stands; None when it heads none."""

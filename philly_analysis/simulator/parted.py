@@ -77,6 +77,11 @@ class Parted:
                 return min(there)
         return None
 
+    @property
+    def widest(self) -> int:
+        """The most that is left of any."""
+        return max(self._by_left, default=0)
+
     def add(self, gpu: Gpu, size: int) -> bool:
         """Take (below zero) or give parts; whether the GPU was or becomes whole by it."""
         before = self.left.get(gpu, WHOLE)

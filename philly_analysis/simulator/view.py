@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import islice
 from typing import Any
 
 from philly_analysis.simulator.cluster import Cluster, Grant
@@ -64,10 +65,12 @@ class View:
         "used",
     )
 
-    def __init__(self, cluster: Cluster, key: Key, quotas: Mapping[str, int]) -> None:
+    def __init__(
+        self, cluster: Cluster, key: Key, quotas: Mapping[str, int], kind: str | None = None
+    ) -> None:
         self.now_s = 0.0
         self.cluster, self.key, self.quotas = cluster, key, quotas
-        self.queue = Queue()
+        self.queue = Queue(kind)
         self.running = Order()
         self.holding: dict[Job, None] = {}
         self.used: dict[str, int] = {}
@@ -131,7 +134,9 @@ class Plan:
 
         In parts of GPUs; below zero: what one would use above its quota.
         """
-        return {vc: self.quota(vc) - used for vc, used in self.in_use_by_vc().items()}
+        quotas, all_ = self.view.quotas, self.cluster.capacity
+        used = self.in_use_by_vc() if self.used else self.view.used
+        return {vc: quotas.get(vc, all_) * WHOLE - size for vc, size in used.items()}
 
     def in_use_by_vc(self) -> dict[str, int]:
         """Return what the jobs of each virtual cluster would hold, of those that held anything."""
@@ -204,8 +209,10 @@ class Plan:
             None all others are.
         """
         key, now_s = self.view.key, self.view.now_s
-        lines = [order.places() for order in self.view.queue.groups.values()]
-        heap: list[tuple[Place, Iterator[Place]]] = [(next(line), line) for line in lines]
+        groups = self.view.queue.groups.values()
+        heap: list[tuple[Place, Iterator[Place]]] = [
+            (order.first, islice(order.places(), 1, None)) for order in groups
+        ]
         heapify(heap)
         while heap or self._returned:
             while self._returned:  # who had to give way asks again, as a group of its own

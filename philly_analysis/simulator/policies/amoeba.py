@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Any
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -83,10 +85,9 @@ class Amoeba(Policy):
     def decide(self, view: View) -> Wish:
         """Divide all GPUs anew, moving as few as that takes."""
         now_s = view.now_s
-        jobs = sorted(
-            [*view.queue, *view.running],
-            key=lambda job: (self.key(job, now_s), job.index),
-        )
+        waiting = (order.places() for order in view.queue.groups.values())
+        running = (Place(self.key(job, now_s), job.index, job) for job in view.running)
+        jobs = [place.job for place in sorted(chain(*waiting, running))]
         sizes = self._sizes(jobs, now_s, view.cluster.capacity)
         plan = view.plan()
         changed = [job for job in jobs if sizes[job] != (job.grant.gpus if job.grant else 0)]

@@ -65,6 +65,9 @@ class _Owned(NamedTuple):
     shape: _Shape
 
 
+_Kinds = dict[_Shape, dict[_Owned, Order]]
+
+
 @dataclass(frozen=True)
 class Drf(Policy):
     """Dominant-resource fairness: whoever holds least of what they hold most of is next.
@@ -79,6 +82,7 @@ class Drf(Policy):
     name = "drf"
     SOURCE = "Ghodsi et al., DRF, NSDI'11, algorithm 1; as a baseline in Synergy (OSDI'22)"
     parts = True
+    kind = "shape"
 
     of: str = knob("user", "between whom resources are divided", among=("user", "vc"))
 
@@ -105,8 +109,9 @@ class Drf(Policy):
             return {}
         lines = {
             group: order.places()
-            for group, order in cast("dict[_Owned, Order]", view.queue.groups).items()
-            if group.shape not in no_room and view.cluster.fits(group.shape.size)
+            for shape, groups in cast("_Kinds", view.queue.kinds).items()
+            if shape not in no_room and view.cluster.fits(shape.size)
+            for group, order in groups.items()
         }
         if not lines:
             return {}
@@ -119,7 +124,7 @@ class Drf(Policy):
         least = [(_share(used[owner], capacity), owner) for owner in owned]
         heapify(least)
         while least:
-            _, owner = heappop(least)
+            share, owner = heappop(least)
             groups = [g for g in owned[owner] if g in heads and g.shape not in no_room]
             if not groups:
                 continue
@@ -133,9 +138,10 @@ class Drf(Policy):
                 heads.pop(group)
                 if (behind := next(lines[group], None)) is not None:
                     heads[group] = behind
+                share = _share(used[owner], capacity)
             else:
                 no_room[group.shape] = demand
-            heappush(least, (_share(used[owner], capacity), owner))
+            heappush(least, (share, owner))
         return plan.wish
 
     def _owner(self, job: Job) -> str:

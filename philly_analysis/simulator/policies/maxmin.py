@@ -131,7 +131,7 @@ def _filled(
     }
     least = [(0, served.get(owner, 0.0), owner) for owner in heads]
     heapify(least)
-    while least:
+    while least and free:
         held, before, owner = heappop(least)
         heads[owner] = fitting = [head for head in heads[owner] if head[3] <= free]
         if not fitting:

@@ -256,13 +256,13 @@ class Philly(Policy):
         All others are passed by, however many wait in them.
         """
         groups = cast("Iterable[_Group]", plan.view.queue.groups)
-        cluster, unused = plan.cluster, plan.unused()
-        if cluster.full and min(unused.values(), default=0) >= 0:
+        unused, widest = plan.unused(), plan.cluster.widest
+        if not widest and min(unused.values(), default=0) >= 0:
             return []
         return [
             group
             for group in groups
-            if cluster.fits(group.size)
+            if group.size <= widest
             or group.size <= (unused[vc] if (vc := group.vc) in unused else plan.quota(vc))
         ]
 

@@ -41,6 +41,9 @@ class Policy:
     replays: ClassVar[bool] = False
     """Whether it looks at where and when attempts were recorded."""
 
+    kind: ClassVar[str | None] = None
+    """What of a group says what it asks for, for policies that look up groups by that."""
+
     round_s: float = knob(
         0.0,
         "decide only at multiples of so many seconds; 0: at once",

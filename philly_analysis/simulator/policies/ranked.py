@@ -1,11 +1,10 @@
 """Policies that are an order of jobs: first come, shortest, shortest remaining."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain
+from itertools import accumulate, chain
 from math import inf
-from operator import attrgetter
 from typing import Any
 
 from philly_analysis.simulator.cluster import Grant, Leaving
@@ -79,32 +78,50 @@ class Preemptive(Policy):
 
     def may_change(self, view: View) -> bool:
         """Whether the first of a group fits, or would where others stopped: if not, none can."""
-        heads = [order.first.job for order in view.queue.groups.values()]
-        if any(view.cluster.fits(job.size) for job in heads):
+        heads = [order.first for order in view.queue.groups.values()]
+        if not heads:
+            return False
+        if min([head.job.size for head in heads]) <= view.cluster.widest:
             return True
-        if not heads or not view.running:
+        if not view.running:
             return False
         greatest = self.greatest(view)
-        keys = ((job, self.key(job, view.now_s)) for job in heads)
-        before = ((job, key) for job, key in keys if key < greatest)
-        return any(self._victims(view, job, key, attrgetter("grant")) for job, key in before)
+        before = [head for head in heads if head.key < greatest]
+        return bool(before) and self._may_stop_others(view, before)
+
+    def _may_stop_others(self, view: View, heads: list[Place]) -> bool:
+        """Whether the running jobs behind one of these hold enough for it: one walk for all."""
+        heads.sort(reverse=True)
+        smallest = [*accumulate((head.job.size for head in reversed(heads)), min)]
+        now_s, left = view.now_s, Leaving(view.cluster)
+        for victim in self.worst_first(view, heads[-1].key):
+            key = self.key(victim, now_s)
+            while heads[len(heads) - len(smallest)].key >= key:
+                smallest.pop()
+                if not smallest:
+                    return False
+            left.add(victim.held)
+            if left.fits(smallest[-1]):
+                return True
+        return False
 
     def serve(self, plan: Plan) -> None:
         """Plan who is to run."""
-        view = plan.view
-        greatest = self.greatest(view) if view.running else None
+        greatest: list[Any] = []  # of those who run: worked out once, if anybody asks
         plan.offer(lambda job: self._take(plan, job, greatest))
 
-    def _take(self, plan: Plan, job: Job, greatest: Any) -> bool | None:
+    def _take(self, plan: Plan, job: Job, greatest: list[Any]) -> bool | None:
         if job.running and plan.return_to(job):
             return True
         if not plan.cluster.fits(job.size):
-            key = self.key(job, plan.view.now_s)
-            if greatest is None or greatest <= key:  # nor is anybody who runs behind the others
+            key, view = self.key(job, plan.view.now_s), plan.view
+            if not greatest:
+                greatest.append(self.greatest(view) if view.running else None)
+            if greatest[0] is None or greatest[0] <= key:  # nor may any behind it stop others
                 return None if plan.cluster.full else False
             if job.running:  # released just now: all that ranks below it is released as well
                 return False
-            victims = self._victims(plan.view, job, key, plan.held)
+            victims = self._victims(plan, job, key)
             if not victims:
                 return False
             for victim in victims:
@@ -123,16 +140,14 @@ class Preemptive(Policy):
         """Return the running jobs of greater keys than this, at least, the greatest first."""
         return reversed(view.running)
 
-    def _victims(
-        self, view: View, job: Job, key: Any, held: Callable[[Job], Grant | None]
-    ) -> list[Job]:
+    def _victims(self, plan: Plan, job: Job, key: Any) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
-        now_s, left = view.now_s, Leaving(view.cluster)
+        now_s, left = plan.view.now_s, Leaving(plan.cluster)
         victims = []
-        for victim in self.worst_first(view, key):
+        for victim in self.worst_first(plan.view, key):
             if self.key(victim, now_s) <= key:
                 return []
-            if (grant := held(victim)) is not None:
+            if (grant := plan.held(victim)) is not None:
                 victims.append(victim)
                 left.add(grant)
                 if left.fits(job.size):
@@ -245,7 +260,12 @@ class Srsf(Srtf):
 
     def greatest(self, view: View) -> float:
         """Return the most that one who runs has to go."""
-        return max(self.key(top.job, view.now_s) for top, _ in self._tops(view))
+        moment = view.now_s, view.running.version
+        known: tuple[tuple[float, int], float] | None = view.kept.get("greatest")
+        if known is None or known[0] != moment:
+            most = max(self.key(top.job, view.now_s) for top, _ in self._tops(view))
+            known = view.kept["greatest"] = moment, most
+        return known[1]
 
     def worst_first(self, view: View, key: Any) -> Iterable[Job]:
         """Return the running jobs, those with most to go first: each gang size in its order."""
