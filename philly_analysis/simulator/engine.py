@@ -69,21 +69,21 @@ def run(
         There is nothing to simulate, a gang is larger than the cluster, or the policy breaks
         a law: a GPU held twice, a gang that is not whole, a job that never starts.
     """
-    simulation = Simulation(
-        specs,
-        machines,
-        policy,
-        speed=speed,
-        quotas=quotas,
-        restarts=restarts,
-        outages=outages,
-        dedicated=dedicated,
-        until_done=until_done,
-    )
     with _uncollected():
+        simulation = Simulation(
+            specs,
+            machines,
+            policy,
+            speed=speed,
+            quotas=quotas,
+            restarts=restarts,
+            outages=outages,
+            dedicated=dedicated,
+            until_done=until_done,
+        )
         while simulation.step():
             pass
-    return simulation.schedule()
+        return simulation.schedule()
 
 
 @contextmanager

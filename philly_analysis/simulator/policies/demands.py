@@ -138,6 +138,8 @@ class Drf(Policy):
                 heads.pop(group)
                 if (behind := next(lines[group], None)) is not None:
                     heads[group] = behind
+                elif len(groups) == 1:
+                    continue
                 share = _share(used[owner], capacity)
             else:
                 no_room[group.shape] = demand

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -54,9 +54,12 @@ class Gittins(Las):
 
     def key(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, its index, and when it was submitted."""
-        reached = self._reached(job, now_s)
-        index = _indices(self.service_gpu_s)[reached]
+        index = self._index[self._reached(job, now_s)]
         return job.level, -index, job.spec.submit_s, job.index
+
+    @cached_property
+    def _index(self) -> tuple[float, ...]:
+        return _indices(self.service_gpu_s)
 
     def standing(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return the same: it changes only as a job reaches another value."""
@@ -76,7 +79,6 @@ class Gittins(Las):
         return bisect_right(self.service_gpu_s, job.served_gpu_s(now_s) + _EPS_GPU_S)
 
 
-@lru_cache
 def _indices(service_gpu_s: tuple[float, ...]) -> tuple[float, ...]:
     """Return the index at no service, and at each value of the law."""
     values = np.array((0.0, *service_gpu_s))
