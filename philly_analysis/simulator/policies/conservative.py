@@ -1,10 +1,12 @@
 """Conservative backfilling: everybody has a reservation, and nobody's is put off."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.easy import Easy
@@ -59,15 +61,21 @@ class Conservative(Easy):
         if table is None or not table.holds(view):
             table = view.kept["table"] = _Timetable(view)
         table.forget_before(now_s)
-        for job in view.queue.groups[0]:
-            if len(table.starts_s) >= self.depth:
-                break
-            if job not in table.starts_s:
-                table.reserve(job, self.estimate * job.believed_left_s(now_s))
-        for job, starts_s in list(table.starts_s.items()):
-            if starts_s <= now_s + _EPS_S:
-                self._start(plan, job, table)
+        for job in self._unreserved(view.queue.groups[0], table.starts_s):
+            table.reserve(job, self.estimate * job.believed_left_s(now_s))
+        soon_s = now_s + _EPS_S
+        for job in [job for job, starts_s in table.starts_s.items() if starts_s <= soon_s]:
+            self._start(plan, job, table)
         return plan.wish
+
+    def _unreserved(self, line: Order, reserved: Mapping[Job, float]) -> list[Job]:
+        """Return those who are to reserve now, in order; where all may, the last have not yet."""
+        more = min(len(line), self.depth) - len(reserved)
+        if more <= 0:
+            return []
+        if len(line) > self.depth:
+            return [*islice((job for job in line if job not in reserved), more)]
+        return [*islice((job for job in reversed(line) if job not in reserved), more)][::-1]
 
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
         if plan.grant(job, seat(plan.cluster, job.size)):
