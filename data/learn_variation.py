@@ -24,7 +24,7 @@ from dataclasses import fields
 
 import numpy as np
 import pandas as pd
-from coverage import DEVELOPED_ON, listed
+from coverage import ALL, DEVELOPED_ON, SEEDS, listed
 from numpy.typing import NDArray
 
 from philly_analysis.judging.coverage import PROMISED, Window, by_model, pairs, scored
@@ -60,12 +60,12 @@ def in_use(data: Observations) -> Observations:
     return data.where(week >= np.argmax(jobs >= jobs.mean() / 2))
 
 
-def scores(data: Observations, learned: Variation) -> pd.DataFrame:
-    """Return the scores of each statistic, when months differ as given.
+def scores(name: str, data: Observations, learned: Variation) -> pd.DataFrame:
+    """Return the scores of each statistic of a list, when months differ as given.
 
     Each list of jobs has seeds of its own, the same ones whatever is tried.
     """
-    method, seed = {"": by_model(learned, EMPIRICAL)}, 1_000 * len(data.jobs)
+    method, seed = {"": by_model(learned, EMPIRICAL)}, ALL.index(name) * SEEDS
     return scored(data, methods=method, draws=DRAWS, seed=seed, lengths_d=LENGTHS_D, most=PAIRS)
 
 
@@ -74,18 +74,18 @@ def by_statistic(table: pd.DataFrame) -> pd.Series:
     return table.groupby("statistic")["winkler"].mean()
 
 
-def changed(name: str, factor: float) -> Variation:
-    """Return what stands with one parameter so many times as large; shares stay below 1."""
-    value = getattr(LEARNED, name).value * factor
-    return LEARNED.but(name, min(value, 0.98) if name in SHARES else value)
+def changed(name: str, factor: float, law: Variation = LEARNED) -> Variation:
+    """Return a law with one parameter so many times as large; shares stay below 1."""
+    value = getattr(law, name).value * factor
+    return law.but(name, min(value, 0.98) if name in SHARES else value)
 
 
-def least(loss: Floats) -> float:
+def least(loss: Floats, step: float = STEP) -> float:
     """Return the factor at which the parabola through three losses is least."""
     left, middle, right = loss
     bend = left - 2 * middle + right
     ends = -FARTHEST if left < right else FARTHEST
-    at = STEP * (left - right) / (2 * bend) if bend > 0 else ends
+    at = step * (left - right) / (2 * bend) if bend > 0 else ends
     return float(np.exp(np.clip(at, -FARTHEST, FARTHEST)))
 
 
@@ -96,9 +96,9 @@ def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFra
     loss = np.zeros((len(told), 3))
     for i, extract in enumerate(told):
         tried = (
-            scores(jobs[extract], changed(name, float(np.exp(-STEP)))),
+            scores(extract, jobs[extract], changed(name, float(np.exp(-STEP)))),
             base[extract],
-            scores(jobs[extract], changed(name, float(np.exp(STEP)))),
+            scores(extract, jobs[extract], changed(name, float(np.exp(STEP)))),
         )
         loss[i] = [(by_statistic(table) / usual).mean() for table in tried]
         print(name, extract, np.round(loss[i], 3), file=sys.stderr, flush=True)
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=usual)
     asked = parser.parse_args()
     jobs = {name: in_use(listed(name)) for name in asked.on}
-    tables = {name: scores(data, LEARNED) for name, data in jobs.items()}
+    tables = {name: scores(name, data, LEARNED) for name, data in jobs.items()}
     base = {name: table for name, table in tables.items() if len(table)}
     jobs = {name: jobs[name] for name in base}
     covered = pd.concat(base).groupby("group", sort=False)["covered"].mean()
