@@ -149,7 +149,7 @@ def main() -> None:
         laws = learned(pool, near)
         tables = pool.map(judged, LISTS, [laws[SITE[name]] for name in LISTS])
         table = pd.concat(tables, ignore_index=True)
-    print(numbers(laws), markdown(table), sep="\n\n")
+    print(markdown(table), numbers(laws), sep="\n\n")
 
 
 if __name__ == "__main__":

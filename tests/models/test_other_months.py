@@ -13,10 +13,14 @@ TOLD = (Path(library.__file__).parent / "shipped" / "CALIBRATION.md").read_text(
 
 def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     result = analyze(paper_trace(tmp_path / "paper"), "other_months")
+    judged, elsewhere = (
+        TOLD.partition(f"\n## {name}\n")[2].partition("\n## ")[0].splitlines()
+        for name in ("Other months", "Other months without the site")
+    )
     assert len(result.table) == 5 * 5, "ways of drawing, groups of statistics"
     for row in result.table.to_dict("records"):
         named = f"| {row['draws']} | {row['statistics']} |"
-        [line] = [line for line in TOLD.splitlines() if line.startswith(named)]
+        [line] = [line for line in judged if line.startswith(named)]
         numbers = [float(n) for n in re.findall(r"[\d.]+", line.removeprefix(named))]
         assert numbers == [row[c] for c in result.table.columns[2:]]
     waits = [line for line in TOLD.splitlines() if "| yes |" in line or "| no |" in line]
@@ -24,4 +28,8 @@ def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     assert f"{inside} of {len(waits) // 3} windows under fifo" in result.sentences[-1]
     assert not result.synthetic
     assert "not on this trace" in result.caveats[0]
+    for line in elsewhere:
+        if line.startswith("| workload model |"):
+            _, _, statistics, _, share, *_ = (cell.strip() for cell in line.split("|"))
+            assert f"{statistics} {share}" in result.caveats[0]
     assert overlaps(result.plot()) == []
