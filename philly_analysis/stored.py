@@ -5,7 +5,8 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _GENERATION = re.compile(r"-\d{6}-")
 _WEEK = "date_trunc('week', {})::timestamp"
 _SLICE = 1_000_000
 """About how many samples are counted at once: this bounds memory, whatever the trace's size."""
+_ADDED_UP = 4_000_000
+"""Counts of a week that are held until they are added up; more, once the sum is longer."""
 _SOURCES = tuple(map(inspect.getsource, (bins, readings)))
 """What counts samples, of which a count is only good for what it was then."""
 _AHEAD = 64
@@ -215,7 +218,7 @@ class Storage:
         with executor as workers:
             counted = spread(workers, _counted, self._parts(table, rooms), ahead=ahead)
             for _, week in groupby(counted, lambda found: found[0].week.begins):
-                self._write_week(list(week))
+                self._write_week(week)
 
     def _parts(self, table: str, rooms: Sequence[_Room]) -> Iterator[_Part]:
         """Yield what is to be counted, in order of time.
@@ -250,12 +253,16 @@ class Storage:
                 )
                 yield _Part(week, files, counts)
 
-    def _write_week(self, found: Sequence[tuple[_Part, dict[str, pa.Table]]]) -> None:
-        part, _ = found[0]
+    def _write_week(self, found: Iterable[tuple[_Part, dict[str, pa.Table]]]) -> None:
+        given: defaultdict[str, list[pa.Table]] = defaultdict(list)
+        for part, counted in found:  # parts of one week
+            for name, rows in counted.items():
+                given[name].append(rows)
+                if name not in part.counts.listed and _many(given[name]):
+                    given[name] = [bins.added_up(given[name])]
         for name, file in part.files.items():
-            given = [counted[name] for _, counted in found]
             listed = name in part.counts.listed
-            rows = pa.concat_tables(given) if listed else bins.added_up(given)
+            rows = pa.concat_tables(given[name]) if listed else bins.added_up(given[name])
             own = bins.LISTED if listed else bins.COUNTS
             keys = [column for column in rows.column_names if column not in own]
             week = pa.scalar(part.week.begins, pa.timestamp("us"))
@@ -301,6 +308,12 @@ class Storage:
 def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
     see(part.week.files)
     return part, part.counts.counted()
+
+
+def _many(counts: Sequence[pa.Table]) -> bool:
+    """Tell whether counts after the first, a sum perhaps, are so many that to add them up pays."""
+    first, *others = map(len, counts)
+    return sum(others) > max(first, _ADDED_UP)
 
 
 def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
