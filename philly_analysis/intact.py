@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from philly_analysis.digests import digest, digests
+from philly_analysis.digests import Digest, digest, digests
 from philly_analysis.errors import TraceError
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
 from philly_analysis.remote import digest_at, is_address, manifest_at
@@ -33,9 +33,7 @@ _SMALL = 4 << 20
 _AGAIN = "Ingest the trace again, or restore it from where it was copied."
 
 
-def with_digests(
-    folder: Path, manifest: Manifest, known: Mapping[str, tuple[int, str]]
-) -> Manifest:
+def with_digests(folder: Path, manifest: Manifest, known: Mapping[str, Digest]) -> Manifest:
     """Return a manifest that names the digest of each of its files.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Self
 
 import duckdb
 
-from philly_analysis.digests import is_digest
+from philly_analysis.digests import Digest, is_digest
 from philly_analysis.errors import TraceError
 from philly_analysis.schema import REJECTS, TABLES, VERSION
 from philly_analysis.whole import settled
@@ -135,7 +135,7 @@ class Manifest:
     notes: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    digests: dict[str, tuple[int, str]] = field(default_factory=dict)
+    digests: dict[str, Digest] = field(default_factory=dict)
     generation: int = 1
     sample: Sample | None = None
     schema: int = VERSION

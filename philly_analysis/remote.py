@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.digests import digest_of
+from philly_analysis.digests import Digest, digest_of
 from philly_analysis.errors import InputError, OutputError, PhillyError, TraceError
 from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
 from philly_analysis.progress import transfer
@@ -108,7 +108,7 @@ def grown(out: _Text) -> Iterator[Path]:
     stored.put(before)
 
 
-def digest_at(trace: _Text, file: str, like: str) -> tuple[int, str] | None:
+def digest_at(trace: _Text, file: str, like: str) -> Digest | None:
     """Return the size and digest of a file of a trace on object storage; None: it is missing.
 
     `like`: see :func:`philly_analysis.digests.digest_of`.

@@ -6,6 +6,7 @@ from pathlib import Path
 from shlex import quote
 from string import Template
 
+from philly_analysis.digests import Digest
 from philly_analysis.exports.format import Dialect
 from philly_analysis.exports.request import Request
 from philly_analysis.workload.demand import UNKNOWN, Demand
@@ -93,7 +94,7 @@ class Exported:
     offered_load: float | None
     arrivals_stretched: float
     notes: tuple[str, ...]
-    digests: dict[str, tuple[int, str]]
+    digests: dict[str, Digest]
     made_at: str
     made_by: str
 

@@ -107,17 +107,15 @@ class Preemptive(Policy):
 
     def serve(self, plan: Plan) -> None:
         """Plan who is to run."""
-        greatest: list[Any] = []  # of those who run: worked out once, if anybody asks
-        plan.offer(lambda job: self._take(plan, job, greatest))
+        plan.offer(lambda job: self._take(plan, job))
 
-    def _take(self, plan: Plan, job: Job, greatest: list[Any]) -> bool | None:
+    def _take(self, plan: Plan, job: Job) -> bool | None:
         if job.running and plan.return_to(job):
             return True
         if not plan.cluster.fits(job.size):
             key, view = self.key(job, plan.view.now_s), plan.view
-            if not greatest:
-                greatest.append(self.greatest(view) if view.running else None)
-            if greatest[0] is None or greatest[0] <= key:  # nor may any behind it stop others
+            # nor may any behind it stop others
+            if not view.running or self.greatest(view) <= key:
                 return None if plan.cluster.full else False
             if job.running:  # released just now: all that ranks below it is released as well
                 return False
