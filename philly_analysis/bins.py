@@ -9,6 +9,7 @@ is that of reading the samples, and of one addition for each minute held, howeve
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,8 @@ LISTED = ("since", "minutes", "pct")
 _NONE = NULL + 1
 """What stands for a list that ends before the place; its bin is the same."""
 _BINS = 103
+_AT_ONCE = 1 << 19
+"""Counts that are sorted at once: this bounds memory."""
 _CHUNK = 1 << 16
 """Minutes counted at once: few enough to stay in a processor's cache."""
 
@@ -107,19 +110,30 @@ class Slice:
 
 def added_up(parts: Sequence[pa.Table]) -> pa.Table:
     """Add up counts of stretches that are alike, always in the order in which they are given."""
-    rows = pa.concat_tables(parts).combine_chunks()
-    keys = [name for name in rows.column_names if name not in COUNTS]
+    rows = pa.concat_tables(parts)
+    alike = _alike(rows.drop_columns(list(COUNTS)))
+    many = np.cumsum(np.bincount(alike))
+    cuts = np.searchsorted(many, np.arange(_AT_ONCE, len(rows), _AT_ONCE)) + 1
+    totals = []
+    for begins, ends in pairwise(np.unique([0, *cuts, max(len(many), 1)])):
+        here = (begins <= alike) & (alike < ends)
+        totals.append(_added_up(rows.filter(pa.array(here)).combine_chunks(), alike[here]))
+    return pa.concat_tables(totals)
+
+
+def _added_up(rows: pa.Table, alike: Whole) -> pa.Table:
     bin_, *summed = COUNTS
     bins = rows[bin_].fill_null(NULL).to_numpy()
-    cell = _alike(rows.select(keys)) * _BINS + bins
+    cell = alike * _BINS + bins
     order = np.argsort(cell, kind="stable")
     ranked = cell[order]
     begins = np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]
     number = np.cumsum(begins) - 1
     first = order[begins]
-    total = rows.select([*keys, bin_]).take(pa.array(first))
+    total = rows.drop_columns(summed).take(pa.array(first))
     for name in summed:
-        sums = np.bincount(number, rows[name].fill_null(0).to_numpy()[order])
+        values = rows[name].fill_null(0).to_numpy()[order]
+        sums = np.bincount(number, values).astype(float)  # whole numbers if there are none
         mask = None if name == "minutes" else bins[first] == NULL
         total = total.append_column(name, pa.array(sums, mask=mask))
     return total

@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import ColumnExpression, ConstantExpression
 
 from philly_analysis import bins, readings
 from philly_analysis.errors import TraceError
@@ -28,7 +29,7 @@ from philly_analysis.manifest import DERIVED, Manifest
 from philly_analysis.parallel import see, spread
 from philly_analysis.progress import step
 from philly_analysis.relations import MACROS, Relation, glob_safe, needed
-from philly_analysis.schema import REJECTS, TABLES
+from philly_analysis.schema import LONGEST_READING, REJECTS, TABLES
 from philly_analysis.whole import appearing
 
 _GENERATION = re.compile(r"-\d{6}-")
@@ -36,7 +37,7 @@ _WEEK = "date_trunc('week', {})::timestamp"
 _SLICE = 1_000_000
 """About how many samples are counted at once: this bounds memory, whatever the trace's size."""
 _ADDED_UP = 4_000_000
-"""Counts of a week that are held until they are added up; more, once the sum is longer."""
+"""Counts of a week that are held, beside what others add up to, until they are added up."""
 _SOURCES = tuple(map(inspect.getsource, (bins, readings)))
 """What counts samples, of which a count is only good for what it was then."""
 _AHEAD = 64
@@ -234,7 +235,7 @@ class Storage:
                 for file in week.files
             ]
             files: dict[str, Path] = {}
-            here = {name: every.within(week.begins, week.ends) for name, every in stretches.items()}
+            here = {name: self._within(every, week) for name, every in stretches.items()}
             for room in rooms:
                 name = room.relation.name
                 met = self.con.from_arrow(here[name].rows)
@@ -252,13 +253,16 @@ class Storage:
                     listed=listed,
                 )
                 yield _Part(week, files, counts)
+        for written in stretches.values():
+            written.unlink()
 
     def _write_week(self, found: Iterable[tuple[_Part, dict[str, pa.Table]]]) -> None:
         given: defaultdict[str, list[pa.Table]] = defaultdict(list)
         for part, counted in found:  # parts of one week
             for name, rows in counted.items():
                 given[name].append(rows)
-                if name not in part.counts.listed and _many(given[name]):
+                many = sum(map(len, given[name][1:])) > _ADDED_UP
+                if many and name not in part.counts.listed:
                     given[name] = [bins.added_up(given[name])]
         for name, file in part.files.items():
             listed = name in part.counts.listed
@@ -275,13 +279,23 @@ class Storage:
                 use_dictionary=rows.column_names[:-1],
             )
 
-    def _stretches(self, relation: Relation) -> bins.Stretches:
-        """Compute the stretches of time that a relation asks about."""
-        rows = self.con.sql(relation.sql)
+    def _stretches(self, relation: Relation) -> Path:
+        """Write the stretches of time that a relation asks about: a week's are held at once."""
+        file = self.scratch / f"{relation.name}.parquet"
+        self.con.sql(relation.sql).write_parquet(str(file), compression="lz4")
+        return file
+
+    def _within(self, stretches: Path, week: _Week) -> bins.Stretches:
+        """Read the stretches of time that may have readings of a week, cut to it."""
+        rows = self.con.read_parquet(glob_safe(stretches))
+        late = ConstantExpression(week.ends + LONGEST_READING)
+        rows = rows.filter(ColumnExpression("from_at") < late)
+        rows = rows.filter(ColumnExpression("until_at") > ConstantExpression(week.begins))
         others = [column for column in rows.columns if column != "from_at"]
         # in one order, so that what is added up of them is, too
         order = ", ".join(f'"{column}"' for column in ("from_at", *others))
-        return bins.Stretches.of(rows.order(order).to_arrow_table())
+        found = bins.Stretches.of(rows.order(order).to_arrow_table())
+        return found.within(week.begins, week.ends)
 
     def _weeks(self, table: str) -> list[_Week]:
         """Return the weeks that a table of samples has rows in; one without rows if it has none."""
@@ -308,12 +322,6 @@ class Storage:
 def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
     see(part.week.files)
     return part, part.counts.counted()
-
-
-def _many(counts: Sequence[pa.Table]) -> bool:
-    """Tell whether counts after the first, a sum perhaps, are so many that to add them up pays."""
-    first, *others = map(len, counts)
-    return sum(others) > max(first, _ADDED_UP)
 
 
 def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:

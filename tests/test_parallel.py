@@ -133,7 +133,7 @@ def test_pieces_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.Mon
 def cluster() -> Iterator[Any]:
     """A Dask cluster of two workers on this machine."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as run:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as run:
         yield run
 
 
@@ -287,7 +287,7 @@ def test_work_that_kills_whoever_does_it_is_given_up() -> None:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as run,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as run,
         pytest.raises(InputError, match="gave up"),
         workers(cluster=run.scheduler_address) as executor,
     ):

@@ -91,7 +91,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cluster() -> Iterator[str]:
     """The address of a Dask cluster."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as run:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as run:
         yield run.scheduler_address
 
 

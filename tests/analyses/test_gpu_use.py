@@ -234,7 +234,9 @@ def test_counts_are_those_of_a_join(
     name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "_SLICE", slice_)
-    monkeypatch.setattr(bins, "_CHUNK", slice_)
+    monkeypatch.setattr(stored, "_ADDED_UP", slice_)
+    for size in ("_CHUNK", "_AT_ONCE"):
+        monkeypatch.setattr(bins, size, slice_)
     relation = relations()[name]
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
