@@ -89,8 +89,6 @@ class Readings:
         rows = pa.concat_tables([_read(file, columns, begins, ends) for file in files])
         machine = _numbers(rows["machine_id"], machines)
         from_us = moments_us(rows["sampled_at"])
-        lasts = _lasts(rows["seconds"])
-        starts, lengths, values = lists(rows)
         # by numbers as short as can be, which are sorted by their digits; others come last
         number = machine.astype(np.min_scalar_type(len(machines)))
         order = np.argsort(number, kind="stable")
@@ -105,7 +103,8 @@ class Readings:
         if (line[1:] < line[:-1]).any():  # few are late, and those in order stay: that is quick
             late = np.argsort(line, kind="stable")
             order, from_us, line = order[late], from_us[late], line[late]
-        lengths = lengths[order]
+        lasts = _lasts(rows["seconds"])
+        starts, lengths, values = lists(rows, order)
         shortest = np.zeros(len(machines), np.int64)
         if len(lengths):
             shortest[many > 0] = np.minimum.reduceat(lengths, (np.cumsum(many) - many)[many > 0])
@@ -115,7 +114,7 @@ class Readings:
             line,
             from_us,
             lasts if len(lasts) == 1 else lasts[order],
-            starts[order],
+            starts,
             lengths,
             values,
             shortest,
@@ -127,16 +126,20 @@ class Readings:
         return np.searchsorted(self.line, machine * self.span + after)
 
 
-def _gpu_lists(rows: pa.Table) -> tuple[Whole, Whole, Real]:
-    """Give the utilisation of each GPU: where each list begins, how many it has, and all values."""
+def _gpu_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
+    """Give the utilisation of each GPU.
+
+    That is where the list of each row begins and how many it has, rows in some order; all values.
+    """
     lists = rows["util_pct"].combine_chunks()
-    offsets = lists.offsets.to_numpy().astype(np.int64)
+    offsets = lists.offsets.to_numpy()
     values = lists.values.cast(pa.float64())
     values = values.fill_null(NULL) if values.null_count else values
-    return offsets[:-1], np.diff(offsets), values.to_numpy()
+    lengths = np.diff(offsets).astype(np.int16)
+    return offsets[order].astype(np.int64), lengths[order].astype(np.int64), values.to_numpy()
 
 
-def _host_lists(rows: pa.Table) -> tuple[Whole, Whole, Real]:
+def _host_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
     """Give the use of the CPU, and memory in use over memory in total; else as of GPUs."""
     cpu, used, total = (
         rows[name].cast(pa.float64()).to_numpy() for name in ("cpu_pct", "mem_used_gb", "mem_gb")
@@ -146,10 +149,10 @@ def _host_lists(rows: pa.Table) -> tuple[Whole, Whole, Real]:
     # a quotient may pass 100 by a hair
     values[:, 1] = np.minimum(100 * used / total, 100)
     values[np.isnan(values)] = NULL
-    return np.arange(len(cpu)) * 2, np.full(len(cpu), 2), values.reshape(-1)
+    return order * 2, np.full(len(order), 2), values.reshape(-1)
 
 
-_Lists = Callable[[pa.Table], tuple[Whole, Whole, Real]]
+_Lists = Callable[[pa.Table, Whole], tuple[Whole, Whole, Real]]
 LISTS: dict[str, tuple[tuple[str, ...], _Lists]] = {
     "gpu_samples": (("util_pct",), _gpu_lists),
     "host_samples": (("cpu_pct", "mem_used_gb", "mem_gb"), _host_lists),
