@@ -266,7 +266,7 @@ class Storage:
                     given[name] = [bins.added_up(given[name])]
         for name, file in part.files.items():
             listed = name in part.counts.listed
-            rows = pa.concat_tables(given[name]) if listed else bins.added_up(given[name])
+            rows = (pa.concat_tables if listed else bins.added_up)(given.pop(name))
             own = bins.LISTED if listed else bins.COUNTS
             keys = [column for column in rows.column_names if column not in own]
             week = pa.scalar(part.week.begins, pa.timestamp("us"))
