@@ -48,11 +48,12 @@ class Causes:
         self._cluster = cluster
         self._free = [m.gpus for m in cluster.machines]
         self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
+        self._most = cluster.biggest
         self._used: dict[str, int] = {}
         self._clocks: dict[str, dict[int, _Clock]] = {}
         self._ticking: dict[str, dict[int, _Clock]] = {}
         self._parted = Parted()
-        self._fewest: dict[int, int] = {}
+        self._needs: dict[int, tuple[int, int]] = {}
         self._room: dict[int, bool] = {}
         self._sizes: dict[int, int] = {}
         self._now_s = 0.0
@@ -92,10 +93,12 @@ class Causes:
             self._give(machine, -gpus)
 
     def _give(self, machine: int, gpus: int) -> None:
-        free = self._free[machine]
-        self._having[free] -= 1
-        self._having[free + gpus] += 1
-        self._free[machine] = free + gpus
+        before = self._free[machine]
+        self._free[machine] = free = before + gpus
+        self._having[before] -= 1
+        self._having[free] += 1
+        if free > self._most:
+            self._most = free
 
     def open(self, job: Job, now_s: float) -> None:
         """Note that a job begins to wait."""
@@ -167,30 +170,27 @@ class Causes:
 
     def _turn(self) -> None:
         """Set the clocks of those who wait by what has changed."""
-        most = self._most_free()
+        most, now_s = self._most_free(), self._now_s
         turned = [asked for asked, had in self._room.items() if self._has_room(asked, most) != had]
         for asked in turned:
             self._room[asked] = not self._room[asked]
         for vc in self._ticking if turned else self._changed_vcs & self._ticking.keys():
             clocks = self._ticking[vc]
+            unused = self._quotas.get(vc, UNLIMITED) * WHOLE - self._used.get(vc, 0)
             for asked in clocks if vc in self._changed_vcs else clocks.keys() & turned:
-                clock, cause = clocks[asked], self._cause(vc, asked)
+                clock = clocks[asked]
+                cause = 0 if asked > unused else 2 if self._room[asked] else 1
                 if cause != clock.cause:
-                    clock.read(self._now_s)
-                    clock.cause, clock.since_s = cause, self._now_s
-
-    def _cause(self, vc: str, asked: int) -> int:
-        if self._used.get(vc, 0) + asked > self._quotas.get(vc, UNLIMITED) * WHOLE:
-            return 0
-        return 2 if self._room[asked] else 1
+                    clock.read(now_s)
+                    clock.cause, clock.since_s = cause, now_s
 
     def _most_free(self) -> int:
         """Return the free GPUs of the emptiest server."""
-        having = self._having
-        free = len(having) - 1
-        while free and not having[free]:
-            free -= 1
-        return free
+        having, most = self._having, self._most
+        while most and not having[most]:
+            most -= 1
+        self._most = most
+        return most
 
     def _has_room(self, asked: int, most: int) -> bool:
         """Whether the fewest servers that hold so many parts of GPUs could, beside what runs.
@@ -199,12 +199,15 @@ class Causes:
         """
         if asked < WHOLE and self._parted.best(asked) is not None:
             return True
-        gpus = -(-asked // WHOLE)
-        if gpus <= self._cluster.biggest and (gpus == 1 or not self._cluster.dedicated):
-            return most >= gpus
-        servers = self._fewest.get(gpus)
-        if servers is None:
-            servers = self._fewest[gpus] = self._cluster.fewest(gpus)
+        needs = self._needs.get(asked)
+        if needs is None:
+            gpus = -(-asked // WHOLE)
+            needs = self._needs[asked] = gpus, self._cluster.fewest(gpus)
+        gpus, servers = needs
+        if most * servers < gpus:
+            return False
+        if gpus == 1 or (servers == 1 and not self._cluster.dedicated):
+            return True
         room, having = 0, self._having
         if self._cluster.dedicated and gpus > 1:  # only empty servers count
             whole = [

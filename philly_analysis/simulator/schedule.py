@@ -101,10 +101,11 @@ class Record:
 
     def segment(self, job: Job, now_s: float) -> None:
         """Take down that a stretch at one speed ends now."""
-        gets_on_s = min(max(job.gets_on_s, job.segment_s), now_s)
-        self._stretch(job, job.segment_s, gets_on_s, 0.0)
-        self._stretch(job, gets_on_s, now_s, job.speed)
-        job.segment_s = now_s
+        if now_s > job.segment_s:
+            gets_on_s = min(max(job.gets_on_s, job.segment_s), now_s)
+            self._stretch(job, job.segment_s, gets_on_s, 0.0)
+            self._stretch(job, gets_on_s, now_s, job.speed)
+            job.segment_s = now_s
 
     def _stretch(self, job: Job, start_s: float, end_s: float, speed: float) -> None:
         if end_s > start_s:
