@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Place
 from philly_analysis.simulator.placement import packed, resized
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -86,8 +85,8 @@ class Amoeba(Policy):
         """Divide all GPUs anew, moving as few as that takes."""
         now_s = view.now_s
         waiting = (order.places() for order in view.queue.groups.values())
-        running = (Place(self.key(job, now_s), job.index, job) for job in view.running)
-        jobs = [place.job for place in sorted(chain(*waiting, running))]
+        running = ((self.key(job, now_s), job.index, job) for job in view.running)
+        jobs = [job for _, _, job in sorted(chain(*waiting, running))]
         sizes = self._sizes(jobs, now_s, view.cluster.capacity)
         plan = view.plan()
         changed = [job for job in jobs if sizes[job] != (job.grant.gpus if job.grant else 0)]

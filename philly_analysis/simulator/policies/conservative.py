@@ -3,7 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from heapq import heappop, heappush
+from itertools import filterfalse, islice
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.order import Order
@@ -49,12 +50,13 @@ class Conservative(Easy):
         """Reserve for those who have come, and start whose time has come."""
         if not view.queue.groups:
             return {}
-        now_s, plan = view.now_s, view.plan()
+        now_s = view.now_s
         table: _Timetable | None = view.kept.get("table")
         if table is None or not table.starts_s:  # nothing is reserved, so what fits starts
             first = list(islice(view.queue.groups[0], self.depth))
             if sum(job.gpus for job in first) <= view.cluster.free:
                 view.kept.pop("table", None)
+                plan = view.plan()
                 for job in first:
                     plan.grant(job, seat(plan.cluster, job.size))
                 return plan.wish
@@ -63,8 +65,11 @@ class Conservative(Easy):
         table.forget_before(now_s)
         for job in self._unreserved(view.queue.groups[0], table.starts_s):
             table.reserve(job, self.estimate * job.believed_left_s(now_s))
-        soon_s = now_s + _EPS_S
-        for job in [job for job, starts_s in table.starts_s.items() if starts_s <= soon_s]:
+        due = table.due(now_s + _EPS_S)
+        if not due:
+            return {}
+        plan = view.plan()
+        for job in due:
             self._start(plan, job, table)
         return plan.wish
 
@@ -74,8 +79,8 @@ class Conservative(Easy):
         if more <= 0:
             return []
         if len(line) > self.depth:
-            return [*islice((job for job in line if job not in reserved), more)]
-        return [*islice((job for job in reversed(line) if job not in reserved), more)][::-1]
+            return [*islice(filterfalse(reserved.__contains__, line), more)]
+        return [*islice(filterfalse(reserved.__contains__, reversed(line)), more)][::-1]
 
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
         if plan.grant(job, seat(plan.cluster, job.size)):
@@ -101,6 +106,8 @@ class _Timetable:
     def __init__(self, view: View) -> None:
         self._most = view.cluster.capacity * WHOLE
         self.starts_s: dict[Job, float] = {}
+        self._to_start: list[tuple[float, int, Job]] = []
+        self._reserved = 0
         view.running.news()  # from now on
         self.ends_s = {place.job: place.key for place in view.running.places()}
         running = {job: ends_s for job, ends_s in self.ends_s.items() if ends_s > view.now_s}
@@ -131,6 +138,13 @@ class _Timetable:
         del self._from_s[:past], self._free[:past]
         self._from_s[0] = max(self._from_s[0], now_s)
 
+    def due(self, by_s: float) -> list[Job]:
+        """Return those whose time to start has come, who reserved first first; but once."""
+        found = []
+        while self._to_start and self._to_start[0][0] <= by_s:
+            found.append(heappop(self._to_start)[1:])
+        return [job for _, job in sorted(found)]
+
     def reserve(self, job: Job, takes_s: float) -> None:
         """Reserve the earliest stretch in which a gang fits for so long, if it ever will."""
         if job.size > self._most:
@@ -146,6 +160,8 @@ class _Timetable:
             while at < last and free[at] >= size:
                 at += 1
         self.starts_s[job] = starts_s
+        self._reserved += 1
+        heappush(self._to_start, (starts_s, self._reserved, job))
         self._take(job.size, starts_s, starts_s + takes_s)
 
     def _take(self, size: int, from_s: float, until_s: float) -> None:

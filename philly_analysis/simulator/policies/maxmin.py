@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush, merge
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Place
+from philly_analysis.simulator.order import Order, Place
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import seat
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
@@ -19,6 +19,10 @@ class _Line(NamedTuple):
 
     owner: str
     size: int
+
+
+_Head = tuple[Place, Iterator[Place]]
+"""The first of a line's jobs, and those behind it."""
 
 
 @dataclass(frozen=True)
@@ -109,39 +113,35 @@ class MaxMin(Policy):
         held = self._held(view)
         for place in view.running.places():  # they stand as they were submitted
             running.setdefault(held[place.job][0], []).append(place)
-        waiting = view.queue.groups
-        owners: dict[str, list[tuple[int, Iterator[Place]]]] = {}
-        for line in dict.fromkeys([*running, *cast("list[_Line]", list(waiting))]):
-            own, come = iter(running.get(line, ())), waiting.get(line)
-            jobs = merge(own, come.places()) if come else own
-            owners.setdefault(line.owner, []).append((line.size, jobs))
-        return _filled(owners, served, view.cluster.capacity * WHOLE)
+        waiting = cast("dict[_Line, Order]", view.queue.groups)
+        heads: dict[str, list[_Head]] = {}
+        for line, places in (
+            *((line, iter(own)) for line, own in running.items()),
+            *((line, order.places()) for line, order in waiting.items()),
+        ):
+            heads.setdefault(line.owner, []).append((next(places), places))
+        return _filled(heads, served, view.cluster.capacity * WHOLE)
 
 
-def _filled(
-    owners: dict[str, list[tuple[int, Iterator[Place]]]],
-    served: dict[str, float],
-    free: int,
-) -> dict[Job, None]:
+def _filled(heads: dict[str, list[_Head]], served: dict[str, float], free: int) -> dict[Job, None]:
     """Give GPUs, gang by gang, to the owner that has least."""
     chosen: dict[Job, None] = {}
-    heads = {
-        owner: [(*next(jobs), size, jobs) for size, jobs in lines]
-        for owner, lines in owners.items()
-    }
+    for lines in heads.values():
+        heapify(lines)
     least = [(0, served.get(owner, 0.0), owner) for owner in heads]
     heapify(least)
     while least and free:
         held, before, owner = heappop(least)
-        heads[owner] = fitting = [head for head in heads[owner] if head[3] <= free]
-        if not fitting:
-            continue
-        first = min(fitting)
-        _, _, job, size, line = first
-        fitting.remove(first)
-        if (behind := next(line, None)) is not None:
-            fitting.append((*behind, size, line))
-        chosen[job] = None
-        free -= size
-        heappush(least, (held + size, before, owner))
+        lines = heads[owner]
+        while lines and lines[0][0].job.size > free:  # nor will those behind it ever fit
+            heappop(lines)
+        if lines:
+            (_, _, job), line = lines[0]
+            if (behind := next(line, None)) is not None:
+                heapreplace(lines, (behind, line))
+            else:
+                heappop(lines)
+            chosen[job] = None
+            free -= job.size
+            heappush(least, (held + job.size, before, owner))
     return chosen
