@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from philly_analysis.simulator.cluster import Grant
 from philly_analysis.simulator.defragment import make_room
 from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order, Place
+from philly_analysis.simulator.order import Order
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.placement import nearest, packed, part_of_gang, seat, within
 from philly_analysis.simulator.policies.knobs import (
@@ -32,6 +32,7 @@ _AT_ONCE_S = 1e-3
 """How much later a job asks again that was stopped, or may stop one that has just started."""
 
 _AGAIN = "to be decided again at once"
+_CONCERNED = "groups that may start, hold or restore, where nothing was wished"
 
 
 class _Group(NamedTuple):
@@ -149,7 +150,8 @@ class Philly(Policy):
                 if plan.held(job) is not None:
                     plan.release(job)
                     self._start(plan, job) or self._hold(plan, job)
-        refused = self._offer(plan, self._concerned(plan))
+        concerned = self._concerned(plan)
+        refused = self._offer(plan, concerned)
         again = False
         while any(self._restore_quota(plan, head) for head, _ in refused):
             again = True
@@ -157,6 +159,7 @@ class Philly(Policy):
         entitled = [(head, line) for head, line in refused if self._within_quota(plan, head)]
         for head, line in entitled:
             self._let_hold(plan, chain([head], line))
+        view.kept[_CONCERNED] = None if plan.touched else concerned
         wish = plan.wish
         if again or (entitled and self._starts_above_quota(plan, wish)):
             view.kept[_AGAIN] = True
@@ -169,8 +172,10 @@ class Philly(Policy):
         """
         if view.kept.pop(_AGAIN, False):
             return view.now_s + _AT_ONCE_S
-        concerned = self._concerned(view.plan())
-        view.drop_plan()
+        concerned = view.kept.pop(_CONCERNED, None)
+        if concerned is None:
+            concerned = self._concerned(view.plan())
+            view.drop_plan()
         gangs = [group for group in concerned if group.size > WHOLE]
         return min(
             (self._front(view, group, after=True).until_s for group in gangs), default=FOREVER
@@ -278,23 +283,22 @@ class Philly(Policy):
     def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
         """Start what fits, least served virtual cluster first; return who does not, and then."""
         lines = {group: self._asking(plan, group) for group in groups}
-        heap: list[tuple[float, Place, _Group]] = []
+        heap: list[tuple[float, float, int, Job, _Group]] = []
 
         def ask(group: _Group) -> None:
             if (job := next(lines[group], None)) is not None:
-                place = Place(job.queued_s, job.index, job)
-                heappush(heap, (self._use(plan, group.vc), place, group))
+                heappush(heap, (self._use(plan, group.vc), job.queued_s, job.index, job, group))
 
         for group in lines:
             ask(group)
         refused: list[tuple[Job, Iterator[Job]]] = []
         no_room: set[tuple[int, int]] = set()
         while heap:
-            use, place, group = heappop(heap)
-            if self._use(plan, group.vc) > use:  # jobs of its virtual cluster started meanwhile
-                heappush(heap, (self._use(plan, group.vc), place, group))
+            before, since_s, nth, job, group = heappop(heap)
+            if (use := self._use(plan, group.vc)) > before:  # others of its cluster have started
+                heappush(heap, (use, since_s, nth, job, group))
                 continue
-            job, shape = place.job, (group.size, group.step)
+            shape = group.size, group.step
             if (held := plan.held(job)) is not None:  # it holds, or was just completed
                 started = not held.partial
             else:
