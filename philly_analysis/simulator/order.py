@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ class Place(NamedTuple):
     key: Any
     nth: int
     job: Job
+
+
+_JOB = attrgetter("job")
 
 
 class Order:
@@ -53,14 +57,14 @@ class Order:
         return job in self._place_of
 
     def __iter__(self) -> Iterator[Job]:
-        return (place.job for place in self.places())
+        return map(_JOB, self.places())
 
     def __reversed__(self) -> Iterator[Job]:
-        return (place.job for block in reversed(self._blocks) for place in reversed(block))
+        return map(_JOB, chain.from_iterable(map(reversed, reversed(self._blocks))))
 
     def places(self) -> Iterator[Place]:
         """Yield the jobs with their keys, in order."""
-        return (place for block in self._blocks for place in block)
+        return chain.from_iterable(self._blocks)
 
     def news(self) -> list[tuple[Place, bool]] | None:
         """Return who came (or went: False) since this was last asked, for the one who follows.
@@ -92,10 +96,13 @@ class Order:
         """The place of the first job; there must be one."""
         return self._blocks[0][0]
 
-    @property
-    def last(self) -> Place:
-        """The place of the last job; there must be one."""
-        return self._lasts[-1]
+    def behind(self, many: int) -> Place | None:
+        """Return the place behind so many; None: there is none."""
+        for block in self._blocks:
+            if many < len(block):
+                return block[many]
+            many -= len(block)
+        return None
 
     def add(self, job: Job, key: Any) -> None:
         """Put a job where its key belongs."""
@@ -180,6 +187,10 @@ class Queue:
                     del self.kinds[kind][group]
                     if not self.kinds[kind]:
                         del self.kinds[kind]
+
+    def heads(self) -> list[Place]:
+        """Return the first place of each group."""
+        return [order._blocks[0][0] for order in self.groups.values()]  # often, so at once
 
     def led_by(self, job: Job) -> Hashable:
         """Return the group at whose head a job stands; None when it heads none."""

@@ -1,8 +1,7 @@
 """What a policy sees, and the plan on which it tries things out before it wishes them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import islice
 from typing import Any
 
 from philly_analysis.simulator.cluster import Cluster, Grant
@@ -153,13 +152,14 @@ class Plan:
 
     def on(self, machine: int) -> list[Job]:
         """Return the jobs that would run on a machine."""
-        jobs = self.view.residents[machine] | dict.fromkeys(self._wish)
-        grants = ((job, self.held(job)) for job in jobs)
-        return [
-            job
-            for job, grant in grants
-            if grant and not grant.partial and any(m == machine for m, _ in grant.shares)
-        ]
+        wish = self._wish
+
+        def there(job: Job) -> bool:
+            grant = wish[job]
+            return bool(grant and not grant.partial and machine in dict(grant.shares))
+
+        jobs = self.view.residents[machine] | dict.fromkeys(wish)
+        return [job for job in jobs if job not in wish or there(job)]
 
     def grant(self, job: Job, grant: Grant | None) -> bool:
         """Give a job what a search found; False when it found nothing."""
@@ -208,22 +208,22 @@ class Plan:
             Tries to plan a job's start; after a False the rest of its group is passed over, after
             None all others are.
         """
-        key, now_s = self.view.key, self.view.now_s
-        groups = self.view.queue.groups.values()
-        heap: list[tuple[Place, Iterator[Place]]] = [
-            (order.first, islice(order.places(), 1, None)) for order in groups
+        key, now_s, queue = self.view.key, self.view.now_s, self.view.queue
+        heap: list[tuple[Place, Order | None, int]] = [
+            (head, order, 0)
+            for head, order in zip(queue.heads(), queue.groups.values(), strict=True)
         ]
         heapify(heap)
         while heap or self._returned:
             while self._returned:  # who had to give way asks again, as a group of its own
                 back = self._returned.pop()
-                heappush(heap, (Place(key(back, now_s), back.index, back), iter(())))
-            place, line = heap[0]
+                heappush(heap, (Place(key(back, now_s), back.index, back), None, 0))
+            place, order, before = heap[0]
             started = take(place.job)
             if started is None:
                 return
-            if started and (behind := next(line, None)) is not None:
-                heapreplace(heap, (behind, line))
+            if started and order is not None and (behind := order.behind(before + 1)) is not None:
+                heapreplace(heap, (behind, order, before + 1))
             else:
                 heappop(heap)
 

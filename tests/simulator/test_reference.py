@@ -1,7 +1,7 @@
 """Policies equal a slow reference written from their papers, on small random workloads."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -111,6 +111,38 @@ def test_antman_misses_no_room_by_looking_only_where_something_changed(
     ours, theirs = (
         run(specs, machines(4, 4, 2, 1), policy, speed=Sharing())
         for policy in (AntMan(**knobs), ForgetfulAntMan(**knobs))
+    )
+    assert gantt(ours) == gantt(theirs)
+    assert ours.placements.equals(theirs.placements)
+
+
+ASKED_AGAIN: dict[str, dict[str, object]] = {
+    "srtf": {"restart_s": 3},
+    "srsf": {"restart_s": 3},
+    "las": {"thresholds_gpu_s": [8, 40]},
+    "tiresias": {"thresholds_gpu_s": [8, 40], "promote": 2},
+    "gittins": {"thresholds_gpu_s": [8, 40], "steps": 5},
+}
+
+
+@pytest.mark.parametrize("consolidate", [False, True])
+@pytest.mark.parametrize("name", ASKED_AGAIN)
+@settings(max_examples=25)
+@given(rows=workloads)
+def test_an_order_misses_nothing_by_deciding_only_where_something_may_change(
+    name: str, rows: Rows, consolidate: bool
+) -> None:
+    lazy = policy_named(name, {**ASKED_AGAIN[name], "consolidate": consolidate})
+
+    class Eager(type(lazy)):  # type: ignore[misc]
+        def may_change(self, view: View) -> bool:
+            return bool(view.queue.groups)
+
+    specs = [job(f"j{i:02d}", s, g, *runs) for i, (s, g, runs) in enumerate(rows)]
+    servers = machines(4, 4, 2, 1)
+    ours, theirs = (
+        run(specs, servers, policy)
+        for policy in (lazy, Eager(**{f.name: getattr(lazy, f.name) for f in fields(lazy)}))
     )
     assert gantt(ours) == gantt(theirs)
     assert ours.placements.equals(theirs.placements)

@@ -1,9 +1,9 @@
 """Policies that are an order of jobs: first come, shortest, shortest remaining."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
-from itertools import accumulate, chain
+from heapq import heapify, heappop, heapreplace
+from itertools import accumulate, tee
 from math import inf
 from typing import Any
 
@@ -76,26 +76,38 @@ class Preemptive(Policy):
         self.serve(plan)
         return plan.wish
 
+    @property
+    def counts(self) -> bool:
+        """Whether GPUs enough are all that a job needs: who could not start then need not ask.
+
+        If not, a gang may find servers in what others left as they made room for it in vain.
+        """
+        return False
+
     def may_change(self, view: View) -> bool:
         """Whether the first of a group fits, or would where others stopped: if not, none can."""
-        heads = [order.first for order in view.queue.groups.values()]
+        heads = view.queue.heads()
         if not heads:
             return False
         if min([head.job.size for head in heads]) <= view.cluster.widest:
             return True
+        now_s, came = view.now_s, not all(job.running for job in view.changed)
+        if self.counts and view.changed and not came and not view.freed:
+            first = min(heads).key  # nothing has changed unless one who runs fell behind it
+            if all(self.key(job, now_s) <= first for job in view.changed):
+                return False
         if not view.running:
             return False
         greatest = self.greatest(view)
         before = [head for head in heads if head.key < greatest]
-        return bool(before) and self._may_stop_others(view, before)
+        return bool(before) and (came or self._may_stop_others(view, before))
 
     def _may_stop_others(self, view: View, heads: list[Place]) -> bool:
         """Whether the running jobs behind one of these hold enough for it: one walk for all."""
         heads.sort(reverse=True)
         smallest = [*accumulate((head.job.size for head in reversed(heads)), min)]
-        now_s, left = view.now_s, Leaving(view.cluster)
-        for victim in self.worst_first(view, heads[-1].key):
-            key = self.key(victim, now_s)
+        left = Leaving(view.cluster)
+        for key, victim in self._worst(view):
             while heads[len(heads) - len(smallest)].key >= key:
                 smallest.pop()
                 if not smallest:
@@ -132,18 +144,26 @@ class Preemptive(Policy):
 
     def greatest(self, view: View) -> Any:
         """Return the greatest key of those who run; there must be one."""
-        return self.key(view.running.last.job, view.now_s)
+        return next(self._worst(view))[0]
 
-    def worst_first(self, view: View, key: Any) -> Iterable[Job]:
-        """Return the running jobs of greater keys than this, at least, the greatest first."""
-        return reversed(view.running)
+    def _worst(self, view: View) -> Iterator[tuple[Any, Job]]:
+        """Yield what :meth:`worst_first` does, which is worked out once a moment."""
+        moment, known = (view.now_s, view.running.version), view.kept.get("worst")
+        if known is None or known[0] != moment:
+            known = view.kept["worst"] = moment, tee(self.worst_first(view), 1)[0]
+        return tee(known[1])[1]  # from the first on, what is worked out being kept
+
+    def worst_first(self, view: View) -> Iterator[tuple[Any, Job]]:
+        """Yield the running jobs with their keys, the greatest first."""
+        now_s = view.now_s
+        return ((self.key(job, now_s), job) for job in reversed(view.running))
 
     def _victims(self, plan: Plan, job: Job, key: Any) -> list[Job]:
         """Return the jobs, worst first, whose GPUs let this one fit; none if they do not."""
-        now_s, left = plan.view.now_s, Leaving(plan.cluster)
+        left = Leaving(plan.cluster)
         victims = []
-        for victim in self.worst_first(plan.view, key):
-            if self.key(victim, now_s) <= key:
+        for greater, victim in self._worst(plan.view):
+            if greater <= key:
                 return []
             if (grant := plan.held(victim)) is not None:
                 victims.append(victim)
@@ -171,6 +191,11 @@ class Ranked(Preemptive):
     def decide(self, view: View) -> Wish:
         """Give the GPUs to the jobs of smallest key, as far as they find servers."""
         return self._counted(view) if self.counted else super().decide(view)
+
+    @property
+    def counts(self) -> bool:
+        """Whether gangs may lie on any servers."""
+        return not self.consolidate
 
     def place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start on the fullest servers that it fits on."""
@@ -256,38 +281,41 @@ class Srsf(Srtf):
         """Return its gang, in which what is to go falls alike, and when it would end."""
         return job.size, now_s + job.to_go_s(now_s)
 
-    def greatest(self, view: View) -> float:
-        """Return the most that one who runs has to go."""
-        moment = view.now_s, view.running.version
-        known: tuple[tuple[float, int], float] | None = view.kept.get("greatest")
-        if known is None or known[0] != moment:
-            most = max(self.key(top.job, view.now_s) for top, _ in self._tops(view))
-            known = view.kept["greatest"] = moment, most
-        return known[1]
+    def worst_first(self, view: View) -> Iterator[tuple[float, Job]]:
+        """Yield the running jobs, those with most to go first: each gang size in its order."""
+        now_s, lasts = view.now_s, self._lasts(view).values()
+        lines = [(-self.key(last.job, now_s), -last.nth, last.job) for last in lasts]
+        heapify(lines)
+        behind: dict[int, Iterator[Place]] = {}
+        while lines:
+            key, _, job = lines[0]
+            yield -key, job
+            if job.size not in behind:
+                behind[job.size] = view.running.below((job.size, inf))
+                next(behind[job.size])  # itself
+            place = next(behind[job.size], None)
+            if place is not None and place.job.size == job.size:
+                heapreplace(lines, (-self.key(place.job, now_s), -place.nth, place.job))
+            else:
+                heappop(lines)
 
-    def worst_first(self, view: View, key: Any) -> Iterable[Job]:
-        """Return the running jobs, those with most to go first: each gang size in its order."""
-        lines = [
-            self._line(view, top, behind)
-            for top, behind in self._tops(view)
-            if self.key(top.job, view.now_s) > key
-        ]
-        return (job for _, _, job in merge(*lines))
-
-    def _tops(self, view: View) -> Iterator[tuple[Place, Iterator[Place]]]:
-        """Yield of each gang size the one that would end last, and who stand before it."""
-        above = inf
-        while (top := next(places := view.running.below((above,)), None)) is not None:
-            yield top, places
-            above = top.job.size
-
-    def _line(
-        self, view: View, top: Place, behind: Iterator[Place]
-    ) -> Iterator[tuple[float, int, Job]]:
-        for place in chain([top], behind):
-            if place.job.size < top.job.size:
-                return
-            yield -self.key(place.job, view.now_s), -place.nth, place.job
+    def _lasts(self, view: View) -> dict[int, Place]:
+        """Return the last place of each gang size of those who run."""
+        running, news = view.running, view.running.news()
+        if news is None:
+            view.kept["lasts"] = {place.job.size: place for place in running.places()}
+        last: dict[int, Place] = view.kept["lasts"]
+        for place, came in news or ():
+            size = place.job.size
+            if came and (size not in last or last[size] < place):
+                last[size] = place
+            elif not came and last.get(size) is place:
+                before = next(running.below((size, inf)), None)
+                if before is not None and before.job.size == size:
+                    last[size] = before
+                else:
+                    del last[size]
+        return last
 
 
 @dataclass(frozen=True)

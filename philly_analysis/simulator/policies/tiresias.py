@@ -1,12 +1,15 @@
 """Least attained service: queues of GPU-seconds, and Tiresias, which lets the starving rise."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from philly_analysis.simulator.job import FOREVER, Job
 from philly_analysis.simulator.parted import WHOLE
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
 from philly_analysis.simulator.policies.ranked import Ranked
+from philly_analysis.simulator.view import View
 
 _EPS = 1e-6
 
@@ -60,7 +63,7 @@ class Las(Ranked):
         if job.running:
             if fell and job.level_s == now_s:
                 return job.level, _CAME, now_s, 2, job.index
-            return job.level, _RUNS, *self._seat(job)
+            return self.standing(job, now_s)
         if job.interrupted and job.queued_s > job.level_s:
             return job.level, _STOPPED, -job.queued_s, *self._seat(job)
         moved = job.interrupted or job.level_s > job.queued_s
@@ -69,7 +72,16 @@ class Las(Ranked):
 
     def standing(self, job: Job, now_s: float) -> tuple[float, ...]:
         """Return its queue, and since when it runs there."""
-        return job.level, *self._seat(job)
+        return job.level, _RUNS, *self._seat(job)
+
+    def worst_first(self, view: View) -> Iterator[tuple[tuple[float, ...], Job]]:
+        """Yield the running jobs with their keys, the greatest first.
+
+        They are served as they stand, but for those that come to their queue at this moment.
+        """
+        now_s = view.now_s
+        for key, _, job in view.running.below((inf,)):
+            yield (key if job.level_s < now_s else self.key(job, now_s)), job
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job falls to the next queue."""
