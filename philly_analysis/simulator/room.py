@@ -128,13 +128,12 @@ class Room:
     def refresh(self) -> None:
         """Look again at the machines that have changed."""
         for machine in self.stale:
-            before, after = (
-                self.gpus[machine],
-                _count(self._cluster, machine, self._cpus, self._mem_gb),
-            )
-            self.gpus[machine] = after
-            for gpus in range(min(before, after) + 1, max(before, after) + 1):
-                self.having[gpus] ^= 1 << machine
+            before = self.gpus[machine]
+            after = _count(self._cluster, machine, self._cpus, self._mem_gb)
+            if before != after:
+                self.gpus[machine] = after
+                for gpus in range(min(before, after) + 1, max(before, after) + 1):
+                    self.having[gpus] ^= 1 << machine
         self.stale.clear()
 
 

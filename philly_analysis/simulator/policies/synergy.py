@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, cast
 
 from philly_analysis.errors import SimulationError
@@ -19,6 +20,7 @@ from philly_analysis.simulator.view import Plan, View, Wish
 
 _ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
 _ALLOCATIONS = ("proportional", "greedy", "tune")
+_EPS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -109,35 +111,40 @@ class Synergy(Preemptive):
     @staticmethod
     def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
         """Return a grant with a proportional share of its servers, or less where less is wanted."""
-        servers = [cluster.machines[m] for m, _ in grant.shares]
-        cpus = min((s.cpus or 0.0) / s.gpus for s in servers)
-        mem_gb = min((s.mem_gb or 0.0) / s.gpus for s in servers)
-        return grant._replace(cpus=min(wants[0], cpus), mem_gb=min(wants[1], mem_gb))
+        cpus, mem_gb = wants
+        for m, _ in grant.shares:
+            server = cluster.machines[m]
+            cpus = min(cpus, (server.cpus or 0.0) / server.gpus)
+            mem_gb = min(mem_gb, (server.mem_gb or 0.0) / server.gpus)
+        return grant._replace(cpus=cpus, mem_gb=mem_gb)
 
     def _give_up_excess(self, plan: Plan, job: Job) -> None:
         grant = plan.held(job)
         if grant is not None:
-            share = self._at_most(plan.cluster, grant, FULL_SHARE)
-            if grant.cpus > share.cpus or grant.mem_gb > share.mem_gb:
-                kept = grant._replace(
-                    cpus=min(grant.cpus, share.cpus), mem_gb=min(grant.mem_gb, share.mem_gb)
-                )
+            kept = self._at_most(plan.cluster, grant, (grant.cpus, grant.mem_gb))
+            if kept != grant:
                 plan.grant(job, kept)
 
     def _hand_out(self, plan: Plan, machine: int) -> None:
         """Give what a server has to spare to its jobs that want more, first come first."""
-        now_s = plan.view.now_s
-        for job in sorted(plan.on(machine), key=lambda j: (self.key(j, now_s), j.index)):
-            grant = plan.held(job)
-            wanted = wants(job)
-            if grant is None or wanted == FULL_SHARE:
+        now_s, cluster = plan.view.now_s, plan.cluster
+        spare_cpus, spare_gb = cluster.free_cpus[machine], cluster.free_mem_gb[machine]
+        if max(spare_cpus, spare_gb) <= _EPS:
+            return
+        wanting = []
+        for job in plan.on(machine):
+            grant, (cpus, mem_gb) = plan.held(job), wants(job)
+            if grant is None or cpus == inf:
                 continue
-            more_cpus, more_gb = wanted[0] - grant.cpus, wanted[1] - grant.mem_gb
+            more_cpus, more_gb = cpus - grant.cpus, mem_gb - grant.mem_gb
+            if min(more_cpus, spare_cpus) > _EPS or min(more_gb, spare_gb) > _EPS:
+                wanting.append((self.key(job, now_s), job.index, job, grant, more_cpus, more_gb))
+        for _, _, job, grant, more_cpus, more_gb in sorted(wanting):
             for m, gpus in grant.shares:
                 count = gpus.bit_count()
-                more_cpus = min(more_cpus, plan.cluster.free_cpus[m] / count)
-                more_gb = min(more_gb, plan.cluster.free_mem_gb[m] / count)
-            if more_cpus > 1e-6 or more_gb > 1e-6:
+                more_cpus = min(more_cpus, cluster.free_cpus[m] / count)
+                more_gb = min(more_gb, cluster.free_mem_gb[m] / count)
+            if more_cpus > _EPS or more_gb > _EPS:
                 more = grant._replace(
                     cpus=grant.cpus + max(more_cpus, 0.0), mem_gb=grant.mem_gb + max(more_gb, 0.0)
                 )
