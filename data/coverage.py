@@ -1,15 +1,18 @@
 """Scores how well models know what they do not know, on windows that they were not fitted to.
 
     python data/coverage.py [LIST ...] > table.md
+    python data/coverage.py --all > table.md
 
 fits to each window of 5 to 28 days of the lists of jobs, draws other months, and holds the next
 window against them: beside the workload model stand ways of resampling the window's own jobs. What
 `philly_analysis/models/variation.py` holds was learned on the lists of `DEVELOPED_ON`; those of
 `KEPT_OUT`, which are scored when none is named, were never looked at until it stood. It takes a CPU
-second for four pairs of windows and method.
+second for four pairs of windows and method. ``--all`` scores the model alone on all lists, those
+learned on from when they are in use.
 """
 
 import sys
+from collections.abc import Container, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,6 +43,8 @@ SDSC = "sdsc-1995"
 """A supercomputer without GPUs, of a site that nobody looked at; gangs are of processors."""
 ALL = (*DEVELOPED_ON, *KEPT_OUT, SDSC)
 """Lists by place: what is drawn for one is drawn from seeds of its own."""
+LISTS = tuple(name for name in ALL if name != "philly-attempts")
+"""Those that are no other list once more."""
 SITES = {
     "ITP": tuple(name for name in ALL if name.startswith("itp-")),
     "Philly": tuple(name for name in ALL if name.startswith("philly-")),
@@ -56,6 +61,20 @@ BOOTSTRAPS = 4_000
 PAIRS = 3
 SEEDS = 10_000
 """Between the first seeds of lists, more than a list's pairs take."""
+WEEK_S = 7 * 86_400
+
+
+def first_seed(name: str) -> int:
+    """Return where a list's seeds begin."""
+    return ALL.index(name) * SEEDS
+
+
+def in_use(data: Observations) -> Observations:
+    """Return jobs from the first week on that brings half as many as a week does on average."""
+    at = data.jobs["submitted_s"].to_numpy(float)
+    week = ((at - at[0]) // WEEK_S).astype(int)
+    jobs = np.bincount(week)
+    return data.where(week >= np.argmax(jobs >= jobs.mean() / 2))
 
 
 def listed(name: str) -> Observations:
@@ -79,12 +98,13 @@ def listed(name: str) -> Observations:
     )
 
 
-def measured(names: list[str]) -> pd.DataFrame:
-    """Return all scores; progress goes to stderr."""
+def measured(names: Sequence[str], methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
+    """Return all scores, of some lists from when they are in use; progress goes to stderr."""
     tables = []
-    methods = {m: drawn for m, drawn in METHODS.items() if m != FITTED}
-    for i, name in enumerate(names):
-        scores = scored(listed(name), methods=methods, seed=i * SEEDS, most=PAIRS)
+    chosen = {method: METHODS[method] for method in methods}
+    for name in names:
+        data = in_use(listed(name)) if name in used else listed(name)
+        scores = scored(data, methods=chosen, seed=first_seed(name), most=PAIRS)
         tables.append(scores.assign(data=name))
         print(name, file=sys.stderr, flush=True)
     return pd.concat(tables, ignore_index=True)
@@ -153,8 +173,13 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Print the scores of the lists named, or of those kept out."""
-    print(markdown(measured(sys.argv[1:] or list(KEPT_OUT))))
+    """Print the scores of the lists named, or of those kept out, or of all."""
+    if sys.argv[1:] == ["--all"]:
+        table = measured(LISTS, (OURS,), used=DEVELOPED_ON)
+    else:
+        methods = [method for method in METHODS if method != FITTED]
+        table = measured(sys.argv[1:] or KEPT_OUT, methods, used=())
+    print(markdown(table))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ others as they stand, and scores on each extract the intervals for the next wind
 as it stands, so that all statistics count alike and no extract is forgiven a miss). The best value
 is where a parabola through the means over the extracts is least; the range holds it in 90 % of
 bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
-takes some six CPU minutes.
+takes some six CPU minutes. What run times, gang sizes and the load depend on is learned
+by `reweighted.py`, all together, and from longer windows too.
 
 It also counts the users who come and go from one window to the next, beside those of draws: that is
 what `leaving`, `coming` and `crowd` were set by. A list's opening is left out: while a cluster is
@@ -20,11 +21,12 @@ they can judge.
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
 import pandas as pd
-from coverage import ALL, DEVELOPED_ON, SEEDS, listed
+from coverage import DEVELOPED_ON, LISTS, first_seed, in_use, listed
 from numpy.typing import NDArray
 
 from philly_analysis.judging.coverage import PROMISED, Window, by_model, pairs, scored
@@ -44,7 +46,6 @@ LENGTHS_D = (7,)
 DRAWS = 24
 PAIRS = 2
 BOOTSTRAPS = 2_000
-WEEK_S = 7 * 86_400
 
 PARAMETERS = tuple(
     f.name for f in fields(Variation) if isinstance(getattr(LEARNED, f.name), Learned)
@@ -52,21 +53,14 @@ PARAMETERS = tuple(
 Floats = NDArray[np.float64]
 
 
-def in_use(data: Observations) -> Observations:
-    """Return jobs from the first week on that brings half as many as a week does on average."""
-    at = data.jobs["submitted_s"].to_numpy(float)
-    week = ((at - at[0]) // WEEK_S).astype(int)
-    jobs = np.bincount(week)
-    return data.where(week >= np.argmax(jobs >= jobs.mean() / 2))
-
-
-def scores(name: str, data: Observations, learned: Variation) -> pd.DataFrame:
-    """Return the scores of each statistic of a list, when months differ as given.
+def scores(name: str, data: Observations, laws: Mapping[str, Variation]) -> pd.DataFrame:
+    """Return the scores of each statistic of a list, when months differ by each law (method).
 
     Each list of jobs has seeds of its own, the same ones whatever is tried.
     """
-    method, seed = {"": by_model(learned, EMPIRICAL)}, ALL.index(name) * SEEDS
-    return scored(data, methods=method, draws=DRAWS, seed=seed, lengths_d=LENGTHS_D, most=PAIRS)
+    methods = {key: by_model(law, EMPIRICAL) for key, law in laws.items()}
+    seed = first_seed(name)
+    return scored(data, methods=methods, draws=DRAWS, seed=seed, lengths_d=LENGTHS_D, most=PAIRS)
 
 
 def by_statistic(table: pd.DataFrame) -> pd.Series:
@@ -95,12 +89,10 @@ def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFra
     usual = pd.concat(map(by_statistic, base.values()), axis=1).mean(axis=1)
     loss = np.zeros((len(told), 3))
     for i, extract in enumerate(told):
-        tried = (
-            scores(extract, jobs[extract], changed(name, float(np.exp(-STEP)))),
-            base[extract],
-            scores(extract, jobs[extract], changed(name, float(np.exp(STEP)))),
-        )
-        loss[i] = [(by_statistic(table) / usual).mean() for table in tried]
+        steps = {side: changed(name, float(np.exp(side * STEP))) for side in (-1, 1)}
+        tried = scores(extract, jobs[extract], {str(side): law for side, law in steps.items()})
+        tables = (tried[tried["method"] == "-1"], base[extract], tried[tried["method"] == "1"])
+        loss[i] = [(by_statistic(table) / usual).mean() for table in tables]
         print(name, extract, np.round(loss[i], 3), file=sys.stderr, flush=True)
     drawn = np.random.default_rng(0).integers(0, len(told), (BOOTSTRAPS, len(told)))
     best = [least(mean) for mean in loss[drawn].mean(axis=1)]
@@ -133,11 +125,11 @@ def main() -> None:
     """Print each parameter as it stands and as the extracts have it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parameters", nargs="*", choices=[*PARAMETERS, []])
-    usual = [name for name in DEVELOPED_ON if name != "philly-attempts"]  # is Philly once more
+    usual = [name for name in LISTS if name in DEVELOPED_ON]
     parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=usual)
     asked = parser.parse_args()
     jobs = {name: in_use(listed(name)) for name in asked.on}
-    tables = {name: scores(name, data, LEARNED) for name, data in jobs.items()}
+    tables = {name: scores(name, data, {"": LEARNED}) for name, data in jobs.items()}
     base = {name: table for name, table in tables.items() if len(table)}
     jobs = {name: jobs[name] for name in base}
     covered = pd.concat(base).groupby("group", sort=False)["covered"].mean()

@@ -4,11 +4,12 @@
 
 `coverage.py` judges the law that ships on five lists; this asks how such a law does on clusters
 elsewhere. For each site, the numbers of the law (`philly_analysis/models/variation.py`) are learned
-from the lists of all others, developed on or kept out, beginning at `START`, which no list chose:
-each number goes where the parabola through the scores at half, once and twice of it is least, and
-all of them together that part of the way that scores best. Groups of statistics count alike, and
-so do lists. Then the windows of the site are held against months of the law without it. Lists are
-taken from when they are in use (`learn_variation.in_use`). It takes half an hour of CPU time.
+from the lists of all others, developed on or kept out, beginning at `START`, which no list chose.
+Those of `reweighted.REWEIGHTED` are learned together, as `reweighted.py` says. Each other number
+goes where the parabola through the scores at half, once and twice of it is least, and all of these
+together that part of the way that scores best. Groups of statistics count alike, and so do lists.
+Then the windows of the site are held against months of the law without it. Lists are taken from
+when they are in use (`coverage.in_use`). It takes forty minutes of CPU time.
 """
 
 import sys
@@ -17,19 +18,20 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 
 import numpy as np
 import pandas as pd
-from coverage import ALL, PAIRS, SEEDS, SITE, SITES, listed, markdown
-from learn_variation import OF_USERS, PARAMETERS, by_statistic, changed, in_use, least, scores
+import reweighted
+from coverage import LISTS, PAIRS, SITE, SITES, first_seed, in_use, listed, markdown
+from learn_variation import OF_USERS, PARAMETERS, changed, least, scores
+from reweighted import REWEIGHTED
 
 from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, by_model, scored
 from philly_analysis.models.variation import LEARNED, Variation
 
-HALVES = dict.fromkeys(PARAMETERS, 0.5)
-START = {**HALVES, "fall": -0.1, "reach": 1.0, "freedom": 10.0, "coming": 1.0}
+OTHERS = tuple(name for name in PARAMETERS if name not in REWEIGHTED)
+START = {**dict.fromkeys(OTHERS, 0.5), "coming": 1.0, **reweighted.START}
 """Half of what may be: deviations, shares and powers; as many come as leave."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
 BESIDE = ("user blocks", "jobs one by one")
-LISTS = tuple(name for name in ALL if name != "philly-attempts")  # is Philly once more
 Laws = Mapping[str, Variation]
 Tables = Mapping[str, pd.DataFrame]
 
@@ -51,7 +53,7 @@ def start() -> Variation:
 
 def neighbours() -> dict[str, Variation]:
     """Return the start, and laws with one number more or less."""
-    steps = {f"{p} {f:g}": changed(p, f, start()) for p in PARAMETERS for f in TRIED}
+    steps = {f"{p} {f:g}": changed(p, f, start()) for p in OTHERS for f in TRIED}
     return {"start": start(), **steps}
 
 
@@ -60,9 +62,10 @@ def under(name: str, laws: Laws) -> pd.DataFrame:
     data = in_use(listed(name))
     named = bool(data.jobs["user"].notna().any())
     told = {k: law for k, law in laws.items() if named or k.split()[0] not in OF_USERS}
-    found = {key: by_statistic(scores(name, data, law)) for key, law in told.items()}
+    found = scores(name, data, told)
     print(name, file=sys.stderr, flush=True)
-    return pd.DataFrame(found).T.reindex(list(laws))
+    by_law = found.pivot_table(index="method", columns="statistic", values="winkler")
+    return by_law.reindex(list(laws))
 
 
 def losses(tables: Iterable[pd.DataFrame], usual: pd.Series) -> pd.DataFrame:
@@ -93,14 +96,26 @@ def way(site: str, tables: Tables) -> dict[str, float]:
     low, high = TRIED
     return {
         p: least(charged[[f"{p} {low:g}", "start", f"{p} {high:g}"]].to_numpy(), np.log(high))
-        for p in PARAMETERS
+        for p in OTHERS
     }
 
 
-def parts(ways: Mapping[str, Mapping[str, float]]) -> dict[str, Variation]:
+def together(pool: Executor) -> dict[str, Variation]:
+    """Return the start with the numbers of `REWEIGHTED` that each site's others have."""
+    first, laws = reweighted.first_round(pool, LISTS), {}
+    for site in SITES:
+        tried = reweighted.nearer(pool, first.on([name for name in LISTS if SITE[name] != site]))
+        laws[site] = start()
+        for name, value in reweighted.numbers(tried.best()).items():
+            laws[site] = laws[site].but(name, value)
+        print(site, file=sys.stderr, flush=True)
+    return laws
+
+
+def parts(laws: Laws, ways: Mapping[str, Mapping[str, float]]) -> dict[str, Variation]:
     """Return laws that go parts of the way that each site's others have it, and beyond."""
     return {
-        f"{site} {part:g}": moved(start(), {p: factor**part for p, factor in way.items()})
+        f"{site} {part:g}": moved(laws[site], {p: factor**part for p, factor in way.items()})
         for site, way in ways.items()
         for part in PARTS
     }
@@ -117,14 +132,14 @@ def best(site: str, tables: Tables, laws: Laws) -> Variation:
 def judged(name: str, law: Variation) -> pd.DataFrame:
     """Score the windows of a list, of all lengths, by a law and by resampling."""
     methods = {OURS: by_model(law), **{method: METHODS[method] for method in BESIDE}}
-    table = scored(in_use(listed(name)), methods=methods, seed=ALL.index(name) * SEEDS, most=PAIRS)
+    table = scored(in_use(listed(name)), methods=methods, seed=first_seed(name), most=PAIRS)
     print(name, file=sys.stderr, flush=True)
     return table.assign(data=name)
 
 
 def learned(pool: Executor, near: Tables) -> dict[str, Variation]:
     """Return the law without each site, from scores near the start."""
-    laws = parts({site: way(site, near) for site in SITES})
+    laws = parts(together(pool), {site: way(site, near) for site in SITES})
     beside = [
         {key: law for key, law in laws.items() if not key.startswith(f"{SITE[name]} ")}
         for name in LISTS

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ LENGTHS_D = (5, 7, 14, 28)
 MIN_JOBS = 100
 DRAWS = 200
 PROMISED = 0.9
+COST = 2 / (1 - PROMISED)
+"""Of what an interval missed by, in widths (Winkler 1972)."""
 OURS = "workload model"
 FITTED = "workload model, no variation"
 
@@ -43,7 +46,7 @@ STATISTICS = {
 """What is asked of a window, and the group that it counts to."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """The jobs of some days.
 
@@ -60,6 +63,12 @@ class Window:
     data: Observations
     start_s: float
     days: int
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """Its whole hours, from the one in which it begins."""
+        first_s = self.start_s // HOUR_S * HOUR_S
+        return first_s, first_s + self.days * DAY_S
 
 
 def pairs(
@@ -128,12 +137,7 @@ def by_model(learned: Variation | None = LEARNED, family: str | None = None) -> 
     """Return draws of the workload model, whose months differ as was learned, or not at all."""
 
     def drawn(window: Window, draws: int, seed: int) -> Floats:
-        hours = (
-            window.start_s // HOUR_S * HOUR_S,
-            (window.start_s // HOUR_S + 24 * window.days) * HOUR_S,
-        )
-        fitted = WorkloadModel.fit(window.data, family=family, windows=[hours])
-        model = replace(fitted, variation=learned)
+        model = replace(_fitted(window, family), variation=learned)
         made = []
         for i in range(draws):
             jobs, _ = draw(model, days=window.days, seed=seed + i)
@@ -149,6 +153,11 @@ def by_model(learned: Variation | None = LEARNED, family: str | None = None) -> 
         return np.array(made)
 
     return drawn
+
+
+@lru_cache(maxsize=1)  # several laws of months are asked of a window, one after the other
+def _fitted(window: Window, family: str | None) -> WorkloadModel:
+    return WorkloadModel.fit(window.data, family=family, windows=[window.span_s])
 
 
 def by_resampling(resample: Resample) -> Draws:
@@ -170,6 +179,21 @@ METHODS: dict[str, Draws] = {
     **{name: by_resampling(r) for name, r in RESAMPLERS.items()},
 }
 """What is scored, by name."""
+
+
+def held(made: Floats, real: Floats) -> tuple[Floats, Floats]:
+    """Return how wide the intervals of draws are (shape (k,)), and by how much they miss.
+
+    Parameters
+    ----------
+    made
+        Shape (draws, k). Of few draws, too, one more lies within with the probability promised.
+    real
+        Shape (k,).
+    """
+    ends = [(1 - PROMISED) / 2, (1 + PROMISED) / 2]
+    low, high = np.quantile(made, ends, axis=0, method="weibull")
+    return high - low, np.maximum(low - real, 0) + np.maximum(real - high, 0)
 
 
 def scored(
@@ -203,10 +227,7 @@ def scored(
                 made = drawn(first, draws, seed + number * draws)  # no luck shared by all
             except ModelError:
                 continue
-            # of few draws, too, one more lies within with the probability promised
-            ends = [(1 - PROMISED) / 2, (1 + PROMISED) / 2]
-            low, high = np.quantile(made, ends, axis=0, method="weibull")
-            missed = np.maximum(low - real, 0) + np.maximum(real - high, 0)
+            width, missed = held(made, real)
             ties = np.isclose(made, real, rtol=0, atol=1e-9)
             below = ((made < real) & ~ties).mean(axis=0)
             pit = below + rng.random(real.size) * ties.mean(axis=0)
@@ -220,8 +241,8 @@ def scored(
                             name,
                             group,
                             bool(missed[i] < 1e-9),
-                            float(high[i] - low[i]),
-                            float(high[i] - low[i] + 2 / (1 - PROMISED) * missed[i]),
+                            float(width[i]),
+                            float(width[i] + COST * missed[i]),
                             float(pit[i]),
                         )
                     )

@@ -52,6 +52,9 @@ class Arrivals:
     luck
         Standard error of the natural logarithm of the dispersion: large where it rests on a few
         days.
+    unsteadiness
+        How much the natural logarithm of a day's arrivals changes from one day to the next (root
+        mean square; `HourlyCounts.unsteadiness`).
     """
 
     n: int
@@ -65,6 +68,7 @@ class Arrivals:
     gaps_s: tuple[float, ...]
     dispersion: float
     luck: float = 0.0
+    unsteadiness: float = 1.0
 
     @classmethod
     def fit(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:
@@ -104,6 +108,7 @@ class Arrivals:
             gaps_s=rounded(np.quantile(counts.gaps_s(), np.linspace(0, 1, 101)), DIGITS),
             dispersion=counts.dispersion,
             luck=round(counts.luck, DIGITS),
+            unsteadiness=round(counts.unsteadiness, DIGITS),
         )
 
     @classmethod

@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 HOUR_S = 3_600
 WEEK_H = 168
 DAY_H = 24
+FEWEST_CHANGES = 3
+"""From fewer it is not known how much days change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,18 @@ class HourlyCounts:
         variance = (squares.sum() - squares) / np.maximum(hours, 1) - mean**2
         left = np.log(np.maximum(variance / mean, 1e-3))
         return float(np.sqrt((first.size - 1) * left.var()))
+
+    @property
+    def unsteadiness(self) -> float:
+        """Root mean square of how much ln(1 + a day's jobs) changes to the next day; 1: not known.
+
+        Days are whole ones from the first hour on.
+        """
+        day, hours = np.unique((self.hour - self.hour[0]) // DAY_H, return_counts=True)
+        whole = day[hours == DAY_H]
+        jobs = np.bincount((self.hour - self.hour[0]) // DAY_H, self.count)
+        change = np.diff(np.log1p(jobs[whole]))[np.diff(whole) == 1]
+        return float(np.sqrt((change**2).mean())) if change.size >= FEWEST_CHANGES else 1.0
 
     def autocorrelation(self, max_lag: int) -> Floats:
         """Return the autocorrelation at lags 1, 2, .. hours, over the pairs of hours observed."""

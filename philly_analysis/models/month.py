@@ -46,7 +46,8 @@ class Wish:
 def months(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
     """Draw the models of other months, one after the other; see :meth:`Variation.months`."""
     jobs, work = _kinds(model)
-    for month in variation.months(jobs, work, model.arrivals.hours / 24, seed):
+    days, unsteadiness = model.arrivals.hours / 24, model.arrivals.unsteadiness
+    for month in variation.months(jobs, work, days, unsteadiness, seed):
         yield _of(model, variation, month)
 
 
@@ -166,17 +167,25 @@ def _gang_sizes(
     law = model.gang_size
     seen = set(gang_class(law.overall.sizes).tolist())
     most = model.gpus or max(_USUAL)
-    noise = month.scale * variation.kinds.value * rng.standard_normal(len(GANGS))
+    kinds = variation.of_kinds(model.arrivals.unsteadiness)
+    noise = month.scale * kinds * rng.standard_normal(len(GANGS))
     new = {
         _USUAL[i]: float(variation.unseen.value / max(law.overall.n, 1) * growth[i] * np.exp(e))
         for i, e in enumerate(noise)
         if i not in seen and _USUAL[i] <= most and law.overall.n
     }
 
+    sizes_of, was = gang_class(law.overall.sizes), np.asarray(law.overall.shares)
+    among = np.exp(month.scale * variation.sizes.value * rng.standard_normal(was.size))
+    # a class has its jobs, whichever size they are of
+    then = np.bincount(sizes_of, was * among, len(GANGS))[sizes_of]
+    among *= np.bincount(sizes_of, was, len(GANGS))[sizes_of] / np.maximum(then, 1e-300)
+
     def changed(gangs: Gangs) -> tuple[Gangs, float]:
         sizes = np.array([*gangs.sizes, *new], int)
         weight = np.array([*gangs.shares, *new.values()])
-        weight[: len(gangs.sizes)] *= growth[gang_class(gangs.sizes)]
+        size = np.searchsorted(law.overall.sizes, gangs.sizes)
+        weight[: size.size] *= (among * growth[sizes_of])[size]
         order, total = np.argsort(sizes), float(weight.sum())
         shares = tuple((weight[order] / total).tolist())
         return Gangs(tuple(sizes[order].tolist()), shares, shares, shares, gangs.n), total

@@ -23,6 +23,9 @@ FARTHEST = 5.0
 FARTHEST_LUCK = 1.5
 """No dispersion rests on less."""
 
+STEADIEST, UNSTEADIEST = 0.1, 5.0
+"""No days are taken to change less, or more."""
+
 _HOUR = np.log(3_600.0)
 
 
@@ -71,7 +74,8 @@ class Variation:
     activity
         Standard deviation of the number of jobs, of all kinds alike.
     kinds
-        Of the jobs of one gang class and about one run time; gang classes change apart.
+        Of the jobs of one gang class and about one run time, where days change by a factor e;
+        gang classes change apart.
     trade
         Of the GPU time that some kinds gain or lose, the share that all kinds lose or gain, as the
         cluster has no more GPUs: 0 is nothing, 1 leaves GPU time to `activity` alone.
@@ -110,6 +114,11 @@ class Variation:
         Jobs expected of a gang class of which none was seen.
     learned_on
         From what, in a sentence.
+    unsteady
+        Power of how much days change (`Arrivals.unsteadiness`) with which kinds change more.
+    sizes
+        Standard deviation of the jobs of one gang size among those of its class. Models that were
+        saved before know neither: 0.
     """
 
     activity: Learned
@@ -132,6 +141,8 @@ class Variation:
     endings: Learned
     unseen: Learned
     learned_on: str
+    unsteady: Learned = Learned(0.0, 0.0, 0.0)
+    sizes: Learned = Learned(0.0, 0.0, 0.0)
 
     def but(self, name: str, value: float) -> Self:
         """Return the same with another value of one parameter."""
@@ -143,11 +154,18 @@ class Variation:
         luck = min(luck, FARTHEST_LUCK)
         return self.settles.value * (self.usual.value - luck)
 
+    def of_kinds(self, unsteadiness: float) -> float:
+        """Return the standard deviation of kinds, given how much days change."""
+        days = float(np.clip(unsteadiness, STEADIEST, UNSTEADIEST))
+        return self.kinds.value * float(np.power(days, self.unsteady.value))
+
     def unevenness(self, days: float) -> float:
         """Return the standard deviation of burstiness from so many days to the next month."""
         return self.burstiness.value * float(np.sqrt((1 + MONTH_D / min(days, MONTH_D)) / 2))
 
-    def months(self, jobs: Floats, work: Floats, days: float, seed: int) -> Iterator[Month]:
+    def months(
+        self, jobs: Floats, work: Floats, days: float, unsteadiness: float, seed: int
+    ) -> Iterator[Month]:
         """Draw months, one after the other.
 
         Half of what is unlike the fitted month is so in all of them: it was the fitted one that
@@ -160,8 +178,9 @@ class Variation:
             say little of how many there are.
         work
             Of the same shape: GPU time that they took, in any unit.
-        days
-            How long the fitted month was.
+        days, unsteadiness
+            How long the fitted month was, and how much its days changed
+            (`Arrivals.unsteadiness`).
         seed
             The same seed gives the same months.
         """
@@ -174,14 +193,14 @@ class Variation:
         scale = float(np.sqrt(freedom / rng.chisquare(freedom)))
         own = np.sqrt(2 / (jobs + 0.5))
         share = work / max(float(work.sum()), 1e-9)
-        unevenness = self.unevenness(days)
+        unevenness, kinds = self.unevenness(days), self.of_kinds(unsteadiness)
         always = self._effects(rng)
         while True:
             now = self._effects(rng)
             every, by_kind, count, burst = (
                 np.sqrt(0.5) * (a + b) for a, b in zip(always, now, strict=True)
             )
-            mix = scale * deviation * self.kinds.value * (by_kind @ alike.T) + own * count
+            mix = scale * deviation * kinds * (by_kind @ alike.T) + own * count
             gained = np.log(max(float((share * np.exp(mix)).sum()), 1e-9)) if share.any() else 0.0
             log_jobs = scale * self.activity.value * every + mix - self.trade.value * gained
             yield Month(
@@ -198,16 +217,16 @@ class Variation:
 
 
 LEARNED = Variation(
-    activity=Learned(0.3, 0.15, 0.6),
-    kinds=Learned(1.0, 0.85, 1.0),
-    trade=Learned(0.6, 0.6, 0.98),
-    reach=Learned(1.0, 0.6, 1.0),
-    fall=Learned(-0.06, -0.12, -0.039),
+    activity=Learned(0.3, 0.26, 0.35),
+    kinds=Learned(1.2, 0.75, 1.2),
+    trade=Learned(0.8, 0.64, 0.92),
+    reach=Learned(1.0, 0.85, 1.4),
+    fall=Learned(-0.13, -0.17, -0.083),
     swell=Learned(0.45, 0.44, 0.8),
     burstiness=Learned(0.4, 0.2, 0.49),
     usual=Learned(0.3, 0.3, 0.6),
     settles=Learned(0.5, 0.27, 1.0),
-    freedom=Learned(8.0, 8, 16),
+    freedom=Learned(7.0, 7, 10),
     groups=Learned(0.5, 0.25, 1),
     constancy=Learned(0.8, 0.4, 0.8),
     users=Learned(0.95, 0.47, 0.95),
@@ -219,41 +238,41 @@ LEARNED = Variation(
     unseen=Learned(0.5, 0.45, 1),
     learned_on="consecutive weeks of 14 lists of jobs of seven sites: Philly, ITP, openb, the MIT "
     "SuperCloud, Helios, ThetaGPU and Blue Waters",
+    unsteady=Learned(0.35, 0.28, 0.4),
+    sizes=Learned(0.5, 0.44, 0.58),
 )
 """What was learned across clusters.
 
 The numbers were chosen by the interval scores of consecutive windows of those lists, those of
-dispersion by the likelihood of its changes. The ranges beside them are what one run of
-`data/learn_variation.py` printed, which tries no more than half and twice of what stood; four
-numbers (usual, freedom, constancy, users) lie outside of theirs, which are widened to hold them.
-Who leaves and who comes (leaving, coming, crowd) was counted instead, in 26 pairs of windows of the
-four lists that name users and go on after their opening: while a cluster is taken into use its
-users multiply, which interval scores had taken for how months differ. These three ranges are of
-bootstraps of the four lists. Five other lists judge (`data/coverage.py`); no number was chosen by
-them.
+dispersion by the likelihood of its changes. Of swell, burstiness, usual, settles, groups,
+constancy, users, endings and unseen the ranges are what one run of `data/learn_variation.py`
+printed, which tries no more than half and twice of what stood; three of them (usual, constancy,
+users) lie outside of theirs, which are widened to hold them. Who leaves and who comes (leaving,
+coming, crowd) was counted instead, in 26 pairs of windows of the four lists that name users and go
+on after their opening: while a cluster is taken into use its users multiply, which interval scores
+had taken for how months differ. These three ranges are of bootstraps of the four lists. Five other
+lists judge (`data/coverage.py`); no number was chosen by them.
 
-How kinds change (kinds, reach) was learned again, with burstiness, on 40 pairs of weeks and
-fortnights of twelve lists that are in use, after gang classes were found to change apart: an effect
-of a run time on all of them, or of a gang class on all its run times, scored worse than none.
-Scores are best at 0.85 and 0.6, where 85 % of run times are covered; 1 and 1 cover 91 %, and stand.
-Their ranges are of three values each (0.85 to 1.2, 0.6 to 2.5), widened to hold them.
+What run times, gang sizes and the load depend on (activity, kinds, unsteady, sizes, trade, reach,
+fall, freedom) was learned last and all together, by `data/reweighted.py`, on 72 pairs of windows of
+5 to 28 days of 13 of those lists; the ranges are of bootstraps of whole lists. That draws kinds
+towards its start (0.9): with the others as they stand it scores best on these lists at 1.2 to 1.3,
+where more is covered, too, and stands at 1.2; its range is widened to hold it. An effect of a run
+time on all gang classes, or of a class on all its run times, scored worse than none; so did heavier
+tails: a scale for each gang class, or each kind. Kinds trade GPU time, and not jobs: GPU time
+changes less than the number of jobs (0.49 and 0.84, root mean squares of logarithms). The
+dispersion of arrivals alone changes less between longer windows (variance with the power -0.9 of
+their days; of jobs and GPU time with -0.4 and 0).
 
-That kinds trade GPU time, and not jobs, was learned last, with activity, swell, burstiness and
-settles, on 99 pairs of windows of 5 to 28 days: GPU time changes less than the number of jobs (0.49
-and 0.84, root mean squares of logarithms), and drawn months changed it by 0.90. The ranges are of a
-run of `data/learn_variation.py`. Heavier tails scored no better: a scale for each gang class, or
-each kind, or fewer degrees of freedom. The dispersion of arrivals alone changes less between longer
-windows (variance with the power -0.9 of their days; of jobs and GPU time with -0.4 and 0).
-
-`data/left_out.py` learns the numbers from a start that no list chose. What the score tells apart
-comes out much as it stands, whichever site is left out: activity 0.3 to 0.6, kinds 0.8 to 1.1 (0.5
-without ITP), reach 0.8 to 1.3, fall -0.07 to -0.09, swell 0.3 to 0.4, burstiness 0.4 to 0.5,
-freedom 10 to 13, users 0.8 to 1.
+How far a window's halves are apart tells little of how far the next will be, but how much its days
+change tells something of its kinds: laws with `unsteady` that were learned without a site cover
+more of it and score better. Of some twenty forms that were tried so, this is the simplest of the
+best. As good are the days' evenness as a whole, n days of jobs being worth (sum)^2 / sum of
+squares, and the days that each kind by itself is worth, in place of its jobs; users' days, hours
+and sessions told less, and so did the dispersion's luck (`Arrivals.luck`). Both together were no
+better.
 
 Most lists are of a few sites and years: intervals from bootstraps of them are narrower than those
-of clusters elsewhere. How far a window's halves are apart tells little of how far the next will be
-(rank correlations of 0.1 to 0.2 for jobs, GPU time, dispersion and users; 0.0 to 0.1 within a
-list). The number of jobs drifts more where days are uneven (0.86, of a list's mean change with
-`Arrivals.luck`, over 13 lists), but a law that used it scored 1 % better and no more: so there is
-one such law for all.
+of clusters elsewhere. `data/left_out.py` learns the numbers without each site, from a start that no
+list chose.
 """

@@ -1,3 +1,5 @@
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -174,3 +176,20 @@ def test_dispersion_that_rests_on_one_day_is_less_sure() -> None:
         if (kept := np.delete(hours, np.arange(24 * day, 24 * day + 24))).size
     ]
     assert steady.luck == pytest.approx(np.sqrt(19 / 20 * 20 * np.var(left)), rel=0.02)
+
+
+def test_how_much_days_change_is_the_root_mean_square_of_their_logarithms() -> None:
+    day_s, rng = 86_400, np.random.default_rng(3)
+    jobs = [40, 5, 300, 0, 80, 80, 7]
+    at = np.concatenate([d * day_s + rng.uniform(0, day_s, n) for d, n in enumerate(jobs)])
+    windows = [[0, len(jobs) * day_s]]
+    change = [math.log((b + 1) / (a + 1)) for a, b in itertools.pairwise(jobs)]
+    expected = math.sqrt(sum(c**2 for c in change) / len(change))
+    assert Arrivals.fit(at, windows).unsteadiness == pytest.approx(expected, rel=1e-4)
+    # a day that was not observed is no day without jobs
+    seen = [[0, 3 * day_s], [4 * day_s, len(jobs) * day_s]]
+    kept = [c for i, c in enumerate(change) if 3 not in (i, i + 1)]
+    expected = math.sqrt(sum(c**2 for c in kept) / len(kept))
+    assert Arrivals.fit(at, seen).unsteadiness == pytest.approx(expected, rel=1e-4)
+    # of three days it is not known
+    assert Arrivals.fit(at, [[0, 3 * day_s]]).unsteadiness == 1

@@ -1,4 +1,5 @@
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,10 @@ from philly_analysis.laws.distribution import Distribution, Parameter
 from philly_analysis.laws.fitting import fit_distribution
 from philly_analysis.laws.tilting import tilted
 from philly_analysis.models.month import _kinds
+from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.variation import LEARNED, MONTH_D, RUN_TIMES_S, Learned
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.study import GANGS
+from philly_analysis.study import GANGS, gang_class
 from tests.models.test_workload_model import DATA, MODEL
 
 MANY = np.full((len(GANGS), len(RUN_TIMES_S)), 1e9)
@@ -55,7 +57,9 @@ def test_jobs_and_days_are_granted_over_many_months() -> None:
 
 def test_months_vary_as_much_as_is_said() -> None:
     given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(0, 0, 0))
-    log_jobs = np.array([next(given.months(MANY, MANY, MONTH_D, s)).log_jobs for s in range(1_500)])
+    log_jobs = np.array(
+        [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(1_500)]
+    )
     at = np.log(RUN_TIMES_S)
     told = np.exp(given.fall.value * (at - np.log(3_600)))
     parts = np.array([given.activity.value, given.kinds.value]) ** 2
@@ -72,17 +76,68 @@ def test_months_vary_as_much_as_is_said() -> None:
     # half of what is unlike the fitted month is so in all months of a seed
     two = np.array(
         [
-            [m.log_jobs[0, 0] for m in itertools.islice(given.months(MANY, MANY, MONTH_D, s), 2)]
+            [
+                m.log_jobs[0, 0]
+                for m in itertools.islice(given.months(MANY, MANY, MONTH_D, 1.0, s), 2)
+            ]
             for s in range(1_500)
         ]
     )
     assert np.corrcoef(two.T)[0, 1] == pytest.approx(0.5, abs=0.07)
 
 
+def test_kinds_change_more_where_days_do() -> None:
+    given = LEARNED.but("freedom", 1e6).but("unsteady", 0.5).but("kinds", 0.5)
+    for name in ("activity", "trade", "fall"):
+        given = given.but(name, 0.0)
+    spread = [
+        np.std([next(given.months(MANY, MANY, MONTH_D, days, s)).log_jobs for s in range(300)])
+        for days in (1.0, 4.0, 1e9)
+    ]
+    # the least and the most that days are taken to change: 0.1 and 5
+    assert np.divide(spread, spread[0]) == pytest.approx([1, 2, np.sqrt(5)], rel=0.02)
+
+
+def test_sizes_of_a_class_change_apart_and_the_class_keeps_its_jobs() -> None:
+    still = LEARNED.but("freedom", 1e6)
+    for name in ("activity", "kinds", "trade", "groups", "unseen"):
+        still = still.but(name, 0.0)
+    fitted = MODEL.gang_size.overall
+    of = gang_class(fitted.sizes)
+    shares = np.array(
+        [
+            [dict(zip(law.sizes, law.shares, strict=True))[s] for s in fitted.sizes]
+            for seed in range(300)
+            for law in (next(replace(MODEL, variation=still).months(seed)).gang_size.overall,)
+        ]
+    )
+    # what few jobs say little of is all that changes classes
+    before = np.bincount(of, fitted.shares, len(GANGS))
+    after = np.median([np.bincount(of, row, len(GANGS)) for row in shares], axis=0)
+    np.testing.assert_allclose(after, before, rtol=0.1)
+    [pair] = [np.flatnonzero(of == i)[:2] for i in range(len(GANGS)) if (of == i).sum() > 1][:1]
+    ratio = np.log(shares[:, pair[0]] / shares[:, pair[1]])
+    assert ratio.std() == pytest.approx(np.sqrt(2) * still.sizes.value, rel=0.12)
+
+
+def test_a_model_saved_before_does_not_know_how_much_its_days_changed() -> None:
+    body = json.loads(to_json(MODEL))
+    for part, name in (
+        ("arrivals", "unsteadiness"),
+        ("variation", "unsteady"),
+        ("variation", "sizes"),
+    ):
+        del body[part][name]
+    model = from_json(WorkloadModel, json.dumps(body))
+    assert model.variation is not None
+    assert model.arrivals.unsteadiness == 1 and model.variation.of_kinds(3.0) == LEARNED.kinds.value
+    assert model.variation.sizes.value == 0
+
+
 def test_few_jobs_say_little() -> None:
     few = np.ones_like(MANY)
     spread = [
-        np.std([next(LEARNED.months(n, n, MONTH_D, s)).log_jobs[2, 2] for s in range(300)])
+        np.std([next(LEARNED.months(n, n, MONTH_D, 1.0, s)).log_jobs[2, 2] for s in range(300)])
         for n in (few, MANY)
     ]
     assert spread[0] > 1.1 * spread[1]
@@ -167,7 +222,7 @@ def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
 def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
     given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(trade, trade, trade))
     work = MANY * RUN_TIMES_S
-    drawn = [next(given.months(MANY, work, MONTH_D, s)).log_jobs for s in range(600)]
+    drawn = [next(given.months(MANY, work, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
     total = np.log([(work * np.exp(kinds)).sum() / work.sum() for kinds in drawn])
     if trade:  # GPU time changes with how active all are, and with nothing else
         assert total.std() == pytest.approx(given.activity.value, rel=0.1)
@@ -179,7 +234,7 @@ def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
 def test_fewer_days_say_less_of_how_bursty_another_month_is() -> None:
     given = LEARNED.but("freedom", 1e6)
     spread = [
-        np.std([next(given.months(MANY, MANY, days, s)).log_burstiness for s in range(800)])
+        np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_burstiness for s in range(800)])
         for days in (7, MONTH_D, 10 * MONTH_D)
     ]
     # the luck of a week has four times the variance of that of the month to come

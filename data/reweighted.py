@@ -1,0 +1,266 @@
+"""Learns how much kinds of jobs change, from months whose jobs are a window's own, reweighted.
+
+    python data/reweighted.py > data/reweighted.md
+
+Run times, gang sizes and the load of a drawn month are those of the fitted window, with as many
+times the jobs of each kind as `Variation.months` says: so they can be computed without fitting or
+sampling, some hundred times as fast, and the numbers of `REWEIGHTED`, which they depend on, learned
+all together. Their scores are those of `philly_analysis/judging/coverage.py`, relative to each
+statistic's mean over the lists; groups of statistics count alike, and so do lists.
+
+Laws are drawn about `START`, then nearer and nearer about the `BEST` that scored best (the
+cross-entropy method; Rubinstein 1999); what is learned is the geometric mean of these. Beside it
+stands what holds it in 90 % of bootstraps that draw whole lists. It takes some ten CPU minutes.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from coverage import DEVELOPED_ON, LISTS, first_seed, in_use, listed
+from learn_variation import BOOTSTRAPS, changed
+from numpy.typing import NDArray
+
+from philly_analysis.judging.coverage import (
+    COST,
+    HOUR_S,
+    RUN_TIMES_S,
+    STATISTICS,
+    Window,
+    held,
+    pairs,
+    statistics,
+)
+from philly_analysis.models.arrivals import Arrivals
+from philly_analysis.models.variation import LEARNED, Variation
+from philly_analysis.models.variation import RUN_TIMES_S as KINDS_S
+from philly_analysis.study import GANGS, gang_class
+
+REWEIGHTED = ("activity", "kinds", "unsteady", "sizes", "trade", "reach", "fall", "freedom")
+START = dict(zip(REWEIGHTED, (0.5, 0.5, 0.5, 0.5, 0.5, 1.0, -0.1, 10.0), strict=True))
+"""Half of what may be: deviations, shares and powers. No list chose it."""
+ROUNDS = ((240, 0.6), (60, 0.3), (60, 0.2))
+"""Laws, and the standard deviation of the logarithms of their numbers."""
+BEST = 12
+DRAWS = 40
+PAIRS = 2
+
+TOLD = [name for name, group in STATISTICS.items() if group in ("run time", "gang size", "load")]
+GROUP = pd.Series([STATISTICS[name] for name in TOLD])
+AT = np.log(KINDS_S)
+BETWEEN = (AT[1:] + AT[:-1]) / 2
+EDGES = np.union1d(np.log(RUN_TIMES_S) + 1e-9, np.linspace(0, 16, 49))
+"""Natural logarithms of run times: jobs of one gang size between two of them are alike."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+Factors = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The jobs of a window by gang size and run time, and how the next window was.
+
+    Attributes
+    ----------
+    jobs, gpus, log_run_s, gpu_h
+        Shape (k,): of the jobs of each cell their number, gang size, mean logarithm of the run
+        time, and GPU hours.
+    timed
+        Share of jobs whose run time is known; the others are taken to be like these.
+    kinds, work
+        Jobs and GPU seconds of each gang class (rows) and about each run time of `KINDS_S`.
+    """
+
+    jobs: Floats
+    gpus: Ints
+    log_run_s: Floats
+    gpu_h: Floats
+    timed: float
+    kinds: Floats
+    work: Floats
+    days: int
+    unsteadiness: float
+    real: Floats
+    seed: int
+
+    @classmethod
+    def of(cls, first: Window, second: Window, seed: int) -> Self:
+        """Count the jobs of a window."""
+        every = first.data.jobs
+        jobs = every[every["run_s"].notna()]
+        gpus, run_s = jobs["gpus"].to_numpy(int), jobs["run_s"].to_numpy(float)
+        log_run = np.log(np.maximum(run_s, 0.5))
+        cell, index = np.unique(
+            np.column_stack((gpus, np.digitize(log_run, EDGES))), axis=0, return_inverse=True
+        )
+        index = index.ravel()
+        count = np.bincount(index).astype(float)
+        kind = gang_class(gpus) * AT.size + np.digitize(log_run, BETWEEN)
+        shape, size = (len(GANGS), AT.size), len(GANGS) * AT.size
+        return cls(
+            jobs=count,
+            gpus=cell[:, 0],
+            log_run_s=np.bincount(index, log_run) / count,
+            gpu_h=np.bincount(index, run_s * gpus) / HOUR_S,
+            timed=len(jobs) / len(every),
+            kinds=np.bincount(kind, minlength=size).astype(float).reshape(shape),
+            work=np.bincount(kind, gpus * np.exp(log_run), size).astype(float).reshape(shape),
+            days=first.days,
+            unsteadiness=Arrivals.fit(every["submitted_s"], [first.span_s]).unsteadiness,
+            real=statistics(second.data.jobs, second.start_s, second.days)[: len(TOLD)],
+            seed=seed,
+        )
+
+    def drawn(self, law: Variation) -> Floats:
+        """Return the statistics `TOLD` of months, shape (draws, statistics)."""
+        months = [
+            next(law.months(self.kinds, self.work, self.days, self.unsteadiness, self.seed + i))
+            for i in range(DRAWS)
+        ]
+        log_jobs = np.array([month.log_jobs for month in months])
+        scale = np.array([[month.scale] for month in months])
+        rng = np.random.default_rng((self.seed, 1))  # the same whatever the law
+        of = gang_class(self.gpus)
+        place = np.interp(self.log_run_s, AT, np.arange(AT.size))
+        left = np.minimum(place.astype(int), AT.size - 2)
+        right = place - left
+        weight = self.jobs * np.exp(
+            (1 - right) * log_jobs[:, of, left] + right * log_jobs[:, of, left + 1]
+        )
+        weight += np.sqrt(weight) * rng.standard_normal(weight.shape)
+        weight = np.maximum(weight, 0)
+        sizes, size = np.unique(self.gpus, return_inverse=True)
+        among = np.exp(law.sizes.value * scale * rng.standard_normal((DRAWS, sizes.size)))[:, size]
+        in_class = np.eye(len(GANGS))[of]
+        whole, then = weight @ in_class, (weight * among) @ in_class
+        weight *= among * (whole / np.maximum(then, 1e-300))[:, of]
+        total = np.maximum(weight.sum(axis=1), 1e-300)
+        below = self.log_run_s[:, None] <= np.log(RUN_TIMES_S) + 1e-9
+        gpu_h = weight @ (self.gpu_h / self.jobs) / self.timed
+        return np.column_stack(
+            (
+                weight @ below / total[:, None],
+                weight @ in_class / total[:, None],
+                weight @ self.gpus / total,
+                np.log(np.maximum(total / self.timed, 1.0)),
+                np.log(np.maximum(gpu_h, 1e-3)),
+            )
+        )
+
+
+@cache
+def cells(name: str) -> list[Cells]:
+    """Return the pairs of windows of a list, from when it is in use."""
+    first = first_seed(name)
+    found = pairs(in_use(listed(name)), most=PAIRS)
+    return [Cells.of(*pair, first + DRAWS * i) for i, pair in enumerate(found)]
+
+
+def scores(names: Sequence[str], factors: Factors) -> Floats:
+    """Return the mean score of each statistic on each list, under `START` times factors."""
+    law = LEARNED
+    for number, start in START.items():
+        law = changed(number, factors[number], law.but(number, start))
+    found = np.full((len(names), len(TOLD)), np.nan)
+    for i, name in enumerate(names):
+        if windows := cells(name):
+            made = [(*held(window.drawn(law), window.real), window.real) for window in windows]
+            found[i] = np.mean([width + COST * missed for width, missed, _ in made], axis=0)
+    return found
+
+
+@dataclass(slots=True)
+class Tried:
+    """Laws, as the logarithms of factors on `START`, and their scores on lists."""
+
+    names: Sequence[str]
+    at: Floats
+    scores: Floats
+
+    def more(self, pool: Executor, at: Floats) -> Self:
+        """Return these and others."""
+        factors = [dict(zip(REWEIGHTED, np.exp(row).tolist(), strict=True)) for row in at]
+        found = np.array(list(pool.map(partial(scores, self.names), factors, chunksize=4)))
+        both = np.concatenate((self.scores, found))
+        return type(self)(self.names, np.concatenate((self.at, at)), both)
+
+    def on(self, names: Sequence[str]) -> Self:
+        """Return the scores on some of the lists."""
+        index = [self.names.index(name) for name in names]
+        return type(self)(names, self.at, self.scores[:, index])
+
+    @property
+    def losses(self) -> Floats:
+        """Shape (laws, lists): scores over what is usual of each statistic, groups alike."""
+        known = ~np.isnan(self.scores).any(axis=(0, 2))
+        found = self.scores[:, known]
+        usual = np.median(found, axis=0).mean(axis=0)
+        relative = found / np.maximum(usual, 1e-9)
+        groups = [relative[:, :, group == GROUP].mean(axis=2) for group in GROUP.unique()]
+        return np.asarray(np.mean(groups, axis=0))
+
+    def best(self, lists: Ints | slice = slice(None)) -> Floats:
+        """Return the mean of the laws that score best, on all lists or those of an index."""
+        loss = self.losses[:, lists].mean(axis=1)
+        return np.asarray(self.at[np.argsort(loss)[:BEST]].mean(axis=0))
+
+
+def about(centre: Floats, laws: int, deviation: float, seed: int) -> Floats:
+    """Draw laws about one."""
+    rng = np.random.default_rng((seed, laws))
+    return centre + deviation * rng.standard_normal((laws, len(REWEIGHTED)))
+
+
+def first_round(pool: Executor, names: Sequence[str]) -> Tried:
+    """Try laws about `START`."""
+    none = Tried(names, np.empty((0, len(REWEIGHTED))), np.empty((0, len(names), len(TOLD))))
+    return none.more(pool, about(np.zeros(len(REWEIGHTED)), *ROUNDS[0], 0))
+
+
+def nearer(pool: Executor, tried: Tried) -> Tried:
+    """Try more laws, about the best."""
+    for i, (laws, deviation) in enumerate(ROUNDS[1:], start=1):
+        tried = tried.more(pool, about(tried.best(), laws, deviation, i))
+    return tried
+
+
+def numbers(at: Floats) -> dict[str, float]:
+    """Return the numbers of a law, given logarithms of factors on `START`."""
+    return {
+        name: getattr(changed(name, factor, LEARNED.but(name, START[name])), name).value
+        for name, factor in zip(REWEIGHTED, np.exp(at).tolist(), strict=True)
+    }
+
+
+def ranges(tried: Tried) -> Iterable[tuple[str, float, float, float]]:
+    """Yield each number, as learned and where 90 % of bootstraps of lists have it."""
+    lists = tried.losses.shape[1]
+    index = np.random.default_rng(0).integers(0, lists, (BOOTSTRAPS, lists))
+    drawn = pd.DataFrame([numbers(tried.best(row)) for row in islice(index, BOOTSTRAPS)])
+    for name, value in numbers(tried.best()).items():
+        low, high = drawn[name].quantile([0.05, 0.95])
+        yield name, value, float(low), float(high)
+
+
+def main() -> None:
+    """Print the numbers as the lists developed on have them."""
+    names = [name for name in LISTS if name in DEVELOPED_ON]
+    with ProcessPoolExecutor(2) as pool:
+        tried = nearer(pool, first_round(pool, names))
+    print(f"On {', '.join(names)}.\n", file=sys.stderr)
+    print("| parameter | stands | learned | 90 % of bootstraps |\n|---|---:|---:|---:|")
+    for name, value, low, high in ranges(tried):
+        print(
+            f"| {name} | {getattr(LEARNED, name).value:g} | {value:.2g} | {low:.2g} to {high:.2g} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

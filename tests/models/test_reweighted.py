@@ -1,0 +1,43 @@
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from philly_analysis.judging.coverage import STATISTICS, Window, by_model, statistics
+from philly_analysis.laws.distribution import EMPIRICAL
+from philly_analysis.models.variation import LEARNED
+from tests.models.test_workload_model import DATA
+
+_DATA = Path(__file__).resolve().parents[2] / "data"
+sys.path.insert(0, str(_DATA))
+try:
+    import reweighted
+finally:
+    sys.path.remove(str(_DATA))
+
+START_S = float(DATA.jobs["submitted_s"].iloc[0])
+WINDOW = Window(DATA, START_S, int((DATA.jobs["submitted_s"].iloc[-1] - START_S) // 86_400) + 1)
+CELLS = reweighted.Cells.of(WINDOW, WINDOW, 0)
+
+
+def test_months_as_the_fitted_one_are_the_window() -> None:
+    still = LEARNED.but("freedom", 1e6)
+    for name in ("activity", "kinds", "trade", "sizes"):
+        still = still.but(name, 0.0)
+    many = replace(CELLS, kinds=CELLS.kinds * 1e6)  # nothing is luck
+    own = statistics(DATA.jobs, START_S, WINDOW.days)[: len(reweighted.TOLD)]
+    np.testing.assert_allclose(CELLS.real, own)
+    made = np.median(many.drawn(still), axis=0)
+    np.testing.assert_allclose(made, own, rtol=0.05, atol=0.01)
+
+
+def test_reweighted_months_differ_as_drawn_ones_do() -> None:
+    drawn = by_model(LEARNED, EMPIRICAL)(WINDOW, 60, 0)
+    made = CELLS.drawn(LEARNED)
+    for i, name in enumerate(reweighted.TOLD):
+        if name in ("ln jobs", "ln GPU hours", "1 GPU", "jobs of at most 3,600 s"):
+            assert list(STATISTICS)[i] == name
+            spread = [np.subtract(*np.quantile(x[:, i], (0.9, 0.1))) for x in (made, drawn)]
+            assert spread[0] == pytest.approx(spread[1], rel=0.4)
