@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -171,8 +170,8 @@ def scores(names: Sequence[str], factors: Factors) -> Floats:
     found = np.full((len(names), len(TOLD)), np.nan)
     for i, name in enumerate(names):
         if windows := cells(name):
-            made = [(*held(window.drawn(law), window.real), window.real) for window in windows]
-            found[i] = np.mean([width + COST * missed for width, missed, _ in made], axis=0)
+            made = [held(window.drawn(law), window.real) for window in windows]
+            found[i] = np.mean([width + COST * missed for width, missed in made], axis=0)
     return found
 
 
@@ -243,7 +242,7 @@ def ranges(tried: Tried) -> Iterable[tuple[str, float, float, float]]:
     """Yield each number, as learned and where 90 % of bootstraps of lists have it."""
     lists = tried.losses.shape[1]
     index = np.random.default_rng(0).integers(0, lists, (BOOTSTRAPS, lists))
-    drawn = pd.DataFrame([numbers(tried.best(row)) for row in islice(index, BOOTSTRAPS)])
+    drawn = pd.DataFrame([numbers(tried.best(row)) for row in index])
     for name, value in numbers(tried.best()).items():
         low, high = drawn[name].quantile([0.05, 0.95])
         yield name, value, float(low), float(high)

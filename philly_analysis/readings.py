@@ -135,8 +135,8 @@ def _gpu_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
     offsets = lists.offsets.to_numpy()
     values = lists.values.cast(pa.float64())
     values = values.fill_null(NULL) if values.null_count else values
-    lengths = np.diff(offsets).astype(np.int16)
-    return offsets[order].astype(np.int64), lengths[order].astype(np.int64), values.to_numpy()
+    starts, lengths = (of[order].astype(np.int64) for of in (offsets, np.diff(offsets)))
+    return starts, lengths, values.to_numpy()
 
 
 def _host_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:

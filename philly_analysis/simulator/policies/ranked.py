@@ -77,7 +77,7 @@ class Preemptive(Policy):
         return plan.wish
 
     @property
-    def counts(self) -> bool:
+    def anywhere(self) -> bool:
         """Whether GPUs enough are all that a job needs: who could not start then need not ask.
 
         If not, a gang may find servers in what others left as they made room for it in vain.
@@ -92,7 +92,7 @@ class Preemptive(Policy):
         if min([head.job.size for head in heads]) <= view.cluster.widest:
             return True
         now_s, came = view.now_s, not all(job.running for job in view.changed)
-        if self.counts and view.changed and not came and not view.freed:
+        if self.anywhere and view.changed and not came and not view.freed:
             first = min(heads).key  # nothing has changed unless one who runs fell behind it
             if all(self.key(job, now_s) <= first for job in view.changed):
                 return False
@@ -193,7 +193,7 @@ class Ranked(Preemptive):
         return self._counted(view) if self.counted else super().decide(view)
 
     @property
-    def counts(self) -> bool:
+    def anywhere(self) -> bool:
         """Whether gangs may lie on any servers."""
         return not self.consolidate
 
