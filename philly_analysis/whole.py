@@ -205,14 +205,14 @@ def _claim(folder: Path, name: str) -> Iterator[str]:
     while True:
         token = f"{os.getpid()}-{uuid4().hex[:8]}"
         path = _lock(folder, name, token)
-        with path.open("a") as lock:
+        with path.open("x") as lock:
             try:
                 hold(lock)
             except BlockingIOError:
                 continue  # it is being swept
             except OSError:
                 pass  # a disk that knows no locks: nobody sweeps there
-            if not path.exists():  # it was swept between opening and holding it
+            if not _still(path, lock):  # it was swept between opening and holding it
                 continue
             try:
                 yield token
@@ -224,9 +224,17 @@ def _claim(folder: Path, name: str) -> Iterator[str]:
 def _dead(folder: Path, name: str) -> Iterator[str]:
     """Yield the tokens of writers whose locks nobody holds; they are held meanwhile."""
     for path in folder.glob(f".{glob.escape(name)}.lock-*"):
-        with suppress(OSError), path.open("a") as lock:
+        with suppress(OSError), path.open("r+") as lock:  # never made anew where another swept it
             hold(lock)
-            yield path.name.rpartition(".lock-")[2]
+            if _still(path, lock):
+                yield path.name.rpartition(".lock-")[2]
+
+
+def _still(path: Path, lock: IO[Any]) -> bool:
+    """Whether a name stands for the file that was opened by it."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(lock.fileno()))
+    return False
 
 
 def _remove(path: Path) -> None:

@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-from philly_analysis.whole import appearing, session_folder, settled, sweep, sweep_within
+from philly_analysis import whole
+from philly_analysis.whole import appearing, hold, session_folder, settled, sweep, sweep_within
 
 DYING = """
 import os, signal, sys
@@ -129,6 +131,31 @@ def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
             folder(other, "theirs")
         assert text(out) == "theirs"
     assert text(out) == "mine"
+
+
+def test_a_writer_whose_lock_two_swept_at_once_takes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    swept = []
+
+    def late(lock: IO[Any]) -> None:
+        """Let two find the lock before its writer holds it: the first removes it, then the second."""
+        monkeypatch.setattr(whole, "hold", hold)
+        found = list(tmp_path.glob(".out.lock-*"))
+        sweep(out)
+        with monkeypatch.context() as second:
+            second.setattr(Path, "glob", lambda *_: iter(found))
+            swept.append(dead := whole._dead(tmp_path, "out"))
+            assert next(dead, None) is None, "what another removed is not made anew"
+        hold(lock)
+
+    monkeypatch.setattr(whole, "hold", late)
+    with appearing(out) as partial:
+        assert len(swept) == 1
+        folder(partial, "mine")
+        assert len(list(tmp_path.glob(".out.lock-*"))) == 1
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_of_many_at_once_one_stands_whole_and_nothing_is_left(tmp_path: Path) -> None:
