@@ -9,11 +9,12 @@ as it stands, so that all statistics count alike and no extract is forgiven a mi
 is where a parabola through the means over the extracts is least; the range holds it in 90 % of
 bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
 takes some six CPU minutes. What run times, gang sizes and the load depend on is learned
-by `reweighted.py`, all together, and from longer windows too.
+by `reweighted.py`, all together, and from longer windows too; what users' activity depends on, by
+`turnover.py`.
 
-It also counts the users who come and go from one window to the next, beside those of draws: that is
-what `leaving`, `coming` and `crowd` were set by. A list's opening is left out: while a cluster is
-taken into use everything grows, which says nothing of how months differ once it is in use.
+It also counts the users who come and go from one window to the next, beside those of draws. A
+list's opening is left out: while a cluster is taken into use everything grows, which says nothing
+of how months differ once it is in use.
 
 The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part, so that
 they can judge.

@@ -5,7 +5,8 @@
 `coverage.py` judges the law that ships on five lists; this asks how such a law does on clusters
 elsewhere. For each site, the numbers of the law (`philly_analysis/models/variation.py`) are learned
 from the lists of all others, developed on or kept out, beginning at `START`, which no list chose.
-Those of `reweighted.REWEIGHTED` are learned together, as `reweighted.py` says. Each other number
+Those of `reweighted.REWEIGHTED` are learned together, as `reweighted.py` says, and then kinds once
+more from what sites left out of these have; those of users as `turnover.py` says. Each other number
 goes where the parabola through the scores at half, once and twice of it is least, and all of these
 together that part of the way that scores best. Groups of statistics count alike, and so do lists.
 Then the windows of the site are held against months of the law without it. Lists are taken from
@@ -19,16 +20,18 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 import numpy as np
 import pandas as pd
 import reweighted
+import turnover
 from coverage import LISTS, PAIRS, SITE, SITES, first_seed, in_use, listed, markdown
-from learn_variation import OF_USERS, PARAMETERS, changed, least, scores
+from learn_variation import PARAMETERS, changed, least, scores
 from reweighted import REWEIGHTED
+from turnover import TURNOVER
 
 from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, by_model, scored
 from philly_analysis.models.variation import LEARNED, Variation
 
-OTHERS = tuple(name for name in PARAMETERS if name not in REWEIGHTED)
-START = {**dict.fromkeys(OTHERS, 0.5), "coming": 1.0, **reweighted.START}
-"""Half of what may be: deviations, shares and powers; as many come as leave."""
+OTHERS = tuple(name for name in PARAMETERS if name not in (*REWEIGHTED, *TURNOVER))
+START = {**dict.fromkeys((*OTHERS, *TURNOVER), 0.5), **reweighted.START}
+"""Half of what may be: deviations, shares and powers."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
 BESIDE = ("user blocks", "jobs one by one")
@@ -43,12 +46,16 @@ def moved(law: Variation, factors: Mapping[str, float]) -> Variation:
     return law
 
 
-def start() -> Variation:
-    """Return the law at which learning begins."""
-    law = LEARNED
-    for name, value in START.items():
+def with_numbers(law: Variation, numbers: Mapping[str, float]) -> Variation:
+    """Return a law with other values of some numbers."""
+    for name, value in numbers.items():
         law = law.but(name, value)
     return law
+
+
+def start() -> Variation:
+    """Return the law at which learning begins."""
+    return with_numbers(LEARNED, START)
 
 
 def neighbours() -> dict[str, Variation]:
@@ -59,10 +66,7 @@ def neighbours() -> dict[str, Variation]:
 
 def under(name: str, laws: Laws) -> pd.DataFrame:
     """Return the mean score of each statistic of a list (columns) under each law (rows)."""
-    data = in_use(listed(name))
-    named = bool(data.jobs["user"].notna().any())
-    told = {k: law for k, law in laws.items() if named or k.split()[0] not in OF_USERS}
-    found = scores(name, data, told)
+    found = scores(name, in_use(listed(name)), laws)
     print(name, file=sys.stderr, flush=True)
     by_law = found.pivot_table(index="method", columns="statistic", values="winkler")
     return by_law.reindex(list(laws))
@@ -72,7 +76,7 @@ def losses(tables: Iterable[pd.DataFrame], usual: pd.Series) -> pd.DataFrame:
     """Return the score under each law (rows) on each list, all groups of statistics alike."""
     by_group = []
     for table in tables:
-        relative = (table.fillna(table.iloc[0]) / usual).T
+        relative = (table / usual).T
         group = relative.index.map(STATISTICS.__getitem__)
         by_group.append(relative.groupby(group).mean().mean())
     return pd.concat(by_group, axis=1)
@@ -101,13 +105,14 @@ def way(site: str, tables: Tables) -> dict[str, float]:
 
 
 def together(pool: Executor) -> dict[str, Variation]:
-    """Return the start with the numbers of `REWEIGHTED` that each site's others have."""
+    """Return the start with the numbers of kinds and users that each site's others have."""
     first, laws = reweighted.first_round(pool, LISTS), {}
     for site in SITES:
-        tried = reweighted.nearer(pool, first.on([name for name in LISTS if SITE[name] != site]))
-        laws[site] = start()
-        for name, value in reweighted.numbers(tried.best()).items():
-            laws[site] = laws[site].but(name, value)
+        known = [name for name in LISTS if SITE[name] != site]
+        tried = reweighted.nearer(pool, first.on(known))
+        found = reweighted.numbers(tried.best(), reweighted.wider(pool, tried))
+        law = with_numbers(start(), found)
+        laws[site] = with_numbers(law, turnover.learned(known, law))
         print(site, file=sys.stderr, flush=True)
     return laws
 
