@@ -140,7 +140,7 @@ def test_a_writer_whose_lock_two_swept_at_once_takes_another(
     swept = []
 
     def late(lock: IO[Any]) -> None:
-        """Let two find the lock before its writer holds it: the first removes it, then the second."""
+        """Let two find the lock before its writer holds it, and sweep it one after the other."""
         monkeypatch.setattr(whole, "hold", hold)
         found = list(tmp_path.glob(".out.lock-*"))
         sweep(out)
