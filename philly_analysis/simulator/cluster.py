@@ -340,8 +340,9 @@ class Cluster:
         before, after = self.free_gpus[machine].bit_count(), free.bit_count()
         self.free_gpus[machine] = free
         self.free += after - before
-        self.by_free[before] ^= 1 << machine
-        self.by_free[after] ^= 1 << machine
+        bit, by_free = 1 << machine, self.by_free
+        by_free[before] ^= bit
+        by_free[after] ^= bit
 
     def _reserve(self, grant: Grant, sign: int) -> None:
         if not grant.cpus and not grant.mem_gb:

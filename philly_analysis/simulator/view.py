@@ -100,9 +100,11 @@ class Plan:
     ----------
     cluster
         The cluster as it would be.
+    offered
+        Where the job stands that is offered GPUs.
     """
 
-    __slots__ = ("_returned", "_wish", "cluster", "used", "view")
+    __slots__ = ("_returned", "_wish", "cluster", "offered", "used", "view")
 
     def __init__(self, view: View) -> None:
         self.view, self.cluster = view, view.cluster
@@ -219,6 +221,7 @@ class Plan:
                 back = self._returned.pop()
                 heappush(heap, (Place(key(back, now_s), back.index, back), None, 0))
             place, order, before = heap[0]
+            self.offered = place
             started = take(place.job)
             if started is None:
                 return

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from itertools import accumulate, tee
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from philly_analysis.simulator.cluster import Grant, Leaving
@@ -17,6 +18,8 @@ from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.view import Plan, View, Wish
 
 CONSOLIDATE = "place gangs only on one server, or else on whole ones and one more for the rest"
+
+_RUNNING = attrgetter("running")
 
 
 def placed(plan: Plan, job: Job, *, consolidate: bool) -> Grant | None:
@@ -89,13 +92,14 @@ class Preemptive(Policy):
         heads = view.queue.heads()
         if not heads:
             return False
-        if min([head.job.size for head in heads]) <= view.cluster.widest:
-            return True
-        now_s, came = view.now_s, not all(job.running for job in view.changed)
+        came = not all(map(_RUNNING, view.changed))
         if self.anywhere and view.changed and not came and not view.freed:
-            first = min(heads).key  # nothing has changed unless one who runs fell behind it
-            if all(self.key(job, now_s) <= first for job in view.changed):
+            # who fits has started, so nothing changes unless one who runs fell behind the first
+            first = min(heads).key
+            if max([self.key(job, view.now_s) for job in view.changed]) <= first:
                 return False
+        elif min([head.job.size for head in heads]) <= view.cluster.widest:
+            return True
         if not view.running:
             return False
         greatest = self.greatest(view)
@@ -125,7 +129,7 @@ class Preemptive(Policy):
         if job.running and plan.return_to(job):
             return True
         if not plan.cluster.fits(job.size):
-            key, view = self.key(job, plan.view.now_s), plan.view
+            key, view = plan.offered.key, plan.view
             # nor may any behind it stop others
             if not view.running or self.greatest(view) <= key:
                 return None if plan.cluster.full else False
@@ -275,7 +279,8 @@ class Srsf(Srtf):
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the GPU-seconds until its end."""
-        return job.size / WHOLE * super().key(job, now_s)
+        to_go_s = job.to_go_s(now_s) if job.running else super().key(job, now_s)
+        return job.size / WHOLE * to_go_s
 
     def standing(self, job: Job, now_s: float) -> tuple[int, float]:
         """Return its gang, in which what is to go falls alike, and when it would end."""

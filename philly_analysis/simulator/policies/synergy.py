@@ -128,8 +128,9 @@ class Synergy(Preemptive):
     def _hand_out(self, plan: Plan, machine: int) -> None:
         """Give what a server has to spare to its jobs that want more, first come first."""
         now_s, cluster = plan.view.now_s, plan.cluster
-        spare_cpus, spare_gb = cluster.free_cpus[machine], cluster.free_mem_gb[machine]
-        if max(spare_cpus, spare_gb) <= _EPS:
+        spare_cpus = cluster.free_cpus[machine] > _EPS
+        spare_gb = cluster.free_mem_gb[machine] > _EPS
+        if not spare_cpus and not spare_gb:
             return
         wanting = []
         for job in plan.on(machine):
@@ -137,7 +138,7 @@ class Synergy(Preemptive):
             if grant is None or cpus == inf:
                 continue
             more_cpus, more_gb = cpus - grant.cpus, mem_gb - grant.mem_gb
-            if min(more_cpus, spare_cpus) > _EPS or min(more_gb, spare_gb) > _EPS:
+            if (spare_cpus and more_cpus > _EPS) or (spare_gb and more_gb > _EPS):
                 wanting.append((self.key(job, now_s), job.index, job, grant, more_cpus, more_gb))
         for _, _, job, grant, more_cpus, more_gb in sorted(wanting):
             for m, gpus in grant.shares:
