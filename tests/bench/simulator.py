@@ -4,7 +4,7 @@
 40,000 and 117,325 jobs at a load of 0.9, and by how much four times the jobs take longer;
 ``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead. ``--growth N`` measures 10,000
 and 40,000 jobs N times each, in turn, and prints the ratio of the least times beside those of
-what has to be done in each: events, and starts, of which each is a stop, too.
+what any simulator of the policy has to go through, and of the starts among it.
 
 At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
 but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
@@ -23,6 +23,7 @@ import numpy as np
 
 from philly_analysis.models.library import load_model
 from philly_analysis.simulator import POLICIES, fleet, policy_named, run
+from philly_analysis.simulator.job import OF_THE_SCHEDULER
 from philly_analysis.workload import JobSpec, Machine
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
@@ -53,6 +54,7 @@ class Measured:
     jobs: int
     events: int
     starts: int
+    stops: int
     wait_s: float
     cpu_s: float
     peak_mb: float
@@ -61,6 +63,11 @@ class Measured:
     def events_per_s(self) -> float:
         """Events per second of processor time."""
         return self.events / self.cpu_s
+
+    @property
+    def happenings(self) -> int:
+        """What happens whoever simulates it: arrivals, ends, rounds; starts, and other stops."""
+        return self.events + self.starts + self.stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,7 @@ def measure(policy: str, given: Work) -> Measured:
         len(given.specs),
         schedule.events,
         schedule.attempts.height,
+        int(schedule.attempts["end_reason"].is_in(OF_THE_SCHEDULER).sum()),
         float((waits["until_s"] - waits["since_s"]).sum()) / schedule.attempts.height,
         cpu_s,
         peak_mb(),
@@ -148,7 +156,7 @@ def growth(policies: Sequence[str], times: int) -> None:
         small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*found, strict=True))
         print(  # noqa: T201
             f"| {policy} | {small.cpu_s:.2f} | {large.cpu_s:.2f} | "
-            f"**{large.cpu_s / small.cpu_s:.1f}** | {large.events / small.events:.1f} | "
+            f"**{large.cpu_s / small.cpu_s:.1f}** | {large.happenings / small.happenings:.2f} | "
             f"{large.starts / small.starts:.1f} | {small.wait_s:,.0f} | {large.wait_s:,.0f} |",
             flush=True,
         )
