@@ -2,17 +2,24 @@
 
     python data/coverage.py [LIST ...] > table.md
     python data/coverage.py --all > table.md
+    python data/coverage.py --elsewhere > table.md
 
 fits to each window of 5 to 28 days of the lists of jobs, draws other months, and holds the next
 window against them: beside the workload model stand ways of resampling the window's own jobs. What
 `philly_analysis/models/variation.py` holds was learned on the lists of `DEVELOPED_ON`; those of
 `KEPT_OUT`, which are scored when none is named, were never looked at until it stood. It takes a CPU
 second for four pairs of windows and method. ``--all`` scores the model alone on all lists, those
-learned on from when they are in use.
+learned on from when they are in use. ``--elsewhere`` scores lists of supercomputers of the Parallel
+Workloads Archive (D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience with using the Parallel
+Workloads Archive", JPDC 2014) that nobody looked at while the law was made: they have no GPUs, and
+gangs are of processors.
 """
 
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,6 +52,17 @@ ALL = (*DEVELOPED_ON, *KEPT_OUT, SDSC)
 """Lists by place: what is drawn for one is drawn from seeds of its own."""
 LISTS = tuple(name for name in ALL if name != "philly-attempts")
 """Those that are no other list once more."""
+ELSEWHERE = {
+    "nasa-1993": "NASA-iPSC-1993-3.1-cln.swf",
+    "kth-1996": "KTH-SP2-1996-2.1-cln.swf",
+    "sdsc-blue-2000": "SDSC-BLUE-2000-4.2-cln.swf",
+    "hpc2n-2002": "HPC2N-2002-2.1-cln.swf",
+    "thunder-2007": "LLNL-Thunder-2007-1.1-cln.swf",
+    "metacentrum-2009": "METACENTRUM-2009-2.swf",
+    "ricc-2010": "RICC-2010-2.swf",
+    "curie-2011": "CEA-Curie-2011-2.1-cln.swf",
+}
+"""Lists of the Parallel Workloads Archive, gzipped: each of a site of its own."""
 SITES = {
     "ITP": tuple(name for name in ALL if name.startswith("itp-")),
     "Philly": tuple(name for name in ALL if name.startswith("philly-")),
@@ -56,8 +74,12 @@ SITES = {
     "SDSC": (SDSC,),
 }
 """Whose lists they are: clusters of one site are more alike than others."""
-SITE = {name: site for site, names in SITES.items() for name in names}
+SITE = {name: site for site, names in SITES.items() for name in names} | {
+    name: name for name in ELSEWHERE
+}
 BOOTSTRAPS = 4_000
+BESIDE = ("user blocks", "jobs one by one")
+"""Ways of resampling that stand beside the model where all five would take long."""
 PAIRS = 3
 SEEDS = 10_000
 """Between the first seeds of lists, more than a list's pairs take."""
@@ -66,7 +88,7 @@ WEEK_S = 7 * 86_400
 
 def first_seed(name: str) -> int:
     """Return where a list's seeds begin."""
-    return ALL.index(name) * SEEDS
+    return (*ALL, *ELSEWHERE).index(name) * SEEDS
 
 
 def in_use(data: Observations) -> Observations:
@@ -77,8 +99,23 @@ def in_use(data: Observations) -> Observations:
     return data.where(week >= np.argmax(jobs >= jobs.mean() / 2))
 
 
+def standard(name: str, path: Path) -> Observations:
+    """Return the jobs of a list in the Standard Workload Format that ran."""
+    fields = {1: "submitted", 3: "run_s", 4: "processors", 11: "user"}
+    frame = pd.read_csv(
+        path, sep=r"\s+", comment=";", header=None, usecols=list(fields), encoding="latin-1"
+    ).rename(columns=fields)
+    ran = frame.query("run_s > 0 and processors > 0").sort_values("submitted", kind="stable")
+    ran = ran.reset_index(drop=True)
+    return Observations.of_jobs(
+        name, ran["submitted"], ran["processors"], ran["run_s"], user=ran["user"].astype(str)
+    )
+
+
 def listed(name: str) -> Observations:
     """Return the jobs of a list."""
+    if name in ELSEWHERE:
+        return standard(name, TRACES / "parallel-workloads" / f"{ELSEWHERE[name]}.gz")
     if name == SDSC:
         frame = pd.read_csv(TRACES / "gen-parallel-workloads" / "SDSC_95.csv")
         number, run_s = frame["Number_of_Allocated_Processors"], frame["Run_Time"]
@@ -98,16 +135,20 @@ def listed(name: str) -> Observations:
     )
 
 
-def measured(names: Sequence[str], methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
-    """Return all scores, of some lists from when they are in use; progress goes to stderr."""
-    tables = []
+def judged(name: str, methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
+    """Return the scores of a list, if it is one of those from when it is in use."""
+    data = in_use(listed(name)) if name in used else listed(name)
     chosen = {method: METHODS[method] for method in methods}
-    for name in names:
-        data = in_use(listed(name)) if name in used else listed(name)
-        scores = scored(data, methods=chosen, seed=first_seed(name), most=PAIRS)
-        tables.append(scores.assign(data=name))
-        print(name, file=sys.stderr, flush=True)
-    return pd.concat(tables, ignore_index=True)
+    scores = scored(data, methods=chosen, seed=first_seed(name), most=PAIRS)
+    print(name, file=sys.stderr, flush=True)
+    return scores.assign(data=name)
+
+
+def measured(names: Iterable[str], methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
+    """Return the scores of all lists; progress goes to stderr."""
+    with ProcessPoolExecutor() as pool:
+        tables = pool.map(partial(judged, methods=methods, used=used), names)
+        return pd.concat(tables, ignore_index=True)
 
 
 def ranges(table: pd.DataFrame) -> list[str]:
@@ -173,9 +214,11 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Print the scores of the lists named, or of those kept out, or of all."""
+    """Print the scores of the lists named, of those kept out, of all, or of those elsewhere."""
     if sys.argv[1:] == ["--all"]:
         table = measured(LISTS, (OURS,), used=DEVELOPED_ON)
+    elif sys.argv[1:] == ["--elsewhere"]:
+        table = measured(ELSEWHERE, (OURS, *BESIDE), used=())
     else:
         methods = [method for method in METHODS if method != FITTED]
         table = measured(sys.argv[1:] or KEPT_OUT, methods, used=())

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import reweighted
 import turnover
-from coverage import LISTS, PAIRS, SITE, SITES, first_seed, in_use, listed, markdown
+from coverage import BESIDE, LISTS, PAIRS, SITE, SITES, first_seed, in_use, listed, markdown
 from learn_variation import PARAMETERS, changed, least, scores
 from reweighted import REWEIGHTED
 from turnover import TURNOVER
@@ -34,7 +34,6 @@ START = {**dict.fromkeys((*OTHERS, *TURNOVER), 0.5), **reweighted.START}
 """Half of what may be: deviations, shares and powers."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
-BESIDE = ("user blocks", "jobs one by one")
 Laws = Mapping[str, Variation]
 Tables = Mapping[str, pd.DataFrame]
 
