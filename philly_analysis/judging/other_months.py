@@ -43,7 +43,10 @@ def compute(trace: Trace) -> Result:
     told = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
     [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", told.partition("\n## ")[0])
     of_months, about = _section(told, "Other months")
-    elsewhere, _ = _section(told, "Other months without the site")
+    elsewhere, without = (
+        ", ".join(f"{s} {p}" for s, p in _covered(_section(told, name)[0]).items())
+        for name in ("Other months elsewhere", "Other months without the site")
+    )
     of_waits, how = _section(told, "Waits")
     table = of_months.rename(columns=NAMES)[[*NAMES.values()]]
     for column in [*NAMES.values()][2:]:
@@ -53,7 +56,6 @@ def compute(trace: Trace) -> Result:
     covered = ", ".join(f"{s} {p:.0f} %" for s, p in ours["all_pairs_pct"].items())
     blocks = ", ".join(f"{users['all_pairs_pct'][s]:.0f}" for s in ours.index)
     dearer = [s for s in ours.index if ours["winkler"][s] > users["winkler"][s]]
-    away = elsewhere[elsewhere["draws"] == OURS].set_index("statistics")["of all pairs"]
     inside = of_waits.groupby("policy", sort=False)["inside"].agg(
         lambda said: f"{(said == 'yes').sum()} of {len(said)}"
     )
@@ -85,15 +87,20 @@ def compute(trace: Trace) -> Result:
         ),
         caveats=(
             f"Measured on other lists of jobs, {measured_on}, and not on this trace. Nothing was "
-            "chosen by these lists, but they are of sites that others were learned from. On sites "
-            "that nothing was learned from, intervals of laws made alike held "
-            f"{', '.join(f'{s} {p}' for s, p in away.items())}.",
+            "chosen by these lists, but they are of sites that others were learned from. On eight "
+            "supercomputers without GPUs, which nobody had looked at when the law stood, its "
+            f"intervals held {elsewhere}. Intervals of laws made alike without a site held "
+            f"{without} of that site's.",
             f"PIT: of what knows what it does not know half lies in the middle half. Of "
             f"{', '.join(f'{s} {p:.0f} %' for s, p in ours['pit_middle_pct'].items())} do: where "
             "that is far more, intervals are wider than need be.",
             "Waits are of windows that the models were fitted to.",
         ),
     )
+
+
+def _covered(table: pd.DataFrame) -> "pd.Series[str]":
+    return table[table["draws"] == OURS].set_index("statistics")["of all pairs"]
 
 
 def plot(result: Result) -> Figure:

@@ -13,9 +13,9 @@ TOLD = (Path(library.__file__).parent / "shipped" / "CALIBRATION.md").read_text(
 
 def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     result = analyze(paper_trace(tmp_path / "paper"), "other_months")
-    judged, elsewhere = (
+    judged, elsewhere, without = (
         TOLD.partition(f"\n## {name}\n")[2].partition("\n## ")[0].splitlines()
-        for name in ("Other months", "Other months without the site")
+        for name in ("Other months", "Other months elsewhere", "Other months without the site")
     )
     assert len(result.table) == 5 * 5, "ways of drawing, groups of statistics"
     for row in result.table.to_dict("records"):
@@ -28,8 +28,11 @@ def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     assert f"{inside} of {len(waits) // 3} windows under fifo" in result.sentences[-1]
     assert not result.synthetic
     assert "not on this trace" in result.caveats[0]
-    for line in elsewhere:
-        if line.startswith("| workload model |"):
+    there, made_alike = result.caveats[0].split("made alike")
+    for lines, sentence in ((elsewhere, there), (without, made_alike)):
+        rows = [line for line in lines if line.startswith("| workload model |")]
+        assert len(rows) == 5
+        for line in rows:
             _, _, statistics, _, share, *_ = (cell.strip() for cell in line.split("|"))
-            assert f"{statistics} {share}" in result.caveats[0]
+            assert f"{statistics} {share}" in sentence
     assert overlaps(result.plot()) == []
