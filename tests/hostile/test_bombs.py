@@ -12,15 +12,16 @@ ROOT = Path(__file__).parents[2]
 MOST_MB = 1_500
 """Resident memory that an ingest of any file may take."""
 _RUN = """
-import resource, sys
+import sys
 from philly_analysis.errors import PhillyError
 from philly_analysis.ingest import ingest
+from tests.bench.steps import peak_mb
 try:
     ingest(*sys.argv[1:4], **({"telemetry": sys.argv[4]} if sys.argv[4:] else {}))
     print("kept")
 except PhillyError as error:
     print("refused:", str(error)[:300])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(int(peak_mb()))
 """
 Write = Callable[[Path], None]
 
