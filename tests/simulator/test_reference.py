@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import Policy, policy_named, run
@@ -228,10 +228,15 @@ def same(name: str, rows: Rows) -> None:
     assume(all(how != "migrated" for bars in ours.values() for *_, how in bars))
     in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
     theirs = slow.walk_through(specs, sum(sizes), reference(in_turn), restart_s=policy.restart_s)
-    assert ours == {
-        name: [(round(a, 3), round(b, 3), how) for a, b, how in bars]
-        for name, bars in theirs.items()
+    # a moment that is less than a millisecond away is the same to the engine, and not to the walk
+    assert {name: [how for *_, how in bars] for name, bars in ours.items()} == {
+        name: [how for *_, how in bars] for name, bars in theirs.items()
     }
+    found, wanted = (
+        [moment for name in ours for *moments, _ in bars[name] for moment in moments]
+        for bars in (ours, theirs)
+    )
+    assert found == pytest.approx(wanted, abs=2e-3, rel=0)
 
 
 SERVERS = [
@@ -312,6 +317,17 @@ def test_a_policy_on_servers_is_its_paper_on_thousands_of_workloads(name: str, r
 @pytest.mark.parametrize("name", PAIRS)
 @settings(max_examples=25)
 @given(workloads)
+@example(  # stops so soon after starts that what is lost of a millisecond adds up
+    rows=[
+        (0, 1, [0]),
+        (0, 4, [7]),
+        (0, 8, [5]),
+        (4, 8, [0]),
+        (23, 4, [5]),
+        (29, 8, [1]),
+        (35, 4, [0]),
+    ]
+)
 def test_a_policy_is_its_paper_on_some_workloads(name: str, rows: Rows) -> None:
     same(name, rows)
 
