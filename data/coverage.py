@@ -25,8 +25,17 @@ import numpy as np
 import pandas as pd
 from fit_models import EXTRACTS, TRACES, observed
 
-from philly_analysis.judging.coverage import DRAWS, FITTED, METHODS, OURS, scored, summary
+from philly_analysis.judging.coverage import (
+    DRAWS,
+    FITTED,
+    METHODS,
+    OURS,
+    by_model,
+    scored,
+    summary,
+)
 from philly_analysis.models.observations import Observations
+from philly_analysis.models.variation import LEARNED, Variation
 
 MORE = {
     "helios-15k": ("helios-2020/helios_data_training.csv.gz", "helios-15k"),
@@ -62,7 +71,7 @@ ELSEWHERE = {
     "ricc-2010": "RICC-2010-2.swf",
     "curie-2011": "CEA-Curie-2011-2.1-cln.swf",
 }
-"""Lists of the Parallel Workloads Archive, gzipped: each of a site of its own."""
+"""Lists of the Parallel Workloads Archive, gzipped, each of another site; one is of SDSC, too."""
 SITES = {
     "ITP": tuple(name for name in ALL if name.startswith("itp-")),
     "Philly": tuple(name for name in ALL if name.startswith("philly-")),
@@ -135,10 +144,13 @@ def listed(name: str) -> Observations:
     )
 
 
-def judged(name: str, methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
-    """Return the scores of a list, if it is one of those from when it is in use."""
+def judged(name: str, law: Variation, methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
+    """Return the scores of a list, if it is one of those from when it is in use.
+
+    Months of the model differ by a law; beside them stand other methods.
+    """
     data = in_use(listed(name)) if name in used else listed(name)
-    chosen = {method: METHODS[method] for method in methods}
+    chosen = {OURS: by_model(law), **{method: METHODS[method] for method in methods}}
     scores = scored(data, methods=chosen, seed=first_seed(name), most=PAIRS)
     print(name, file=sys.stderr, flush=True)
     return scores.assign(data=name)
@@ -147,7 +159,7 @@ def judged(name: str, methods: Sequence[str], used: Container[str]) -> pd.DataFr
 def measured(names: Iterable[str], methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
     """Return the scores of all lists; progress goes to stderr."""
     with ProcessPoolExecutor() as pool:
-        tables = pool.map(partial(judged, methods=methods, used=used), names)
+        tables = pool.map(partial(judged, law=LEARNED, methods=methods, used=used), names)
         return pd.concat(tables, ignore_index=True)
 
 
@@ -216,11 +228,11 @@ def markdown(table: pd.DataFrame) -> str:
 def main() -> None:
     """Print the scores of the lists named, of those kept out, of all, or of those elsewhere."""
     if sys.argv[1:] == ["--all"]:
-        table = measured(LISTS, (OURS,), used=DEVELOPED_ON)
+        table = measured(LISTS, (), used=DEVELOPED_ON)
     elif sys.argv[1:] == ["--elsewhere"]:
-        table = measured(ELSEWHERE, (OURS, *BESIDE), used=())
+        table = measured(ELSEWHERE, BESIDE, used=())
     else:
-        methods = [method for method in METHODS if method != FITTED]
+        methods = [method for method in METHODS if method not in (OURS, FITTED)]
         table = measured(sys.argv[1:] or KEPT_OUT, methods, used=())
     print(markdown(table))
 

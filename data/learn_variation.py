@@ -22,7 +22,7 @@ they can judge.
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -84,7 +84,9 @@ def least(loss: Floats, step: float = STEP) -> float:
     return float(np.exp(np.clip(at, -FARTHEST, FARTHEST)))
 
 
-def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFrame]) -> Learned:
+def learned(
+    name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFrame]
+) -> tuple[float, float, float]:
     """Return the best value of a parameter, and its range over bootstraps of the extracts."""
     told = [n for n in jobs if name not in OF_USERS or jobs[n].jobs["user"].notna().any()]
     usual = pd.concat(map(by_statistic, base.values()), axis=1).mean(axis=1)
@@ -101,7 +103,15 @@ def learned(name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFra
         getattr(changed(name, factor), name).value
         for factor in (least(loss.mean(axis=0)), *np.quantile(best, (0.05, 0.95)))
     ]
-    return Learned(made[0], min(made[1:]), max(made[1:]))
+    return made[0], min(made[1:]), max(made[1:])
+
+
+def show(found: Iterable[tuple[str, float, float, float]]) -> None:
+    """Print numbers, as they stand, were learned, and lie in 90 % of bootstraps, as they come."""
+    print("| parameter | stands | learned | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
+    for name, value, low, high in found:
+        stands = getattr(LEARNED, name).value
+        print(f"| {name} | {stands:g} | {value:.2g} | {low:.2g} to {high:.2g} |", flush=True)
 
 
 def turnover(data: Observations) -> Floats:
@@ -143,11 +153,8 @@ def main() -> None:
             left, came, left_drawn, came_drawn, users = turnover(data)
             print(f"| {name} | {users:.0f} | {left:.0f} | {came:.0f} ", end="")
             print(f"| {left_drawn:.0f} | {came_drawn:.0f} |")
-    print("\n| parameter | stands | best | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
-    for name in asked.parameters or PARAMETERS:
-        found, stands = learned(name, jobs, base), getattr(LEARNED, name).value
-        row = f"| {name} | {stands:g} | {found.value:.2g} | {found.low:.2g} to {found.high:.2g} |"
-        print(row, flush=True)
+    print()
+    show((name, *learned(name, jobs, base)) for name in asked.parameters or PARAMETERS)
 
 
 if __name__ == "__main__":

@@ -16,21 +16,21 @@ when they are in use (`coverage.in_use`). It takes forty minutes of CPU time.
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import reweighted
 import turnover
-from coverage import BESIDE, LISTS, PAIRS, SITE, SITES, first_seed, in_use, listed, markdown
-from learn_variation import PARAMETERS, changed, least, scores
+from coverage import BESIDE, LISTS, SITE, SITES, in_use, judged, listed, markdown
+from learn_variation import OF_USERS, PARAMETERS, changed, least, scores
 from reweighted import REWEIGHTED
-from turnover import TURNOVER
 
-from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, by_model, scored
+from philly_analysis.judging.coverage import STATISTICS
 from philly_analysis.models.variation import LEARNED, Variation
 
-OTHERS = tuple(name for name in PARAMETERS if name not in (*REWEIGHTED, *TURNOVER))
-START = {**dict.fromkeys((*OTHERS, *TURNOVER), 0.5), **reweighted.START}
+OTHERS = tuple(name for name in PARAMETERS if name not in (*REWEIGHTED, *OF_USERS))
+START = {**dict.fromkeys((*OTHERS, *OF_USERS), 0.5), **reweighted.START}
 """Half of what may be: deviations, shares and powers."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
@@ -133,14 +133,6 @@ def best(site: str, tables: Tables, laws: Laws) -> Variation:
     return laws[str(losses(known, usual).mean(axis=1).idxmin())]
 
 
-def judged(name: str, law: Variation) -> pd.DataFrame:
-    """Score the windows of a list, of all lengths, by a law and by resampling."""
-    methods = {OURS: by_model(law), **{method: METHODS[method] for method in BESIDE}}
-    table = scored(in_use(listed(name)), methods=methods, seed=first_seed(name), most=PAIRS)
-    print(name, file=sys.stderr, flush=True)
-    return table.assign(data=name)
-
-
 def learned(pool: Executor, near: Tables) -> dict[str, Variation]:
     """Return the law without each site, from scores near the start."""
     laws = parts(together(pool), {site: way(site, near) for site in SITES})
@@ -166,7 +158,8 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         near = dict(zip(LISTS, pool.map(under, LISTS, [neighbours()] * len(LISTS)), strict=True))
         laws = learned(pool, near)
-        tables = pool.map(judged, LISTS, [laws[SITE[name]] for name in LISTS])
+        judge = partial(judged, methods=BESIDE, used=LISTS)
+        tables = pool.map(judge, LISTS, [laws[SITE[name]] for name in LISTS])
         table = pd.concat(tables, ignore_index=True)
     print(markdown(table), numbers(laws), sep="\n\n")
 

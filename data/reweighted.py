@@ -26,7 +26,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from coverage import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
-from learn_variation import BOOTSTRAPS, changed
+from learn_variation import BOOTSTRAPS, changed, show
 from numpy.typing import NDArray
 
 from philly_analysis.judging.coverage import (
@@ -280,11 +280,7 @@ def main() -> None:
         tried = nearer(pool, first_round(pool, names))
         more = wider(pool, tried)
     print(f"On {', '.join(names)}. Kinds change {more:.2f} times as much elsewhere.\n")
-    print("| parameter | stands | learned | 90 % of bootstraps |\n|---|---:|---:|---:|")
-    for name, value, low, high in ranges(tried, more):
-        print(
-            f"| {name} | {getattr(LEARNED, name).value:g} | {value:.2g} | {low:.2g} to {high:.2g} |"
-        )
+    show(ranges(tried, more))
 
 
 if __name__ == "__main__":

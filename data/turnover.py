@@ -24,13 +24,13 @@ import numpy as np
 import pandas as pd
 import scipy
 from coverage import DEVELOPED_ON, LISTS, PAIRS, in_use, listed
+from learn_variation import show
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from philly_analysis.judging.coverage import Window, pairs
 from philly_analysis.models.variation import LEARNED, Variation
 
-TURNOVER = ("leaving", "settled", "constancy", "users", "coming", "crowd")
 BOOTSTRAPS = 100
 MOST = 100
 """Jobs from which on a user's are known to a tenth, however many more: they come in runs."""
@@ -128,7 +128,7 @@ def windows(name: str) -> list[Met]:
 
 
 def learned(names: Sequence[str], law: Variation = LEARNED) -> dict[str, float]:
-    """Return the numbers of `TURNOVER` that lists have, given what a law says of all else."""
+    """Return the numbers of users that lists have, given what a law says of all else."""
     lists = [found for name in names if (found := windows(name))]
 
     def of_users(x: Floats) -> float:
@@ -172,11 +172,8 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         ranges = pd.DataFrame(list(pool.map(learned, drawn)))
     print(f"On {', '.join(names)}.\n")
-    print("| parameter | stands | learned | 90 % of bootstraps |\n|---|---:|---:|---:|")
-    for name, value in learned(names).items():
-        low, high = ranges[name].quantile([0.05, 0.95])
-        stands = getattr(LEARNED, name).value
-        print(f"| {name} | {stands:g} | {value:.2g} | {low:.2g} to {high:.2g} |")
+    low, high = (ranges.quantile(q) for q in (0.05, 0.95))
+    show((name, value, low[name], high[name]) for name, value in learned(names).items())
 
 
 if __name__ == "__main__":

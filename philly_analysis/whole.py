@@ -39,6 +39,15 @@ def hold(lock: IO[Any]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def owned(path: Path, lock: IO[Any]) -> bool:
+    """Lock an open file; tell whether it is ours: no other holds it, and it is still in place."""
+    try:
+        hold(lock)
+        return os.path.samestat(path.stat(), os.fstat(lock.fileno()))
+    except OSError:
+        return False
+
+
 @contextmanager
 def appearing(out: Path, *, first_stays: bool = False, replaces: bool = True) -> Iterator[Path]:
     """Give a path to write a file or folder to, which becomes `out` when the block ends well.
@@ -212,7 +221,7 @@ def _claim(folder: Path, name: str) -> Iterator[str]:
                 continue  # it is being swept
             except OSError:
                 pass  # a disk that knows no locks: nobody sweeps there
-            if not _still(path, lock):  # it was swept between opening and holding it
+            if not path.exists():  # it was swept between opening and holding it
                 continue
             try:
                 yield token
@@ -225,16 +234,8 @@ def _dead(folder: Path, name: str) -> Iterator[str]:
     """Yield the tokens of writers whose locks nobody holds; they are held meanwhile."""
     for path in folder.glob(f".{glob.escape(name)}.lock-*"):
         with suppress(OSError), path.open("r+") as lock:  # never made anew where another swept it
-            hold(lock)
-            if _still(path, lock):
+            if owned(path, lock):
                 yield path.name.rpartition(".lock-")[2]
-
-
-def _still(path: Path, lock: IO[Any]) -> bool:
-    """Whether a name stands for the file that was opened by it."""
-    with suppress(FileNotFoundError):
-        return os.path.samestat(path.stat(), os.fstat(lock.fileno()))
-    return False
 
 
 def _remove(path: Path) -> None:

@@ -19,7 +19,7 @@ from philly_analysis.intact import check, check_sizes, with_digests
 from philly_analysis.manifest import MANIFEST, Manifest, laid_out
 from philly_analysis.remote import is_address, putting
 from philly_analysis.schema import TABLES
-from philly_analysis.whole import appearing, hold, sweep
+from philly_analysis.whole import appearing, owned, sweep
 
 PARTS = "parts"
 """Folder in a trace of what it grew by, a folder per generation."""
@@ -123,15 +123,10 @@ def _nobody_appends(out: Path) -> Iterator[None]:
         Somebody else is at it.
     """
     with (out / _LOCK).open("a") as lock:
-        try:
-            hold(lock)
-            ours = os.path.samestat((out / _LOCK).stat(), os.fstat(lock.fileno()))
-        except OSError:
-            ours = False  # it is locked, or the trace was replaced just now
-        if not ours:
+        if not owned(out / _LOCK, lock):
             raise TraceError(
                 f"somebody else is appending to {out} or replaces it. Try again when they are done."
-            ) from None
+            )
         yield
 
 

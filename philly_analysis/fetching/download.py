@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 from philly_analysis.digests import digest_of
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.progress import transfer
-from philly_analysis.whole import hold
+from philly_analysis.whole import owned
 
 _BLOCK = 1 << 20
 _POINTER = b"version https://git-lfs"
@@ -200,12 +200,7 @@ def _blob(file: IO[bytes]) -> str:
 def _locked(path: Path) -> Iterator[_Part]:
     """Give the part of a file, which no other process writes meanwhile."""
     with path.open("a+b") as file:
-        try:
-            hold(file)
-            ours = os.path.samestat(path.stat(), os.fstat(file.fileno()))
-        except OSError:
-            ours = False  # it is locked, or became the whole file just now
-        if not ours:
+        if not owned(path, file):  # or it became the whole file just now
             raise OutputError(f"another process fetches {path}. Wait for it.")
         yield _Part(path, file)
 

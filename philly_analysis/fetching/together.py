@@ -1,6 +1,5 @@
 """Files that belong together, in a folder that appears when all of them are there."""
 
-import os
 import shutil
 import tarfile
 import zlib
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.fetching.download import Download, Patience, download, is_there
-from philly_analysis.whole import appearing, hold
+from philly_analysis.whole import appearing, owned
 
 UNPACKED_TIMES = 40
 """An archive that would become larger than this many times its size is refused."""
@@ -80,12 +79,7 @@ def _held(beside: Path, folder: Path) -> Iterator[None]:
     """Keep others from a folder in which files are gathered; leave none that holds nothing."""
     beside.mkdir(parents=True, exist_ok=True)
     with (beside / _LOCK).open("a") as lock:
-        try:
-            hold(lock)
-            ours = os.path.samestat((beside / _LOCK).stat(), os.fstat(lock.fileno()))
-        except OSError:
-            ours = False  # it is locked, or was removed just now
-        if not ours:
+        if not owned(beside / _LOCK, lock):  # or it was removed just now
             raise OutputError(f"another process fetches {folder}. Wait for it.")
         try:
             yield

@@ -49,8 +49,6 @@ class Causes:
         self._free = [m.gpus for m in cluster.machines]
         self._having = [self._free.count(free) for free in range(cluster.biggest + 1)]
         self._most = cluster.biggest
-        # up to this size the emptiest server alone says whether there is room
-        self._widest = WHOLE if cluster.dedicated else cluster.biggest * WHOLE
         self._used: dict[str, int] = {}
         self._clocks: dict[str, dict[int, _Clock]] = {}
         self._ticking: dict[str, dict[int, _Clock]] = {}
@@ -173,20 +171,13 @@ class Causes:
     def _turn(self) -> None:
         """Set the clocks of those who wait by what has changed."""
         most, now_s = self._most_free(), self._now_s
-        room, changed, fits, widest = self._room, self._changed_vcs, most * WHOLE, self._widest
-        turned = [
-            asked
-            for asked, had in room.items()
-            if (asked <= fits if WHOLE <= asked <= widest else self._has_room(asked, most)) != had
-        ]
+        turned = [asked for asked, had in self._room.items() if self._has_room(asked, most) != had]
         for asked in turned:
-            room[asked] = not room[asked]
-        for vc in self._ticking if turned else changed:
-            clocks = self._ticking.get(vc)
-            if not clocks:
-                continue
+            self._room[asked] = not self._room[asked]
+        for vc in self._ticking if turned else self._changed_vcs & self._ticking.keys():
+            clocks = self._ticking[vc]
             unused = self._quotas.get(vc, UNLIMITED) * WHOLE - self._used.get(vc, 0)
-            for asked in clocks if vc in changed else clocks.keys() & turned:
+            for asked in clocks if vc in self._changed_vcs else clocks.keys() & turned:
                 clock = clocks[asked]
                 cause = 0 if asked > unused else 2 if self._room[asked] else 1
                 if cause != clock.cause:

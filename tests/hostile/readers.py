@@ -8,7 +8,7 @@ of the trace is told. An exception that is no `PhillyError` is a finding; so is 
 import atexit
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -510,10 +510,9 @@ def accounted(out: Path, manifest: Manifest) -> Outcome:
     """Count what is in the files of a trace, and hold its account to it."""
     kept = rejected = 0
     [rejects] = manifest.paths(out, "rejects")
-    refused = Counter(
-        (row["table"], row["reason"])
-        for row in pq.read_table(rejects, columns=["table", "reason"]).to_pylist()
-    )
+    refused: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in pq.read_table(rejects, columns=["table", "reason"]).to_pylist():
+        refused[row["table"]][row["reason"]] += 1
     for account in manifest.accounts:
         files = manifest.paths(out, account.table)
         rows = sum(pq.read_metadata(file).num_rows for file in files)
@@ -521,12 +520,12 @@ def accounted(out: Path, manifest: Manifest) -> Outcome:
         # samples of one machine and moment, from several files, are one row
         if account.table not in ("host_samples", "gpu_samples"):
             assert rows == account.kept, f"{account.table}: {rows} rows, {account.kept} kept"
-        stored = {reason: n for (table, reason), n in refused.items() if table == account.table}
+        stored, counted = refused[account.table], Counter(account.rejected)
         if manifest.generation > 1:  # what an append prints again is counted, and not kept again
-            assert stored.get(AGAIN[0], 0) <= account.rejected.get(AGAIN[0], 0), account
-            stored[AGAIN[0]] = account.rejected.get(AGAIN[0], 0)
-        assert Counter(stored) == Counter(account.rejected), account
-        kept, rejected = kept + account.kept, rejected + sum(account.rejected.values())
+            assert stored[AGAIN[0]] <= counted[AGAIN[0]], account
+            stored[AGAIN[0]] = counted[AGAIN[0]]
+        assert stored == counted, account
+        kept, rejected = kept + account.kept, rejected + counted.total()
     return Outcome(kept, rejected)
 
 

@@ -1,7 +1,5 @@
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +9,7 @@ from philly_analysis.judging.coverage import STATISTICS, Window, by_model, stati
 from philly_analysis.laws.distribution import EMPIRICAL
 from philly_analysis.models.variation import LEARNED
 from tests.models.test_workload_model import DATA
-
-_DATA = Path(__file__).resolve().parents[2] / "data"
-sys.path.insert(0, str(_DATA))
-try:
-    import reweighted
-finally:
-    sys.path.remove(str(_DATA))
+from tests.scripts import reweighted
 
 START_S = float(DATA.jobs["submitted_s"].iloc[0])
 WINDOW = Window(DATA, START_S, int((DATA.jobs["submitted_s"].iloc[-1] - START_S) // 86_400) + 1)

@@ -1,13 +1,7 @@
 import gzip
-import sys
 from pathlib import Path
 
-_DATA = Path(__file__).resolve().parents[2] / "data"
-sys.path.insert(0, str(_DATA))
-try:
-    import coverage
-finally:
-    sys.path.remove(str(_DATA))
+from tests.scripts import coverage
 
 LOG = """\
 ; Computer: an example

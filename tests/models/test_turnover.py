@@ -1,17 +1,8 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from philly_analysis.models.variation import LEARNED
-
-_DATA = Path(__file__).resolve().parents[2] / "data"
-sys.path.insert(0, str(_DATA))
-try:
-    import turnover
-finally:
-    sys.path.remove(str(_DATA))
+from tests.scripts import turnover
 
 TRUTH = {
     "leaving": 0.4,

@@ -236,7 +236,7 @@ def same(name: str, rows: Rows) -> None:
         [moment for name in ours for *moments, _ in bars[name] for moment in moments]
         for bars in (ours, theirs)
     )
-    assert found == pytest.approx(wanted, abs=2e-3, rel=0)
+    assert found == pytest.approx(wanted, abs=1e-3, rel=0)
 
 
 SERVERS = [

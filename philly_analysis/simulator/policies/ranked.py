@@ -279,8 +279,7 @@ class Srsf(Srtf):
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the GPU-seconds until its end."""
-        to_go_s = job.to_go_s(now_s) if job.running else super().key(job, now_s)
-        return job.size / WHOLE * to_go_s
+        return job.size / WHOLE * super().key(job, now_s)
 
     def standing(self, job: Job, now_s: float) -> tuple[int, float]:
         """Return its gang, in which what is to go falls alike, and when it would end."""

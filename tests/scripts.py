@@ -1,0 +1,15 @@
+"""Scripts of ``data/``, which are no package, for tests."""
+
+import sys
+from pathlib import Path
+
+_DATA = Path(__file__).resolve().parents[1] / "data"
+sys.path.insert(0, str(_DATA))
+try:
+    import coverage
+    import reweighted
+    import turnover
+finally:
+    sys.path.remove(str(_DATA))
+
+__all__ = ["coverage", "reweighted", "turnover"]
