@@ -8,7 +8,7 @@ others as they stand, and scores on each extract the intervals for the next wind
 as it stands, so that all statistics count alike and no extract is forgiven a miss). The best value
 is where a parabola through the means over the extracts is least; the range holds it in 90 % of
 bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
-takes some six CPU minutes. What run times, gang sizes and the load depend on is learned
+takes some twenty CPU minutes. What run times, gang sizes and the load depend on is learned
 by `reweighted.py`, all together, and from longer windows too; what users' activity depends on, by
 `turnover.py`.
 

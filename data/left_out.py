@@ -2,7 +2,7 @@
 
     python data/left_out.py > table.md
 
-`coverage.py` judges the law that ships on five lists; this asks how such a law does on clusters
+`coverage.py` judges the law that ships on six lists; this asks how such a law does on clusters
 elsewhere. For each site, the numbers of the law (`philly_analysis/models/variation.py`) are learned
 from the lists of all others, developed on or kept out, beginning at `START`, which no list chose.
 Those of `reweighted.REWEIGHTED` are learned together, as `reweighted.py` says, and then kinds once
@@ -10,7 +10,7 @@ more from what sites left out of these have; those of users as `turnover.py` say
 goes where the parabola through the scores at half, once and twice of it is least, and all of these
 together that part of the way that scores best. Groups of statistics count alike, and so do lists.
 Then the windows of the site are held against months of the law without it. Lists are taken from
-when they are in use (`coverage.in_use`). It takes forty minutes of CPU time.
+when they are in use (`coverage.in_use`). It takes an hour of CPU time.
 """
 
 import sys

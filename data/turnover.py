@@ -11,7 +11,7 @@ log-normal factor of deviation `crowd`. As months are more or less eventful, whi
 deviations, what is learned of these is less by the root mean square of that.
 
 Lists count alike, as do pairs of windows of a list for who comes. The range holds each number in
-90 % of bootstraps that draw whole lists. It takes five CPU minutes.
+90 % of bootstraps that draw whole lists. It takes three CPU minutes.
 """
 
 from collections.abc import Sequence

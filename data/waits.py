@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from coverage import DEVELOPED_ON, listed
+from coverage import OF_GPUS, listed
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
@@ -100,7 +100,7 @@ def rows(name: str) -> Iterator[str]:
 
 def main() -> None:
     """Print the waits of the extracts named, or of all that have jobs enough."""
-    names = sys.argv[1:] or [name for name in sorted(DEVELOPED_ON) if name not in LEFT_OUT]
+    names = sys.argv[1:] or [name for name in sorted(OF_GPUS) if name not in LEFT_OUT]
     print(
         f"## Waits\n\nMean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months; "
     )

@@ -43,9 +43,9 @@ def compute(trace: Trace) -> Result:
     told = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
     [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", told.partition("\n## ")[0])
     of_months, about = _section(told, "Other months")
-    elsewhere, without = (
+    of_every, without = (
         ", ".join(f"{s} {p}" for s, p in _covered(_section(told, name)[0]).items())
-        for name in ("Other months elsewhere", "Other months without the site")
+        for name in ("Other months of all lists", "Other months without the site")
     )
     of_waits, how = _section(told, "Waits")
     table = of_months.rename(columns=NAMES)[[*NAMES.values()]]
@@ -87,10 +87,9 @@ def compute(trace: Trace) -> Result:
         ),
         caveats=(
             f"Measured on other lists of jobs, {measured_on}, and not on this trace. Nothing was "
-            "chosen by these lists, but they are of sites that others were learned from. On eight "
-            "supercomputers without GPUs, which nobody had looked at when the law stood, its "
-            f"intervals held {elsewhere}. Intervals of laws made alike without a site held "
-            f"{without} of that site's.",
+            "chosen by these lists, but they are of sites that others were learned from. Of all "
+            f"lists, those learned on too, intervals held {of_every}; those of laws made alike "
+            f"without a site held {without} of that site's.",
             f"PIT: of what knows what it does not know half lies in the middle half. Of "
             f"{', '.join(f'{s} {p:.0f} %' for s, p in ours['pit_middle_pct'].items())} do: where "
             "that is far more, intervals are wider than need be.",

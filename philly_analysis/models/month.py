@@ -167,7 +167,7 @@ def _gang_sizes(
     law = model.gang_size
     seen = set(gang_class(law.overall.sizes).tolist())
     most = model.gpus or max(_USUAL)
-    kinds = variation.of_kinds(model.arrivals.unsteadiness)
+    kinds = variation.of_kinds(model.arrivals.hours / 24, model.arrivals.unsteadiness)
     noise = month.scale * kinds * rng.standard_normal(len(GANGS))
     new = {
         _USUAL[i]: float(variation.unseen.value / max(law.overall.n, 1) * growth[i] * np.exp(e))

@@ -66,16 +66,16 @@ class Variation:
     """What changes from one month to another, level by level.
 
     A period changes how many jobs there are of each *kind*: of a gang class and about a run time.
-    The logarithms of these factors are normal, given how eventful the period is, and before
-    they trade no more likely to rise than to fall. Standard deviations are of natural logarithms.
+    The logarithms of these factors are normal, given how eventful the period is. Standard
+    deviations are of natural logarithms.
 
     Attributes
     ----------
     activity
         Standard deviation of the number of jobs, of all kinds alike.
     kinds
-        Of the jobs of one gang class and about one run time, where days change by a factor e;
-        gang classes change apart.
+        Of the jobs of one gang class and about one run time, from one period of `MONTH_D` to
+        another, where days change by a factor e; gang classes change apart.
     trade
         Of the GPU time that some kinds gain or lose, the share that all kinds lose or gain, as the
         cluster has no more GPUs: 0 is nothing, 1 leaves GPU time to `activity` alone.
@@ -117,8 +117,13 @@ class Variation:
     unsteady
         Power of how much days change (`Arrivals.unsteadiness`) with which kinds change more.
     sizes
-        Standard deviation of the jobs of one gang size among those of its class. Models that were
-        saved before know neither: 0.
+        Standard deviation of the jobs of one gang size among those of its class.
+    brief
+        Power of how many times shorter than `MONTH_D` a period is with which kinds change more.
+    centre
+        What of half its variance the logarithm of the jobs of a kind falls: at 0 the fitted jobs
+        are the median of those drawn, at 1 their mean. Models that were saved before know none of
+        these four: 0.
     """
 
     activity: Learned
@@ -143,6 +148,8 @@ class Variation:
     learned_on: str
     unsteady: Learned = Learned(0.0, 0.0, 0.0)
     sizes: Learned = Learned(0.0, 0.0, 0.0)
+    brief: Learned = Learned(0.0, 0.0, 0.0)
+    centre: Learned = Learned(0.0, 0.0, 0.0)
 
     def but(self, name: str, value: float) -> Self:
         """Return the same with another value of one parameter."""
@@ -154,14 +161,15 @@ class Variation:
         luck = min(luck, FARTHEST_LUCK)
         return self.settles.value * (self.usual.value - luck)
 
-    def of_kinds(self, unsteadiness: float) -> float:
-        """Return the standard deviation of kinds, given how much days change."""
-        days = float(np.clip(unsteadiness, STEADIEST, UNSTEADIEST))
-        return self.kinds.value * float(np.power(days, self.unsteady.value))
+    def of_kinds(self, days: float, unsteadiness: float) -> float:
+        """Return the standard deviation of kinds, given how many days there were and how alike."""
+        change = float(np.clip(unsteadiness, STEADIEST, UNSTEADIEST))
+        by_day = float(np.power(change, self.unsteady.value))
+        return self.kinds.value * by_day * float(np.power(_shorter(days), self.brief.value))
 
     def unevenness(self, days: float) -> float:
         """Return the standard deviation of burstiness from so many days to the next month."""
-        return self.burstiness.value * float(np.sqrt((1 + MONTH_D / min(days, MONTH_D)) / 2))
+        return self.burstiness.value * float(np.sqrt((1 + _shorter(days)) / 2))
 
     def months(
         self, jobs: Floats, work: Floats, days: float, unsteadiness: float, seed: int
@@ -193,14 +201,15 @@ class Variation:
         scale = float(np.sqrt(freedom / rng.chisquare(freedom)))
         own = np.sqrt(2 / (jobs + 0.5))
         share = work / max(float(work.sum()), 1e-9)
-        unevenness, kinds = self.unevenness(days), self.of_kinds(unsteadiness)
+        unevenness, kinds = self.unevenness(days), self.of_kinds(days, unsteadiness)
         always = self._effects(rng)
         while True:
             now = self._effects(rng)
             every, by_kind, count, burst = (
                 np.sqrt(0.5) * (a + b) for a, b in zip(always, now, strict=True)
             )
-            mix = scale * deviation * kinds * (by_kind @ alike.T) + own * count
+            spread = scale * deviation * kinds
+            mix = spread * (by_kind @ alike.T) + own * count - self.centre.value / 2 * spread**2
             gained = np.log(max(float((share * np.exp(mix)).sum()), 1e-9)) if share.any() else 0.0
             log_jobs = scale * self.activity.value * every + mix - self.trade.value * gained
             yield Month(
@@ -216,56 +225,61 @@ class Variation:
         return tuple(rng.standard_normal(shape) for shape in ((1,), kinds, kinds, (1,)))
 
 
+def _shorter(days: float) -> float:
+    """Return how many times shorter than a month so many days are: 1 at least."""
+    return MONTH_D / min(days, MONTH_D)
+
+
 LEARNED = Variation(
-    activity=Learned(0.3, 0.26, 0.35),
-    kinds=Learned(1.2, 0.94, 1.3),
-    trade=Learned(0.8, 0.64, 0.92),
-    reach=Learned(1.0, 0.85, 1.4),
-    fall=Learned(-0.13, -0.17, -0.083),
-    swell=Learned(0.45, 0.44, 0.8),
-    burstiness=Learned(0.4, 0.2, 0.49),
-    usual=Learned(0.3, 0.3, 0.6),
-    settles=Learned(0.5, 0.27, 1.0),
-    freedom=Learned(7.0, 7, 10),
+    activity=Learned(0.27, 0.26, 0.34),
+    kinds=Learned(0.8, 0.71, 0.9),
+    trade=Learned(0.5, 0.44, 0.56),
+    reach=Learned(0.88, 0.83, 1.1),
+    fall=Learned(-0.088, -0.12, -0.074),
+    swell=Learned(0.5, 0.46, 0.9),
+    burstiness=Learned(0.4, 0.2, 0.4),
+    usual=Learned(0.3, 0.24, 0.6),
+    settles=Learned(0.5, 0.25, 0.71),
+    freedom=Learned(12.0, 11.0, 13.0),
     groups=Learned(0.5, 0.25, 1),
-    constancy=Learned(0.8, 0.56, 0.89),
-    users=Learned(0.95, 0.92, 1.2),
-    leaving=Learned(0.38, 0.29, 0.47),
-    settled=Learned(0.25, 0.18, 0.29),
-    coming=Learned(2.1, 1.2, 2.6),
-    crowd=Learned(0.35, 0.0, 0.42),
-    endings=Learned(0.4, 0.34, 0.8),
-    unseen=Learned(0.5, 0.45, 1),
-    learned_on="consecutive weeks of 14 lists of jobs of seven sites: Philly, ITP, openb, the MIT "
-    "SuperCloud, Helios, ThetaGPU and Blue Waters",
-    unsteady=Learned(0.35, 0.28, 0.4),
-    sizes=Learned(0.5, 0.44, 0.58),
+    constancy=Learned(0.7, 0.63, 0.75),
+    users=Learned(1.3, 1.2, 1.3),
+    leaving=Learned(0.4, 0.33, 0.48),
+    settled=Learned(0.23, 0.17, 0.28),
+    coming=Learned(1.4, 1.3, 1.6),
+    crowd=Learned(0.33, 0.19, 0.33),
+    endings=Learned(0.4, 0.2, 0.8),
+    unseen=Learned(0.33, 0.25, 0.33),
+    learned_on="consecutive windows of 21 lists of jobs of 14 sites: six with GPUs (Philly, ITP, "
+    "openb, the MIT SuperCloud, Helios and ThetaGPU) and eight supercomputers of the Parallel "
+    "Workloads Archive",
+    unsteady=Learned(0.47, 0.37, 0.53),
+    sizes=Learned(0.35, 0.31, 0.42),
+    brief=Learned(0.26, 0.21, 0.29),
+    centre=Learned(0.32, 0.25, 0.51),
 )
 """What was learned across clusters.
 
 The numbers were chosen by the interval scores of consecutive windows of those lists, those of
-dispersion by the likelihood of its changes. Of swell, burstiness, usual, settles, groups, endings
-and unseen the ranges are what one run of `data/learn_variation.py` printed, which tries no more
-than half and twice of what stood; usual lies outside of its, which is widened to hold it.
+dispersion by the likelihood of its changes. Six other lists judge (`data/coverage.py`), all of
+sites that were learned from; no number was chosen by them. `data/left_out.py` learns the numbers
+without each site, from a start that no list chose.
 
-Of users (constancy, users, leaving, settled, coming, crowd) the ranges are of the likelihood of
-each user's next window (`data/turnover.py`, bootstraps of the four lists that name users and go on
-after their opening: while a cluster is taken into use its users multiply). All six but the last
-two are within 15 % of what is likeliest. Who comes was counted before, against what months of
-the model bring: 1.6 to 2.6 times those who leave, and a deviation of 0.13 to 0.42; the likelihood
-says 1.2 to 2.0, and 0 to 0.22. The ranges hold both. Five other lists judge (`data/coverage.py`);
-no number was chosen by them.
+What run times, gang sizes and the load depend on (activity, kinds, unsteady, brief, centre, sizes,
+trade, reach, fall, freedom) was learned all together, by `data/reweighted.py`, on pairs of windows
+of 5 to 28 days; the ranges are of bootstraps of whole lists. What is best on the lists learned on
+is less than what another cluster needs: kinds are scaled by the factor that covers what is
+promised of each site under the law of the others, sites alike. An effect of a run time on all gang
+classes, or of a class on all its run times, scored worse than none; so did heavier tails: a scale
+for each gang class, or each kind. Kinds trade GPU time, and not jobs: GPU time changes less than
+the number of jobs (0.49 and 0.84, root mean squares of logarithms, on the lists of GPU clusters).
 
-What run times, gang sizes and the load depend on (activity, kinds, unsteady, sizes, trade, reach,
-fall, freedom) was learned last and all together, by `data/reweighted.py`, on 72 pairs of windows of
-5 to 28 days of 13 of those lists; the ranges are of bootstraps of whole lists. What is best on the
-lists learned on is less than what another cluster needs: kinds are scaled by the factor that scores
-best where each site's windows are held against the law of the others, 1.25, which makes 1.1 of 0.9.
-They stand at 1.2, within its range. An effect of a run time on all gang classes, or of a class on
-all its run times, scored worse than none; so did heavier tails: a scale for each gang class, or
-each kind. Kinds trade GPU time, and not jobs: GPU time changes less than the number of jobs (0.49
-and 0.84, root mean squares of logarithms). The dispersion of arrivals alone changes less between
-longer windows (variance with the power -0.9 of their days; of jobs and GPU time with -0.4 and 0).
+Short windows change more than long ones. With `brief` the mean squares of the normal scores of
+windows' run times, 1 where intervals are as wide as they should be, are 1.2, 1.1, 1.0 and 1.0 at 5,
+7, 14 and 28 days, and without it 1.6, 1.4, 1.0 and 0.8; of gang sizes 1.0, 1.2, 1.0 and 0.9, and
+1.4, 1.4, 1.0 and 0.7 (27 lists, on months that are reweighted; kinds alike at two weeks). Without
+`centre` drawn months have too many short jobs: 45 % of them have fewer than the next window, and
+with it 48 %, where half should.
 
 How far a window's halves are apart tells little of how far the next will be, but how much its days
 change tells something of its kinds: laws with `unsteady` that were learned without a site cover
@@ -273,9 +287,15 @@ more of it and score better. Of some twenty forms that were tried so, this is th
 best. As good are the days' evenness as a whole, n days of jobs being worth (sum)^2 / sum of
 squares, and the days that each kind by itself is worth, in place of its jobs; users' days, hours
 and sessions told less, and so did the dispersion's luck (`Arrivals.luck`). Both together were no
-better.
+better, nor was a number of jobs that come as one.
 
-Most lists are of a few sites and years: intervals from bootstraps of them are narrower than those
-of clusters elsewhere. `data/left_out.py` learns the numbers without each site, from a start that no
-list chose.
+Of users (constancy, users, leaving, settled, coming, crowd) the numbers and ranges are of the
+likelihood of each user's next window (`data/turnover.py`, bootstraps of the twelve lists that name
+users); crowd stands at the end of its range, as what sites left out need is more. Of swell,
+burstiness, usual, settles, groups, endings and unseen the ranges are what one run of
+`data/learn_variation.py` printed, which tries no more than half and twice of what stood; what stood
+outside of its range was moved into it.
+
+Most lists of GPUs are of a few sites and years: intervals from bootstraps of lists are narrower
+than those of clusters elsewhere.
 """

@@ -13,9 +13,9 @@ TOLD = (Path(library.__file__).parent / "shipped" / "CALIBRATION.md").read_text(
 
 def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     result = analyze(paper_trace(tmp_path / "paper"), "other_months")
-    judged, elsewhere, without = (
+    judged, of_every, without = (
         TOLD.partition(f"\n## {name}\n")[2].partition("\n## ")[0].splitlines()
-        for name in ("Other months", "Other months elsewhere", "Other months without the site")
+        for name in ("Other months", "Other months of all lists", "Other months without the site")
     )
     assert len(result.table) == 5 * 5, "ways of drawing, groups of statistics"
     for row in result.table.to_dict("records"):
@@ -29,7 +29,7 @@ def test_it_says_what_the_account_holds(tmp_path: Path) -> None:
     assert not result.synthetic
     assert "not on this trace" in result.caveats[0]
     there, made_alike = result.caveats[0].split("made alike")
-    for lines, sentence in ((elsewhere, there), (without, made_alike)):
+    for lines, sentence in ((of_every, there), (without, made_alike)):
         rows = [line for line in lines if line.startswith("| workload model |")]
         assert len(rows) == 5
         for line in rows:

@@ -28,8 +28,9 @@ def test_months_as_the_fitted_one_are_the_window() -> None:
 
 
 def test_reweighted_months_differ_as_drawn_ones_do() -> None:
-    drawn = by_model(LEARNED, EMPIRICAL)(WINDOW, 60, 0)
-    made = CELLS.drawn(LEARNED)
+    law = LEARNED.but("kinds", 1.5)  # more than users and virtual clusters bring
+    drawn = by_model(law, EMPIRICAL)(WINDOW, 60, 0)
+    made = CELLS.drawn(law)
     for i, name in enumerate(reweighted.TOLD):
         if name in ("ln jobs", "ln GPU hours", "1 GPU", "jobs of at most 3,600 s"):
             assert list(STATISTICS)[i] == name
@@ -37,22 +38,37 @@ def test_reweighted_months_differ_as_drawn_ones_do() -> None:
             assert spread[0] == pytest.approx(spread[1], rel=0.4)
 
 
-def test_kinds_change_as_much_more_as_sites_left_out_have_it(
+def test_kinds_change_as_much_more_as_it_takes_to_cover_sites_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each site's score is least where kinds change as much as there; too little costs more."""
-    lists = {"itp-01": 0.3, "openb": 1.5, "supercloud": 0.5}
+    """A site is covered as promised where kinds change as much as there, and sites count alike."""
+    lists = {"itp-01": 0.3, "itp-02": 0.3, "openb": 1.5, "supercloud": 0.5}
 
     def scores(names: list[str], factors: dict[str, float]) -> NDArray[np.float64]:
         kinds = reweighted.START["kinds"] * factors["kinds"]
         missed = np.array([3 + lists[name] / kinds + np.log(kinds) for name in names])
         return np.repeat(missed[:, None], len(reweighted.TOLD), axis=1)
 
+    def covered(names: list[str], factors: dict[str, float]) -> NDArray[np.float64]:
+        kinds = reweighted.START["kinds"] * factors["kinds"]
+        return np.array([0.9 + 0.1 * (kinds - lists[name]) for name in names])
+
     monkeypatch.setattr(reweighted, "scores", scores)
+    monkeypatch.setattr(reweighted, "covered", covered)
     steps = np.linspace(-1.5, 1.5, 3_001)[:, None] * (np.array(reweighted.REWEIGHTED) == "kinds")
     with ThreadPoolExecutor(1) as pool:
         tried = reweighted.none_tried(list(lists)).more(pool, steps)
         more = reweighted.wider(pool, tried)
-    kinds = np.array(list(lists.values()))
-    of_others = (kinds.sum() - kinds) / 2  # where the scores of the other two are least
-    assert more == pytest.approx(np.mean(kinds / of_others), rel=0.03) != 1
+    # where the scores of the others are least, their lists alike, without ITP, openb, SuperCloud
+    of_others = np.array([(1.5 + 0.5) / 2, (0.3 + 0.3 + 0.5) / 3, (0.3 + 0.3 + 1.5) / 3])
+    assert more == pytest.approx(np.mean([0.3, 1.5, 0.5]) / np.mean(of_others), rel=0.03) != 1
+
+
+def test_intervals_that_say_nothing_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two windows all run times are held, one of two loads, and no gang has another size."""
+    by_group = {"run time": ([1, 1], [0, 0]), "load": ([1, 0], [0, 2]), "gang size": ([0, 0],) * 2}
+    widths, missed = (
+        np.array([by_group[group][part] for group in reweighted.GROUP]).T for part in (0, 1)
+    )
+    monkeypatch.setattr(reweighted, "intervals", lambda *_: (widths, missed))
+    assert reweighted.covered(["itp-01"], {}) == pytest.approx([0.75])

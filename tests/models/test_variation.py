@@ -1,9 +1,11 @@
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.laws.distribution import Distribution, Parameter
@@ -98,6 +100,28 @@ def test_kinds_change_more_where_days_do() -> None:
     assert np.divide(spread, spread[0]) == pytest.approx([1, 2, np.sqrt(5)], rel=0.02)
 
 
+def test_kinds_change_more_between_shorter_periods() -> None:
+    given = LEARNED.but("freedom", 1e6).but("brief", 0.5).but("kinds", 0.4)
+    for name in ("activity", "trade", "fall"):
+        given = given.but(name, 0.0)
+    spread = [
+        np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_jobs for s in range(300)])
+        for days in (7, MONTH_D, 100)
+    ]
+    assert spread == pytest.approx([0.8, 0.4, 0.4], rel=0.02)
+
+
+@pytest.mark.parametrize(("centre", "middle"), [(0, np.median), (1, np.mean)])
+def test_the_jobs_of_a_kind_keep_their_median_or_their_mean(
+    centre: float, middle: Callable[[NDArray[np.float64]], float]
+) -> None:
+    given = LEARNED.but("freedom", 1e6).but("centre", centre).but("kinds", 0.5).but("unsteady", 0)
+    for name in ("activity", "trade", "fall"):
+        given = given.but(name, 0.0)
+    drawn = [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
+    assert middle(np.exp(drawn).ravel()) == pytest.approx(1, abs=0.02)
+
+
 def test_sizes_of_a_class_change_apart_and_the_class_keeps_its_jobs() -> None:
     still = LEARNED.but("freedom", 1e6)
     for name in ("activity", "kinds", "trade", "groups", "unseen"):
@@ -126,12 +150,15 @@ def test_a_model_saved_before_does_not_know_how_much_its_days_changed() -> None:
         ("arrivals", "unsteadiness"),
         ("variation", "unsteady"),
         ("variation", "sizes"),
+        ("variation", "brief"),
+        ("variation", "centre"),
     ):
         del body[part][name]
     model = from_json(WorkloadModel, json.dumps(body))
     assert model.variation is not None
-    assert model.arrivals.unsteadiness == 1 and model.variation.of_kinds(3.0) == LEARNED.kinds.value
-    assert model.variation.sizes.value == 0
+    assert model.arrivals.unsteadiness == 1
+    assert model.variation.of_kinds(7.0, 3.0) == LEARNED.kinds.value
+    assert model.variation.sizes.value == model.variation.centre.value == 0
 
 
 def test_few_jobs_say_little() -> None:
