@@ -7,9 +7,11 @@ _DATA = Path(__file__).resolve().parents[1] / "data"
 sys.path.insert(0, str(_DATA))
 try:
     import coverage
+    import failure_output
+    import failure_texts
     import reweighted
     import turnover
 finally:
     sys.path.remove(str(_DATA))
 
-__all__ = ["coverage", "reweighted", "turnover"]
+__all__ = ["coverage", "failure_output", "failure_texts", "reweighted", "turnover"]

@@ -1,10 +1,8 @@
 """The bundled failed output: classified as composed, seeded, in the study's proportions."""
 
 import gzip
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,47 +10,39 @@ import pytest
 
 from philly_analysis.failures import classify_text
 from philly_analysis.published.failures import table_7
+from tests.scripts import failure_output as made
+from tests.scripts import failure_texts
 
 _DATA = Path(__file__).parents[2] / "data"
 
 
-@pytest.fixture(scope="module")
-def made() -> ModuleType:
-    sys.path.insert(0, str(_DATA))
-    try:
-        import failure_output
-    finally:
-        sys.path.remove(str(_DATA))
-    return failure_output
-
-
-def test_every_text_is_classified_as_the_reason_it_was_composed_for(made: ModuleType) -> None:
+def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
     rng = np.random.default_rng(1)
-    for reason, texts in made.ROOTS.items():
+    for reason, texts in failure_texts.ROOTS.items():
         for _ in range(4 * len(texts)):
             text = made.compose(reason, int(rng.choice([1, 8])), float(rng.choice([30, 9e4])), rng)
             assert classify_text(text).reason == reason, text
 
 
-def test_every_reason_of_the_study_has_texts(made: ModuleType) -> None:
-    assert list(made.ROOTS) == [row.reason for row in table_7()]
+def test_every_reason_of_the_study_has_texts() -> None:
+    assert list(failure_texts.ROOTS) == [row.reason for row in table_7()]
 
 
-def test_the_same_seed_gives_the_same_bytes(made: ModuleType, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)
     a, b, c = ((tmp_path / f"{name}.gz").read_bytes() for name in "abc")
     assert a == b != c
 
 
-def test_the_bundled_output_belongs_to_the_bundled_sample(made: ModuleType, tmp_path: Path) -> None:
+def test_the_bundled_output_belongs_to_the_bundled_sample(tmp_path: Path) -> None:
     made.write(_DATA / "sample", tmp_path / "again.gz", made.SEED)
     bundled = (_DATA / "sample-output" / "failures.jsonl.gz").read_bytes()
     again = (tmp_path / "again.gz").read_bytes()
     assert gzip.decompress(again) == gzip.decompress(bundled), "run `make sample`"
 
 
-def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix(made: ModuleType) -> None:
+def test_reasons_of_trials_with_the_study_s_times_have_the_study_s_mix() -> None:
     rng = np.random.default_rng(3)
     rows = table_7()
     trials: list[Any] = []
