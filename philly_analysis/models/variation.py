@@ -291,10 +291,10 @@ better, nor was a number of jobs that come as one.
 
 Of users (constancy, users, leaving, settled, coming, crowd) the numbers and ranges are of the
 likelihood of each user's next window (`data/turnover.py`, bootstraps of the twelve lists that name
-users); crowd stands at the end of its range, as what sites left out need is more. Of swell,
-burstiness, usual, settles, groups, endings and unseen the ranges are what one run of
-`data/learn_variation.py` printed, which tries no more than half and twice of what stood; what stood
-outside of its range was moved into it.
+users); crowd stands at the end of its range: with 0.28 the number of users was covered in 84 % on
+these lists. Of swell, burstiness, usual, settles, groups, endings and unseen the ranges are what
+one run of `data/learn_variation.py` printed, which tries no more than half and twice of what stood;
+what stood outside of its range was moved into it.
 
 Most lists of GPUs are of a few sites and years: intervals from bootstraps of lists are narrower
 than those of clusters elsewhere.
