@@ -93,8 +93,6 @@ SITES = {
 """Whose lists they are: clusters of one site are more alike than others."""
 SITE = {name: site for site, names in SITES.items() for name in names}
 BOOTSTRAPS = 4_000
-BESIDE = ("user blocks", "jobs one by one")
-"""Ways of resampling that stand beside the model where all five would take long."""
 PAIRS = 3
 SEEDS = 10_000
 """Between the first seeds of lists, more than a list's pairs take."""

@@ -72,7 +72,14 @@ def by_statistic(table: pd.DataFrame) -> pd.Series:
 def changed(name: str, factor: float, law: Variation = LEARNED) -> Variation:
     """Return a law with one parameter so many times as large; shares stay below 1."""
     value = getattr(law, name).value * factor
-    return law.but(name, min(value, 0.98) if name in SHARES else value)
+    return law.but(**{name: min(value, 0.98) if name in SHARES else value})
+
+
+def moved(law: Variation, factors: Mapping[str, float]) -> Variation:
+    """Return a law with its numbers so many times as large."""
+    for name, factor in factors.items():
+        law = changed(name, factor, law)
+    return law
 
 
 def least(loss: Floats, step: float = STEP) -> float:

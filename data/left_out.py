@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 import reweighted
 import turnover
-from coverage import BESIDE, LISTS, SITE, SITES, in_use, judged, listed, markdown
-from learn_variation import OF_USERS, PARAMETERS, changed, least, scores
+from coverage import LISTS, SITE, SITES, in_use, judged, listed, markdown
+from learn_variation import OF_USERS, PARAMETERS, changed, least, moved, scores
 from reweighted import REWEIGHTED
 
 from philly_analysis.judging.coverage import STATISTICS
@@ -34,27 +34,15 @@ START = {**dict.fromkeys((*OTHERS, *OF_USERS), 0.5), **reweighted.START}
 """Half of what may be: deviations, shares and powers."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
+BESIDE = ("user blocks", "jobs one by one")
+"""Ways of resampling that stand beside the model: all four would take long."""
 Laws = Mapping[str, Variation]
 Tables = Mapping[str, pd.DataFrame]
 
 
-def moved(law: Variation, factors: Mapping[str, float]) -> Variation:
-    """Return a law with its numbers so many times as large."""
-    for name, factor in factors.items():
-        law = changed(name, factor, law)
-    return law
-
-
-def with_numbers(law: Variation, numbers: Mapping[str, float]) -> Variation:
-    """Return a law with other values of some numbers."""
-    for name, value in numbers.items():
-        law = law.but(name, value)
-    return law
-
-
 def start() -> Variation:
     """Return the law at which learning begins."""
-    return with_numbers(LEARNED, START)
+    return LEARNED.but(**START)
 
 
 def neighbours() -> dict[str, Variation]:
@@ -110,8 +98,8 @@ def together(pool: Executor) -> dict[str, Variation]:
         known = [name for name in LISTS if SITE[name] != site]
         tried = reweighted.nearer(pool, first.on(known))
         found = reweighted.numbers(tried.best(), reweighted.wider(pool, tried))
-        law = with_numbers(start(), found)
-        laws[site] = with_numbers(law, turnover.learned(known, law))
+        law = start().but(**found)
+        laws[site] = law.but(**turnover.learned(known, law))
         print(site, file=sys.stderr, flush=True)
     return laws
 

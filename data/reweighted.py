@@ -27,7 +27,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from coverage import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
-from learn_variation import BOOTSTRAPS, changed, show
+from learn_variation import BOOTSTRAPS, changed, moved, show
 from numpy.typing import NDArray
 
 from philly_analysis.judging.coverage import (
@@ -73,7 +73,6 @@ EDGES = np.union1d(np.log(RUN_TIMES_S) + 1e-9, np.linspace(0, 16, 49))
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
-Factors = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,35 +175,33 @@ def cells(name: str) -> list[Cells]:
     return [Cells.of(*pair, first + DRAWS * i) for i, pair in enumerate(found)]
 
 
-def intervals(name: str, factors: Factors) -> tuple[Floats, Floats]:
-    """Return `held` of each statistic of a list's windows (rows), under `START` times factors."""
-    law = LEARNED
-    for number, start in START.items():
-        law = changed(number, factors[number], law.but(number, start))
-    found = [held(window.drawn(law), window.real) for window in cells(name)]
-    widths, missed = zip(*found, strict=True) if found else ((), ())
-    shape = (len(found), len(TOLD))
-    return np.reshape(widths, shape), np.reshape(missed, shape)
+def law_at(at: Floats) -> Variation:
+    """Return the law whose numbers are so many times those of `START`, as logarithms."""
+    return moved(LEARNED.but(**START), dict(zip(REWEIGHTED, np.exp(at).tolist(), strict=True)))
 
 
-def scores(names: Sequence[str], factors: Factors) -> Floats:
+def intervals(name: str, law: Variation) -> list[tuple[Floats, Floats]]:
+    """Return `held` of the statistics of each of a list's windows."""
+    return [held(window.drawn(law), window.real) for window in cells(name)]
+
+
+def scores(names: Sequence[str], law: Variation) -> Floats:
     """Return the mean score of each statistic on each list; nan: it has no windows."""
     found = np.full((len(names), len(TOLD)), np.nan)
     for i, name in enumerate(names):
-        widths, missed = intervals(name, factors)
-        if len(widths):
-            found[i] = (widths + COST * missed).mean(axis=0)
+        if made := intervals(name, law):
+            found[i] = np.mean([width + COST * missed for width, missed in made], axis=0)
     return found
 
 
-def covered(names: Sequence[str], factors: Factors) -> Floats:
+def covered(names: Sequence[str], law: Variation) -> Floats:
     """Return the share of intervals that hold what they are of, by list; groups count alike."""
     found = np.full(len(names), np.nan)
     for i, name in enumerate(names):
-        widths, missed = intervals(name, factors)
-        told = (widths > 0) | (missed > 0)  # where all draws agree with the window, nothing is said
-        held_of = pd.DataFrame(np.where(told, missed == 0, np.nan), columns=GROUP)
-        found[i] = held_of.mean().groupby(level=0).mean().mean()
+        if made := intervals(name, law):
+            # where all draws agree with the window, nothing is said
+            told = [np.where((wide > 0) | (miss > 0), miss == 0, np.nan) for wide, miss in made]
+            found[i] = pd.DataFrame(told, columns=GROUP).mean().groupby(level=0).mean().mean()
     return found
 
 
@@ -218,7 +215,7 @@ class Tried:
 
     def more(self, pool: Executor, at: Floats) -> Self:
         """Return these and others."""
-        found = np.array(list(pool.map(partial(scores, self.names), factors(at), chunksize=4)))
+        found = np.array(list(pool.map(partial(scores, self.names), map(law_at, at), chunksize=4)))
         both = np.concatenate((self.scores, found))
         return type(self)(self.names, np.concatenate((self.at, at)), both)
 
@@ -243,11 +240,6 @@ class Tried:
         return np.asarray(self.at[np.argsort(loss)[:BEST]].mean(axis=0))
 
 
-def factors(at: Floats) -> list[Factors]:
-    """Return laws, given by logarithms, as factors on `START`."""
-    return [dict(zip(REWEIGHTED, np.exp(row).tolist(), strict=True)) for row in at]
-
-
 def about(centre: Floats, laws: int, deviation: float, seed: int) -> Floats:
     """Draw laws about one."""
     rng = np.random.default_rng((seed, laws))
@@ -261,7 +253,7 @@ def wider(pool: Executor, tried: Tried) -> float:
     for site in dict.fromkeys(SITE[name] for name in tried.names):
         others = [name for name in tried.names if SITE[name] != site]
         own = [name for name in tried.names if SITE[name] == site]
-        laws = factors(tried.on(others).best() + steps)
+        laws = map(law_at, tried.on(others).best() + steps)
         share[site] = pd.DataFrame(list(pool.map(partial(covered, own), laws))).mean(axis=1)
     by_factor = np.maximum.accumulate(pd.DataFrame(share).mean(axis=1))
     return float(np.interp(PROMISED, by_factor, WIDER))
@@ -286,12 +278,8 @@ def nearer(pool: Executor, tried: Tried) -> Tried:
 
 def numbers(at: Floats, more: float) -> dict[str, float]:
     """Return the numbers of a law, given logarithms of factors on `START`, and one on `kinds`."""
-    (law,) = factors(at[None])
-    law["kinds"] *= more
-    return {
-        name: getattr(changed(name, factor, LEARNED.but(name, START[name])), name).value
-        for name, factor in law.items()
-    }
+    law = changed("kinds", more, law_at(at))
+    return {name: getattr(law, name).value for name in REWEIGHTED}
 
 
 def ranges(tried: Tried, more: float) -> Iterable[tuple[str, float, float, float]]:

@@ -151,9 +151,9 @@ class Variation:
     brief: Learned = Learned(0.0, 0.0, 0.0)
     centre: Learned = Learned(0.0, 0.0, 0.0)
 
-    def but(self, name: str, value: float) -> Self:
-        """Return the same with another value of one parameter."""
-        changed: dict[str, Any] = {name: Learned(value, value, value)}
+    def but(self, **values: float) -> Self:
+        """Return the same with other values of some parameters."""
+        changed: dict[str, Any] = {name: Learned(v, v, v) for name, v in values.items()}
         return replace(self, **changed)
 
     def settling(self, luck: float) -> float:

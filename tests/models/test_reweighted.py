@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.judging.coverage import STATISTICS, Window, by_model, statistics
 from philly_analysis.laws.distribution import EMPIRICAL
-from philly_analysis.models.variation import LEARNED
+from philly_analysis.models.variation import LEARNED, Variation
 from tests.models.test_workload_model import DATA
 from tests.scripts import reweighted
 
@@ -17,9 +17,7 @@ CELLS = reweighted.Cells.of(WINDOW, WINDOW, 0)
 
 
 def test_months_as_the_fitted_one_are_the_window() -> None:
-    still = LEARNED.but("freedom", 1e6)
-    for name in ("activity", "kinds", "trade", "sizes"):
-        still = still.but(name, 0.0)
+    still = LEARNED.but(freedom=1e6, activity=0, kinds=0, trade=0, sizes=0)
     many = replace(CELLS, kinds=CELLS.kinds * 1e6)  # nothing is luck
     own = statistics(DATA.jobs, START_S, WINDOW.days)[: len(reweighted.TOLD)]
     np.testing.assert_allclose(CELLS.real, own)
@@ -28,7 +26,7 @@ def test_months_as_the_fitted_one_are_the_window() -> None:
 
 
 def test_reweighted_months_differ_as_drawn_ones_do() -> None:
-    law = LEARNED.but("kinds", 1.5)  # more than users and virtual clusters bring
+    law = LEARNED.but(kinds=1.5)  # more than users and virtual clusters bring
     drawn = by_model(law, EMPIRICAL)(WINDOW, 60, 0)
     made = CELLS.drawn(law)
     for i, name in enumerate(reweighted.TOLD):
@@ -44,14 +42,13 @@ def test_kinds_change_as_much_more_as_it_takes_to_cover_sites_left_out(
     """A site is covered as promised where kinds change as much as there, and sites count alike."""
     lists = {"itp-01": 0.3, "itp-02": 0.3, "openb": 1.5, "supercloud": 0.5}
 
-    def scores(names: list[str], factors: dict[str, float]) -> NDArray[np.float64]:
-        kinds = reweighted.START["kinds"] * factors["kinds"]
+    def scores(names: list[str], law: Variation) -> NDArray[np.float64]:
+        kinds = law.kinds.value
         missed = np.array([3 + lists[name] / kinds + np.log(kinds) for name in names])
         return np.repeat(missed[:, None], len(reweighted.TOLD), axis=1)
 
-    def covered(names: list[str], factors: dict[str, float]) -> NDArray[np.float64]:
-        kinds = reweighted.START["kinds"] * factors["kinds"]
-        return np.array([0.9 + 0.1 * (kinds - lists[name]) for name in names])
+    def covered(names: list[str], law: Variation) -> NDArray[np.float64]:
+        return np.array([0.9 + 0.1 * (law.kinds.value - lists[name]) for name in names])
 
     monkeypatch.setattr(reweighted, "scores", scores)
     monkeypatch.setattr(reweighted, "covered", covered)
@@ -70,5 +67,5 @@ def test_intervals_that_say_nothing_are_not_counted(monkeypatch: pytest.MonkeyPa
     widths, missed = (
         np.array([by_group[group][part] for group in reweighted.GROUP]).T for part in (0, 1)
     )
-    monkeypatch.setattr(reweighted, "intervals", lambda *_: (widths, missed))
-    assert reweighted.covered(["itp-01"], {}) == pytest.approx([0.75])
+    monkeypatch.setattr(reweighted, "intervals", lambda *_: list(zip(widths, missed, strict=True)))
+    assert reweighted.covered(["itp-01"], LEARNED) == pytest.approx([0.75])

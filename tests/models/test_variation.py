@@ -13,7 +13,7 @@ from philly_analysis.laws.fitting import fit_distribution
 from philly_analysis.laws.tilting import tilted
 from philly_analysis.models.month import _kinds
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.variation import LEARNED, MONTH_D, RUN_TIMES_S, Learned
+from philly_analysis.models.variation import LEARNED, MONTH_D, RUN_TIMES_S
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study import GANGS, gang_class
 from tests.models.test_workload_model import DATA, MODEL
@@ -58,7 +58,7 @@ def test_jobs_and_days_are_granted_over_many_months() -> None:
 
 
 def test_months_vary_as_much_as_is_said() -> None:
-    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(0, 0, 0))
+    given = LEARNED.but(freedom=1e6, trade=0)
     log_jobs = np.array(
         [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(1_500)]
     )
@@ -89,9 +89,7 @@ def test_months_vary_as_much_as_is_said() -> None:
 
 
 def test_kinds_change_more_where_days_do() -> None:
-    given = LEARNED.but("freedom", 1e6).but("unsteady", 0.5).but("kinds", 0.5)
-    for name in ("activity", "trade", "fall"):
-        given = given.but(name, 0.0)
+    given = LEARNED.but(freedom=1e6, unsteady=0.5, kinds=0.5, activity=0, trade=0, fall=0)
     spread = [
         np.std([next(given.months(MANY, MANY, MONTH_D, days, s)).log_jobs for s in range(300)])
         for days in (1.0, 4.0, 1e9)
@@ -101,9 +99,7 @@ def test_kinds_change_more_where_days_do() -> None:
 
 
 def test_kinds_change_more_between_shorter_periods() -> None:
-    given = LEARNED.but("freedom", 1e6).but("brief", 0.5).but("kinds", 0.4)
-    for name in ("activity", "trade", "fall"):
-        given = given.but(name, 0.0)
+    given = LEARNED.but(freedom=1e6, brief=0.5, kinds=0.4, activity=0, trade=0, fall=0)
     spread = [
         np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_jobs for s in range(300)])
         for days in (7, MONTH_D, 100)
@@ -115,17 +111,15 @@ def test_kinds_change_more_between_shorter_periods() -> None:
 def test_the_jobs_of_a_kind_keep_their_median_or_their_mean(
     centre: float, middle: Callable[[NDArray[np.float64]], float]
 ) -> None:
-    given = LEARNED.but("freedom", 1e6).but("centre", centre).but("kinds", 0.5).but("unsteady", 0)
-    for name in ("activity", "trade", "fall"):
-        given = given.but(name, 0.0)
+    given = LEARNED.but(
+        freedom=1e6, centre=centre, kinds=0.5, unsteady=0, activity=0, trade=0, fall=0
+    )
     drawn = [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
     assert middle(np.exp(drawn).ravel()) == pytest.approx(1, abs=0.02)
 
 
 def test_sizes_of_a_class_change_apart_and_the_class_keeps_its_jobs() -> None:
-    still = LEARNED.but("freedom", 1e6)
-    for name in ("activity", "kinds", "trade", "groups", "unseen"):
-        still = still.but(name, 0.0)
+    still = LEARNED.but(freedom=1e6, activity=0, kinds=0, trade=0, groups=0, unseen=0)
     fitted = MODEL.gang_size.overall
     of = gang_class(fitted.sizes)
     shares = np.array(
@@ -234,7 +228,7 @@ def test_who_submits_little_comes_and_goes() -> None:
 
 @pytest.mark.parametrize("swell", [0.0, 1.0])
 def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
-    given = LEARNED.but("swell", swell).but("burstiness", 0.0).but("settles", 0.0)
+    given = LEARNED.but(swell=swell, burstiness=0, settles=0)
     model = replace(MODEL, variation=given)
     ratio = []
     for seed in range(40):
@@ -247,7 +241,7 @@ def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
 
 @pytest.mark.parametrize("trade", [0.0, 1.0])
 def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
-    given = replace(LEARNED, freedom=Learned(1e6, 1e6, 1e6), trade=Learned(trade, trade, trade))
+    given = LEARNED.but(freedom=1e6, trade=trade)
     work = MANY * RUN_TIMES_S
     drawn = [next(given.months(MANY, work, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
     total = np.log([(work * np.exp(kinds)).sum() / work.sum() for kinds in drawn])
@@ -259,7 +253,7 @@ def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
 
 
 def test_fewer_days_say_less_of_how_bursty_another_month_is() -> None:
-    given = LEARNED.but("freedom", 1e6)
+    given = LEARNED.but(freedom=1e6)
     spread = [
         np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_burstiness for s in range(800)])
         for days in (7, MONTH_D, 10 * MONTH_D)
