@@ -17,8 +17,8 @@ import pandas as pd
 from fit_models import EXTRACTS, observed
 
 from philly_analysis.errors import ModelError
-from philly_analysis.judging.calibration import FLOOR, OURS, held_out
-from philly_analysis.judging.splits import SPLITS
+from philly_analysis.models.validation.calibration import FLOOR, OURS, held_out
+from philly_analysis.models.validation.splits import SPLITS
 
 MOST_JOBS = 20_000
 """Of a longer list the last ones are taken."""

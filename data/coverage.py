@@ -21,7 +21,9 @@ import numpy as np
 import pandas as pd
 from fit_models import EXTRACTS, TRACES, observed
 
-from philly_analysis.judging.coverage import (
+from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.observations import Observations
+from philly_analysis.models.validation.coverage import (
     DRAWS,
     FITTED,
     METHODS,
@@ -30,8 +32,6 @@ from philly_analysis.judging.coverage import (
     scored,
     summary,
 )
-from philly_analysis.models.observations import Observations
-from philly_analysis.models.variation import LEARNED, Variation
 
 MORE = {
     "helios-15k": ("helios-2020/helios_data_training.csv.gz", "helios-15k"),

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from plan import DAY_S, WARM_UP_S, Plan
 
-from philly_analysis.contract import Table
 from philly_analysis.models import load_model
 from philly_analysis.models.workload_model import MONDAY
-from philly_analysis.published.printed import archive
-from philly_analysis.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
-from philly_analysis.study import FAILED, KILLED, LAST_END, PASS, STATUSES, gang_class
+from philly_analysis.study.published_numbers import archive
+from philly_analysis.study.terms import FAILED, KILLED, LAST_END, PASS, STATUSES, gang_class
+from philly_analysis.trace.columns import Table
+from philly_analysis.trace.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
 
 LOAD = 0.8

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from failure_texts import BANNERS, CASCADES, PROGRESS, ROOTS
 
-from philly_analysis.published.failures import StudyRow, table_7
+from philly_analysis.study.failures import StudyRow, table_7
 
 SEED = 20171105
 Z90 = 1.2815515655

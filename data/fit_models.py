@@ -21,19 +21,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from philly_analysis.distributions.distribution import Distribution, Parameter
 from philly_analysis.ingest import ingest
-from philly_analysis.judging.literature import literature
-from philly_analysis.laws.distribution import Distribution, Parameter
-from philly_analysis.models.failures import FailureReason, Failures
+from philly_analysis.models.components.failures import FailureReason, Failures
+from philly_analysis.models.components.locality import Locality
+from philly_analysis.models.components.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
 from philly_analysis.models.library import SHIPPED
-from philly_analysis.models.locality import Locality
 from philly_analysis.models.observations import Observations
-from philly_analysis.models.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
+from philly_analysis.models.validation.literature import literature
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.published.failures import table_7
-from philly_analysis.published.printed import curve, groups
-from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.study.failures import table_7
+from philly_analysis.study.published_numbers import curve, groups
+from philly_analysis.study.terms import RunPolicy
+from philly_analysis.trace.trace import Trace
 
 ARCHIVE = (
     "Microsoft Philly traces (M. Jeon et al., USENIX ATC 2019; github.com/msr-fiddle/"

@@ -21,9 +21,9 @@ from plan import Plan, clock
 from recording import record
 
 from philly_analysis.exports import export
-from philly_analysis.simulator import fleet, simulate
-from philly_analysis.simulator.samples import PublishedMeans
-from philly_analysis.workload import Machine
+from philly_analysis.simulator import simulate
+from philly_analysis.simulator.output.samples import PublishedMeans
+from philly_analysis.workload import Machine, fleet
 
 UTILISATION = PublishedMeans(between=4.0, within=0.8)
 """Jobs and their minutes are spread such that percentiles of the notebook's Figure 5 are met to 4

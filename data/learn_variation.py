@@ -30,11 +30,11 @@ import pandas as pd
 from coverage import DEVELOPED_ON, LISTS, first_seed, in_use, listed
 from numpy.typing import NDArray
 
-from philly_analysis.judging.coverage import PROMISED, Window, by_model, pairs, scored
-from philly_analysis.laws.distribution import EMPIRICAL
+from philly_analysis.distributions.distribution import EMPIRICAL
+from philly_analysis.models.between_period import LEARNED, Learned, Variation
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.sampling import draw
-from philly_analysis.models.variation import LEARNED, Learned, Variation
+from philly_analysis.models.validation.coverage import PROMISED, Window, by_model, pairs, scored
 from philly_analysis.models.workload_model import WorkloadModel
 
 STEP = np.log(1.6)

@@ -26,8 +26,8 @@ from coverage import LISTS, SITE, SITES, in_use, judged, listed, markdown
 from learn_variation import OF_USERS, PARAMETERS, changed, least, moved, scores
 from reweighted import REWEIGHTED
 
-from philly_analysis.judging.coverage import STATISTICS
-from philly_analysis.models.variation import LEARNED, Variation
+from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.validation.coverage import STATISTICS
 
 OTHERS = tuple(name for name in PARAMETERS if name not in (*REWEIGHTED, *OF_USERS))
 START = {**dict.fromkeys((*OTHERS, *OF_USERS), 0.5), **reweighted.START}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from plan import clock
 
-from philly_analysis.published.printed import archive
+from philly_analysis.study.published_numbers import archive
 
 Entry = dict[str, Any]
 NO_START_FRAC = round(archive()["attempts_without_start"] / archive()["attempts"], 3)

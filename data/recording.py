@@ -12,10 +12,10 @@ from plan import DAY_S, Plan
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
-from philly_analysis.manifest import Manifest
-from philly_analysis.published.printed import curve
+from philly_analysis.study.published_numbers import curve
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.writer import write
 from philly_analysis.workload import JobSpec, Machine, Workload
-from philly_analysis.writer import write
 
 LEAST_S = 3
 """A failed attempt ends earlier by the time that its successor takes to ask, but not before."""

@@ -30,7 +30,10 @@ from coverage import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
 from learn_variation import BOOTSTRAPS, changed, moved, show
 from numpy.typing import NDArray
 
-from philly_analysis.judging.coverage import (
+from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.between_period import RUN_TIMES_S as KINDS_S
+from philly_analysis.models.components.arrivals import Arrivals
+from philly_analysis.models.validation.coverage import (
     COST,
     HOUR_S,
     PROMISED,
@@ -41,10 +44,7 @@ from philly_analysis.judging.coverage import (
     pairs,
     statistics,
 )
-from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.variation import LEARNED, Variation
-from philly_analysis.models.variation import RUN_TIMES_S as KINDS_S
-from philly_analysis.study import GANGS, gang_class
+from philly_analysis.study.terms import GANGS, gang_class
 
 START = {
     **dict.fromkeys(("activity", "kinds", "unsteady", "sizes", "trade"), 0.5),

@@ -28,8 +28,8 @@ from learn_variation import show
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from philly_analysis.judging.coverage import Window, pairs
-from philly_analysis.models.variation import LEARNED, Variation
+from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.validation.coverage import Window, pairs
 
 BOOTSTRAPS = 100
 MOST = 100

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from philly_analysis.judging.coverage import Window, pairs
-from philly_analysis.models.crowding import crowding
+from philly_analysis.models.components.load_dependence import crowding
 from philly_analysis.models.sampling import draw
+from philly_analysis.models.validation.coverage import Window, pairs
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.simulator import fleet, run
+from philly_analysis.simulator import run
 from philly_analysis.simulator.policies import policy_named
-from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 from philly_analysis.workload.load import at_load
 
 LOAD, GPUS, JOBS, MONTHS = 0.8, 64, 1_500, 20

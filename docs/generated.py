@@ -10,13 +10,13 @@ import pandas as pd
 
 import philly_analysis
 from philly_analysis import Trace, formats, models, policies, sources, tables
-from philly_analysis.chapters import ANALYSES, CHAPTERS, answer, figure, lacking
-from philly_analysis.claims.catalogue import CLAIMS
-from philly_analysis.published.printed import numbers
-from philly_analysis.relations import relations
-from philly_analysis.result import Result
-from philly_analysis.schema import TABLES
+from philly_analysis.atlas.catalogue import CLAIMS
+from philly_analysis.report.chapters import ANALYSES, CHAPTERS, answer, figure, lacking
+from philly_analysis.results.result import Result
 from philly_analysis.simulator.policies import POLICIES
+from philly_analysis.study.published_numbers import numbers
+from philly_analysis.trace.relations import relations
+from philly_analysis.trace.schema import TABLES
 
 
 def write(folder: Path, trace: Path) -> None:
@@ -171,7 +171,7 @@ def _command_line() -> str:
         sys.executable,
         "-m",
         "typer",
-        "philly_analysis.cli",
+        "philly_analysis.cli.app",
         "utils",
         "docs",
         "--name",
@@ -191,7 +191,7 @@ def _python() -> Iterator[str]:
         if kind == "class":
             yield "   :members:"
         yield ""
-    yield ".. autoclass:: philly_analysis.laws.distribution.Distribution\n   :members:\n"
+    yield ".. autoclass:: philly_analysis.distributions.distribution.Distribution\n   :members:\n"
     yield "```"
 
 

@@ -22,9 +22,9 @@ import os
 from pathlib import Path
 
 from philly_analysis import fit, load_model
-from philly_analysis.judging import calibration, coverage, philly_like
 from philly_analysis.models.observations import Observations
-from philly_analysis.trace import Trace
+from philly_analysis.models.validation import calibration, coverage, philly_like
+from philly_analysis.trace.trace import Trace
 
 model = load_model("philly")
 model

@@ -9,35 +9,33 @@ Each verb of the command line is a function of the same name here.
 >>> fit("my-trace").duration(gpus=8).ppf(0.9)  # doctest: +SKIP
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from philly_analysis.errors import PhillyError
 
-# Rooms of the same name as a verb: the verb is bound here, after its room, and stays.
-from philly_analysis.ingest import ingest
-from philly_analysis.models import models
-from philly_analysis.published import published
-
 if TYPE_CHECKING:
-    from philly_analysis.bundled import demo
-    from philly_analysis.chapters import analyze
-    from philly_analysis.exports.writing import export, formats
+    from philly_analysis.api import (
+        atlas,
+        compare,
+        experiment,
+        fit,
+        formats,
+        policies,
+        sample,
+        sweep,
+    )
+    from philly_analysis.exports import export
     from philly_analysis.failures import classify
-    from philly_analysis.fetching import datasets, fetch
-    from philly_analysis.ingest import sources
-    from philly_analysis.ingest.slurm.fields import slurm_command
-    from philly_analysis.intact import verify
-    from philly_analysis.models import load_model
-    from philly_analysis.models.workload_model import WorkloadModel
-    from philly_analysis.page import report
-    from philly_analysis.questions import query, tables
-    from philly_analysis.result import Result
+    from philly_analysis.ingest import datasets, fetch, ingest, slurm_command, sources
+    from philly_analysis.models import WorkloadModel, load_model, models
+    from philly_analysis.report import analyze, demo, report
+    from philly_analysis.results import Result
     from philly_analysis.simulator import simulate
-    from philly_analysis.simulator.policies import policies
-    from philly_analysis.study import RunPolicy
-    from philly_analysis.trace import Trace
-    from philly_analysis.verbs import atlas, compare, experiment, fit, sample, sweep
+    from philly_analysis.study import RunPolicy, published
+    from philly_analysis.trace import Trace, query, tables, verify
     from philly_analysis.workload import Ensemble, Workload
 
 __all__ = [
@@ -75,38 +73,52 @@ __all__ = [
     "verify",
 ]
 
-# Where the other names are. Their rooms take up to seconds to open (engine, plotting,
-# statistics): opened on first use, so that whoever asks for help does not wait for them.
+# The package that each name comes from. Packages are imported on first use: some take seconds
+# (engine, plotting, statistics), and `philly --help` needs none of them.
 _HOMES = {
     "Ensemble": "workload",
-    "Result": "result",
+    "Result": "results",
     "RunPolicy": "study",
     "Trace": "trace",
     "Workload": "workload",
-    "WorkloadModel": "models.workload_model",
-    "analyze": "chapters",
-    "atlas": "verbs",
+    "WorkloadModel": "models",
+    "analyze": "report",
+    "atlas": "api",
     "classify": "failures",
-    "compare": "verbs",
-    "demo": "bundled",
-    "experiment": "verbs",
-    "datasets": "fetching",
-    "export": "exports.writing",
-    "fetch": "fetching",
-    "fit": "verbs",
-    "formats": "exports.writing",
+    "compare": "api",
+    "datasets": "ingest",
+    "demo": "report",
+    "experiment": "api",
+    "export": "exports",
+    "fetch": "ingest",
+    "fit": "api",
+    "formats": "api",
+    "ingest": "ingest",
     "load_model": "models",
-    "policies": "simulator.policies",
-    "query": "questions",
-    "report": "page",
-    "sample": "verbs",
-    "simulate": "simulator.simulation",
-    "slurm_command": "ingest.slurm.fields",
+    "models": "models",
+    "policies": "api",
+    "published": "study",
+    "query": "trace",
+    "report": "report",
+    "sample": "api",
+    "simulate": "simulator",
+    "slurm_command": "ingest",
     "sources": "ingest",
-    "sweep": "verbs",
-    "tables": "questions",
-    "verify": "intact",
+    "sweep": "api",
+    "tables": "trace",
+    "verify": "trace",
 }
+
+
+class _Package(ModuleType):
+    """Keep a public name that a subpackage has too (``ingest``, ``models``, ``report``)."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

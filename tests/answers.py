@@ -1,6 +1,6 @@
 """Facts of results as numbers, for tests that count with them."""
 
-from philly_analysis.result import Result
+from philly_analysis.results.result import Result
 
 
 def number(result: Result, fact: str) -> float:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from philly_analysis import atlas, compare, experiment, figures, ingest, load_model, report, sweep
+from philly_analysis import atlas, compare, experiment, ingest, load_model, report, sweep
 from philly_analysis.experiments import EXPERIMENTS
+from philly_analysis.results import figures
 
 DATA = Path(__file__).parents[1] / "data"
 PRINTED = Path(__file__).parent / "ingest" / "slurm_output"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.manifest import Manifest
-from philly_analysis.writer import write
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.writer import write
 
 ORIGIN = datetime(2017, 10, 3)
 

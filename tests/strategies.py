@@ -15,8 +15,8 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from philly_analysis.contract import Column, Table
-from philly_analysis.schema import TABLES
+from philly_analysis.trace.columns import Column, Table
+from philly_analysis.trace.schema import TABLES
 
 Row = dict[str, Any]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.chapters import ANALYSES
-from philly_analysis.relations import relations
+from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.trace.relations import relations
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"

@@ -16,13 +16,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from philly_analysis import ingest, parallel, stored, sweep
+from philly_analysis import ingest, parallel, sweep
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.experiments import sweep as sweeps
-from philly_analysis.ingest import csv_file, judge
-from philly_analysis.page import report
+from philly_analysis.ingest import csv_file
+from philly_analysis.ingest.samples import validate
 from philly_analysis.parallel import see, spread, workers
-from philly_analysis.trace import Trace
+from philly_analysis.report.page import report
+from philly_analysis.trace import materialized
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import write_tables
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
@@ -97,7 +99,7 @@ def test_no_workers_are_refused() -> None:
 def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> None:
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8)); "
-        "from philly_analysis.cli import main; main()"
+        "from philly_analysis.cli.app import main; main()"
     )
     ended = subprocess.run(
         [sys.executable, "-c", limited, "report", "none"],
@@ -179,7 +181,7 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     cluster: Any, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1 << 16)
-    calls = once(monkeypatch, judge.Judged, "moved", lambda: kill_a_worker(cluster))
+    calls = once(monkeypatch, validate.Judged, "moved", lambda: kill_a_worker(cluster))
     address = cluster.scheduler_address
     there = ingest("philly", raw, tmp_path / "there", cluster=address)
     here = ingest("philly", raw, tmp_path / "here")
@@ -198,7 +200,7 @@ def test_what_is_stored_by_time_is_the_same_though_a_worker_is_killed(
     ingest("philly", raw, tmp_path / "here")
     for name in ("there", "processes"):
         shutil.copytree(tmp_path / "here", tmp_path / name)
-    monkeypatch.setattr(stored, "_SLICE", 4_000)
+    monkeypatch.setattr(materialized, "_SLICE", 4_000)
     asked = ("gpu_use_bins", "host_util_bins")
 
     def ask(name: str, executor: Executor | None) -> dict[str, bytes]:
@@ -211,7 +213,9 @@ def test_what_is_stored_by_time_is_the_same_though_a_worker_is_killed(
     with workers(2) as executor:
         processes = ask("processes", executor)
     with workers(cluster=cluster.scheduler_address) as executor:
-        calls = once(monkeypatch, stored.Storage, "_write_week", lambda: kill_a_worker(cluster))
+        calls = once(
+            monkeypatch, materialized.Storage, "_write_week", lambda: kill_a_worker(cluster)
+        )
         there = ask("there", executor)
     assert calls
     assert ask("here", None) == there == processes

@@ -15,10 +15,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from philly_analysis import Trace, ingest
-from philly_analysis.chapters import ANALYSES
-from philly_analysis.cli import app
-from philly_analysis.exports.writing import FORMATS
-from philly_analysis.simulator.policies import POLICIES, own
+from philly_analysis.cli.app import app
+from philly_analysis.exports.writer import FORMATS
+from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.simulator.policies import POLICIES, user_policy
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
 
@@ -82,7 +82,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
     throughput_json(tmp_path / "simulation_throughputs.json")
-    guide = dedent(own.__doc__.split("::\n\n")[1].split("\n\nWhat else")[0])
+    guide = dedent(user_policy.__doc__.split("::\n\n")[1].split("\n\nWhat else")[0])
     (tmp_path / "mine.py").write_text(guide.replace("LargestFirst", "Mine"))
     return tmp_path
 

@@ -7,9 +7,7 @@ measures of burstiness without a change of rate.
 import numpy as np
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "When are jobs submitted, and how much do arrivals burst?"

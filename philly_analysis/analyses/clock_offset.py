@@ -14,10 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from philly_analysis import figures
 from philly_analysis.analyses.clock_steps import WINDOW_MIN, clock_steps
-from philly_analysis.prose import count, duration
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, duration, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "Do the GPU samples and the job log keep the same time?"

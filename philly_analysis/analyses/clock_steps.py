@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from philly_analysis.readings import MINUTE_US, Real, Whole, moments_us
-from philly_analysis.trace import Trace
+from philly_analysis.trace import MINUTE_US, Real, Trace, Whole, moments_us
 
 WINDOW_MIN = 10
 """Minutes on either side of an event whose means are compared."""

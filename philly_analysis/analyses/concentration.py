@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "How concentrated are jobs and GPU time on few users and virtual clusters?"

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures, study
-from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, duration, figures, gpus, share, slug
+from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
 QUESTION = "What do jobs wait for: their fair share, or GPUs close enough together?"
@@ -64,7 +63,7 @@ def compute(trace: Trace) -> Result:
                 _pct(waited[waited["gang"] == gang], "waits", "fair_share"),
                 f"the same, {gpus(gang)}",
             )
-            for gang in study.GANGS
+            for gang in GANGS
         ),
     )
     return Result(
@@ -209,7 +208,7 @@ def plot(result: Result) -> Figure:
             index="gang", columns="cause", values=column, aggfunc="sum", fill_value=0.0
         )
         totals = sums.sum(axis="columns")
-        gangs = figures.ordered(totals[totals > 0].index, study.GANGS)
+        gangs = figures.ordered(totals[totals > 0].index, GANGS)
         parts = {
             cause.replace("_", " "): list(100 * sums[cause][gangs] / totals[gangs])
             for cause in CAUSES

@@ -8,10 +8,8 @@ others; savings of both do not add up.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.prose import count, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "What GPU time do failures cost, and what would failing early save?"

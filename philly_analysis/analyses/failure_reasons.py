@@ -8,10 +8,8 @@ runs are, not because it is slow.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.failures import NO_SIGNATURE
-from philly_analysis.prose import count, duration, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Why do attempts fail, how late, and at what cost?"

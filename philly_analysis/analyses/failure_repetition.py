@@ -7,10 +7,8 @@ by chance, too.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.prose import count, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Do the same jobs and users fail for the same reason again and again?"

@@ -6,9 +6,7 @@ of memory.
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, duration, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "What do statuses, exit codes and retries say about failures?"

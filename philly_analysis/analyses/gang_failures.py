@@ -11,7 +11,6 @@ import pandas as pd
 import scipy
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.analyses.node_failures import (
     DAY_S,
     UNTOLD,
@@ -21,9 +20,7 @@ from philly_analysis.analyses.node_failures import (
     lost_attempts,
     tells,
 )
-from philly_analysis.inference import Rate
-from philly_analysis.prose import count, duration, number
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Rate, Result, count, duration, figures, number
 from philly_analysis.trace import Trace
 
 QUESTION = "How long does a gang run until one of its servers fails?"

@@ -7,19 +7,19 @@ the mean; attempts whose server was not sampled are left out, and are counted.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures, study
-from philly_analysis.exclusions import unsampled
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, gpus, share
-from philly_analysis.published.printed import (
-    NOTEBOOK,
-    beside,
-    curve,
-    groups,
-    is_philly,
-    largest_gap_pct,
+from philly_analysis.analyses.exclusions import unsampled
+from philly_analysis.analyses.published import beside, is_philly
+from philly_analysis.results import (
+    Comparison,
+    Fact,
+    Result,
+    count,
+    figures,
+    gpus,
+    rank_association,
+    share,
 )
-from philly_analysis.result import Comparison, Fact, Result
+from philly_analysis.study import KILLED, NOTEBOOK, PASS, curve, groups, largest_gap_pct
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy are the GPUs that jobs hold, by gang size and by how the job ends?"
@@ -36,8 +36,8 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("gpu_util").df()
     attempts = trace.answer("sampled_attempts").select("gpus", "status", "user", "mean_pct").df()
     size = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
-    passed = attempts[attempts["status"].isin([study.PASS, study.KILLED])]
-    killed = rank_association(passed["status"] == study.KILLED, passed["mean_pct"], passed["user"])
+    passed = attempts[attempts["status"].isin([PASS, KILLED])]
+    killed = rank_association(passed["status"] == KILLED, passed["mean_pct"], passed["user"])
     means = table[table["percentile"] == 50]
     facts = _means(means)
     whole = means[means["gpus"].isna() & means["status"].isna()]

@@ -7,11 +7,8 @@ otherwise. `locality_effect` compares within these.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, figures, rank_association
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy are a gang's GPUs, by the number of servers that it is spread over?"

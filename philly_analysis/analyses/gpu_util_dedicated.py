@@ -5,11 +5,8 @@ Attempts alone on whole servers are rare for small gangs, and are not typical of
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, gpus
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, figures, gpus, rank_association
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy are the GPUs of gangs that have their servers to themselves?"

@@ -5,10 +5,7 @@ A mean of an attempt hides its idle hours, and monitors leave out attempts too s
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, gpus
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures, gpus, rank_association
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy were the GPUs of each attempt on average, by gang size?"

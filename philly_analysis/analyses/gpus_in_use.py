@@ -7,9 +7,7 @@ it, whether or not anything runs on it.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "How many GPUs are in use over time, and by whom?"

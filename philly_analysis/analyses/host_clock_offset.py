@@ -5,7 +5,7 @@ than that of GPUs and needs more attempts to be seen.
 """
 
 from philly_analysis.analyses.clock_offset import answer, plot
-from philly_analysis.result import Result
+from philly_analysis.results import Result
 from philly_analysis.trace import Trace
 
 __all__ = ["NEEDS", "QUESTION", "compute", "plot"]

@@ -7,9 +7,9 @@ attempt holds a GPU of it, though other work may run there.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.published.printed import NOTEBOOK, beside, curve, is_philly, largest_gap_pct
-from philly_analysis.result import Comparison, Fact, Result
+from philly_analysis.analyses.published import beside, is_philly
+from philly_analysis.results import Comparison, Fact, Result, figures
+from philly_analysis.study import NOTEBOOK, curve, largest_gap_pct
 from philly_analysis.trace import Trace
 
 QUESTION = "How much CPU and memory do servers use, with a job and without?"

@@ -9,10 +9,7 @@ GPU time there was is held.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import Share, clustered_share
-from philly_analysis.prose import number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, Share, clustered_share, figures, number, share
 from philly_analysis.trace import Trace
 
 QUESTION = "How well are GPUs used?"

@@ -8,10 +8,8 @@ ruled by a few long jobs.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, share
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, figures, share
 from philly_analysis.study import PASS, STATUSES
 from philly_analysis.trace import Trace
 

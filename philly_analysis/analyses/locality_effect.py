@@ -11,9 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from philly_analysis import figures
-from philly_analysis.prose import count
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "Does spreading a gang over more servers than it needs leave its GPUs less busy?"

@@ -9,10 +9,17 @@ from collections.abc import Iterable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from philly_analysis import figures
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    Fact,
+    Result,
+    count,
+    duration,
+    figures,
+    gpus,
+    rank_association,
+    share,
+    slug,
+)
 from philly_analysis.study import GANGS, LARGE_GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace
 

@@ -12,10 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from philly_analysis import figures
-from philly_analysis.inference import Rate, dispersion
-from philly_analysis.prose import count, duration, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    Fact,
+    Rate,
+    Result,
+    count,
+    dispersion,
+    duration,
+    figures,
+    number,
+    share,
+)
 from philly_analysis.study import LAST_END
 from philly_analysis.trace import Trace
 

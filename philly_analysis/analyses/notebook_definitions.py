@@ -9,18 +9,27 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published.printed import (
+from philly_analysis.analyses.published import is_philly
+from philly_analysis.results import (
+    Comparison,
+    Fact,
+    Result,
+    count,
+    duration,
+    figures,
+    gpus,
+    share,
+    slug,
+)
+from philly_analysis.study import (
+    GANGS,
+    LARGE_GPUS,
     NOTEBOOK,
     archive,
     curve,
     groups,
-    is_philly,
     largest_gap_pct,
 )
-from philly_analysis.result import Comparison, Fact, Result
-from philly_analysis.study import GANGS, LARGE_GPUS
 from philly_analysis.trace import Trace
 
 QUESTION = "What do the archive notebook's definitions do to the numbers?"

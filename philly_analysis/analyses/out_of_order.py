@@ -7,10 +7,9 @@ have.
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures, study
-from philly_analysis.prose import count, gpus, share, slug
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, figures, gpus, share, slug
+from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
 QUESTION = "How often does a job overtake an earlier one, and could that one have used its GPUs?"
@@ -52,7 +51,7 @@ def compute(trace: Trace) -> Result:
             ),
             *(
                 Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), f"the same, {gpus(gang)} waiting")
-                for gang in study.GANGS
+                for gang in GANGS
             ),
         ]
         if n:
@@ -83,7 +82,7 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no start ended a trusted wait")
     sums = table.groupby("gang")[["starts", "overtook"]].sum()
-    gangs = figures.ordered(sums.index, study.GANGS)
+    gangs = figures.ordered(sums.index, GANGS)
     pct = 100 * sums["overtook"] / sums["starts"]
     drawn = left.bar(
         [f"{g}\nn={sums['starts'][g]:,}" for g in gangs],

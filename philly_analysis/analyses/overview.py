@@ -7,10 +7,8 @@ became complete are survivors of a longer past, and are flagged.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, number, share
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import Fact, Result, count, figures, number, share
 from philly_analysis.trace import Trace
 
 QUESTION = "What is in this trace, and which days does it cover?"

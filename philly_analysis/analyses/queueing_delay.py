@@ -9,11 +9,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out
+from philly_analysis.results import (
+    Fact,
+    Result,
+    count,
+    duration,
+    figures,
+    gpus,
+    rank_association,
+    share,
+    slug,
+)
 from philly_analysis.trace import Trace
 
 QUESTION = "How long do attempts wait in queue, by virtual cluster and gang size?"

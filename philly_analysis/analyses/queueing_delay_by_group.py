@@ -5,10 +5,8 @@ A group's high percentile may be one bad day. Groups with few waits are left out
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out
-from philly_analysis.prose import duration
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out
+from philly_analysis.results import Fact, Result, duration, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "Who waits how long, and in which weeks?"

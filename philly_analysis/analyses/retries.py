@@ -6,10 +6,17 @@ new jobs, which nothing here connects.
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures, study
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, gpus, share, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    Fact,
+    Result,
+    count,
+    figures,
+    gpus,
+    rank_association,
+    share,
+    slug,
+)
+from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
 QUESTION = "How often are jobs tried again, and how often in vain?"
@@ -86,7 +93,7 @@ def _sentences(
 
 def plot(result: Result) -> Figure:
     """Draw retries per job, and the unsuccessful share, side by side per gang bucket."""
-    order = figures.ordered(result.table["gang"], (*study.GANGS, "all"))
+    order = figures.ordered(result.table["gang"], (*GANGS, "all"))
     table = result.table.set_index("gang").loc[order]
     if table.empty:
         return figures.empty(figures.canvas()[0], "no job has an attempt")

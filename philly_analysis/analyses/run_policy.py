@@ -5,9 +5,7 @@ The rules differ only for jobs of several attempts; a trace without retries show
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, duration, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "What does the rule that makes attempts a job's run time do to it?"

@@ -7,12 +7,19 @@ choice, and the report says which was made.
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import count, duration, gpus, share, slug
-from philly_analysis.published.printed import beside
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out
+from philly_analysis.analyses.published import beside
+from philly_analysis.results import (
+    Fact,
+    Result,
+    count,
+    duration,
+    figures,
+    gpus,
+    rank_association,
+    share,
+    slug,
+)
 from philly_analysis.trace import Trace
 
 QUESTION = "How long do jobs run, by gang size?"

@@ -7,9 +7,7 @@ observations, however many jobs it has.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import count, duration
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, duration, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "Whose jobs run how long, and in which weeks?"

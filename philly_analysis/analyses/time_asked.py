@@ -7,10 +7,17 @@ have been longer.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import clustered_share
-from philly_analysis.prose import count, gpus, number, share, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    Fact,
+    Result,
+    clustered_share,
+    count,
+    figures,
+    gpus,
+    number,
+    share,
+    slug,
+)
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 

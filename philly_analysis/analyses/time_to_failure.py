@@ -6,10 +6,7 @@ is to fail by then.
 
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import rank_association
-from philly_analysis.prose import duration, gpus, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, duration, figures, gpus, rank_association, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
 

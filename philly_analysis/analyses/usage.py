@@ -9,10 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out, unsampled
-from philly_analysis.prose import NOBODY, duration, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out, unsampled
+from philly_analysis.results import NOBODY, Fact, Result, duration, figures, number, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Who uses the GPUs, how long do they wait, and what do they leave idle?"

@@ -7,11 +7,17 @@ shows one of the two. Sources that keep none show everything as pending.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out
-from philly_analysis.inference import clustered_share
-from philly_analysis.prose import count, duration, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out
+from philly_analysis.results import (
+    Fact,
+    Result,
+    clustered_share,
+    count,
+    duration,
+    figures,
+    number,
+    share,
+)
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 

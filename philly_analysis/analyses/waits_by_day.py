@@ -7,10 +7,8 @@ the cluster was full.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.exclusions import left_out
-from philly_analysis.prose import duration
-from philly_analysis.result import Fact, Result
+from philly_analysis.analyses.exclusions import left_out
+from philly_analysis.results import Fact, Result, duration, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "How do waits change from day to day?"

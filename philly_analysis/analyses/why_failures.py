@@ -8,11 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.inference import clustered_share
-from philly_analysis.prose import count, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, clustered_share, count, figures, number, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Why do jobs fail?"

@@ -9,11 +9,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
 from philly_analysis.analyses.delay_causes import preferred
-from philly_analysis.inference import Share, clustered_share
-from philly_analysis.prose import count, duration, gpus, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    Fact,
+    Result,
+    Share,
+    clustered_share,
+    count,
+    duration,
+    figures,
+    gpus,
+    number,
+    share,
+)
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 

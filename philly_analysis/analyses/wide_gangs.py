@@ -8,10 +8,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.inference import clustered_share
-from philly_analysis.prose import NOBODY, count, gpus, number, share, slug
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import (
+    NOBODY,
+    Fact,
+    Result,
+    clustered_share,
+    count,
+    figures,
+    gpus,
+    number,
+    share,
+    slug,
+)
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 

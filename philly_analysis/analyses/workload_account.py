@@ -9,10 +9,9 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, figures
 from philly_analysis.trace import Trace
-from philly_analysis.workload.demand import account
+from philly_analysis.workload import account
 
 QUESTION = "Which jobs can be run again, and which are left out?"
 NEEDS = ("jobs", "attempts")

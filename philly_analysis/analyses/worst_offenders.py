@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis import figures
-from philly_analysis.prose import NOBODY, number, share
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import NOBODY, Fact, Result, figures, number, share
 from philly_analysis.trace import Trace
 
 if TYPE_CHECKING:

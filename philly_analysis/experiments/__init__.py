@@ -6,9 +6,10 @@ from typing import Any, Protocol
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments import amoeba, antman, conclusions, guidelines, synergy
-from philly_analysis.experiments.effects import Shown
-from philly_analysis.experiments.workloads import JobLaw
-from philly_analysis.result import Result
+from philly_analysis.experiments.effects import Shown, in_words
+from philly_analysis.experiments.runs import DRAWN_JOBS, Assumed, runs
+from philly_analysis.experiments.workloads import JobLaw, Jobs, LawOf, MonthsOf, WindowsOf
+from philly_analysis.results import Result
 
 
 class Experiment(Protocol):
@@ -51,4 +52,17 @@ EXPERIMENTS: dict[str, Experiment] = {
 ACROSS = {"conclusions": conclusions}
 """Every experiment that sets laws of jobs side by side, by name: pages of their own."""
 
-__all__ = ["ACROSS", "EXPERIMENTS", "Experiment", "JobLaw"]
+__all__ = [
+    "ACROSS",
+    "DRAWN_JOBS",
+    "EXPERIMENTS",
+    "Assumed",
+    "Experiment",
+    "JobLaw",
+    "Jobs",
+    "LawOf",
+    "MonthsOf",
+    "WindowsOf",
+    "in_words",
+    "runs",
+]

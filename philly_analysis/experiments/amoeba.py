@@ -13,16 +13,11 @@ from matplotlib.figure import Figure
 from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
-from philly_analysis.figures import MUTED, canvas, name_lines, title
-from philly_analysis.result import Comparison, Fact, Result
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies import Policy
-from philly_analysis.simulator.policies.amoeba import Amoeba
-from philly_analysis.simulator.policies.tiresias import Tiresias
-from philly_analysis.simulator.speed import Parallelism
-from philly_analysis.workload import JobSpec
-from philly_analysis.workload.load import at_load
-from philly_analysis.workload.machines import fleet
+from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results.figures import MUTED, canvas, name_lines, title
+from philly_analysis.simulator import Parallelism, run
+from philly_analysis.simulator.policies import Amoeba, Policy, Tiresias
+from philly_analysis.workload import JobSpec, at_load, fleet
 
 QUESTION = "How much of elasticity's gain is growing, and how much shrinking?"
 

@@ -15,18 +15,11 @@ from scipy.stats import beta
 from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
-from philly_analysis.figures import MUTED, canvas, name_lines, title
-from philly_analysis.result import Comparison, Fact, Result
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
-from philly_analysis.simulator.policies.antman import AntMan
-from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.simulator.policies.ranked import Fifo
-from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.simulator.speed import PHILLY_MINUTES, Sharing
-from philly_analysis.workload import JobSpec
-from philly_analysis.workload.load import at_load
-from philly_analysis.workload.machines import fleet
+from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results.figures import MUTED, canvas, name_lines, title
+from philly_analysis.simulator import PHILLY_MINUTES, Schedule, Sharing, run
+from philly_analysis.simulator.policies import POLICIES, AntMan, Fifo, Philly, Policy, policy_named
+from philly_analysis.workload import JobSpec, at_load, fleet
 
 QUESTION = "How much of AntMan's gain is sharing?"
 

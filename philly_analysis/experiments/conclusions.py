@@ -16,10 +16,8 @@ from scipy import stats
 from philly_analysis.experiments.effects import Row, trials
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, Headline, outcomes
 from philly_analysis.experiments.workloads import Jobs
-from philly_analysis.figures import CYCLE, INK, MUTED, SOFT, canvas, legible
-from philly_analysis.inference import paired
-from philly_analysis.prose import count
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result, count, paired
+from philly_analysis.results.figures import CYCLE, INK, MUTED, SOFT, canvas, legible
 
 QUESTION = "Do published gains survive on the jobs of real clusters?"
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from philly_analysis.experiments.effects import effects
-from philly_analysis.figures import CYCLE, INK, MUTED
-from philly_analysis.inference import Paired
+from philly_analysis.results import Paired
+from philly_analysis.results.figures import CYCLE, INK, MUTED
 
 _TICKS = (-90, -50, -10, -5, 0, 5, 10, 50, 100, 300, 1000)
 """Percent that are named on an axis that is logarithmic beyond 10."""

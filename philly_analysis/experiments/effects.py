@@ -6,9 +6,8 @@ from itertools import chain
 
 import pandas as pd
 
-from philly_analysis.inference import Paired, paired
 from philly_analysis.parallel import Here, spread
-from philly_analysis.prose import count
+from philly_analysis.results import Paired, count, paired
 
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: what was set, offered load, what was done, which draw of jobs."""

@@ -23,20 +23,24 @@ from philly_analysis.experiments.effects import (
 )
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
-from philly_analysis.inference import Paired, paired
-from philly_analysis.result import Fact, Result
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.failing import fails, users_own, with_reasons, without_retries
-from philly_analysis.simulator.job import runs_of
-from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.simulator.prerun import Prerun
-from philly_analysis.simulator.restarts import Restarts
-from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.simulator.speed import Locality, Speed, Spread
-from philly_analysis.workload import JobSpec
-from philly_analysis.workload.load import at_load
-from philly_analysis.workload.machines import fleet
+from philly_analysis.results import Fact, Paired, Result, paired
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
+from philly_analysis.simulator import (
+    Locality,
+    Prerun,
+    Restarts,
+    Schedule,
+    Speed,
+    Spread,
+    fails,
+    run,
+    runs_of,
+    users_own,
+    with_reasons,
+    without_retries,
+)
+from philly_analysis.simulator.policies import Philly
+from philly_analysis.workload import JobSpec, at_load, fleet
 
 QUESTION = "What would each guideline of the study have gained?"
 

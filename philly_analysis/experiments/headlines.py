@@ -6,13 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from philly_analysis.experiments import amoeba, antman, shares, synergy
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Srtf
-from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.speed import AS_RECORDED, HostResources, Speed
-from philly_analysis.workload import JobSpec
-from philly_analysis.workload.machines import fleet
+from philly_analysis.simulator import AS_RECORDED, HostResources, Speed, run
+from philly_analysis.simulator.policies import Fifo, Las, Policy, Srtf
+from philly_analysis.workload import JobSpec, fleet
 
 GPUS = 128
 SERVERS = "16x8:24:500"

@@ -8,7 +8,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.profiles import Profile
+from philly_analysis.simulator import Profile
 from philly_analysis.workload import Machine
 
 

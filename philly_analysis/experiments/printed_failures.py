@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from philly_analysis.published.failures import table_7
-from philly_analysis.study import DEMAND_BUCKETS, FAILED, PASS
+from philly_analysis.study import DEMAND_BUCKETS, FAILED, PASS, table_7
 from philly_analysis.workload import AttemptSpec, JobSpec
 
 STUDY_JOBS = 96_260

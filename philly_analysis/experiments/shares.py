@@ -7,14 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from philly_analysis.experiments.optimum import best_throughput
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.policies import Policy
-from philly_analysis.simulator.policies.demands import Drf, Tetris
-from philly_analysis.simulator.policies.synergy import Synergy
-from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.simulator.speed import HostResources
-from philly_analysis.workload import AttemptSpec, JobSpec
-from philly_analysis.workload.machines import fleet
+from philly_analysis.simulator import PROFILES, HostResources, run
+from philly_analysis.simulator.policies import Drf, Policy, Synergy, Tetris
+from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 
 PROPORTIONAL, GREEDY, TUNE = "proportional", "greedy", "tune"
 

@@ -11,17 +11,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.comparison import SCALARS
+from philly_analysis.atomic import appearing
 from philly_analysis.errors import OutputError
 from philly_analysis.experiments.curves import over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
-from philly_analysis.experiments.planned import Run, outcome_of
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
-from philly_analysis.inference import Paired
+from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import spread
-from philly_analysis.prose import NOT_KNOWN, count, quantity
-from philly_analysis.result import Fact, Result
-from philly_analysis.whole import appearing
+from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
+from philly_analysis.workload import SCALARS
 
 QUESTION = "What does each policy change, and how sure is that?"
 
@@ -58,7 +56,7 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     -------
     Result
         A row per run: setting (workload), load, arm (policy and knobs), seed, and the measures of
-        :data:`~philly_analysis.comparison.SCALARS`.
+        :data:`~philly_analysis.workload.outcomes.SCALARS`.
     """
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]

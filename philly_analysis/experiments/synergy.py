@@ -26,11 +26,10 @@ from philly_analysis.experiments.shares import (
     typed,
 )
 from philly_analysis.experiments.workloads import JobLaw, at_rate, one_gpu_each
-from philly_analysis.figures import CYCLE, INK, MUTED, canvas, name_lines, title
-from philly_analysis.inference import Paired, paired
-from philly_analysis.result import Comparison, Fact, Result
-from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.workload.load import at_load, load_of
+from philly_analysis.results import Comparison, Fact, Paired, Result, paired
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
+from philly_analysis.simulator import PROFILES
+from philly_analysis.workload import at_load, load_of
 
 QUESTION = "What does dividing CPUs and memory by need do to completion times?"
 

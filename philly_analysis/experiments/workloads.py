@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.models.variation import MONTH_D
-from philly_analysis.workload import Ensemble, JobSpec, Workload
-from philly_analysis.workload.load import at_load
+from philly_analysis.models import MONTH_D
+from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load
 
 JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
 """Draws jobs: how many, for a cluster of how many GPUs, from which seed."""

@@ -1,6 +1,6 @@
-"""Other tools' file formats: one module per format, one function that writes any of them."""
+"""Export a workload to the file formats of other simulators."""
 
 from philly_analysis.exports.sidecar import Exported
-from philly_analysis.exports.writing import FORMATS, export, faults
+from philly_analysis.exports.writer import FORMATS, export, faults, list_formats
 
-__all__ = ["FORMATS", "Exported", "export", "faults"]
+__all__ = ["FORMATS", "Exported", "export", "faults", "list_formats"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from philly_analysis.study import Gangs
-from philly_analysis.workload.demand import Demand
+from philly_analysis.workload import Demand
 
 PART = "part"
 """Column: which part of its gang a row is, from 1; null: the whole."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.names import SAFE
+from philly_analysis.exports.sanitize import SAFE
 
 COUNT = r"[0-9]+"
 POSITIVE = r"0*[1-9][0-9]*"

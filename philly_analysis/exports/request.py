@@ -10,13 +10,21 @@ import polars as pl
 from philly_analysis.errors import ExportError
 from philly_analysis.exports.estimates import estimated_s
 from philly_analysis.exports.gangs import PART, fitted
-from philly_analysis.exports.names import safe
+from philly_analysis.exports.sanitize import safe
 from philly_analysis.study import Estimates, Gangs, RunPolicy
-from philly_analysis.workload import Machine, Workload
-from philly_analysis.workload.demand import Demand, demand, some
-from philly_analysis.workload.load import factor_to, offered_load, stretched
-from philly_analysis.workload.quotas import quotas_of
-from philly_analysis.workload.target import Cluster, cluster
+from philly_analysis.workload import (
+    Cluster,
+    Demand,
+    Machine,
+    Workload,
+    cluster,
+    demand_of,
+    factor_to,
+    offered_load,
+    quotas_of,
+    some,
+    stretched,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,7 @@ def prepare(
     WorkloadError
         No job can be run, a cluster without GPUs was asked for, or a load and the jobs offer none.
     """
-    whole = demand(workload, run_policy)
+    whole = demand_of(workload, run_policy)
     if timed:
         whole = some(whole)
     target = cluster(workload, whole, gpus=gpus, machines=machines)

@@ -6,11 +6,10 @@ from pathlib import Path
 from shlex import quote
 from string import Template
 
-from philly_analysis.digests import Digest
 from philly_analysis.exports.format import Dialect
 from philly_analysis.exports.request import Request
-from philly_analysis.workload.demand import UNKNOWN, Demand
-from philly_analysis.workload.target import Cluster
+from philly_analysis.trace import Digest
+from philly_analysis.workload import UNKNOWN, Cluster, Demand
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Failed output in, reason out: an ordered table of signatures and the reader that applies it."""
+"""Classify the output of failed attempts by reason, with an ordered table of signatures."""
 
 from philly_analysis.failures.classifier import Failure, Link, classify_text
+from philly_analysis.failures.lines import decode
 from philly_analysis.failures.masking import mask
 from philly_analysis.failures.output import Output, classify, classify_output, read_output
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, Reason, tiers_of
@@ -17,6 +18,7 @@ __all__ = [
     "classify",
     "classify_output",
     "classify_text",
+    "decode",
     "mask",
     "read_output",
     "signatures",

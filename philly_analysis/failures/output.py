@@ -12,7 +12,7 @@ import pandas as pd
 from philly_analysis.errors import InputError
 from philly_analysis.failures.classifier import Failure, classify_text
 from philly_analysis.failures.masking import mask
-from philly_analysis.result import Fact, Result
+from philly_analysis.results import Fact, Result
 
 HEAD_BYTES = 4 << 20
 TAIL_BYTES = 12 << 20

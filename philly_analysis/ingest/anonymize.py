@@ -16,10 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.contract import Table, Tells
 from philly_analysis.errors import InputError
-from philly_analysis.manifest import RAW, Account, Input, Manifest
-from philly_analysis.schema import REJECTS, TABLES
+from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Input, Manifest, Table, Tells
 
 _KEY_BYTES = 32
 _HASH_BYTES = 10

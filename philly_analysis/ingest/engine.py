@@ -12,40 +12,55 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from philly_analysis.contract import Table
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.ingest.anonymize import anonymize, key_in
-from philly_analysis.ingest.failures import FailureOutput, fill_failures
-from philly_analysis.ingest.filling import (
+from philly_analysis.ingest.failure_output.loading import FailureOutput, fill_failures
+from philly_analysis.ingest.loading import (
     Fill,
     count_rejects,
-    digest,
     empty_view,
+    input_of,
     masked_raw,
     names,
     parquet,
     path_text,
     save_rejects,
 )
-from philly_analysis.ingest.kept import Kept
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.philly_multigpu import PHILLY_MULTIGPU
-from philly_analysis.ingest.samples import fill_streamed
+from philly_analysis.ingest.raw_store import Kept
+from philly_analysis.ingest.samples.loading import fill_streamed
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table import TABLE, by_map
 from philly_analysis.ingest.telemetry import Telemetry
-from philly_analysis.ingest.telemetry.filling import fill_telemetry
-from philly_analysis.manifest import MANIFEST, RAW, Account, Manifest, laid_out
+from philly_analysis.ingest.telemetry.loading import fill_telemetry
 from philly_analysis.parallel import give_way
 from philly_analysis.progress import silence, step
-from philly_analysis.quotas import SAID as QUOTAS_GIVEN
-from philly_analysis.quotas import write_quotas
-from philly_analysis.relations import MACROS, tables_read
-from philly_analysis.schema import DEVICES, FAILURES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
-from philly_analysis.trace import MEMORY_LIMIT
-from philly_analysis.writer import growing, new_folder, seal, swap
+from philly_analysis.trace import (
+    DEVICES,
+    FAILURES,
+    MACROS,
+    MANIFEST,
+    MEMORY_LIMIT,
+    RAW,
+    REJECTS,
+    TABLES,
+    VERSION,
+    VIRTUAL_CLUSTERS,
+    Account,
+    Manifest,
+    Table,
+    growing,
+    laid_out,
+    new_folder,
+    seal,
+    swap,
+    tables_read,
+    write_quotas,
+)
+from philly_analysis.trace import SAID as QUOTAS_GIVEN
 
 SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
@@ -168,7 +183,7 @@ def _made(
                 return replace(before, notes=(*before.notes, note))
             # what fills the gaps that two busy threads leave costs little
             with ThreadPoolExecutor(1, initializer=give_way) as pool:
-                digests = [pool.submit(digest, path) for path in opened.files]
+                digests = [pool.submit(input_of, path) for path in opened.files]
                 _fill(reader, opened, fill, kept)
                 _check_kept(fill, raw)
                 if failures or kept.files(FAILURES.name):

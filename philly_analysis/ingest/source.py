@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import CsvFile
-from philly_analysis.ingest.kept import Kept
-from philly_analysis.manifest import Sample
-from philly_analysis.schema import TABLES
+from philly_analysis.ingest.raw_store import Kept
+from philly_analysis.trace import TABLES, Sample
 
 NEVER = np.iinfo(np.int64).min
 """The moment of a line that tells none."""

@@ -1,11 +1,16 @@
-"""Fitted numbers: what jobs arrive, how large, how long, whose, and how they end.
+"""Workload models: fitted parameters, sampling, and the models that ship."""
 
->>> from philly_analysis import fit, load_model  # doctest: +SKIP
->>> m = fit("my-trace")  # doctest: +SKIP
->>> m.duration(gpus=8).ppf(0.9)  # doctest: +SKIP
->>> load_model("philly").sample(jobs=10_000, seed=1)  # doctest: +SKIP
-"""
+from philly_analysis.models.between_period import MONTH_D
+from philly_analysis.models.library import described, load_model, models, shipped
+from philly_analysis.models.observations import Observations
+from philly_analysis.models.workload_model import WorkloadModel
 
-from philly_analysis.models.library import load_model, models, shipped
-
-__all__ = ["load_model", "models", "shipped"]
+__all__ = [
+    "MONTH_D",
+    "Observations",
+    "WorkloadModel",
+    "described",
+    "load_model",
+    "models",
+    "shipped",
+]

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from philly_analysis import figures
-from philly_analysis.laws.distribution import OBSERVED_LEVELS, Distribution
-from philly_analysis.models.month import months
+from philly_analysis.distributions import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.parts import Parts
+from philly_analysis.models.predictive import months
+from philly_analysis.results import figures
 from philly_analysis.study import GANGS
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
-from philly_analysis.prose import count
+from philly_analysis.results import count
 from philly_analysis.trace import Trace
-from philly_analysis.workload.demand import account, not_taken
+from philly_analysis.workload import account, not_taken
 
 _JOB_COLUMNS = (
     "submitted_s",

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.duration import Duration
-from philly_analysis.models.failures import Failures
-from philly_analysis.models.gang_size import GangSize
-from philly_analysis.models.locality import Locality
-from philly_analysis.models.status import Status
-from philly_analysis.models.users import Users
-from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.models.variation import Variation
+from philly_analysis.models.between_period import Variation
+from philly_analysis.models.components.arrivals import Arrivals
+from philly_analysis.models.components.duration import Duration
+from philly_analysis.models.components.failures import Failures
+from philly_analysis.models.components.gang_size import GangSize
+from philly_analysis.models.components.locality import Locality
+from philly_analysis.models.components.status import Status
+from philly_analysis.models.components.users import Users
+from philly_analysis.models.components.utilisation import Utilisation
 
 
 @dataclass(frozen=True, slots=True)

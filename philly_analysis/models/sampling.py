@@ -10,17 +10,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from philly_analysis.distributions import evenly, runs
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.laws.balance import evenly, runs
-from philly_analysis.models.crowding import going_with_crowds
-from philly_analysis.models.gang_size import GangSize
-from philly_analysis.models.month import Wish, by_month
+from philly_analysis.models.components.gang_size import GangSize
+from philly_analysis.models.components.load_dependence import going_with_crowds
+from philly_analysis.models.components.synthetic_users import people
+from philly_analysis.models.components.users import MAX_DURATION_CORRELATION
 from philly_analysis.models.parts import Parts, Servers
-from philly_analysis.models.people import people
-from philly_analysis.models.users import MAX_DURATION_CORRELATION
+from philly_analysis.models.predictive import Wish, by_month
 from philly_analysis.study import LAST_END
-from philly_analysis.workload import Workload
-from philly_analysis.workload.load import offered_load
+from philly_analysis.workload import Workload, offered_load
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import scipy.special as special
 
-from philly_analysis.laws.distribution import Distribution
-from philly_analysis.models.duration import ANY
+from philly_analysis.distributions import Distribution
+from philly_analysis.models.between_period import Learned
+from philly_analysis.models.components.duration import ANY
 from philly_analysis.models.parts import Parts
-from philly_analysis.models.variation import Learned
 from philly_analysis.study import STATUSES
 
 _LEVELS = (0.1, 0.5, 0.9, 0.99)

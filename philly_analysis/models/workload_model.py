@@ -11,26 +11,26 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from philly_analysis.atomic import appearing
 from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view, summary
-from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.duration import Duration
-from philly_analysis.models.endings import with_endings
-from philly_analysis.models.failures import Failures
-from philly_analysis.models.gang_size import GangSize
-from philly_analysis.models.locality import Locality
-from philly_analysis.models.month import months
+from philly_analysis.models.between_period import LEARNED, MONTH_D
+from philly_analysis.models.components.arrivals import Arrivals
+from philly_analysis.models.components.duration import Duration
+from philly_analysis.models.components.endings import with_endings
+from philly_analysis.models.components.failures import Failures
+from philly_analysis.models.components.gang_size import GangSize
+from philly_analysis.models.components.locality import Locality
+from philly_analysis.models.components.sessions import whose
+from philly_analysis.models.components.status import Status
+from philly_analysis.models.components.users import Users, labelled
+from philly_analysis.models.components.utilisation import Utilisation
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
+from philly_analysis.models.predictive import months
 from philly_analysis.models.sampling import drawn
-from philly_analysis.models.sessions import whose
-from philly_analysis.models.status import Status
-from philly_analysis.models.users import Users, labelled
-from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.models.variation import LEARNED, MONTH_D
 from philly_analysis.study import GANGS
-from philly_analysis.whole import appearing
 from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)

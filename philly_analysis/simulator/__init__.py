@@ -1,27 +1,61 @@
-"""What if: runs a workload under a policy, and writes the trace of it."""
+"""Simulate a workload under a scheduling policy, and write the result as a trace."""
 
-from philly_analysis.simulator.engine import Simulation, run
-from philly_analysis.simulator.placement import packed, seat
+from philly_analysis.simulator.cluster.placement import packed, seat
+from philly_analysis.simulator.engine.engine import Simulation, run
+from philly_analysis.simulator.engine.outages import Failures
+from philly_analysis.simulator.engine.prerun import Prerun
+from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.jobs.job import runs_of
+from philly_analysis.simulator.jobs.restarts import Restarts
+from philly_analysis.simulator.jobs.run_failures import (
+    fails,
+    users_own,
+    with_reasons,
+    without_retries,
+)
 from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
 from philly_analysis.simulator.policies.knobs import Bounds, knob
-from philly_analysis.simulator.schedule import Schedule
 from philly_analysis.simulator.simulation import simulate
-from philly_analysis.simulator.speed import AS_RECORDED, Speed
-from philly_analysis.workload.machines import fleet
+from philly_analysis.simulator.speed.profiles import PROFILES, Profile
+from philly_analysis.simulator.speed.speed import (
+    AS_RECORDED,
+    PHILLY_MINUTES,
+    HostResources,
+    Locality,
+    Parallelism,
+    Sharing,
+    Speed,
+    Spread,
+)
 
 __all__ = [
     "AS_RECORDED",
+    "PHILLY_MINUTES",
     "POLICIES",
+    "PROFILES",
     "Bounds",
+    "Failures",
+    "HostResources",
+    "Locality",
+    "Parallelism",
     "Policy",
+    "Prerun",
+    "Profile",
+    "Restarts",
     "Schedule",
+    "Sharing",
     "Simulation",
     "Speed",
-    "fleet",
+    "Spread",
+    "fails",
     "knob",
     "packed",
     "policy_named",
     "run",
+    "runs_of",
     "seat",
     "simulate",
+    "users_own",
+    "with_reasons",
+    "without_retries",
 ]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.engine import Simulation
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.engine.engine import Simulation
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.speed import AS_RECORDED, Speed
-from philly_analysis.simulator.view import View
+from philly_analysis.simulator.policies.view import View
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec, Machine
 
 try:

@@ -12,34 +12,39 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.manifest import Manifest
-from philly_analysis.simulator import assumed, beside
-from philly_analysis.simulator.engine import run
-from philly_analysis.simulator.estimates import Estimates, estimates_of
-from philly_analysis.simulator.failing import says_reasons, with_reasons, without_retries
-from philly_analysis.simulator.job import FOREVER
-from philly_analysis.simulator.months import also_over_months
-from philly_analysis.simulator.outages import Failures, Outage, outages_of
+from philly_analysis.simulator import assumptions
+from philly_analysis.simulator.engine.engine import run
+from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
+from philly_analysis.simulator.engine.pools import divided, joined, pools_of, says
+from philly_analysis.simulator.engine.prerun import Prerun
+from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.ensembles import also_over_months
+from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
+from philly_analysis.simulator.jobs.job import FOREVER
+from philly_analysis.simulator.jobs.restarts import Restarts
+from philly_analysis.simulator.jobs.run_failures import says_reasons, with_reasons, without_retries
+from philly_analysis.simulator.output import summary
+from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, write_gpu_samples
+from philly_analysis.simulator.output.tables import between, tables, timed
 from philly_analysis.simulator.policies import Policy, policy_named
-from philly_analysis.simulator.pools import divided, joined, pools_of, says
-from philly_analysis.simulator.prerun import Prerun
-from philly_analysis.simulator.recorded import at_full_speed, beside_holders
-from philly_analysis.simulator.restarts import Restarts
-from philly_analysis.simulator.samples import UTILISATION, Utilisation, write_gpu_samples
-from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.simulator.speed import Speed, speed_named
-from philly_analysis.simulator.written import between, tables, timed
+from philly_analysis.simulator.speed.recorded import at_full_speed, beside_holders
+from philly_analysis.simulator.speed.speed import Speed, speed_named
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import TraceLike
-from philly_analysis.workload import JobSpec, Machine, Workload
-from philly_analysis.workload.demand import demand, in_one_run
-from philly_analysis.workload.failing import with_failures
-from philly_analysis.workload.load import factor_to, stretched
-from philly_analysis.workload.machines import fleet
-from philly_analysis.workload.machines import servers as servers_of
-from philly_analysis.workload.quotas import quotas_of
-from philly_analysis.workload.use import with_use
-from philly_analysis.writer import fill, new_folder, seal
+from philly_analysis.trace import Manifest, TraceLike, fill, new_folder, seal
+from philly_analysis.workload import (
+    JobSpec,
+    Machine,
+    Workload,
+    demand_of,
+    factor_to,
+    fleet,
+    in_one_run,
+    quotas_of,
+    stretched,
+    with_failures,
+    with_use,
+)
+from philly_analysis.workload import servers as servers_of
 
 WAIT_CAUSES = "wait_causes.parquet"
 """File beside the tables: what the engine knows of each wait."""
@@ -94,34 +99,34 @@ def simulate(
         Where to run it: machine by machine, or a text that
         :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
         own when None. Jobs run where cluster, pool and GPU model are as they ask; each pool of
-        machines is simulated by itself (see :mod:`philly_analysis.simulator.pools`).
+        machines is simulated by itself (see :mod:`philly_analysis.simulator.engine.pools`).
     run_policy
         None: jobs run attempt after attempt, and come to wait again between them. Else each is
         one run, as long as its attempts are under this policy, as exports to other simulators
-        have it (see :class:`~philly_analysis.study.RunPolicy`).
+        have it (see :class:`~philly_analysis.study.terms.RunPolicy`).
     speed
-        How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.SPEEDS`, or a law with
-        its parameters set; as the policy's own publication has it when None.
+        How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.speed.SPEEDS`, or a law
+        with its parameters set; as the policy's own publication has it when None.
     checkpoint_s
         How often jobs save their work, which those that are preempted fall back to (see
-        :class:`~philly_analysis.simulator.restarts.Restarts`).
+        :class:`~philly_analysis.simulator.jobs.restarts.Restarts`).
     outages
         Machines and GPUs that fail and are repaired: how often, or which when (see
-        :func:`~philly_analysis.simulator.outages.outages_of`); None: nothing fails. Jobs that one
-        hits fall back to what they saved last, and wait anew.
+        :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: nothing fails. Jobs
+        that one hits fall back to what they saved last, and wait anew.
     dedicated
         Give gangs their servers to themselves: nobody runs beside a gang.
     prerun_servers, prerun_s
         Let gangs run on one GPU of so many of the servers first, for so long, so that what is
         plainly wrong fails there; 0: none do (see
-        :class:`~philly_analysis.simulator.prerun.Prerun`).
+        :class:`~philly_analysis.simulator.engine.prerun.Prerun`).
     retry_by_reason
         Do not retry what failed by its user's error, by the reasons that the trace has, or that
-        are drawn (see :mod:`philly_analysis.simulator.failing`).
+        are drawn (see :mod:`philly_analysis.simulator.jobs.run_failures`).
     estimates
         What policies that go by run times believe of them: ``exact``, ``requested`` (the time
         limits asked for) or ``noisy:SIGMA`` (see
-        :class:`~philly_analysis.simulator.estimates.Estimates`).
+        :class:`~philly_analysis.simulator.jobs.estimates.Estimates`).
     seed
         Of everything drawn: the outages, the estimates, the samples, and what a speed must know
         that jobs do not say.
@@ -137,10 +142,10 @@ def simulate(
     -------
     Path or Result
         Of an ensemble, where the measures of its months lie (see
-        :func:`~philly_analysis.simulator.months.over_months`); else the trace.
+        :func:`~philly_analysis.simulator.ensembles.over_months`); else the trace.
 
         Beside its tables lies ``wait_causes.parquet``, the engine's own account of
-        each wait (see :meth:`philly_analysis.simulator.causes.Causes.frame`); and
+        each wait (see :meth:`philly_analysis.simulator.engine.wait_causes.Causes.frame`); and
         ``outages.parquet``, if anything failed.
 
     Raises
@@ -167,7 +172,7 @@ def simulate(
     servers = [m for m in machines if m.gpus]
     capacity = sum(m.gpus for m in servers)
     if load is not None:
-        needs = demand(workload).within(capacity)
+        needs = demand_of(workload).within(capacity)
         workload = stretched(workload, factor_to(load, needs.gpu_s, needs.span_s, capacity))
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
@@ -178,7 +183,7 @@ def simulate(
                 f"{policy.name} runs attempts as they were recorded, so it cannot take jobs as one "
                 "run each: leave out the run policy."
             )
-        recorded = in_one_run(recorded, demand(workload, run_policy))
+        recorded = in_one_run(recorded, demand_of(workload, run_policy))
     if speed.by_use or samples:
         recorded = with_use(workload, recorded)
     as_placed: tuple[str, ...] = ()
@@ -252,7 +257,7 @@ def simulate(
         parts.append(through(pool.jobs, pool.machines))
     schedule = joined(parts)
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
-    needs = demand(workload)
+    needs = demand_of(workload)
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
@@ -262,11 +267,11 @@ def simulate(
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
         *guided,
         *estimates.says(specs),
-        *assumed.says(recorded, specs),
-        *assumed.shares(pools, parts=policy.parts),
+        *assumptions.says(recorded, specs),
+        *assumptions.shares(pools, parts=policy.parts),
         *says(pools, left_out),
         *([quota_note] if quota_note and policy.quotas else []),
-        *beside.says(needs.jobs, schedule),
+        *summary.says(needs.jobs, schedule),
         *needs.account(),
     )
     manifest = Manifest(

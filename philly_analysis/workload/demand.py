@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.prose import count
+from philly_analysis.results import count
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload.job import AttemptSpec, JobSpec
 from philly_analysis.workload.workload import Workload
@@ -147,7 +147,7 @@ def not_taken(told: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def demand(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
+def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
     """Reduce a workload to the jobs that can be run, by the relation ``workload_jobs``.
 
     Parameters

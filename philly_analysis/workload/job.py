@@ -38,7 +38,8 @@ class AttemptSpec:
         Where and when it ran, for those who ask (see ``Workload.specs``).
     failure
         Why it failed, in the words of the study's Table 7, for those who ask (see
-        :func:`philly_analysis.workload.failing.with_failures`); None: it did not, or nobody knows.
+        :func:`philly_analysis.workload.failure_reasons.with_failures`); None: it did not, or nobody
+        knows.
     believed_s
         How long it is believed to run, for those who plan by that; None: as long as it does.
     """

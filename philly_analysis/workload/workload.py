@@ -9,15 +9,23 @@ from typing import Self
 
 import polars as pl
 
-from philly_analysis.contract import Table
 from philly_analysis.errors import WorkloadError
-from philly_analysis.manifest import Manifest
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace, TraceLike, ask
+from philly_analysis.trace import (
+    ATTEMPTS,
+    JOBS,
+    MACHINES,
+    PLACEMENTS,
+    VIRTUAL_CLUSTERS,
+    Manifest,
+    Table,
+    Trace,
+    TraceLike,
+    ask,
+    write,
+)
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.machines import RECORDED, Machine
-from philly_analysis.writer import write
 
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from philly_analysis.manifest import Manifest
-from philly_analysis.schema import TABLES
-from philly_analysis.writer import write
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.schema import TABLES
+from philly_analysis.trace.writer import write
 from tests.paper import at
 
 

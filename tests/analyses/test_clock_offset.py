@@ -10,14 +10,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import figures
 from philly_analysis.analyses import clock_offset, host_clock_offset
 from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.clock_steps import clock_steps
 from philly_analysis.ingest import ingest
-from philly_analysis.manifest import Manifest
-from philly_analysis.trace import Trace
-from philly_analysis.writer import write
+from philly_analysis.results import figures
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
 from tests import archives
 from tests.analyses.samples import (
     MINUTE,

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import gpus_in_use, locality_relaxation, occupancy, out_of_order
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import capacities, held_minutes, trusted_waits
 from tests.answers import number

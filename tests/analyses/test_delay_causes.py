@@ -10,7 +10,7 @@ import pytest
 
 from philly_analysis.analyses import delay_causes
 from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import capacities, held_minutes

@@ -15,8 +15,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from philly_analysis import bins, stored
-from philly_analysis.chapters import (
+from philly_analysis.report.chapters import (
     PHILLYS_OWN,
     SAMPLED,
     about,
@@ -24,8 +23,9 @@ from philly_analysis.chapters import (
     count_samples,
     lacking,
 )
-from philly_analysis.relations import MACROS, relations
-from philly_analysis.trace import Trace
+from philly_analysis.trace import histograms, materialized
+from philly_analysis.trace.relations import MACROS, relations
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (
     Tables,
@@ -219,7 +219,7 @@ where pct is not null
 """
 
 
-@pytest.mark.parametrize("slice_", [97, pytest.param(stored._SLICE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("slice_", [97, pytest.param(materialized._SLICE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
     [
@@ -233,10 +233,10 @@ where pct is not null
 def test_counts_are_those_of_a_join(
     name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "_SLICE", slice_)
-    monkeypatch.setattr(stored, "_ADDED_UP", slice_)
+    monkeypatch.setattr(materialized, "_SLICE", slice_)
+    monkeypatch.setattr(materialized, "_ADDED_UP", slice_)
     for size in ("_CHUNK", "_AT_ONCE"):
-        monkeypatch.setattr(bins, size, slice_)
+        monkeypatch.setattr(histograms, size, slice_)
     relation = relations()[name]
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
@@ -264,13 +264,13 @@ def test_a_page_reads_the_samples_once(
     cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    count = stored.Storage._count
+    count = materialized.Storage._count
 
-    def noted(self: stored.Storage, table: str, rooms: Sequence[stored._Room]) -> None:
+    def noted(self: materialized.Storage, table: str, rooms: Sequence[materialized._Room]) -> None:
         read.append(table)
         count(self, table, rooms)
 
-    monkeypatch.setattr(stored.Storage, "_count", noted)
+    monkeypatch.setattr(materialized.Storage, "_count", noted)
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
         asked = [name for name in about(trace) if not lacking(trace, name)]

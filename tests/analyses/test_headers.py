@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import philly_analysis
-from philly_analysis.relations import SHELVES, needed, relations
-from philly_analysis.schema import TABLES
-from philly_analysis.trace import Trace
+from philly_analysis.trace.relations import SHELVES, needed, relations
+from philly_analysis.trace.schema import TABLES
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
 
 _PACKAGE = Path(philly_analysis.__file__).parent

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import how_used, why_failures, why_waits, worst_offenders
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses import clusters as columns
 from tests.analyses.clusters import frame, write_tables
 from tests.analyses.samples import gpu_frame

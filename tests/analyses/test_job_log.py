@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries
-from philly_analysis.manifest import Account, Manifest
-from philly_analysis.trace import Trace
-from philly_analysis.writer import write
+from philly_analysis.trace.manifest import Account, Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.paper import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from philly_analysis import figures
-from philly_analysis.chapters import ANALYSES
-from philly_analysis.trace import Trace
+from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.results import figures
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 
 _JOB_LOG = {"jobs", "attempts", "placements", "machines"}

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import notebook_definitions
-from philly_analysis.chapters import ANALYSES
-from philly_analysis.manifest import Manifest
-from philly_analysis.published import printed as published
-from philly_analysis.trace import Trace
-from philly_analysis.writer import write
+from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.study import published_numbers
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.answers import number
 
@@ -72,26 +72,26 @@ def test_containers_count_as_servers(tmp_path: Path) -> None:
 
 
 def test_gap_between_a_curve_and_observations() -> None:
-    curve = published.curve("run_time", "1")
+    curve = published_numbers.curve("run_time", "1")
     exact = np.interp(np.linspace(0, 100, 2_001), curve["cdf_pct"], curve["value"])
-    assert published.largest_gap_pct(curve, exact) < 0.2
+    assert published_numbers.largest_gap_pct(curve, exact) < 0.2
     # ten points of the lower end moved above everything: the curve sinks by at most ten
     moved = np.sort(exact)[200:]
     moved = np.append(moved, np.full(200, 1e9))
-    assert published.largest_gap_pct(curve, moved) == pytest.approx(10, abs=0.2)
+    assert published_numbers.largest_gap_pct(curve, moved) == pytest.approx(10, abs=0.2)
     # a vertical step that crosses the published point meets it
     step = curve.assign(value=5.0, cdf_pct=[50.0] * len(curve)).head(1)
-    assert published.largest_gap_pct(step, [1, 5, 5, 5, 9]) == 0
-    assert np.isnan(published.largest_gap_pct(curve, [1.0]))
+    assert published_numbers.largest_gap_pct(step, [1, 5, 5, 5, 9]) == 0
+    assert np.isnan(published_numbers.largest_gap_pct(curve, [1.0]))
 
 
 def test_every_printed_number_has_a_fact_to_stand_beside(tmp_path: Path) -> None:
     tables = random_tables(7, jobs=200)
     manifest = Manifest(name="t", source="philly", synthetic=False)
     with Trace(write(tmp_path / "t", tables, manifest)) as trace:
-        for name in {analysis for analysis, _ in published.numbers()}:
+        for name in {analysis for analysis, _ in published_numbers.numbers()}:
             analysis = ANALYSES[name]
-            wanted = {fact for of, fact in published.numbers() if of == name}
+            wanted = {fact for of, fact in published_numbers.numbers() if of == name}
             if trace.tables.issuperset(analysis.NEEDS):
                 result = analysis.compute(trace)
                 assert wanted <= {f.name for f in result.facts}, name

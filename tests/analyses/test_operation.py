@@ -22,11 +22,11 @@ from philly_analysis.analyses import (
     wait_states,
     wide_gangs,
 )
-from philly_analysis.chapters import ANALYSES, PHILLYS_OWN, about, analyze, lacking
 from philly_analysis.ingest import ingest
-from philly_analysis.manifest import Input, Manifest
-from philly_analysis.trace import Trace
-from philly_analysis.writer import write
+from philly_analysis.report.chapters import ANALYSES, PHILLYS_OWN, about, analyze, lacking
+from philly_analysis.trace.manifest import Input, Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
 from tests.analyses.clusters import JOBS, MACHINES, frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import log_end
 from tests.answers import number

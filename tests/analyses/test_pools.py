@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, write_tables
 
 _KEYS = ("job_id", "machine_id", "vc", "user")

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, trace_of, write_tables
 from tests.analyses.walks import log_end
 

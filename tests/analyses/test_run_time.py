@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import CensoredData, ecdf
 
 from philly_analysis.analyses import run_time
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, trace_of, write_tables
 
 Row = tuple[str | int | None, ...]

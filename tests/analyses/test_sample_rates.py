@@ -14,7 +14,7 @@ import pytest
 
 from philly_analysis.errors import TraceError
 from philly_analysis.exports.formats import opendc
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (
     MINUTE,

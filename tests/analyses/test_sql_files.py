@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import philly_analysis
-from philly_analysis.relations import MACROS, relations
+from philly_analysis.trace.relations import MACROS, relations
 
 _PACKAGE = Path(philly_analysis.__file__).parent
 _ANSWERING = sorted(
     [
         *(_PACKAGE / "analyses").glob("*.py"),
-        *(_PACKAGE / "judging").glob("*.py"),
-        *(_PACKAGE / "claims").glob("*.py"),
-        *(_PACKAGE / f"{name}.py" for name in ("exclusions", "comparison", "page")),
+        *(_PACKAGE / "models" / "validation").glob("*.py"),
+        *(_PACKAGE / "atlas").glob("*.py"),
+        *(_PACKAGE / "report").glob("*.py"),
     ]
 )
 _QUERY = re.compile(

@@ -22,7 +22,7 @@ from philly_analysis.analyses import (
 )
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
 from philly_analysis.ingest import ingest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests import archives
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (

@@ -16,9 +16,9 @@ from philly_analysis.analyses import (
     run_time_by_group,
     waits_by_day,
 )
-from philly_analysis.manifest import Manifest
-from philly_analysis.trace import Trace
-from philly_analysis.writer import write
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
 from tests.analyses.clusters import random_tables, trace_of, write_tables
 from tests.answers import number
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 
 
 def log_end(tables: dict[str, pl.DataFrame]) -> datetime:

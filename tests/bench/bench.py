@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 import philly_analysis
-from philly_analysis.intact import CHECKED
-from philly_analysis.manifest import DERIVED, Manifest
+from philly_analysis.trace.integrity import CHECKED
+from philly_analysis.trace.manifest import DERIVED, Manifest
 from tests.bench.archive import write
 from tests.bench.costs import AIMS, Cost, totals
 from tests.bench.history import append, commit
@@ -38,9 +38,9 @@ PROFILE_SCALE = 0.01
 
 def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     """Run the steps in order."""
-    from philly_analysis.chapters import ANALYSES
-    from philly_analysis.relations import relations
-    from philly_analysis.trace import Trace
+    from philly_analysis.report.chapters import ANALYSES
+    from philly_analysis.trace.relations import relations
+    from philly_analysis.trace.trace import Trace
 
     def run(step: str, *names: str) -> list[Cost]:
         OUT.print(f"  {step}")

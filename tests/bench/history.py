@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from philly_analysis import figures
+from philly_analysis.results import figures
 from tests.bench.costs import AIMS, Cost, totals
 
 HISTORY = Path(__file__).with_name("history.csv")

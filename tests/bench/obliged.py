@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from philly_analysis.simulator import POLICIES, policy_named
-from philly_analysis.simulator.engine import Simulation
+from philly_analysis.simulator.engine.engine import Simulation
 from tests.bench.simulator import JOBS, LOAD, Work, measure, work
 
 LOADS = (LOAD, 4.0, 6.0, 9.0, 14.0)

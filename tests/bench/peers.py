@@ -21,7 +21,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 from philly_analysis import export, load_model
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.machines import servers
 from tests.bench.simulator import Work, measure
@@ -152,7 +152,7 @@ def ours(jobs: Path, policy: str, scratch: Path) -> Took:
     """Run ``philly simulate`` on the same jobs, as the export made runs of them."""
     made = scratch / f"{jobs.name}-{policy}"
     words = ["simulate", str(jobs), policy, str(made), "--gpus", str(GPUS), "--load", str(LOAD)]
-    philly = [sys.executable, "-c", "from philly_analysis.cli import main; main()"]
+    philly = [sys.executable, "-c", "from philly_analysis.cli.app import main; main()"]
     root = str(Path(__file__).parents[2])
     lasted_s = cpu_s([*philly, *words, "--run-policy", "sum"], scratch, PYTHONPATH=root)
     with Trace(made) as trace:

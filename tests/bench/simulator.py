@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from philly_analysis.models.library import load_model
-from philly_analysis.simulator import POLICIES, fleet, policy_named, run
-from philly_analysis.simulator.job import OF_THE_SCHEDULER
-from philly_analysis.workload import JobSpec, Machine
+from philly_analysis.simulator import POLICIES, policy_named, run
+from philly_analysis.simulator.jobs.job import OF_THE_SCHEDULER
+from philly_analysis.workload import JobSpec, Machine, fleet
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
 from tests.bench.steps import forget_peak, peak_mb

@@ -25,8 +25,8 @@ import duckdb
 import pyarrow.parquet as pq
 
 import philly_analysis
-from philly_analysis.ingest.filling import digest
-from philly_analysis.schema import TABLES
+from philly_analysis.ingest.loading import input_of
+from philly_analysis.trace.schema import TABLES
 from tests.bench.costs import Cost
 
 
@@ -60,7 +60,7 @@ def floor(raw: Path, trace: Path, name: str) -> None:
     """
     with TemporaryDirectory(dir=trace.parent) as made, ThreadPoolExecutor() as pool:
         if name == "hash":
-            deque(pool.map(digest, raw.glob("cluster_*")), maxlen=0)
+            deque(pool.map(input_of, raw.glob("cluster_*")), maxlen=0)
         else:
             copy = partial(_copy, folder=Path(made))
             deque(pool.map(copy, trace.glob("*_samples/*.parquet")), maxlen=0)
@@ -81,9 +81,9 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
 
 def join(_raw: Path, trace: Path, samples: str) -> None:
     """Read the samples for all the relations that a page rests on."""
-    from philly_analysis.chapters import SAMPLED
-    from philly_analysis.relations import relations
-    from philly_analysis.trace import Trace
+    from philly_analysis.report.chapters import SAMPLED
+    from philly_analysis.trace.relations import relations
+    from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
         opened.create(name for name in SAMPLED if relations()[name].samples == samples)
@@ -91,8 +91,8 @@ def join(_raw: Path, trace: Path, samples: str) -> None:
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
     """Compute one analysis, whether or not it was kept."""
-    from philly_analysis.chapters import ANALYSES
-    from philly_analysis.trace import Trace
+    from philly_analysis.report.chapters import ANALYSES
+    from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
         ANALYSES[name].compute(opened)
@@ -100,7 +100,7 @@ def analysis(_raw: Path, trace: Path, name: str) -> None:
 
 def report(_raw: Path, trace: Path, _name: str) -> None:
     """Compute what is not kept, and write the page, as the command line does."""
-    from philly_analysis.cli import app
+    from philly_analysis.cli.app import app
 
     app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
 
@@ -200,8 +200,8 @@ def main(step: str, raw: str, trace: str, *names: str) -> None:
     else:
         gc.set_threshold(100_000)  # as the command line does
         if step in ("join", "analysis"):
-            from philly_analysis.chapters import ANALYSES
-            from philly_analysis.relations import relations
+            from philly_analysis.report.chapters import ANALYSES
+            from philly_analysis.trace.relations import relations
 
             relations()
             assert ANALYSES

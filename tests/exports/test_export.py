@@ -12,17 +12,17 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis import exports, whole
+from philly_analysis import atomic, exports
 from philly_analysis.errors import ExportError, PhillyError, UnknownNameError, WorkloadError
 from philly_analysis.exports import FORMATS, export, faults, formats
 from philly_analysis.exports.estimates import ASKED_H, history
 from philly_analysis.exports.format import Format
 from philly_analysis.exports.gangs import fitted
 from philly_analysis.exports.profiles import assign, profiles
-from philly_analysis.study import Gangs, RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.study.terms import Gangs, RunPolicy
+from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Machine
-from philly_analysis.workload.demand import Demand, demand
+from philly_analysis.workload.demand import Demand, demand_of
 from philly_analysis.workload.load import at_load, load_of, stretched
 from tests.exports import consumers
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
@@ -80,7 +80,7 @@ def test_where_a_writer_is_killed_between_file_and_side_car_it_is_seen(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(whole, "_put", killed)
+        patched.setattr(atomic, "_put", killed)
         with pytest.raises(KeyboardInterrupt):
             export(TINY, "swf", out, load=0.5, force=True)
     assert json.loads((tmp_path / "out.json").read_text())["digests"] != before.digests
@@ -180,7 +180,7 @@ def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_pat
     )
     workload = replace(TINY, jobs=jobs, attempts=attempts)
     workload.to_trace(tmp_path / "trace", source="test")
-    ours = demand(workload, policy)
+    ours = demand_of(workload, policy)
     with Trace(tmp_path / "trace", run_policy=policy) as trace:
         theirs = trace.sql(
             "select job_id, run_s from job_runs where run_s is not null order by all"

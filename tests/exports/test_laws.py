@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import ExportError, WorkloadError
 from philly_analysis.exports import FORMATS, export, faults
-from philly_analysis.exports.names import SAFE, safe
-from philly_analysis.manifest import Manifest
+from philly_analysis.exports.sanitize import SAFE, safe
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.writer import write
 from philly_analysis.workload import Workload
-from philly_analysis.writer import write
 from tests import strategies
 from tests.exports import consumers
 from tests.exports.tiny import TINY

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from philly_analysis.exports import export, faults
 from philly_analysis.ingest import ingest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests import archives
 from tests.exports.tiny import TINY, at

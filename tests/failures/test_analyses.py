@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import figures
 from philly_analysis.analyses import (
     failure_costs,
     failure_reasons,
@@ -17,10 +16,11 @@ from philly_analysis.analyses import (
     failure_statuses,
     time_to_failure,
 )
-from philly_analysis.chapters import Analysis
 from philly_analysis.failures import REASONS, tiers_of
-from philly_analysis.result import Result
-from philly_analysis.trace import Trace
+from philly_analysis.report.chapters import Analysis
+from philly_analysis.results import figures
+from philly_analysis.results.result import Result
+from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import ATTEMPTS, JOBS, frame, random_tables, trace_of, write_tables
 
 MODULES: tuple[Analysis, ...] = (

@@ -10,8 +10,8 @@ import pytest
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
-from philly_analysis.manifest import Account
-from philly_analysis.trace import Trace
+from philly_analysis.trace.manifest import Account
+from philly_analysis.trace.trace import Trace
 
 Rows = list[tuple[Any, ...]]
 Taken = Callable[..., tuple[Rows, Rows, Account]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from philly_analysis.failures import classify_text
-from philly_analysis.published.failures import table_7
+from philly_analysis.study.failures import table_7
 from tests.scripts import failure_output as made
 from tests.scripts import failure_texts
 

@@ -14,7 +14,7 @@ from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signa
 from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.lines import PIECE_CHARS, cut
 from philly_analysis.failures.signature import RANKS, Signature, contexts, literal_hint
-from philly_analysis.study import TIER_NAMES
+from philly_analysis.study.terms import TIER_NAMES
 
 TABLE = signatures()
 

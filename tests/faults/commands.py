@@ -25,9 +25,9 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.appearing import sidecar_of
-from philly_analysis.manifest import DERIVED, MANIFEST, Manifest
-from philly_analysis.whole import settled
+from philly_analysis.atomic import settled
+from philly_analysis.exports.sidecar_writer import sidecar_of
+from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
 from tests.faults.published import know, publish
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ _ADDRESS = "address"
 _FRACTION = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
-FORKED.set_forkserver_preload(["philly_analysis.verbs", "philly_analysis.ingest.engine"])
+FORKED.set_forkserver_preload(["philly_analysis.api", "philly_analysis.ingest.engine"])
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Running:
 
 def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, int]) -> None:
     """Be the command, in a process that was forked for it."""
-    from philly_analysis.cli import main
+    from philly_analysis.cli.app import main
 
     os.setsid()
     os.environ["TMPDIR"], tempfile.tempdir = scratch, None

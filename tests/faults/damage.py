@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from philly_analysis import Trace, analyze, answers, verify
+from philly_analysis import Trace, analyze, verify
 from philly_analysis.errors import PhillyError, TraceError
-from philly_analysis.manifest import DERIVED, Manifest
+from philly_analysis.trace import result_cache
+from philly_analysis.trace.manifest import DERIVED, Manifest
 from tests.faults.commands import digest_of
 
 _ASKED = ("job_status", "gpu_util", "queueing_delay")
@@ -84,7 +85,7 @@ def numbers(trace: Path) -> dict[str, str]:
         for name, result in analyze(held, _ASKED).items():
             said[f"{name}: table"] = digest_of(result.to_csv())
             said[f"{name}: facts"] = digest_of(repr(result.facts))
-            if (drawing := answers.recall_figure(held, name)) is not None:
+            if (drawing := result_cache.load_figure(held, name)) is not None:
                 said[f"{name}: figure"] = drawing
     return said
 

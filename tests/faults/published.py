@@ -74,19 +74,19 @@ def know(words: list[str]) -> None:
     """Where it is what is to be fetched, let the package know what is published."""
     if words[0] != "fetch":
         return
-    from philly_analysis import fetching
-    from philly_analysis.fetching.download import Download
+    from philly_analysis.ingest.downloads import catalogue
+    from philly_analysis.ingest.downloads.http_file import Download
 
     with urlopen(words[-1] + _KNOWN) as answer:  # noqa: S310 - it is our own
         told = json.load(answer)
     files = tuple(Download(name, words[-1] + name, sha256) for name, sha256 in told.items())
-    one = fetching.Dataset(words[1], "", "", "table", files, map="itp-2021", unpack=True)
-    fetching.published = lambda: {one.name: one}  # type: ignore[assignment]
+    one = catalogue.Dataset(words[1], "", "", "table", files, map="itp-2021", unpack=True)
+    catalogue.published = lambda: {one.name: one}  # type: ignore[assignment]
 
 
 def _main() -> None:
-    from philly_analysis.cli import app
-    from philly_analysis.memory import watched
+    from philly_analysis.cli.app import app
+    from philly_analysis.cli.memory import watched
 
     most, *words = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (int(most), int(most)))

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from philly_analysis import Trace, analyze, verify
-from philly_analysis.cli import app
+from philly_analysis.cli.app import app
 from philly_analysis.errors import TraceError
-from philly_analysis.manifest import MANIFEST, Manifest
-from philly_analysis.writer import write
+from philly_analysis.trace.manifest import MANIFEST, Manifest
+from philly_analysis.trace.writer import write
 from tests.analyses.clusters import random_tables, write_tables
 
 QUESTION = "select count(*), sum(gpus), min(submitted_at) from jobs"

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis import Trace
+from philly_analysis.atomic import appearing
 from philly_analysis.errors import PhillyError
-from philly_analysis.whole import appearing
 from tests.faults.commands import (
     COMMANDS,
     FORKED,

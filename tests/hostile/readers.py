@@ -25,11 +25,11 @@ from philly_analysis.errors import PhillyError, TraceError
 from philly_analysis.failures import mask, read_output
 from philly_analysis.failures.output import classify_output
 from philly_analysis.ingest import ingest
-from philly_analysis.ingest.failure_records import Unreadable, records
-from philly_analysis.ingest.kernel_log import events
+from philly_analysis.ingest.detect import source_of
+from philly_analysis.ingest.failure_output.kernel_log import events
+from philly_analysis.ingest.failure_output.records import Unreadable, records
 from philly_analysis.ingest.philly import _UTILISATION, _counted, _job_log, _machine_list
 from philly_analysis.ingest.philly.archive import unpack
-from philly_analysis.ingest.recognised import source_of
 from philly_analysis.ingest.slurm import _headerless, _reader
 from philly_analysis.ingest.slurm.accounting_json import read_json
 from philly_analysis.ingest.slurm.fields import READ
@@ -42,11 +42,11 @@ from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import load_map
 from philly_analysis.ingest.telemetry import stage_files, telemetry_at
 from philly_analysis.ingest.telemetry.readings import Stage
-from philly_analysis.manifest import AGAIN, MANIFEST, Manifest
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.questions import query
-from philly_analysis.quotas import quotas_given
-from philly_analysis.trace import Trace
+from philly_analysis.trace.manifest import AGAIN, MANIFEST, Manifest
+from philly_analysis.trace.queries import query
+from philly_analysis.trace.quotas import quotas_given
+from philly_analysis.trace.trace import Trace
 from tests.hostile import documents as docs
 from tests.hostile.bending import NAMES, TEXTS, as_bytes, bent_text, chance, field_line, spoiled
 

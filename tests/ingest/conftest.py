@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from philly_analysis.ingest import ingest
-from philly_analysis.manifest import Account, Manifest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.manifest import Account, Manifest
+from philly_analysis.trace.trace import Trace
 
 HEADERS = {
     "cluster_gpu_util": "time,machineId," + ",".join(f"gpu{i}_util" for i in range(8)),

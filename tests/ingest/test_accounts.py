@@ -14,7 +14,7 @@ from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import engine, ingest
 from philly_analysis.ingest.engine import SOURCES
 from philly_analysis.ingest.source import Read, Stream
-from philly_analysis.manifest import Manifest
+from philly_analysis.trace.manifest import Manifest
 from tests.ingest import test_public_traces, test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
 

@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 from philly_analysis import analyze
-from philly_analysis.chapters import ANALYSES
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.anonymize import Names, key_in
-from philly_analysis.result import Result
-from philly_analysis.schema import REJECTS, TABLES
-from philly_analysis.trace import Trace
+from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.results.result import Result
+from philly_analysis.trace.schema import REJECTS, TABLES
+from philly_analysis.trace.trace import Trace
 from tests.ingest.test_slurm_output import PRINTED
 
 _NAMES = ("name", "path")

@@ -17,13 +17,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from philly_analysis import writer
-from philly_analysis.cli import app
+from philly_analysis.cli.app import app
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import engine, ingest, kept
-from philly_analysis.manifest import Manifest
-from philly_analysis.relations import relations
-from philly_analysis.trace import Trace
+from philly_analysis.ingest import engine, ingest, raw_store
+from philly_analysis.trace import writer
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.relations import relations
+from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.ingest.test_slurm_output import PRINTED
 
@@ -427,7 +427,7 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         for room, name in (
-            (kept.Kept, "keep"),
+            (raw_store.Kept, "keep"),
             (engine, "_fill_table"),
             (engine, "fill_streamed"),
             (engine, "_write_rejects"),

@@ -16,7 +16,7 @@ import pytest
 from philly_analysis.errors import InputError, PhillyError, TraceError, UnknownNameError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.engine import SOURCES
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
 
 LINE = "2017-10-03 00:00:00 PDT,m1,1,2,3,4,5,6,7,8,"

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file, hours, ingest, samples
-from philly_analysis.trace import Trace
+from philly_analysis.ingest import csv_file, ingest
+from philly_analysis.ingest.samples import hourly_partitions, loading
+from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.strategies import one_in
 
@@ -118,10 +119,13 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
         raw = write_archive(folder / "raw", [job("j")], **files)
         with (
             patch.multiple(
-                hours, _FILE_ROWS=file_rows, _HELD_ROWS=file_rows, _WAITING_ROWS=waiting_rows
+                hourly_partitions,
+                _FILE_ROWS=file_rows,
+                _HELD_ROWS=file_rows,
+                _WAITING_ROWS=waiting_rows,
             ),
             patch.object(csv_file, "_BLOCK_BYTES", block_bytes),
-            patch.object(samples, "_TOLD", 3),
+            patch.object(loading, "_TOLD", 3),
         ):
             manifest = ingest("philly", raw, folder / "trace")
             if grows:  # the same rows again, in files that differ

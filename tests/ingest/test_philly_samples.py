@@ -7,9 +7,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from philly_analysis.ingest import csv_file, hours, ingest
-from philly_analysis.ingest import staged as staging
-from philly_analysis.trace import Trace
+from philly_analysis.ingest import csv_file, ingest
+from philly_analysis.ingest.samples import hourly_partitions
+from philly_analysis.ingest.samples import staging as staging
+from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import Ingested, attempt, job, write_archive
 
 Make = Callable[..., Ingested]
@@ -177,7 +178,7 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
 def test_files_that_go_machine_by_machine_are_joined_by_hour(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hours, "_FILE_ROWS", 8)
+    monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 8)
     times = [f"2017-10-{day:02} 12:00:00 PDT" for day in range(3, 15)]
     rows = [(time, m) for m in ("m1", "m2", "m3") for time in times]
     cpu = [f"{time},{m},{i}" for i, (time, m) in enumerate(rows)]
@@ -201,7 +202,7 @@ def test_only_rows_that_come_hours_late_are_staged_on_disk(
     made: Make, monkeypatch: pytest.MonkeyPatch, late_min: int, on_disk: bool
 ) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
-    monkeypatch.setattr(hours, "_FILE_ROWS", 1)
+    monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 1)
     staged = Mock(side_effect=staging._Disk.put, autospec=True)
     monkeypatch.setattr(staging._Disk, "put", lambda *given: staged(*given))
     noon = datetime(2017, 10, 5, 12)
@@ -223,7 +224,7 @@ def test_only_rows_that_come_hours_late_are_staged_on_disk(
 def test_a_day_of_more_rows_than_a_file_is_parted_by_the_hour(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hours, "_FILE_ROWS", 5)
+    monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 5)
     # 2 + 2 rows of a day, 3 an hour of the next, 7 of an hour of the third
     times = ["03 08:00", "03 08:01", "03 23:00", "03 23:01"]
     times += [f"04 {hour:02}:{minute:02}" for hour in (8, 9, 11) for minute in range(3)]

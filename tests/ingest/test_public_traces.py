@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from philly_analysis.ingest import ingest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 
 Row = dict[str, str]
 Job = tuple[Any, ...]

@@ -6,8 +6,8 @@ import pytest
 
 from philly_analysis import analyze, ingest
 from philly_analysis.errors import InputError
-from philly_analysis.quotas import quotas_given
-from philly_analysis.trace import Trace
+from philly_analysis.trace.quotas import quotas_given
+from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.paper import paper_trace
 

@@ -12,7 +12,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.node_list import hosts
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 
 PRINTED = Path(__file__).parent / "slurm_output"
 HEADER = (

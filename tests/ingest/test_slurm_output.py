@@ -15,8 +15,8 @@ import pytest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
-from philly_analysis.manifest import Manifest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
 
 PRINTED = Path(__file__).parent / "slurm_output"
 OPEN = ("RUNNING", "PENDING", "SUSPENDED")

@@ -10,7 +10,7 @@ import pytest
 
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.slurm.jobstats import summaries
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.ingest.test_public_traces import pai
 from tests.ingest.test_slurm import HEADER, LINES, write
 

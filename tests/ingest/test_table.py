@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
-from philly_analysis.manifest import Manifest
-from philly_analysis.trace import Trace
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
 from tests.strategies import one_in
 
 

@@ -7,12 +7,12 @@ import pytest
 import scipy.stats as sp
 from numpy.typing import ArrayLike
 
+from philly_analysis.distributions.stratified import evenly, runs
 from philly_analysis.errors import ModelError
-from philly_analysis.judging.distances import cdf_gap
-from philly_analysis.laws.balance import evenly, runs
-from philly_analysis.models.arrivals import Arrivals
-from philly_analysis.models.hourly_counts import HourlyCounts, hour_of_week
+from philly_analysis.models.components.arrivals import Arrivals
+from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
 from philly_analysis.models.persistence import from_json, to_json
+from philly_analysis.models.validation.distances import cdf_gap
 
 MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
 

@@ -3,11 +3,18 @@ import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
 
-from philly_analysis.judging import coverage
-from philly_analysis.judging.coverage import METHODS, OURS, STATISTICS, pairs, scored, statistics
-from philly_analysis.judging.resampling import RESAMPLERS
+from philly_analysis.models.components.sessions import whose
 from philly_analysis.models.observations import Observations
-from philly_analysis.models.sessions import whose
+from philly_analysis.models.validation import coverage
+from philly_analysis.models.validation.coverage import (
+    METHODS,
+    OURS,
+    STATISTICS,
+    pairs,
+    scored,
+    statistics,
+)
+from philly_analysis.models.validation.resampling import RESAMPLERS
 
 
 def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:

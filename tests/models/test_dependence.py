@@ -11,12 +11,12 @@ import pytest
 import scipy.special as special
 from numpy.typing import NDArray
 
-from philly_analysis.laws.distribution import EMPIRICAL
-from philly_analysis.laws.fitting import fit_distribution
-from philly_analysis.models.gang_size import Gangs
+from philly_analysis.distributions.distribution import EMPIRICAL
+from philly_analysis.distributions.fitting import fit_distribution
+from philly_analysis.models.components.gang_size import Gangs
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
-from tests.models.test_distributions import TRUE, known
+from tests.distributions.test_distributions import TRUE, known
 
 ALIKE = 0.3
 LEVELS = np.array([0.25, 0.5, 0.9])

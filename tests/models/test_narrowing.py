@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 import scipy.stats as sp
 
+from philly_analysis.distributions.design_effect import correlation, worth
+from philly_analysis.distributions.shrinkage import pooled, shifted
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.laws.clusters import correlation, worth
-from philly_analysis.laws.pooling import pooled, shifted
-from philly_analysis.models.duration import Duration
-from tests.models.test_distributions import known
+from philly_analysis.models.components.duration import Duration
+from tests.distributions.test_distributions import known
 from tests.models.test_parts import DURATION
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from philly_analysis.chapters import analyze
 from philly_analysis.models import library
+from philly_analysis.report.chapters import analyze
 from tests.boxes import overlaps
 from tests.paper import paper_trace
 

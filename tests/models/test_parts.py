@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from philly_analysis.distributions.stratified import evenly
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.judging.distances import cdf_gap
-from philly_analysis.laws.balance import evenly
-from philly_analysis.models.duration import Duration
-from philly_analysis.models.endings import with_endings
-from philly_analysis.models.failures import Failures
-from philly_analysis.models.gang_size import Gangs, GangSize
-from philly_analysis.models.locality import Locality
+from philly_analysis.models.components.duration import Duration
+from philly_analysis.models.components.endings import with_endings
+from philly_analysis.models.components.failures import Failures
+from philly_analysis.models.components.gang_size import Gangs, GangSize
+from philly_analysis.models.components.locality import Locality
+from philly_analysis.models.components.status import Status
+from philly_analysis.models.components.users import Users, labelled
+from philly_analysis.models.components.utilisation import Utilisation
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.status import Status
-from philly_analysis.models.users import Users, labelled
-from philly_analysis.models.utilisation import Utilisation
-from philly_analysis.study import gang_class
+from philly_analysis.models.validation.distances import cdf_gap
+from philly_analysis.study.terms import gang_class
 
 
 def jobs(n: int = 3_000, seed: int = 0) -> pd.DataFrame:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.ingest import ingest
-from philly_analysis.judging.calibration import FLOOR, OURS, held_out
-from philly_analysis.judging.distances import LIMITS
 from philly_analysis.models.observations import Observations
-from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Trace
+from philly_analysis.models.validation.calibration import FLOOR, OURS, held_out
+from philly_analysis.models.validation.distances import LIMITS
+from philly_analysis.study.terms import RunPolicy
+from philly_analysis.trace.trace import Trace
 
 pytestmark = pytest.mark.real_data
 

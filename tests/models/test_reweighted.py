@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from philly_analysis.judging.coverage import STATISTICS, Window, by_model, statistics
-from philly_analysis.laws.distribution import EMPIRICAL
-from philly_analysis.models.variation import LEARNED, Variation
+from philly_analysis.distributions.distribution import EMPIRICAL
+from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.validation.coverage import STATISTICS, Window, by_model, statistics
 from tests.models.test_workload_model import DATA
 from tests.scripts import reweighted
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from philly_analysis.models.variation import LEARNED
+from philly_analysis.models.between_period import LEARNED
 from tests.scripts import turnover
 
 TRUTH = {

@@ -10,14 +10,14 @@ import pytest
 
 from philly_analysis import Trace, fit
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.judging import calibration
-from philly_analysis.judging.calibration import FLOOR, OURS, calibrate, held_out, plot
-from philly_analysis.judging.distances import Jobs, cdf_gap, distances
-from philly_analysis.judging.philly_like import compare
-from philly_analysis.judging.philly_like import plot as plot_philly_like
-from philly_analysis.judging.splits import SPLITS
 from philly_analysis.models import load_model, shipped
 from philly_analysis.models.observations import Observations
+from philly_analysis.models.validation import calibration
+from philly_analysis.models.validation.calibration import FLOOR, OURS, calibrate, held_out, plot
+from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
+from philly_analysis.models.validation.philly_like import compare
+from philly_analysis.models.validation.philly_like import plot as plot_philly_like
+from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.answers import number
 from tests.models.test_parts import JOBS

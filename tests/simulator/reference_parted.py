@@ -9,9 +9,8 @@ from fractions import Fraction
 from math import inf
 
 from philly_analysis.workload import JobSpec
-
-from .reference import Bars, LeastAttained, Walk, Walker
-from .reference_shares import GittinsIndices, MaxMinFairness
+from tests.simulator.reference import Bars, LeastAttained, Walk, Walker
+from tests.simulator.reference_shares import GittinsIndices, MaxMinFairness
 
 Place = dict[int, Fraction]
 """What is held of which GPUs."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
-from .reference_servers import Policy, Runner, Servers
+from tests.simulator.reference_servers import Policy, Runner, Servers
 
 EPS_S = 1e-6
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from philly_analysis.simulator.profiles import PROFILES
+from philly_analysis.simulator.speed.profiles import PROFILES
 from philly_analysis.workload import JobSpec, Machine
-
-from .reference import Bars
+from tests.simulator.reference import Bars
 
 Place = dict[int, int]
 """GPUs by server."""

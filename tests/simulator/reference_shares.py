@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 
 from philly_analysis.workload import JobSpec
-
-from .reference import Policy, Preemptive, Walk, Walker
+from tests.simulator.reference import Policy, Preemptive, Walk, Walker
 
 
 @dataclass

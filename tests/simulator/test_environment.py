@@ -9,8 +9,7 @@ import pytest
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import policy_named, run
 from philly_analysis.workload import JobSpec
-
-from .drawn import done, gantt, job, machines
+from tests.simulator.drawn import done, gantt, job, machines
 
 gymnasium = pytest.importorskip("gymnasium", reason="the extra gym is not installed")
 checker = pytest.importorskip("gymnasium.utils.env_checker")

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Policy, policy_named, run, simulate
-from philly_analysis.simulator.estimates import Estimates, estimates_of
-from philly_analysis.trace import Trace
+from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
+from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec
-
-from . import reference as slow
-from .drawn import done, ended_in_time, gantt, job, machines
-from .test_laws import MACHINES as SERVERS
-from .test_laws import QUOTAS, Rows
-from .test_laws import workloads as law_workloads
-from .test_simulation import MACHINES, workload
+from tests.simulator import reference as slow
+from tests.simulator.drawn import done, ended_in_time, gantt, job, machines
+from tests.simulator.test_laws import MACHINES as SERVERS
+from tests.simulator.test_laws import QUOTAS, Rows
+from tests.simulator.test_laws import workloads as law_workloads
+from tests.simulator.test_simulation import MACHINES, workload
 
 
 def believing(spec: JobSpec, *believed_s: float) -> JobSpec:

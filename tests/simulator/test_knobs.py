@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import PhillyError
 from philly_analysis.simulator import POLICIES, policy_named
-
-from .drawn import ended_in_time
-from .test_laws import Rows, simulated, workloads
+from tests.simulator.drawn import ended_in_time
+from tests.simulator.test_laws import Rows, simulated, workloads
 
 
 def within(knob: "Field[Any]") -> st.SearchStrategy[Any]:

@@ -14,8 +14,7 @@ from philly_analysis.simulator import POLICIES, Schedule, run
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec
-
-from .drawn import held, job, machines
+from tests.simulator.drawn import held, job, machines
 
 Rows = list[tuple[int, int, list[int], str]]
 """Submission, gang, run times and virtual cluster of each job."""

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 
 from philly_analysis import ingest
 from philly_analysis.errors import SimulationError, UnknownNameError
-from philly_analysis.published.utilisation import table_4
-from philly_analysis.simulator import fleet, run, simulate
-from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.recorded import Recorded
-from philly_analysis.simulator.speed import SPEEDS, Locality
-from philly_analysis.trace import Trace
-from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload
-
-from .drawn import job, machines
-from .test_simulation import MACHINES, workload
+from philly_analysis.simulator.speed.speed import SPEEDS, Locality
+from philly_analysis.study.utilisation import table_4
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload, fleet
+from tests.simulator.drawn import job, machines
+from tests.simulator.test_simulation import MACHINES, workload
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 

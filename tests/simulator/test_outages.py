@@ -11,21 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.analyses import node_failures
+from philly_analysis.api import failures_of
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, run, simulate
-from philly_analysis.simulator.outages import Failures, Outage, outages_of
+from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
+from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo
-from philly_analysis.simulator.restarts import Restarts
-from philly_analysis.trace import Trace
-from philly_analysis.verbs import failures_of
-
-from .drawn import done, ended_in_time, gantt, held, job, machines
-from .test_laws import MACHINES, QUOTAS, Rows, workloads
-from .test_simulation import MACHINES as MACHINES_24
-from .test_simulation import ORIGIN, workload
+from philly_analysis.simulator.policies.priority import Fifo
+from philly_analysis.trace.trace import Trace
+from tests.simulator.drawn import done, ended_in_time, gantt, held, job, machines
+from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, workloads
+from tests.simulator.test_simulation import MACHINES as MACHINES_24
+from tests.simulator.test_simulation import ORIGIN, workload
 
 INF = float("inf")
 

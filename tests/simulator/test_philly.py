@@ -6,8 +6,7 @@ import pytest
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.workload import JobSpec, Machine
-
-from .drawn import done, gantt, job, machines
+from tests.simulator.drawn import done, gantt, job, machines
 
 
 def busy_pair() -> list[JobSpec]:
@@ -127,7 +126,7 @@ def test_the_engine_knows_a_fair_share_wait(quotas: dict[str, int], why: float) 
 
 def test_the_three_minute_step_of_the_study() -> None:
     """Waits of gangs pile up at one hold, 180 s, as in the archive; under FIFO they do not."""
-    from philly_analysis.simulator.policies.ranked import Fifo
+    from philly_analysis.simulator.policies.priority import Fifo
     from philly_analysis.workload.load import at_load
 
     from .literature import literature

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator import POLICIES, fleet, simulate
-from philly_analysis.simulator.engine import run
+from philly_analysis.simulator import POLICIES, simulate
+from philly_analysis.simulator.engine.engine import run
+from philly_analysis.simulator.engine.pools import Pool, divided, joined, pools_of
+from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.policies import policy_named
-from philly_analysis.simulator.pools import Pool, divided, joined, pools_of
-from philly_analysis.simulator.schedule import Schedule
-from philly_analysis.trace import Trace
-from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload, fleet
 from philly_analysis.workload.machines import frame_of
 from tests.simulator.test_simulation import workload
 from tests.strategies import one_in

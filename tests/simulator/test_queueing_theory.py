@@ -8,9 +8,8 @@ import pytest
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Srtf
-
-from .drawn import job, machines
+from philly_analysis.simulator.policies.priority import Fifo, Srtf
+from tests.simulator.drawn import job, machines
 
 Floats = npt.NDArray[np.float64]
 

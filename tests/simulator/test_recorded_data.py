@@ -11,19 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.comparison import measures
 from philly_analysis.errors import SimulationError
-from philly_analysis.prose import number, share
-from philly_analysis.simulator import fleet, run, simulate
-from philly_analysis.simulator.policies.ranked import Fifo, Srtf
-from philly_analysis.simulator.restarts import Restarts
-from philly_analysis.simulator.speed import HostResources, Locality, Sharing
-from philly_analysis.trace import Trace
-from philly_analysis.workload import JobSpec, Workload
-from philly_analysis.workload.use import with_use
-
-from .drawn import done, gantt, job, machines
-from .test_simulation import MACHINES, workload
+from philly_analysis.results.formatting import number, share
+from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator.jobs.restarts import Restarts
+from philly_analysis.simulator.policies.priority import Fifo, Srtf
+from philly_analysis.simulator.speed.speed import HostResources, Locality, Sharing
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import JobSpec, Workload, fleet
+from philly_analysis.workload.gpu_use import with_use
+from philly_analysis.workload.outcomes import measures
+from tests.simulator.drawn import done, gantt, job, machines
+from tests.simulator.test_simulation import MACHINES, workload
 
 SHARES = st.none() | st.floats(0, 1)
 

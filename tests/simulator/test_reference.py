@@ -9,21 +9,20 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import Policy, policy_named, run
-from philly_analysis.simulator.job import FOREVER
+from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.simulator.profiles import PROFILES
-from philly_analysis.simulator.speed import Sharing
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.speed.profiles import PROFILES
+from philly_analysis.simulator.speed.speed import Sharing
 from philly_analysis.workload import JobSpec, Machine
+from tests.simulator import reference as slow
+from tests.simulator import reference_servers as on_servers
+from tests.simulator import reference_shares as shares
+from tests.simulator.drawn import gantt, job, machines
+from tests.simulator.reference_philly import Quotas
 from tests.strategies import one_in
-
-from . import reference as slow
-from . import reference_servers as on_servers
-from . import reference_shares as shares
-from .drawn import gantt, job, machines
-from .reference_philly import Quotas
 
 Rows = list[tuple[int, int, list[int]]]
 """Submission, gang and run times of each job."""

@@ -5,10 +5,9 @@ import pytest
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
-from philly_analysis.simulator.scaling import SCALING, well_tuned
-from philly_analysis.simulator.speed import Parallelism
-
-from .drawn import gantt, job, machines
+from philly_analysis.simulator.speed.scaling import SCALING, well_tuned
+from philly_analysis.simulator.speed.speed import Parallelism
+from tests.simulator.drawn import gantt, job, machines
 
 
 def test_a_fixed_batch_is_divided_or_takes_turns() -> None:

@@ -11,11 +11,10 @@ from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
-from philly_analysis.simulator.profiles import PROFILES, read_profiles
-from philly_analysis.simulator.speed import HostResources, Locality, Parallelism, Sharing
+from philly_analysis.simulator.speed.profiles import PROFILES, read_profiles
+from philly_analysis.simulator.speed.speed import HostResources, Locality, Parallelism, Sharing
 from philly_analysis.workload import JobSpec, Machine
-
-from .drawn import done, gantt, job, machines
+from tests.simulator.drawn import done, gantt, job, machines
 
 
 def trained(name: str, submit_s: float, run_s: float, model: str) -> JobSpec:
@@ -191,7 +190,7 @@ def test_locality_costs_what_the_study_measured(
     jobs = [job("x", 0, gpus, 100)]
     if beside:
         jobs = [job("a", 0, 2, 1000), *jobs]
-    from philly_analysis.simulator.policies.ranked import Fifo
+    from philly_analysis.simulator.policies.priority import Fifo
 
     bars = gantt(run(jobs, machines(*servers), Fifo(), speed=Locality()))
     assert bars["x"][0][1] == pytest.approx(100 / speed, abs=1e-3)

@@ -12,18 +12,17 @@ import polars as pl
 import pytest
 
 from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
-from philly_analysis.simulator import POLICIES, fleet, simulate
-from philly_analysis.simulator.engine import Simulation
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator import POLICIES, simulate
+from philly_analysis.simulator.engine.engine import Simulation
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.output.samples import PublishedMeans
 from philly_analysis.simulator.policies import policy_named
-from philly_analysis.simulator.policies.ranked import Fifo
+from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.samples import PublishedMeans
-from philly_analysis.trace import Trace
-from philly_analysis.workload import JobSpec, Workload
-from philly_analysis.workload.demand import demand
-
-from .drawn import job, machines
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import JobSpec, Workload, fleet
+from philly_analysis.workload.demand import demand_of
+from tests.simulator.drawn import job, machines
 
 ORIGIN = datetime(2026, 1, 5, 9, 30)
 
@@ -194,7 +193,7 @@ def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
     out = simulate(given, "fifo", tmp_path / "out", machines=MACHINES, run_policy=run_policy)
     with Trace(out) as trace:
         found = trace.sql("select job_id, epoch(ended_at - started_at) from attempts").fetchall()
-    asked = demand(given, run_policy).jobs
+    asked = demand_of(given, run_policy).jobs
     assert dict(found) == dict(asked.select("job_id", "run_s").iter_rows())
     assert len(found) == asked.height == 60
     with pytest.raises(SimulationError, match="recorded runs attempts as they were recorded"):

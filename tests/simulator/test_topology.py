@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.simulator import fleet, run
-from philly_analysis.simulator.cluster import Cluster, Grant
-from philly_analysis.simulator.placement import nearest, within
-from philly_analysis.simulator.policies.ranked import Fifo
-from philly_analysis.simulator.speed import Locality
-from philly_analysis.simulator.topology import POD, RACK, SERVER, Topology
-from philly_analysis.workload import Machine
-
-from .drawn import done, gantt, job
+from philly_analysis.simulator import run
+from philly_analysis.simulator.cluster.cluster import Cluster, Grant
+from philly_analysis.simulator.cluster.placement import nearest, within
+from philly_analysis.simulator.cluster.topology import POD, RACK, SERVER, Topology
+from philly_analysis.simulator.policies.priority import Fifo
+from philly_analysis.simulator.speed.speed import Locality
+from philly_analysis.workload import Machine, fleet
+from tests.simulator.drawn import done, gantt, job
 
 
 def stood(*racks: str | None) -> list[Machine]:

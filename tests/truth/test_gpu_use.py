@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.truth import walk
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.truth import walk
 from tests.truth.conftest import Case
 

@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from philly_analysis.published import printed as published
-from philly_analysis.trace import Trace
+from philly_analysis.study import published_numbers
+from philly_analysis.trace.trace import Trace
 from tests.truth import walk
 from tests.truth.conftest import Case
 
@@ -31,7 +31,7 @@ def test_run_times_are_those_of_the_notebook(attempts: Case, gang: str) -> None:
             "select span_s / 60 from job_runs where gang_bucket(gpus) = $gang", gang=gang
         ).fetchall()
     ours = np.sort([run for (run,) in rows])
-    curve = published.curve("run_time", gang)
+    curve = published_numbers.curve("run_time", gang)
     gaps = 100 * np.searchsorted(ours, curve["value"]) / len(ours) - curve["cdf_pct"]
     assert np.median(np.abs(gaps)) < 2.5
     # the widest gaps are where the curve is a cliff: thousands of jobs that fail alike at once
@@ -95,9 +95,9 @@ def test_waits_are_those_of_the_notebook(large_jobs: Case, multigpu: Case, group
     assert len(waits) > 100
     # a sample of n differs by so much at most in 99 of 100 cases (Kolmogorov), and the curve's
     # reading and the kinds of jobs left out add a few points
-    assert published.largest_gap_pct(published.curve("queueing_delay", group), waits) < (
-        100 * 1.63 / math.sqrt(len(waits)) + 4
-    )
+    assert published_numbers.largest_gap_pct(
+        published_numbers.curve("queueing_delay", group), waits
+    ) < (100 * 1.63 / math.sqrt(len(waits)) + 4)
 
 
 def test_gangs_sit_on_the_numbers_of_servers_that_the_notebook_draws(multigpu: Case) -> None:
@@ -107,7 +107,7 @@ def test_gangs_sit_on_the_numbers_of_servers_that_the_notebook_draws(multigpu: C
             "select gang_bucket(count(*)), count(distinct machine_id || '/' || container) "
             "from placements group by job_id"
         ).fetchall()
-    drawn = {tuple(group.split(" GPUs on ")) for group in published.groups("locality")}
+    drawn = {tuple(group.split(" GPUs on ")) for group in published_numbers.groups("locality")}
     ours = Counter((gang, str(entries)) for gang, entries in rows if gang in ("5-8", ">8"))
     assert ours.keys() <= drawn
     assert ours["5-8", "1"] > 1_800

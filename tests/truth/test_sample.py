@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.trace import Trace
+from philly_analysis.trace.trace import Trace
 from tests.truth import walk
 from tests.truth.conftest import SAMPLE, Case
 

@@ -10,12 +10,12 @@ import pytest
 from scipy.stats import t
 
 from philly_analysis import Ensemble, Trace, load_model, simulate
-from philly_analysis.comparison import measures
 from philly_analysis.errors import ModelError, WorkloadError
 from philly_analysis.models.library import shipped
 from philly_analysis.parallel import workers
 from philly_analysis.workload import Workload
 from philly_analysis.workload.load import load_of
+from philly_analysis.workload.outcomes import measures
 
 MODEL = load_model("itp-01")
 

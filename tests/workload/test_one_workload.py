@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from philly_analysis import Trace, Workload, analyze, export, ingest, simulate
-from philly_analysis.judging.distances import Jobs
 from philly_analysis.models.observations import Observations
-from philly_analysis.workload.demand import demand
+from philly_analysis.models.validation.distances import Jobs
+from philly_analysis.workload.demand import demand_of
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
@@ -72,7 +72,7 @@ def counted(sample: Path) -> Counted:
 
 
 def test_the_demand_of_a_trace_is_what_a_walk_finds(sample: Path, counted: Counted) -> None:
-    needs = demand(Workload.from_trace(sample))
+    needs = demand_of(Workload.from_trace(sample))
     assert needs.jobs.height == counted.jobs
     assert needs.gpu_s / 3600 == pytest.approx(counted.gpu_h)
     assert needs.jobs["censored"].sum() == counted.running > 0
@@ -86,7 +86,7 @@ def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> N
     assert len(timed) == counted.jobs
     assert (timed["run_s"] * timed["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
     assert timed["censored"].sum() == counted.running
-    assert set(demand(Workload.from_trace(sample)).account()) <= set(data.left_out)
+    assert set(demand_of(Workload.from_trace(sample)).account()) <= set(data.left_out)
 
 
 def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
@@ -94,7 +94,7 @@ def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
         [result] = analyze(trace, ["workload_account"]).values()
     assert result.fact("jobs") == counted.jobs and result.fact("running") == counted.running
     assert result.fact("gpu_h") == pytest.approx(counted.gpu_h)
-    assert result.sentences == demand(Workload.from_trace(sample)).account()
+    assert result.sentences == demand_of(Workload.from_trace(sample)).account()
 
 
 def test_calibration_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
@@ -110,7 +110,7 @@ def test_exports_carry_the_same_jobs(sample: Path, counted: Counted, tmp_path: P
     gpu_s = sum(job["res"] * delays[job["profile"]] for job in written["jobs"])
     assert (len(written["jobs"]), done.left_out) == (counted.jobs, counted.left_out)
     assert gpu_s / 3600 == pytest.approx(counted.gpu_h)
-    assert done.account == demand(Workload.from_trace(sample)).account()
+    assert done.account == demand_of(Workload.from_trace(sample)).account()
 
 
 def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_
     assert sum(s.gpu_s for s in specs) / 3600 == pytest.approx(counted.gpu_h)
     out = simulate(workload, "fifo", tmp_path / "out")
     with Trace(out, run_policy="sum") as trace:
-        assert set(demand(workload).account()) <= set(trace.manifest.notes)
-        again = demand(Workload.from_trace(trace))
+        assert set(demand_of(workload).account()) <= set(trace.manifest.notes)
+        again = demand_of(Workload.from_trace(trace))
         # who was last seen running has no end that anybody knows
         unknown = trace.sql("select count(*) from jobs where status is null").fetchall()
     assert again.jobs.height == counted.jobs

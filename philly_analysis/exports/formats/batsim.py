@@ -8,7 +8,7 @@ import polars as pl
 
 from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.request import Request
-from philly_analysis.prose import count
+from philly_analysis.results import count
 
 _LEAST_S = 0.001
 

@@ -11,7 +11,7 @@ from philly_analysis.exports.format import Taken, taken_of
 from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, TIMESTAMP, Field, Layout, broken
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS, Estimates
-from philly_analysis.workload.machines import SERVER
+from philly_analysis.workload import SERVER
 
 CLOCK = "%Y-%m-%d %H:%M:%S"
 APRIL = datetime(2020, 4, 1)

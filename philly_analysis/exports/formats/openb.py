@@ -8,7 +8,7 @@ from philly_analysis.exports.format import Dialect, Format, Program, Taken, Writ
 from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, Field, Layout, broken
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS
-from philly_analysis.workload.target import Cluster
+from philly_analysis.workload import Cluster
 
 PODS, NODES, NODES_YAML = "pods.csv", "nodes.csv", "nodes.yaml"
 _POD_GPUS = 8

@@ -9,12 +9,11 @@ import polars as pl
 from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written
 from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
-from philly_analysis.exports.names import safe
-from philly_analysis.exports.placing import place
+from philly_analysis.exports.placement import place
 from philly_analysis.exports.request import Request
+from philly_analysis.exports.sanitize import safe
 from philly_analysis.study import PASS, STATUSES
-from philly_analysis.workload import Workload
-from philly_analysis.workload.machines import SERVER
+from philly_analysis.workload import SERVER, Workload
 
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
 _NONE = "None"

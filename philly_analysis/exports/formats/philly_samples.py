@@ -8,9 +8,8 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from philly_analysis.exports.layout import NAME, NUMBER, Field, Layout
-from philly_analysis.exports.names import safe
-from philly_analysis.manifest import Manifest
-from philly_analysis.schema import GPU_SAMPLES, HOST_SAMPLES
+from philly_analysis.exports.sanitize import safe
+from philly_analysis.trace import GPU_SAMPLES, HOST_SAMPLES, Manifest
 from philly_analysis.workload import Workload
 
 _ZONE = "America/Los_Angeles"

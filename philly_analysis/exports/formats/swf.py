@@ -6,8 +6,8 @@ import polars as pl
 
 from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
 from philly_analysis.exports.layout import COUNT, POSITIVE, Field, Layout, broken
-from philly_analysis.exports.names import safe
 from philly_analysis.exports.request import Request
+from philly_analysis.exports.sanitize import safe
 from philly_analysis.study import FAILED, KILLED, PASS, Estimates
 
 _UNKNOWN = "-1"

@@ -25,7 +25,7 @@ from philly_analysis.exports.formats.pai import PAI
 from philly_analysis.exports.layout import POSITIVE, Field, Layout
 from philly_analysis.exports.profiles import assign, profiles
 from philly_analysis.exports.request import Request
-from philly_analysis.workload.target import Cluster
+from philly_analysis.workload import Cluster
 
 JOBS, CLUSTER, GPU_TIMES = "jobs.csv", "cluster.csv", "yarn-gput1000.csv"
 _GPU_TIMES = 1000

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout

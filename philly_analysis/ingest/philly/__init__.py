@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import CsvFile, whole
-from philly_analysis.ingest.filling import parquet, path_text
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.loading import parquet, path_text
 from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
 from philly_analysis.ingest.philly.utilisation import STREAMS
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.relations import glob_safe
+from philly_analysis.trace import glob_safe
 
 _GLIMPSES = 64
 _GLIMPSE_BYTES = 1 << 18

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from philly_analysis.errors import InputError
-from philly_analysis.fetching import published
+from philly_analysis.ingest.downloads.catalogue import published
 
 TABLES_OF = {
     "cluster_machine_list": "machines are those that the other files name",

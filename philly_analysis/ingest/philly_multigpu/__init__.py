@@ -18,9 +18,9 @@ import duckdb
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import philly
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.manifest import Sample
+from philly_analysis.trace import Sample
 
 JOBS = "sampled_jobs.json.gz"
 READINGS = ("gpu_util.csv.gz", "cpu_util.csv.gz", "cpu_util_pm60.csv.gz", "mem_util.csv.gz")

@@ -15,24 +15,18 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.filling import parquet
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.loading import parquet
 from philly_analysis.ingest.raw_file import first_lines, objects
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.inventory import Node
 from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import hosts
-from philly_analysis.ingest.slurm.printed import (
-    Header,
-    documented,
-    header_of,
-    insert,
-    read_printed,
-)
+from philly_analysis.ingest.slurm.printed import Header, documented, header_of, insert, read_printed
 from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.manifest import AGAIN, RAW
+from philly_analysis.trace import AGAIN, RAW
 
 __all__ = ["SLURM", "slurm_command"]
 

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table.rows import mapped, open_text, store
 from philly_analysis.ingest.table.table_map import FIELDS, Layout, TableMap, load_map

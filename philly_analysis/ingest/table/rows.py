@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.filling import parquet
+from philly_analysis.ingest.loading import parquet
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, WHITESPACE, Field, Layout
 
 _BATCH_ROWS = 50_000

@@ -9,12 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from philly_analysis.contract import Column
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.zones import zone_named
-from philly_analysis.manifest import CHOSEN_BY, Sample
-from philly_analysis.schema import ATTEMPTS, JOBS, MACHINES
+from philly_analysis.ingest.timezones import zone_named
 from philly_analysis.study import END_REASONS, STATUSES
+from philly_analysis.trace import ATTEMPTS, CHOSEN_BY, JOBS, MACHINES, Column, Sample
 
 SHIPPED = Path(__file__).parent / "maps"
 """Folder of the maps that ship with the package."""

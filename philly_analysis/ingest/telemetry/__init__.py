@@ -16,7 +16,7 @@ from philly_analysis.ingest.telemetry import dmon, nvidia_smi, prometheus, scrap
 from philly_analysis.ingest.telemetry.clock import Clock
 from philly_analysis.ingest.telemetry.names import Named, named
 from philly_analysis.ingest.telemetry.readings import Stage
-from philly_analysis.ingest.zones import zone_named
+from philly_analysis.ingest.timezones import zone_named
 
 Read = Callable[[Path, Named, Stage], None]
 

@@ -12,12 +12,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import not_too_deep, objects
 from philly_analysis.ingest.telemetry.labels import BLANK, METRICS, metric_named, series_of
 from philly_analysis.ingest.telemetry.names import Named
-from philly_analysis.ingest.telemetry.readings import (
-    FROM_US,
-    UNTIL_US,
-    Stage,
-    is_time,
-)
+from philly_analysis.ingest.telemetry.readings import FROM_US, UNTIL_US, Stage, is_time
 
 Values = npt.NDArray[np.float64]
 

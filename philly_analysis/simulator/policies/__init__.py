@@ -1,4 +1,4 @@
-"""The policies: each says who should hold what now, and nothing else."""
+"""Scheduling policies, by name: each decides which job holds which GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,23 +10,38 @@ from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.conservative import Conservative
-from philly_analysis.simulator.policies.demands import Drf, Tetris
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.gittins import Gittins
 from philly_analysis.simulator.policies.knobs import allowed, read, written
 from philly_analysis.simulator.policies.maxmin import MaxMin
-from philly_analysis.simulator.policies.own import load
+from philly_analysis.simulator.policies.multi_resource import Drf, Tetris
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.priority import Fifo, Sjf, Srsf, Srtf
 from philly_analysis.simulator.policies.qssf import Qssf
-from philly_analysis.simulator.policies.ranked import Fifo, Sjf, Srsf, Srtf
 from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
+from philly_analysis.simulator.policies.user_policy import load
 
-__all__ = ["POLICIES", "Policy", "policies", "policy_named"]
+__all__ = [
+    "POLICIES",
+    "Amoeba",
+    "AntMan",
+    "Drf",
+    "Fifo",
+    "Las",
+    "Philly",
+    "Policy",
+    "Srtf",
+    "Synergy",
+    "Tetris",
+    "Tiresias",
+    "policies",
+    "policy_named",
+]
 
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
@@ -38,7 +53,7 @@ POLICIES: dict[str, type[Policy]] = {
 """Every policy by the name that the user types."""
 
 
-def policies(name: str | None = None) -> pd.DataFrame:
+def list_policies(name: str | None = None) -> pd.DataFrame:
     """List the scheduling policies; or the knobs of one.
 
     Returns
@@ -79,7 +94,7 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
     ----------
     name
         A key of :data:`POLICIES`, or a policy of the user's own, as ``file.py:Class`` (see
-        :mod:`philly_analysis.simulator.policies.own`).
+        :mod:`philly_analysis.simulator.policies.user_policy`).
     knobs
         Values by knob; text, as a command line gives it, is read as JSON where the knob is not
         a text (``true``, ``0.5``, ``[3600, 7200]``).

@@ -6,14 +6,14 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import Any
 
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed, resized
+from philly_analysis.simulator.cluster.placement import packed, resized
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.scaling import SCALING
-from philly_analysis.simulator.speed import Parallelism, Speed
-from philly_analysis.simulator.view import View, Wish
+from philly_analysis.simulator.policies.view import View, Wish
+from philly_analysis.simulator.speed.scaling import SCALING
+from philly_analysis.simulator.speed.speed import Parallelism, Speed
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Amoeba(Policy):
 
     What the re-implementation in heyfey/vodascheduler says of the paper's settings is followed;
     ``scale_out`` and ``shrink_to`` are assumptions, to be swept. How much a job gains is its
-    model's own measured speed-up (see :mod:`philly_analysis.simulator.scaling`), which also says
-    how far it can grow; of other models a power law, whose exponent is an assumption. Not
+    model's own measured speed-up (see :mod:`philly_analysis.simulator.speed.scaling`), which also
+    says how far it can grow; of other models a power law, whose exponent is an assumption. Not
     modelled: changes of batch size and accuracy with the number of GPUs.
     """
 

@@ -7,13 +7,13 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from philly_analysis.simulator.cluster import Cluster, Grant, bits
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.cluster.cluster import Cluster, Grant, bits
+from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.speed import Sharing, Speed
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.speed.speed import Sharing, Speed
 
 _ROUNDING = 1e-12
 """Of sums of shares of memory."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import filterfalse, islice
 
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order
-from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import seat
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.placement import seat
+from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.jobs.ordering import Order
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.knobs import Bounds, knob
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 

@@ -7,14 +7,14 @@ from typing import cast
 
 import numpy as np
 
-from philly_analysis.simulator.cluster import Leaving
-from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.line import Line
-from philly_analysis.simulator.order import Place
-from philly_analysis.simulator.placement import seat
+from philly_analysis.simulator.cluster.cluster import Leaving
+from philly_analysis.simulator.cluster.placement import seat
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.ordering import Place
+from philly_analysis.simulator.jobs.queue_arrays import Line
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.speed import Sharing, Speed
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.speed.speed import Sharing, Speed
 
 _EPS_S = 1e-6
 _ROUNDING = 1e-12

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple, cast
 
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order, Place
-from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import seat
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.placement import seat
+from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.jobs.ordering import Order, Place
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.view import View, Wish
+from philly_analysis.simulator.policies.view import View, Wish
 
 
 class _Line(NamedTuple):

@@ -8,23 +8,17 @@ from itertools import chain
 from math import ceil
 from typing import NamedTuple, cast
 
-from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.defragment import make_room
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.order import Order
-from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import nearest, packed, part_of_gang, seat, within
-from philly_analysis.simulator.policies.knobs import (
-    LONG_S,
-    PERIOD,
-    Bounds,
-    check_below,
-    knob,
-)
-from philly_analysis.simulator.policies.patience import Patience
+from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.placement import nearest, packed, part_of_gang, seat, within
+from philly_analysis.simulator.cluster.topology import RACK
+from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.jobs.ordering import Order
+from philly_analysis.simulator.policies.defragment import make_room
+from philly_analysis.simulator.policies.gang_requests import Patience
+from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, Bounds, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.topology import RACK
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 

@@ -4,11 +4,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from philly_analysis.simulator.cluster import Grant
-from philly_analysis.simulator.job import FOREVER, Job
+from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, knob
-from philly_analysis.simulator.speed import AS_RECORDED, Speed
-from philly_analysis.simulator.view import View, Wish
+from philly_analysis.simulator.policies.view import View, Wish
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import ClassVar, Self
 
-from philly_analysis.simulator.job import Job
+from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import Bounds, knob
-from philly_analysis.simulator.policies.ranked import Sjf
+from philly_analysis.simulator.policies.priority import Sjf
 from philly_analysis.workload import JobSpec
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster import Cluster, Grant, lowest
-from philly_analysis.simulator.job import FOREVER, OF_THE_SCHEDULER, Job
+from philly_analysis.simulator.cluster.cluster import Cluster, Grant, lowest
+from philly_analysis.simulator.jobs.job import FOREVER, OF_THE_SCHEDULER, Job
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.recorded import grant_of
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.speed.recorded import grant_of
 
 _ROUNDING_S = 1e-5
 """By how much a run may end later than the microsecond that was recorded, with a margin."""

@@ -6,17 +6,17 @@ from math import inf
 from typing import Any, cast
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster import Cluster, Grant
-from philly_analysis.simulator.job import Job
-from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import packed
+from philly_analysis.simulator.cluster.capacity import FULL_SHARE, fit
+from philly_analysis.simulator.cluster.cluster import Cluster, Grant
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.ranked import Fifo, Preemptive, Srtf
+from philly_analysis.simulator.policies.priority import Fifo, Preemptive, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.room import FULL_SHARE, fit
-from philly_analysis.simulator.speed import HostResources, Speed
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.speed.speed import HostResources, Speed
 
 _ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
 _ALLOCATIONS = ("proportional", "greedy", "tune")

@@ -8,13 +8,13 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.line import Line
-from philly_analysis.simulator.parted import WHOLE
-from philly_analysis.simulator.placement import seat
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.placement import seat
+from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.jobs.queue_arrays import Line
 from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Plan, View, Wish
 
 _EPS_S = 1e-6
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from philly_analysis.simulator.job import FOREVER, Job
-from philly_analysis.simulator.parted import WHOLE
+from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
-from philly_analysis.simulator.policies.ranked import Ranked
-from philly_analysis.simulator.view import View
+from philly_analysis.simulator.policies.priority import Ranked
+from philly_analysis.simulator.policies.view import View
 
 _EPS = 1e-6
 

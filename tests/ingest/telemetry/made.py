@@ -9,14 +9,14 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from philly_analysis.ingest.filling import Fill
-from philly_analysis.ingest.kept import Kept
+from philly_analysis.ingest.loading import Fill
+from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.telemetry import telemetry_at
-from philly_analysis.ingest.telemetry.filling import fill_telemetry
-from philly_analysis.manifest import Account
-from philly_analysis.relations import MACROS
-from philly_analysis.schema import TABLES
-from philly_analysis.writer import violations
+from philly_analysis.ingest.telemetry.loading import fill_telemetry
+from philly_analysis.trace.manifest import Account
+from philly_analysis.trace.relations import MACROS
+from philly_analysis.trace.schema import TABLES
+from philly_analysis.trace.writer import violations
 
 Rows = list[tuple[Any, ...]]
 

@@ -280,9 +280,9 @@ def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
 def test_many_readings_are_put_together_some_machines_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from philly_analysis.ingest.telemetry import filling, readings
+    from philly_analysis.ingest.telemetry import loading, readings
 
-    monkeypatch.setattr(filling, "_AT_ONCE", 20)
+    monkeypatch.setattr(loading, "_AT_ONCE", 20)
     monkeypatch.setattr(readings, "_PART_ROWS", 7)
     values = [(T + 15 * i, str(i)) for i in range(10)]
     hosts = [f"m{n}" for n in range(9)]

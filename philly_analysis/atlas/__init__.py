@@ -1,0 +1,22 @@
+"""The study's claims, tested on many traces."""
+
+from philly_analysis.atlas.claim import FEWEST_ROWS, Verdict
+from philly_analysis.atlas.datasets import known_datasets
+from philly_analysis.atlas.evaluate import Atlas, survey
+from philly_analysis.atlas.resampling import FEWEST_BLOCKS, RESAMPLES
+from philly_analysis.atlas.small_multiples import CLASSES, COLORS, SYMBOLS, plates, short
+
+__all__ = [
+    "CLASSES",
+    "COLORS",
+    "FEWEST_BLOCKS",
+    "FEWEST_ROWS",
+    "RESAMPLES",
+    "SYMBOLS",
+    "Atlas",
+    "Verdict",
+    "known_datasets",
+    "plates",
+    "short",
+    "survey",
+]

@@ -1,1 +1,0 @@
-"""Claims: findings of the study that any trace can be asked. Together they make the atlas."""

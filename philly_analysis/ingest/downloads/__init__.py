@@ -1,0 +1,1 @@
+"""Download public traces from their publishers."""

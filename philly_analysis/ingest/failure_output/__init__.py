@@ -1,0 +1,1 @@
+"""Read the output of failed attempts into the failures table."""

@@ -1,0 +1,1 @@
+"""Read large sample tables in a stream, in hourly partitions."""

@@ -1,1 +1,0 @@
-"""Distributions that know nothing of traces: families, mixtures, fitting, lifetimes."""

@@ -1,0 +1,1 @@
+"""The components of a workload model, each fitted on its own."""

@@ -1,0 +1,169 @@
+"""One style, one colour per gang bucket and status; names and stamps."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.typing import RcKeyType
+
+from philly_analysis.results.escaping import printable
+from philly_analysis.study import GANGS, STATUSES, gang_class
+
+_BLUES = np.array([to_rgb(c) for c in ("#8fb8de", "#3d7ab5", "#1b3f73")])
+_LAST = "#d9822b"
+
+
+def ramp(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour per name, in order: blues from light to dark, and orange for the last."""
+    *inner, last = names
+    at = np.arange(len(inner)) / max(len(inner) - 1, 2)
+    blues = np.column_stack([np.interp(at, [0, 0.5, 1], channel) for channel in _BLUES.T])
+    return {**dict(zip(inner, map(to_hex, blues), strict=True)), last: _LAST}
+
+
+GANG_COLORS = ramp(GANGS)
+"""Colour by gang bucket: deeper blue for larger gangs, orange for those without an upper end."""
+
+STATUS_COLORS = dict(zip(STATUSES, ("#3a9a78", "#e0a83a", "#c4473f"), strict=True))
+ACCENT, MUTED, SOFT, INK = "#1b3f73", "#9aa5b1", "#5b6672", "#22272e"
+"""For what is shown, what is beside it, words beside it, and words."""
+CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#d3b94f", "#5a6570")
+"""Colours for categories that have none of their own."""
+
+
+def gang_sizes(sizes: Iterable[int]) -> dict[str, str]:
+    """Return a colour per gang size, in order: that of its bucket, lighter for the smaller ones."""
+    of: dict[int, list[int]] = {}
+    for size in sorted(set(sizes)):
+        of.setdefault(int(gang_class(size)), []).append(size)
+    colors = {}
+    for bucket, some in of.items():
+        color = np.array(to_rgb(GANG_COLORS[GANGS[bucket]]))
+        for i, size in enumerate(some):
+            paler = _PALER * (len(some) - 1 - i) / max(len(some) - 1, 1)
+            colors[str(size)] = to_hex(tuple(color + (1 - color) * paler))
+    return colors
+
+
+STYLE: dict[RcKeyType, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": MUTED,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.prop_cycle": cycler(color=CYCLE),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "figure.dpi": 110,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "grid.color": "#e6e9ed",
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "philly_analysis",
+    "text.color": INK,
+    "xtick.color": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.color": INK,
+    "ytick.labelsize": 8.5,
+}
+
+
+_STAMP_INCHES = 0.17
+_NOTHING, _STAMP = "nothing", "synthetic"
+_PALER = 0.5
+"""How far the smallest size of a bucket goes towards white."""
+
+
+def readable(color: str) -> str:
+    """Return black or white, whichever contrasts more with a colour (WCAG 2.2, 1.4.3)."""
+    light = luminance(np.array(to_rgb(color)))
+    return "white" if 1.05 / (light + 0.05) > (light + 0.05) / 0.05 else "black"
+
+
+def legible(color: str) -> str:
+    """Return a colour as dark as text on white must be: a contrast of 4.5 (WCAG 2.2, 1.4.3)."""
+    channels = np.array(to_rgb(color))
+    while luminance(channels) > 1.05 / 4.6 - 0.05:
+        channels = channels * 0.95
+    return to_hex(tuple(channels))
+
+
+def luminance(channels: "np.typing.NDArray[np.float64]") -> float:
+    """Return the relative luminance of a colour's channels (WCAG 2.2)."""
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def empty(fig: Figure, why: str) -> Figure:
+    """Say in the middle of a figure why there is nothing to draw: a page leaves it out."""
+    for ax in fig.axes:
+        ax.set_axis_off()
+    fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT, gid=_NOTHING)
+    return fig
+
+
+def is_empty(fig: Figure) -> bool:
+    """Tell whether a figure only says that there is nothing to draw."""
+    return any(text.get_gid() == _NOTHING for text in fig.texts)
+
+
+_LONGEST = 200
+
+
+def plain(name: object) -> str:
+    """Return a name from a log as text to draw: no mathematics, and no label left out.
+
+    What cannot be seen is spelled out, and what is longer than any name is cut.
+    """
+    text = printable(str(name))
+    text = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def cut(name: str, most: int) -> str:
+    """Return a name with so many letters at most, its middle left out."""
+    kept = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - kept]}…{name[-kept:]}"
+
+
+def title(ax: Axes, text: str) -> None:
+    """Give a panel its title."""
+    ax.set_title(plain(text), loc="left", fontsize=9.5, fontweight="bold", color=INK)
+
+
+def stamp(fig: Figure, *, synthetic: bool) -> Figure:
+    """Mark a figure that was drawn from a synthetic trace, once."""
+    engine = fig.get_layout_engine()
+    stamped = any(text.get_gid() == _STAMP for text in fig.texts)
+    if synthetic and not stamped and isinstance(engine, ConstrainedLayoutEngine):
+        strip = _STAMP_INCHES / fig.get_figheight()
+        engine.set(rect=(0, strip, 1, 1 - strip))
+        fig.text(
+            0.998,
+            0.3 * strip,
+            "synthetic data",
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            style="italic",
+            color="#b0413e",
+            gid=_STAMP,
+        )
+    return fig
+
+
+def ordered(present: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return the names present, those of `order` first and in its order."""
+    names = set(present)
+    return [n for n in order if n in names] + sorted(names - set(order))

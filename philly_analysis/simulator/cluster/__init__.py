@@ -1,0 +1,1 @@
+"""The state of a simulated cluster: allocations, placement, topology, GPU sharing."""

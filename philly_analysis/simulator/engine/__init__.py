@@ -1,0 +1,1 @@
+"""The event loop of a simulation: execution, event queue, outages, wait causes."""

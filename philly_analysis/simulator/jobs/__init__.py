@@ -1,0 +1,1 @@
+"""Simulated jobs: their state, their order, estimates of run times, restarts and failures."""

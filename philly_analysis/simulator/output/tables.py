@@ -1,0 +1,113 @@
+"""What a simulation did, as the tables of a trace."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import polars as pl
+
+from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.policies import Policy
+from philly_analysis.study import FAILED, STATUS_AFTER
+from philly_analysis.workload import JobSpec, Machine, Workload, frame_of
+
+
+def timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataFrame:
+    """Return a frame with columns of seconds turned into times, under other names."""
+    return frame.with_columns(
+        (pl.lit(origin_at, pl.Datetime("us")) + pl.duration(microseconds=_us(old))).alias(old)
+        for old in columns
+    ).rename(columns)
+
+
+def between(frame: pl.DataFrame, origin_at: datetime) -> pl.DataFrame:
+    """Return a frame with its start_s and end_s turned into times."""
+    return timed(frame, origin_at, start_s="started_at", end_s="ended_at")
+
+
+def _us(column: str) -> pl.Expr:
+    return (pl.col(column) * 1e6).round().cast(pl.Int64)
+
+
+def tables(
+    workload: Workload,
+    specs: Sequence[JobSpec],
+    servers: Sequence[Machine],
+    schedule: Schedule,
+    origin_at: datetime,
+    quotas: Mapping[str, int],
+    policy: Policy,
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of the trace."""
+    asked = pl.DataFrame(
+        [
+            (
+                *(s.job_id, s.status, s.job_type, s.cpus, s.mem_gb, s.censored),
+                s.attempts[-1].end_reason,
+            )
+            for s in specs
+        ],
+        schema={
+            "job_id": pl.String,
+            "status": pl.String,
+            "job_type": pl.String,
+            "cpus": pl.Float64,
+            "mem_gb": pl.Float64,
+            "censored": pl.Boolean,
+            "recorded_end": pl.String,
+        },
+        orient="row",
+    )
+    limited = pl.col("end_reason") == "time_limit"
+    # how a job ends that was last seen running is not known, only when it has run that long
+    last_one = pl.col("attempt") == pl.col("attempt").max().over("job_id")
+    unknown = pl.col("censored") & last_one & ~limited
+    censored = asked.select("job_id", "censored")
+    attempts = (
+        schedule.attempts.join(censored, on="job_id", maintain_order="left")
+        .with_columns(end_reason=pl.when(~unknown).then("end_reason"))
+        .drop("censored")
+    )
+    last = attempts.group_by("job_id").agg(pl.col("end_reason").last())
+    status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
+    known = pl.when(pl.col("end_reason").is_not_null()).then(status)
+    cut = limited & pl.col("recorded_end").ne_missing("time_limit")
+    jobs = (
+        workload.jobs.drop("status", "job_type", "cpus", "mem_gb", strict=False)
+        .join(asked, on="job_id", maintain_order="left")
+        .join(last, on="job_id", maintain_order="left")
+        .with_columns(
+            status=pl.when(cut).then(known).otherwise(pl.coalesce("status", known)),
+            flag=pl.lit(None, pl.String),
+        )
+        .drop("end_reason", "recorded_end", "censored")
+    )
+    tables = {
+        "jobs": jobs,
+        "attempts": between(attempts, origin_at),
+        "placements": schedule.placements,
+        "machines": _machines(workload, servers),
+    }
+    counted = [pl.when(pl.col(c) > 0).then(c).alias(c) for c in ("cpus", "mem_gb")]
+    speeds = schedule.speeds.clear() if schedule.as_recorded else schedule.speeds
+    for name, rows in (
+        ("speeds", speeds.drop("gpus").with_columns(counted)),
+        ("holds", schedule.holds),
+    ):
+        lasting = between(rows, origin_at).filter(pl.col("started_at") < pl.col("ended_at"))
+        if lasting.height:
+            tables[name] = lasting
+    if policy.quotas:
+        vcs = pl.DataFrame(
+            {"vc": list(quotas), "gpus": list(quotas.values())},
+            schema={"vc": pl.String, "gpus": pl.Int32},
+        )
+        tables["virtual_clusters"] = vcs
+    elif workload.virtual_clusters.height:
+        tables["virtual_clusters"] = workload.virtual_clusters
+    return tables
+
+
+def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
+    known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
+    listed = workload.machines.select("machine_id", *known)
+    return frame_of(servers).join(listed, on="machine_id", how="left")

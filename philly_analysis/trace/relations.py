@@ -1,0 +1,198 @@
+"""The graph of SQL files: which relation reads which, found from each file's syntax tree."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from philly_analysis.errors import QueryError
+from philly_analysis.study import TERM_MACROS
+from philly_analysis.trace.schema import TABLES
+
+SHELVES = ("sql", "analyses", "models", "atlas")
+"""Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
+
+_PACKAGE = Path(__file__).parents[1]
+MACROS = TERM_MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
+"""Functions that every relation may call: the study's vocabulary, and the one file that is not a
+SELECT."""
+_STORED = re.compile(r"-- (?:stored|(binned|listed) by week of (\w+))\n")
+
+
+@cache
+def engine() -> duckdb.DuckDBPyConnection:
+    """Keep an engine with MACROS open in each process that works: to open one takes its time."""
+    con = duckdb.connect()
+    con.execute(MACROS)
+    return con
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One ``.sql`` file: its name, text, the relations it reads, and whether it is stored.
+
+    Attributes
+    ----------
+    reads
+        Names of tables and relations in its ``from`` clauses, its own CTEs left out, and its
+        samples.
+    stored
+        True when the first comment line says ``stored``, ``binned`` or ``listed``: written to
+        Parquet once per trace instead of computed at each use.
+    samples
+        The table of samples that its SELECT gives stretches of time of (see
+        :data:`philly_analysis.trace.histograms.STRETCH`), week by week; None: its rows are those of
+        its SELECT. The line says ``binned by week of`` it, and the relation has for each of the
+        other columns, ``week`` and ``bin`` how many ``minutes`` the readings stood there, and their
+        ``sum_pct``.
+    listed
+        True when the line says ``listed by week of`` it: beside the other columns and ``week``
+        the relation has each reading that begins in a stretch: ``since``, ``minutes``, ``pct``.
+    """
+
+    name: str
+    sql: str
+    reads: frozenset[str]
+    stored: bool
+    samples: str | None = None
+    listed: bool = False
+
+    @property
+    def question(self) -> str:
+        """The question that it answers, as the first line of its header asks it."""
+        return next(line for line in self._header() if line.endswith("?"))
+
+    @property
+    def row(self) -> str:
+        """What one row of it is, as its header says."""
+        lines = self._header()
+        first = next(i for i, line in enumerate(lines) if line.startswith("One row"))
+        after = (i for i, line in enumerate(lines) if i > first and line.startswith("  "))
+        return " ".join(lines[first : next(after, len(lines))])
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What each of its columns holds, as its header says."""
+        held: dict[str, str] = {}
+        name = ""
+        for line in self._header():
+            if name and line.startswith("    "):  # goes on with the one before
+                held[name] += f" {line.strip()}"
+            elif line.startswith("  "):
+                name, _, meaning = line.strip().partition(" ")
+                held[name] = meaning.strip()
+        return held
+
+    def _header(self) -> list[str]:
+        lines = self.sql.splitlines()
+        code = (i for i, line in enumerate(lines) if not line.startswith("--"))
+        return [line.removeprefix("-- ") for line in lines[: next(code, len(lines))]]
+
+
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """Keep an engine open to parse with: to start one takes ten times as long as to parse."""
+    return duckdb.connect(config={"threads": 1})
+
+
+def tables_read(sql: str) -> frozenset[str]:
+    """Return the names of the tables that a SELECT reads, without binding them.
+
+    Raises
+    ------
+    QueryError
+        The text is not exactly one SELECT, or does not parse.
+    """
+    with _parser().cursor() as con:
+        row = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
+    assert row is not None  # noqa: S101 - a scalar SELECT returns one row
+    tree: dict[str, Any] = json.loads(row[0])
+    if tree["error"]:
+        raise QueryError(f"not a query: {tree['error_message']} Give one SELECT statement.")
+    if len(tree["statements"]) != 1:
+        raise QueryError(f"{len(tree['statements'])} statements given; give one SELECT statement.")
+    return frozenset(_names(tree["statements"][0]["node"], frozenset()))
+
+
+def _names(node: Any, ctes: frozenset[str]) -> Iterator[str]:
+    """Walk a syntax tree and yield base tables that no enclosing CTE defines."""
+    if isinstance(node, list):
+        for child in node:
+            yield from _names(child, ctes)
+    elif isinstance(node, dict):
+        if "cte_map" in node:
+            ctes = ctes | {entry["key"].lower() for entry in node["cte_map"]["map"]}
+        if node.get("type") == "BASE_TABLE" and not node.get("schema_name"):
+            name = node["table_name"].lower()
+            if name not in ctes:
+                yield name
+        for child in node.values():
+            yield from _names(child, ctes)
+
+
+@cache
+def relations() -> dict[str, Relation]:
+    """Every relation of the package, by name."""
+    found: dict[str, Relation] = {}
+    for shelf in SHELVES:
+        for path in sorted((_PACKAGE / shelf).glob("*.sql")):
+            if path.stem == "macros":
+                continue
+            if path.stem in found or path.stem in TABLES:
+                raise QueryError(f"{shelf}/{path.name}: the name {path.stem} is taken already")
+            sql = path.read_text("utf-8")
+            stored = _STORED.match(sql)
+            found[path.stem] = Relation(
+                name=path.stem,
+                sql=sql,
+                reads=tables_read(sql) | ({stored[2]} if stored and stored[2] else set()),
+                stored=stored is not None,
+                samples=stored[2] if stored else None,
+                listed=stored is not None and stored[1] == "listed",
+            )
+    return found
+
+
+def behind(names: Iterable[str]) -> list[Relation]:
+    """Return the relations of these names, and then those that they read, level by level."""
+    known = relations()
+    found = [name for name in dict.fromkeys(names) if name in known]
+    for name in found:  # grows while it is walked
+        found += sorted(known[name].reads & known.keys() - set(found))
+    return [known[name] for name in found]
+
+
+def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
+    """Return the relations that `names` need, in order of creation, and every other name read.
+
+    The second part holds base tables as well as names that nothing defines.
+    """
+    known = relations()
+    graph: dict[str, frozenset[str]] = {}
+    others: set[str] = set()
+    open_names = [name.lower() for name in names]
+    while open_names:
+        name = open_names.pop()
+        if name in graph:
+            continue
+        if name not in known:
+            others.add(name)
+            continue
+        graph[name] = known[name].reads
+        open_names.extend(known[name].reads)
+    try:
+        order = TopologicalSorter(graph).static_order()
+        return [known[name] for name in order if name in known], frozenset(others)
+    except CycleError as error:
+        raise QueryError(f"relations read each other in a circle: {error.args[1]}") from error
+
+
+def glob_safe(path: Path) -> str:
+    """Return a path in which the engine finds no wildcard."""
+    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))

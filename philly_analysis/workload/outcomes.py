@@ -1,0 +1,69 @@
+"""Measures of what became of a trace's jobs: completion times, waits, GPU use, fairness."""
+
+import pandas as pd
+
+from philly_analysis.trace import HOLDS, Trace
+
+SCALARS = (
+    ("jobs", "jobs", "jobs that are compared"),
+    ("mean_jct_s", "s", "job completion time, mean"),
+    ("p50_jct_s", "s", "job completion time, median"),
+    ("p99_jct_s", "s", "job completion time, 99th percentile"),
+    ("mean_wait_s", "s", "time that a job did not run, mean"),
+    ("p50_wait_s", "s", "time that a job did not run, median"),
+    ("p99_wait_s", "s", "time that a job did not run, 99th percentile"),
+    ("makespan_s", "s", "first submission to last end"),
+    ("held_frac", "", "share of GPU time that jobs held, while the log is complete"),
+    ("fragmented_frac", "", "share of idle GPU time on servers that are in part in use"),
+    ("vc_fairness", "", "Jain's index of the virtual clusters' mean slowdown; 1: all alike"),
+    ("preemptions", "attempts", "attempts ended by preemption"),
+    ("migrations", "attempts", "attempts ended by migration"),
+    ("resizes", "attempts", "attempts ended by a change of GPUs"),
+    ("lost_gpu_h", "GPU h", "work done and lost to preemption"),
+    ("waiting_gpu_h", "GPU h", "GPUs held idle by gangs that were not whole yet"),
+)
+"""Measures with one number per trace: name, unit, meaning. The order is the table's."""
+
+CURVES = ("jct_s", "wait_s")
+"""Measures with a distribution."""
+
+
+def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float]:
+    """Return the measures with one number that a trace has the tables for, by name.
+
+    Parameters
+    ----------
+    ended
+        Rows of the relation ``completions`` to measure; None: all.
+    """
+    if ended is None:
+        ended = trace.answer("completions").df()
+    numbers: dict[str, float] = {"jobs": len(ended)}
+    if len(ended):
+        for name in CURVES:
+            numbers[f"mean_{name}"] = float(ended[name].mean())
+            numbers[f"p50_{name}"] = float(ended[name].quantile(0.5))
+            numbers[f"p99_{name}"] = float(ended[name].quantile(0.99))
+        by_vc = ended.groupby("vc", dropna=False)["slowdown"].mean().to_numpy()
+        numbers["vc_fairness"] = float(by_vc.sum() ** 2 / (len(by_vc) * (by_vc**2).sum()))
+    [(began_at, _, ended_at)] = trace.answer("snapshot").fetchall()
+    if began_at and ended_at:
+        numbers["makespan_s"] = (ended_at - began_at).total_seconds()
+    if trace.has("idle_gpus"):
+        hours = trace.answer("idle_gpus").df().drop(columns="week").sum()
+        if hours["capacity_gpu_h"]:
+            numbers["held_frac"] = float(hours["held_gpu_h"] / hours["capacity_gpu_h"])
+        if hours["idle_gpu_h"]:
+            numbers["fragmented_frac"] = float(hours["partly_gpu_h"] / hours["idle_gpu_h"])
+    attempts = trace.answer("attempts").df()
+    reasons = attempts.loc[attempts["job_id"].isin(ended["job_id"]), "end_reason"]
+    if reasons.notna().any():
+        ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
+        numbers |= {name: float((reasons == reason).sum()) for reason, name in ends.items()}
+    if attempts["lost_s"].notna().any():
+        numbers["lost_gpu_h"] = float((attempts["lost_s"] * attempts["gpus"]).sum()) / 3600
+    if HOLDS.name in trace.tables:
+        held = trace.answer(HOLDS.name).df()
+        idle = (held["ended_at"] - held["started_at"]).sum()
+        numbers["waiting_gpu_h"] = idle.total_seconds() / 3600
+    return numbers

@@ -1,0 +1,64 @@
+"""What holds of every finding on every valid trace, the empty one included."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+
+from philly_analysis.report.chapters import ANALYSES, analyze
+from philly_analysis.results import figures
+from philly_analysis.results.result import Result
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.relations import relations
+from philly_analysis.trace.schema import TABLES
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
+from tests.strategies import one_in, tables
+
+Tables = dict[str, pl.DataFrame]
+
+EMPTY = {name: pl.from_arrow(table.arrow.empty_table()) for name, table in TABLES.items()}
+
+
+def answers(given_tables: Tables, folder: str) -> dict[str, Result]:
+    """Write a trace, read every relation, and ask everything that it has the tables for."""
+    path = Path(folder) / "trace"
+    write(path, given_tables, Manifest(name="any", source="philly", synthetic=True))
+    with Trace(path) as trace:
+        results = analyze(trace)
+        for name in relations():
+            if trace.has(name):
+                trace.answer(name).fetchall()
+    return results
+
+
+# A try asks every question twice and draws it, which takes seconds: few of them, no shrinking.
+@settings(one_in(12), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(any_tables=tables(), seed=st.integers(0, 99))
+@example(any_tables=EMPTY, seed=0)
+def test_every_finding_answers_draws_and_ignores_the_order_of_rows(
+    any_tables: Tables, seed: int
+) -> None:
+    shuffled = {
+        name: rows.sample(fraction=1, shuffle=True, seed=seed) for name, rows in any_tables.items()
+    }
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        results, reordered = answers(any_tables, one), answers(shuffled, other)
+    assert results.keys() == reordered.keys()
+    for name, result in results.items():
+        assert result.name == name
+        assert result.table.columns.is_unique
+        assert "<svg" in figures.svg(ANALYSES[name].plot(result)), name
+        pd.testing.assert_frame_equal(
+            result.table, reordered[name].table, rtol=1e-9, obj=f"table of {name}"
+        )
+        for mine, theirs in zip(result.facts, reordered[name].facts, strict=True):
+            number = isinstance(theirs.value, int | float)
+            assert mine.name == theirs.name
+            assert mine.value == (
+                pytest.approx(theirs.value, rel=1e-9, abs=1e-12) if number else theirs.value
+            ), f"{name}: {mine.name}"

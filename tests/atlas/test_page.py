@@ -1,0 +1,138 @@
+"""The page of the atlas: one file, whole, escaped, with a cell per claim and cluster."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from markupsafe import escape
+
+from philly_analysis import atlas
+from philly_analysis.atlas import drawing
+from philly_analysis.atlas.catalogue import CLAIMS
+from philly_analysis.atlas.claim import Claim
+from philly_analysis.atlas.datasets import known_datasets
+from philly_analysis.errors import InputError, TraceError
+from philly_analysis.ingest.engine import SOURCES
+from philly_analysis.ingest.table.table_map import SHIPPED
+from philly_analysis.results.formatting import together
+from philly_analysis.results.result import Result
+from philly_analysis.trace.manifest import Manifest, Sample
+from philly_analysis.trace.writer import write
+from tests.analyses.clusters import random_tables, trace_of
+from tests.markup import Page
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("atlas")
+    paths = []
+    for seed, name in enumerate([HOSTILE, "plain"]):
+        tables = random_tables(seed, 140, tidy=True)
+        tables["jobs"] = tables["jobs"].with_columns(
+            # users enough for an interval
+            user=pl.col("job_id").str.tail(2) + HOSTILE
+        )
+        sample = Sample(f"{HOSTILE} only.", ("status",)) if seed else None
+        manifest = Manifest(
+            name=name, source="table", synthetic=True, notes=(HOSTILE,), sample=sample
+        )
+        paths.append(write(folder / f"t{seed}", tables, manifest))
+    (folder / "public" / "acme-2023").mkdir(parents=True)
+    result = atlas(paths, folder / "atlas", datasets=folder / "public")
+    return folder / "atlas", result
+
+
+@pytest.fixture(scope="module")
+def page(made: tuple[Path, Result]) -> str:
+    return (made[0] / "atlas.html").read_text("utf-8")
+
+
+def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_plate(
+    page: str, made: tuple[Path, Result]
+) -> None:
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", page, re.DOTALL)
+    assert len(rows) == len(CLAIMS)
+    for claim, row in zip(CLAIMS.values(), rows, strict=True):
+        verdicts = made[1].table.query("claim == @claim.name")["verdict"]
+        found = re.findall(r'<td class="(?:lacking )?(holds|not|unsaid)"', row)
+        classes = {"holds": "holds", "does not hold": "not", "cannot be said": "unsaid"}
+        assert found == [classes[v] for v in verdicts]
+        assert claim.name in Page(page).ids
+        assert str(escape(claim.asked)) in page
+    assert set(made[1].table["verdict"]) > {"cannot be said"}, "something is decided"
+
+
+def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:
+    known = made[1].table.dropna(subset=["low"])
+    assert len(known) > 5
+    for claim, effect in zip(known["claim"], known["effect"], strict=True):
+        assert together(CLAIMS[claim].say(effect)) in page
+
+
+def test_text_from_logs_is_escaped(page: str) -> None:
+    assert Page(page).tags.count("script") == 1 and "img" not in Page(page).tags
+    assert "alert(1)" in page
+
+
+def test_it_is_one_small_file_that_asks_nothing_of_the_network(page: str) -> None:
+    found = Page(page)
+    for address in found.addresses:
+        assert address.startswith("data:") or address.removeprefix("#") in found.ids, address
+    assert not re.search(r"url\((?!#)", page)
+    assert len(page.encode()) < 2_000_000
+    assert len(found.ids) == len(set(found.ids))
+
+
+def test_what_is_synthetic_sampled_or_absent_is_said(page: str) -> None:
+    assert "Some of these traces are synthetic" in page
+    assert str(escape(f"{HOSTILE} only.")) in page
+    assert "has no file trace_*.csv" in page and "There is no itp-2021." in page
+    assert "/public/" not in page.replace("public/acme-2023", "")
+
+
+def test_tables_stand_beside_it(made: tuple[Path, Result]) -> None:
+    folder, result = made
+    assert sorted(f.name for f in folder.iterdir()) == ["atlas.csv", "atlas.html", "panels.csv"]
+    assert pl.read_csv(folder / "atlas.csv").height == len(result.table) == 2 * len(CLAIMS)
+    drawn = pl.read_csv(folder / "panels.csv", infer_schema=False)["claim"].unique()
+    assert set(drawn) <= CLAIMS.keys() and len(drawn) > 5
+
+
+def test_it_replaces_only_an_atlas(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    trace = trace_of(tmp_path / "t", [], [])
+    with pytest.raises(TraceError, match="is not replaced"):
+        atlas([trace], tmp_path / "mine")
+
+
+def test_nothing_to_ask(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no trace to ask"):
+        atlas()
+    with pytest.raises(TraceError, match="no trace to ask"):
+        atlas(datasets=tmp_path)
+    with pytest.raises(InputError, match="no folder"):
+        atlas(datasets=tmp_path / "none")
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_an_axis_keeps_the_order_of_what_lies_on_it(claim: Claim) -> None:
+    values = [claim.threshold * f + d for f in (0.5, 1, 2) for d in (0.1, 1, 30)]
+    axis = drawing.axis(claim, [*values, float("nan"), float("inf")])
+    places = [axis.at(v) for v in sorted(values)]
+    assert places == sorted(places) and 0 <= places[0] <= places[-1] <= 100
+    assert 0 < axis.at(claim.threshold) < 100
+    assert axis.at(float("inf")) == 100
+    assert len(axis.ticks) >= 2 and all(0 <= axis.at(v) <= 100 for v, _ in axis.ticks)
+
+
+def test_each_dataset_is_read_by_what_there_is_or_says_why_not() -> None:
+    for dataset in known_datasets():
+        assert bool(dataset.why) != bool(dataset.name)
+        assert dataset.source in SOURCES
+        if dataset.map:
+            assert (SHIPPED / f"{dataset.map}.toml").is_file()
+    read = {d.map for d in known_datasets()} | {"swf"}  # which is a format, and no dataset
+    assert {m.stem for m in SHIPPED.glob("*.toml")} <= read

@@ -1,0 +1,158 @@
+"""When a claim holds, does not, or cannot be said; and that the list of claims is whole."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis.atlas import catalogue
+from philly_analysis.atlas.catalogue import CLAIMS
+from philly_analysis.atlas.claim import Claim, Verdict
+from philly_analysis.atlas.evaluate import LACKS, ask, describe, survey
+from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
+from philly_analysis.study.published_numbers import numbers
+from philly_analysis.trace.manifest import CHOSEN_BY, Manifest, Sample
+from philly_analysis.trace.relations import relations
+from philly_analysis.trace.schema import TABLES
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
+
+FOLDER = Path(catalogue.__file__).parent
+ABOVE = next(c for c in CLAIMS.values() if c.above)
+BELOW = next(c for c in CLAIMS.values() if not c.above)
+HOLDS, NOT, UNSAID = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNSAID
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "above", "below"),
+    [
+        (5.1, 7.0, HOLDS, NOT),
+        (3.0, 4.9, NOT, HOLDS),
+        (4.9, 5.1, UNSAID, UNSAID),
+        (5.0, 7.0, UNSAID, UNSAID),  # the threshold itself is in the interval
+        (3.0, 5.0, UNSAID, UNSAID),
+        (5.1, np.inf, HOLDS, NOT),
+        (np.nan, np.nan, UNSAID, UNSAID),
+    ],
+)
+def test_a_verdict_rests_on_the_whole_interval(
+    low: float, high: float, above: Verdict, below: Verdict
+) -> None:
+    effect = Estimate((low + high) / 2, low, high)
+    assert replace(ABOVE, threshold=5).judge(effect) is above
+    assert replace(BELOW, threshold=5).judge(effect) is below
+
+
+T = datetime(2026, 1, 5)
+
+
+def cluster(
+    folder: Path, users: int, each: int, sample: Sample | None = None, *, run_s: float = 60
+) -> Trace:
+    """Jobs of some users on one GPU, an hour apart, each running as long."""
+    n = users * each
+    jobs = pl.DataFrame(
+        {
+            "job_id": [f"j{i}" for i in range(n)],
+            "user": [f"u{i % users}" for i in range(n)],
+            "gpus": pl.Series([1] * n, dtype=pl.Int32),
+            "submitted_at": [T + timedelta(hours=i) for i in range(n)],
+        }
+    )
+    attempts = pl.DataFrame(
+        {
+            "job_id": jobs["job_id"],
+            "attempt": pl.Series([1] * n, dtype=pl.Int32),
+            "run_s": [run_s] * n,
+            "gpus": jobs["gpus"],
+        }
+    )
+    manifest = Manifest(name="t", source="test", synthetic=False, sample=sample)
+    return Trace(write(folder / "t", {"jobs": jobs, "attempts": attempts}, manifest))
+
+
+SHORT = CLAIMS["jobs_are_short"]
+
+
+def asked(trace: Trace, claim: Claim) -> tuple[Verdict, str]:
+    found = ask(trace, claim, describe(trace, "t"))
+    return found.verdict, found.why
+
+
+@pytest.mark.parametrize(
+    ("run_s", "verdict"), [(3_599.0, HOLDS), (3_601.0, NOT), (3_600.0, UNSAID)]
+)
+def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Verdict) -> None:
+    with cluster(tmp_path, FEWEST_BLOCKS, 4, run_s=run_s) as trace:
+        assert asked(trace, SHORT)[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("users", "each", "why"),
+    [
+        (FEWEST_BLOCKS - 1, 4, "11 users are too few for an interval."),
+        (FEWEST_BLOCKS, 2, "Too few: 24 jobs."),
+        (4, 10, "Too few: jobs are of 4 users."),
+    ],
+)
+def test_too_few_to_say(tmp_path: Path, users: int, each: int, why: str) -> None:
+    with cluster(tmp_path, users, each) as trace:
+        assert asked(trace, SHORT) == (UNSAID, why)
+
+
+def test_what_a_trace_lacks_is_named(tmp_path: Path) -> None:
+    with cluster(tmp_path, 20, 4) as trace:
+        assert asked(trace, CLAIMS["waits_rise_with_gangs"]) == (UNSAID, "Lacks starts, so waits.")
+        assert asked(trace, CLAIMS["fragmentation_delays_most"]) == (
+            UNSAID,
+            "Lacks placements, machines, quotas, virtual clusters and starts, so waits.",
+        )
+        assert {"users", "run times"}.isdisjoint(describe(trace, "t").lacks)
+
+
+def test_samples_are_refused_or_named(tmp_path: Path) -> None:
+    chosen = Sample("Long jobs only.", ("run_time",))
+    with cluster(tmp_path / "a", 20, 4, chosen) as trace:
+        assert asked(trace, SHORT) == (UNSAID, "A sample, chosen by run time.")
+    chosen = Sample("Passed jobs only.", ("status",))
+    with cluster(tmp_path / "b", 20, 4, chosen) as trace:
+        found = ask(trace, SHORT, describe(trace, "t"))
+    assert (found.verdict, found.notes) == (HOLDS, ("Passed jobs only.",))
+    with cluster(tmp_path / "c", 20, 4) as trace:
+        assert ask(trace, SHORT, describe(trace, "t")).notes == ()
+
+
+def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    with cluster(tmp_path / "a", 2, 2) as one, cluster(tmp_path / "b", 2, 2) as other:
+        atlas = survey([one, other])
+    assert [c.name for c in atlas.clusters] == ["t (1)", "t (2)"]
+    assert len(atlas.table) == 2 * len(CLAIMS)
+
+
+def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
+    files = {f.stem for f in FOLDER.glob("*.sql")}
+    assert files == {c.relation for c in CLAIMS.values()} - {"locality_effect"} | {"known_columns"}
+    known = {*TABLES, *LACKS}
+    for name, claim in CLAIMS.items():
+        assert name == claim.name and claim.relation in relations()
+        assert set(claim.needs) <= known
+        assert (claim.spoiled_by | claim.bent_by) <= CHOSEN_BY.keys()
+        assert not claim.spoiled_by & claim.bent_by
+        assert claim.asked.endswith(".") and claim.printed.text.endswith(".")
+
+
+def test_what_the_study_prints_is_what_is_published() -> None:
+    printed = {n: c.printed.value for n, c in CLAIMS.items() if c.printed.value is not None}
+    number = {k: v.published for k, v in numbers().items()}
+    assert printed == {
+        "waits_rise_with_gangs": 25 / 10,
+        "fragmentation_delays_most": number["delay_causes", "fragmentation_time_pct"],
+        "starts_out_of_order": number["out_of_order", "out_of_order_pct"],
+        "out_of_order_is_harmless": number["out_of_order", "harmless_5_8_pct"],
+        "gpus_are_used_little": number["gpu_util", "mean_all_all_pct"],
+        "spread_gangs_use_less": pytest.approx(28.56 - 43.66),
+        "unsuccessful_jobs_cost_most": pytest.approx((37.69 + 17.76) / (13.5 + 17.2), rel=1e-3),
+    }

@@ -1,0 +1,482 @@
+"""Each verb of the command line is a function of the same name: what it takes, and what it does."""
+
+import csv
+import inspect
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import philly_analysis as library
+from philly_analysis.cli import completion
+from philly_analysis.cli.app import app
+from philly_analysis.distributions.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
+from philly_analysis.distributions.families import FAMILIES
+from philly_analysis.experiments import ACROSS, EXPERIMENTS
+from philly_analysis.ingest.table.table_map import load_map
+from philly_analysis.report import page as page_room
+from philly_analysis.report.chapters import ANALYSES, CHAPTERS
+from philly_analysis.simulator.speed.speed import SPEEDS
+from philly_analysis.trace.trace import Trace
+from tests.paper import paper_trace
+
+ROOT = Path(__file__).parents[2]
+VERBS = {c.callback.__name__: c.callback for c in app.registered_commands if c.callback}
+
+PRINTED = {"csv", "as_json"}
+"""How an answer is printed: a function returns it."""
+
+ONE_BY_ONE = {"report": {"traces": "trace"}}
+"""Words of which the command line takes many: the function takes them one at a time."""
+
+PYTHON_ONLY = {"fetch": {"patience"}, "report": {"also", "executor"}, "simulate": {"executor"}}
+"""What only a program can give."""
+
+GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}, "compare": {"traces"}}
+"""What the command line must be told: files of which a program gets the value; any number."""
+
+
+def run(*words: object) -> str:
+    """Give words to the command line, and return what it prints."""
+    done = CliRunner().invoke(app, [str(w) for w in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def plain(default: object) -> object:
+    """Return a default as the shell would give it: nothing for None and for no words."""
+    if default in (None, (), inspect.Parameter.empty):
+        return None
+    return str(default.value if isinstance(default, Enum) else default)
+
+
+def test_the_public_verbs_are_the_words_of_the_command_line() -> None:
+    functions = {n for n in library.__all__ if inspect.isfunction(getattr(library, n))}
+    assert functions - {"load_model"} == VERBS.keys()
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_takes_what_its_function_takes(name: str) -> None:
+    verb, function = VERBS[name], getattr(library, name)
+    assert function.__name__ == name
+    renamed = ONE_BY_ONE.get(name, {})
+    typed = {
+        renamed.get(p.name, p.name): p.default
+        for p in inspect.signature(verb).parameters.values()
+        if p.name not in PRINTED
+    }
+    taken = {
+        p.name: () if p.kind is inspect.Parameter.VAR_POSITIONAL else p.default
+        for p in inspect.signature(function).parameters.values()
+        if p.name not in PYTHON_ONLY.get(name, ())
+    }
+    assert list(typed) == list(taken)
+    assert {n: plain(d) for n, d in typed.items()} == {n: plain(d) for n, d in taken.items()}
+    required = {n for n, d in typed.items() if d is inspect.Parameter.empty}
+    must = {n for n, d in taken.items() if d is inspect.Parameter.empty}
+    assert required - must == GIVEN_BACK.get(name, set())
+    assert must <= required
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_is_described_as_its_function_is(name: str) -> None:
+    said = (VERBS[name].__doc__ or "").split("\n")[0]
+    assert said == (getattr(library, name).__doc__ or "").split("\n")[0]
+    [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [name.replace("_", "-")]]
+    assert line.endswith(said), "too long for one line of help"
+
+
+CHOICES: dict[str, tuple[Callable[[], completion.Choices], ...]] = {
+    "ingest": (completion.sources, completion.maps),
+    "analyze": (completion.analyses,),
+    "fit": (completion.families,),
+    "sample": (completion.models,),
+    "export": (completion.formats, completion.dialects),
+    "simulate": (completion.policies, completion.speeds),
+    "policies": (completion.policies,),
+    "experiment": (completion.experiments, completion.models),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_help_lists_what_may_be_chosen(name: str) -> None:
+    told = run(name, "--help").splitlines()
+    listed = {line.split()[0] for line in told if line.startswith("  ") and line.split()}
+    for known in CHOICES[name]:
+        names = [choice for choice, meaning in known() if meaning]
+        assert names and set(names) <= listed
+
+
+def test_choices_that_are_read_are_those_that_there_are() -> None:
+    assert completion.analyses() == [(name, a.QUESTION) for name, a in ANALYSES.items()]
+    assert dict(completion.maps()) == {name: load_map(name).what for name, _ in completion.maps()}
+    asked = {name: e.QUESTION for name, e in EXPERIMENTS.items()}
+    asked |= {name: e.QUESTION for name, e in ACROSS.items()}
+    assert completion.experiments() == list(asked.items())
+    assert dict(completion.families()) == {
+        name: ", ".join(names)
+        for name, names in {
+            **{name: family.names for name, family in FAMILIES.items()},
+            EMPIRICAL: EMPIRICAL_PARAMETERS,
+        }.items()
+    }
+    policies = library.policies()
+    assert completion.policies() == list(zip(policies["policy"], policies["what"], strict=True))
+    assert completion.speeds() == [(name, speed().says) for name, speed in SPEEDS.items()]
+    sources = library.sources()
+    assert completion.sources() == list(zip(sources["source"], sources["reads"], strict=True))
+
+
+def test_asking_for_help_opens_no_engine() -> None:
+    code = (
+        "import sys, philly_analysis.cli.app\n"
+        "heavy = {'duckdb', 'polars', 'pandas', 'numpy', 'scipy', 'matplotlib', 'pyarrow'}\n"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "philly_analysis.ingest.engine",
+        pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
+    ],
+)
+def test_a_verb_stays_a_function_whatever_room_was_opened_first(first: str) -> None:
+    code = (
+        f"import importlib; importlib.import_module({first!r})\n"
+        "import philly_analysis as p\n"
+        "print(*(callable(getattr(p, name)) for name in p.__all__))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"True"}
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The sample's job log, raw and as a trace; the trace that one can draw; failed output."""
+    folder = tmp_path_factory.mktemp("doors")
+    (folder / "raw").mkdir()
+    for name in ("cluster_job_log.gz", "cluster_machine_list", "SYNTHETIC.md"):
+        shutil.copy(ROOT / "data" / "sample" / name, folder / "raw")
+    library.ingest("philly", folder / "raw", folder / "sample")
+    (folder / "slurm-1.out").write_text("RuntimeError: CUDA out of memory.\n")
+    return {
+        "raw": folder / "raw",
+        "sample": folder / "sample",
+        "paper": paper_trace(folder / "paper"),
+        "output": folder / "slurm-1.out",
+    }
+
+
+def cells(frame: Any) -> list[list[str]]:
+    """Return a frame as the command line's CSV has it."""
+    rows = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
+    return [[str(c) for c in frame.columns], *([str(v) for v in row] for row in rows)]
+
+
+SELECT = "select vc, count(*) as jobs, max(status) as last from jobs group by vc order by all"
+PRINTING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "sources": (("sources",), lambda: library.sources()),
+    "tables": (("tables",), lambda: library.tables()),
+    "tables of a trace": (("tables", "{sample}"), lambda sample: library.tables(sample)),
+    "query": (("query", "{paper}", SELECT), lambda paper: library.query(paper, SELECT)),
+    "query by sum": (
+        ("query", "{sample}", "select run_s from job_runs order by all", "--run-policy", "sum"),
+        lambda sample: library.query(
+            sample, "select run_s from job_runs order by all", run_policy="sum"
+        ),
+    ),
+    "analyze": (
+        ("analyze", "{sample}", "queueing_delay"),
+        lambda sample: library.analyze(sample, ["queueing_delay"])["queueing_delay"].table,
+    ),
+    "analyze calibration": (
+        ("analyze", "{paper}", "calibration"),
+        lambda paper: library.analyze(paper, ["calibration"])["calibration"].table,
+    ),
+    "published": (("published",), lambda: library.published()),
+    "models": (("models",), lambda: library.models()),
+    "formats": (("formats",), lambda: library.formats()),
+    "policies": (("policies",), lambda: library.policies()),
+    "policies of a name": (("policies", "philly"), lambda: library.policies("philly")),
+    "compare": (
+        ("compare", "{paper}", "{paper}"),
+        lambda paper: side_by_side(library.compare([paper, paper])),
+    ),
+    "atlas": (("atlas", "{paper}"), lambda paper: library.atlas([paper]).table),
+    "classify": (("classify", "{output}"), lambda output: library.classify([output]).table),
+}
+
+
+def side_by_side(result: Any) -> Any:
+    from philly_analysis.report.comparison import side_by_side as wide
+
+    return wide(result)
+
+
+@pytest.mark.parametrize("case", PRINTING)
+def test_a_verb_prints_what_its_function_returns(case: str, paths: dict[str, Any]) -> None:
+    words, function = PRINTING[case]
+    given = {n: paths[n] for n in inspect.signature(function).parameters}
+    printed = run(*(w.format(**paths) for w in words), "--csv")
+    assert list(csv.reader(io.StringIO(printed))) == cells(function(**given))
+    records = json.loads(run(*(w.format(**paths) for w in words), "--json"))
+    if words[0] == "analyze":  # with its facts and sentences
+        records = records[words[2]]["table"]
+    assert [list(r) for r in records[:1]] == cells(function(**given))[:1] * bool(records)
+
+
+def tables_of(trace: Path) -> dict[str, pl.DataFrame]:
+    return {f.name: pl.read_parquet(f) for f in sorted(trace.glob("*.parquet"))}
+
+
+def same_tables(a: Path, b: Path) -> None:
+    one, other = tables_of(a), tables_of(b)
+    assert one.keys() == other.keys() != set()
+    for name, frame in one.items():
+        assert frame.equals(other[name]), name
+
+
+WRITING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "ingest": (
+        ("ingest", "philly", "{raw}", "OUT", "--name", "mine", "--synthetic"),
+        lambda out, p: library.ingest("philly", p["raw"], out, name="mine", synthetic=True),
+    ),
+    "fit": (
+        ("fit", "{sample}", "OUT", "--family", "empirical"),
+        lambda out, p: library.fit(p["sample"], out, family="empirical"),
+    ),
+    "fit on raw files": (
+        ("fit", "{raw}", "OUT", "--family", "empirical", "--run-policy", "last"),
+        lambda out, p: library.fit(p["raw"], out, family="empirical", run_policy="last"),
+    ),
+    "sample": (
+        ("sample", "philly", "OUT", "--jobs", "300", "--gpus", "64", "--seed", "7"),
+        lambda out, _: library.sample("philly", out, jobs=300, gpus=64, seed=7),
+    ),
+    "export": (
+        ("export", "{sample}", "swf", "OUT", "--load", "0.9", "--machines", "8x8"),
+        lambda out, p: library.export(p["sample"], "swf", out, load=0.9, machines="8x8"),
+    ),
+    "simulate": (
+        (
+            "simulate",
+            "{sample}",
+            "las",
+            "OUT",
+            "--set",
+            "thresholds_gpu_s=[60, 3600]",
+            "--set",
+            "restart_s=5",
+            "--machines",
+            "64x8",
+        ),
+        lambda out, p: library.simulate(
+            p["sample"],
+            "las",
+            out,
+            machines="64x8",
+            knobs={"thresholds_gpu_s": (60, 3600), "restart_s": 5.0},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if i % 3 == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for i, case in enumerate(WRITING)
+    ],
+)
+def test_a_verb_writes_what_its_function_writes(
+    case: str, paths: dict[str, Any], tmp_path: Path
+) -> None:
+    words, function = WRITING[case]
+    typed, called = tmp_path / "typed" / "it", tmp_path / "called" / "it"
+    for path in (typed, called):
+        path.parent.mkdir()
+    said = run(*(str(typed) if w == "OUT" else w.format(**paths) for w in words))
+    function(called, paths)
+    assert str(typed) in said.replace("\n", "")
+    if typed.is_dir():
+        same_tables(typed, called)
+    else:
+        assert typed.read_bytes() == called.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_report_is_the_same_page_by_either_door(
+    paths: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_room, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    run("report", paths["paper"], "--out", tmp_path / "typed")
+    page = library.report(paths["paper"], tmp_path / "called")
+    assert names(tmp_path / "typed" / "paper") == names(page.parent)
+    for table in (page.parent / "tables").iterdir():
+        typed = tmp_path / "typed" / "paper" / "tables" / table.name
+        assert typed.read_bytes() == table.read_bytes()
+
+
+def test_findings_are_the_same_files_by_either_door(paths: dict[str, Any], tmp_path: Path) -> None:
+    asked = ("run_time", "waits_by_day")
+    run("analyze", paths["sample"], *asked, "--out", tmp_path / "typed", "--run-policy", "last")
+    library.analyze(paths["sample"], asked, out=tmp_path / "called", run_policy="last")
+    assert names(tmp_path / "typed") == [f"{name}.csv" for name in asked]
+    for name in asked:
+        typed, called = (tmp_path / door / f"{name}.csv" for door in ("typed", "called"))
+        assert typed.read_bytes() == called.read_bytes()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(f.relative_to(folder)) for f in folder.rglob("*"))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Experiments that take no time, and what was run of them."""
+    from philly_analysis import experiments
+
+    done: list[tuple[str, str]] = []
+    for name, module in list(experiments.EXPERIMENTS.items()):
+        tiny = Tiny(name, module, done)
+        monkeypatch.setitem(experiments.EXPERIMENTS, name, tiny)
+    return done
+
+
+class Tiny:
+    """An experiment that only notes what it was asked."""
+
+    SHOWN: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, name: str, module: Any, done: list[tuple[str, str]]) -> None:
+        self.name, self.QUESTION, self.MODELLED, self.done = name, module.QUESTION, (), done
+
+    @dataclass(frozen=True)
+    class Sweep:
+        seeds: tuple[int, ...] = (1, 2)
+
+    def compute(self, law: object, law_name: str, sweep: Sweep, *, executor: object = None) -> Any:
+        import pandas as pd
+
+        from philly_analysis.results.result import Result
+
+        self.done.append((self.name, law_name))
+        return Result(name=self.name, table=pd.DataFrame({"seed": sweep.seeds}))
+
+    def plot(self, result: object) -> Any:
+        from philly_analysis.results.figures import canvas
+
+        return canvas()[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "folder", "ran"),
+    [
+        ((), "seeds", ["guidelines", "synergy", "amoeba", "antman"]),
+        (("amoeba",), "amoeba", ["amoeba"]),
+        (("antman", "amoeba"), "antman-amoeba", ["antman", "amoeba"]),
+    ],
+)
+def test_an_experiment_runs_what_is_named_and_on_the_models_named(
+    asked: tuple[str, ...],
+    folder: str,
+    ran: list[str],
+    quick: list[tuple[str, str]],
+    tmp_path: Path,
+) -> None:
+    said = run("experiment", *asked, "--model", "thetagpu", "--out", tmp_path / "typed")
+    assert quick == [(name, "thetagpu") for name in ran]
+    assert str(tmp_path / "typed" / folder) in said.replace("\n", "")
+    quick.clear()
+    page = library.experiment(asked, out=tmp_path / "called")
+    assert page == tmp_path / "called" / folder / "report.html"
+    assert quick == [(name, model) for name in ran for model in ("literature", "philly")]
+    assert [t.stem for t in sorted((page.parent / "tables").iterdir())] == sorted(
+        f"{name}-{model}" for name, model in quick
+    )
+
+
+def test_an_experiment_takes_the_jobs_of_a_trace(
+    quick: list[tuple[str, str]], paths: dict[str, Any], tmp_path: Path
+) -> None:
+    run("experiment", "amoeba", "--model", paths["paper"], "--out", tmp_path)
+    with Trace(paths["paper"]) as trace:
+        assert quick == [("amoeba", trace.manifest.name)]
+
+
+def test_an_experiment_draws_as_many_months_as_are_asked_for(
+    quick: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    run("experiment", "amoeba", "--seeds", 4, "--model", "itp-01", "--out", tmp_path / "typed")
+    months = library.load_model("itp-01").sample(jobs=9, seeds=(7, 3))
+    for seeds, drawn in ((None, [7, 3]), (1, [7])):
+        page = library.experiment(["amoeba"], models=[months], seeds=seeds, out=tmp_path)
+        rows = (page.parent / "tables" / "amoeba-itp-01.csv").read_text().split()
+        assert rows == ["seed", *map(str, drawn)]
+    rows = (tmp_path / "typed" / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
+    assert rows == ["seed", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "words"),
+    [("amoeba", "experiment amoeba"), ("seeds", "experiment"), ("all", "experiment")],
+)
+def test_make_reports_runs_the_experiment_that_is_named(experiment: str, words: str) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "--dry-run", "reports", f"EXPERIMENT={experiment}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env,
+    )
+    [line] = [x for x in done.stdout.splitlines() if "philly experiment" in x]
+    assert line.split("philly ")[-1].split("--jobs")[0].strip() == words
+
+
+def test_every_value_of_a_knob_that_is_listed_can_be_set() -> None:
+    from philly_analysis.simulator import POLICIES, policy_named
+
+    for name in library.policies()["policy"]:
+        listed = library.policies(name)
+        assert all(listed["meaning"])
+        settings = dict(zip(listed["knob"], listed["default"], strict=True))
+        assert policy_named(name, settings) == POLICIES[name]()
+
+
+def test_an_open_trace_keeps_its_run_policy(paths: dict[str, Any]) -> None:
+    asked = "select sum(run_s) as run_s from job_runs"
+    by_policy = {
+        p: library.query(paths["sample"], asked, run_policy=p)["run_s"].item()
+        for p in library.RunPolicy
+    }
+    assert len(set(by_policy.values())) == 3
+    with library.Trace(paths["sample"], run_policy="last") as trace:
+        assert library.query(trace, asked)["run_s"].item() == by_policy[library.RunPolicy.LAST]
+        with pytest.raises(library.PhillyError, match="is open with a run time"):
+            library.query(trace, asked, run_policy="sum")
+
+
+def test_an_answer_keeps_whole_numbers_beside_a_null(paths: dict[str, Any]) -> None:
+    sql = "select unnest([2, null]) as n, unnest([[1.5::double], null]) as list order by all"
+    assert json.loads(run("query", paths["paper"], sql, "--json")) == [
+        {"n": 2, "list": [1.5]},
+        {"n": None, "list": None},
+    ]
+    assert library.query(paths["paper"], "select 1 as n where false").empty

@@ -1,0 +1,281 @@
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from philly_analysis.distributions.distribution import EMPIRICAL, Distribution, Parameter
+from philly_analysis.distributions.families import FAMILIES
+from philly_analysis.distributions.fitting import fit_distribution
+from philly_analysis.distributions.lifetimes import Lifetimes
+from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.models.persistence import from_json, to_json
+
+TRUE = {
+    "exponential": (300.0,),
+    "weibull": (0.6, 900.0),
+    "lognormal": (6.0, 1.8),
+    "gamma": (0.5, 2_000.0),
+    "lomax": (1.6, 500.0),
+    "pareto": (1.4, 60.0),
+    "hyperexponential": (0.6, 20.0, 0.4, 4_000.0),
+    "lognormal_mixture": (0.5, 3.5, 0.5, 0.5, 8.0, 1.0),
+}
+
+
+def known(family: str) -> Distribution:
+    values = TRUE[family]
+    labels = FAMILIES[family].labels(len(values))
+    return Distribution(family, tuple(map(Parameter, labels, values)))
+
+
+def empirical() -> Distribution:
+    return fit_distribution(np.random.default_rng(3).lognormal(5, 2, 3_000), family=EMPIRICAL)
+
+
+ALL = {name: known(name) for name in TRUE} | {EMPIRICAL: empirical()}
+
+
+def test_every_family_is_tested() -> None:
+    assert set(ALL) == {*FAMILIES, EMPIRICAL}
+
+
+@pytest.mark.parametrize("law", ALL.values(), ids=ALL)
+class TestLaws:
+    def test_cdf_rises_from_zero_to_one(self, law: Distribution) -> None:
+        x = np.geomspace(1e-6, 1e12, 500)
+        p = law.cdf(x)
+        assert (np.diff(p) >= -1e-12).all()
+        assert law.cdf(-1.0) == 0 and law.cdf(0.0) == pytest.approx(0, abs=1e-9)
+        assert p[-1] == pytest.approx(1, abs=1e-3)
+        np.testing.assert_allclose(law.sf(x), 1 - p, atol=1e-12)
+
+    def test_ppf_inverts_cdf(self, law: Distribution) -> None:
+        q = np.linspace(0.001, 0.999, 401)
+        np.testing.assert_allclose(law.cdf(law.ppf(q)), q, atol=1e-9)
+
+    def test_density_is_the_slope_of_the_cdf(self, law: Distribution) -> None:
+        low, high = law.ppf([0.05, 0.95])
+        x = np.geomspace(low, high, 400_001)
+        middle = np.sqrt(x[1:] * x[:-1])
+        mass = float((law.pdf(middle) * np.diff(x)).sum())
+        assert mass == pytest.approx(0.9, abs=2e-3)
+
+    def test_mean_is_the_integral_of_quantiles(self, law: Distribution) -> None:
+        if law.family in ("lomax", "pareto"):  # their tails need more quantiles than are cheap
+            a, b = (p.value for p in law.parameters)
+            exact = b / (a - 1) if law.family == "lomax" else a * b / (a - 1)
+            assert law.mean() == pytest.approx(exact)
+        else:
+            q = (np.arange(400_000) + 0.5) / 400_000
+            assert float(law.ppf(q).mean()) == pytest.approx(law.mean(), rel=0.02)
+
+    def test_same_seed_same_draw_and_draws_follow_the_law(self, law: Distribution) -> None:
+        draw = law.rvs(4_000, 7)
+        assert (draw == law.rvs(4_000, 7)).all()
+        assert (draw != law.rvs(4_000, 8)).any()
+        assert sp.kstest(law.cdf(draw), "uniform").statistic < 1.63 / np.sqrt(draw.size)
+
+    def test_json_round_trip(self, law: Distribution) -> None:
+        assert from_json(Distribution, to_json(law)) == law
+
+
+@pytest.mark.parametrize("family", TRUE)
+def test_refit_of_own_sample_recovers_parameters_within_their_intervals(family: str) -> None:
+    """Three times the half-width: 15 intervals of 95 % would not all hold by chance."""
+    again = fit_distribution(known(family).rvs(4_000, 11), family=family)
+    if family == "hyperexponential" or family == "lognormal_mixture":
+        assert len(again.parameters) >= len(TRUE[family])
+        x = known(family).ppf(np.linspace(0.01, 0.99, 99))
+        np.testing.assert_allclose(again.cdf(x), known(family).cdf(x), atol=0.03)
+        return
+    for parameter, true in zip(again.parameters, TRUE[family], strict=True):
+        low, high = parameter.low, parameter.high
+        assert low is not None and high is not None
+        assert low - (high - low) <= true <= high + (high - low), parameter
+        assert low <= parameter.value <= high
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(5)
+    inside = 0
+    for _ in range(40):
+        fitted = fit_distribution(rng.weibull(0.7, 200) * 50, family="weibull")
+        shape = fitted.parameter("shape")
+        assert shape.low is not None and shape.high is not None
+        inside += shape.low <= 0.7 <= shape.high
+    assert 34 <= inside <= 40  # binomial(40, 0.95) is below 34 once in 130 times
+
+
+@pytest.mark.parametrize(
+    ("family", "scipy_law"),
+    [
+        ("weibull", sp.weibull_min),
+        ("gamma", sp.gamma),
+        ("lomax", sp.lomax),
+        ("exponential", sp.expon),
+    ],
+)
+@pytest.mark.parametrize("cut", [False, True])
+def test_likelihood_fit_agrees_with_scipy_on_censored_data(
+    family: str, scipy_law: Any, cut: bool
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.lognormal(7, 1.5, 800)
+    limit = rng.lognormal(8, 1, 800) if cut else np.full(800, np.inf)
+    seen, late = np.minimum(x, limit), x > limit
+    ours = fit_distribution(seen, late, family=family)
+    data = sp.CensoredData(seen[~late], right=seen[late])
+    theirs = [v for v in scipy_law.fit(data, floc=0) if v != 0]
+    np.testing.assert_allclose([p.value for p in ours.parameters], theirs, rtol=2e-3)
+
+
+def test_lognormal_fit_agrees_with_scipy_on_censored_data() -> None:
+    rng = np.random.default_rng(4)
+    x, limit = rng.lognormal(7, 1.5, 800), rng.lognormal(8, 1, 800)
+    seen, late = np.minimum(x, limit), x > limit
+    ours = fit_distribution(seen, late, family="lognormal")
+    sigma, _, scale = sp.lognorm.fit(sp.CensoredData(seen[~late], right=seen[late]), floc=0)
+    assert ours.parameter("mu").value == pytest.approx(np.log(scale), rel=1e-3)
+    assert ours.parameter("sigma").value == pytest.approx(sigma, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "lognormal",
+        "weibull",
+        "exponential",
+        pytest.param("lognormal_mixture", marks=pytest.mark.slow),
+        EMPIRICAL,
+    ],
+)
+def test_censoring_recovers_what_naive_fitting_misses(family: str) -> None:
+    rng = np.random.default_rng(1)
+    true = {"weibull": sp.weibull_min(0.7, scale=500), "exponential": sp.expon(scale=500)}.get(
+        family, sp.lognorm(1.2, scale=500)
+    )
+    x = true.rvs(4_000, random_state=rng)
+    limit = rng.uniform(100, 1_500, x.size)
+    seen, late = np.minimum(x, limit), x > limit
+    assert 0.2 < late.mean() < 0.7
+    median = float(true.median())
+    aware = fit_distribution(seen, late, family=family).median()
+    ignored = fit_distribution(seen, family=family).median()
+    dropped = fit_distribution(seen[~late], family=family).median()
+    assert aware == pytest.approx(median, rel=0.08)
+    assert ignored < 0.88 * median and dropped < 0.85 * median
+
+
+def test_kaplan_meier_by_hand() -> None:
+    """Ends at 1, 3, 4; cut at 2: survival 3/4, then 3/4 x 1/2, then 0."""
+    sample = Lifetimes.of([1, 2, 3, 4], [False, True, False, False])
+    x, before, at = sample.ecdf()
+    assert x.tolist() == [1, 3, 4]
+    np.testing.assert_allclose(at, [0.25, 1 - 0.375, 1])
+    np.testing.assert_allclose(before, [0, 0.25, 1 - 0.375])
+
+
+@pytest.mark.parametrize(
+    "family", ["exponential", "weibull", "lognormal", "gamma", "hyperexponential"]
+)
+def test_the_right_family_is_hardly_ever_rejected_and_the_wrong_one_is(family: str) -> None:
+    x = known(family).rvs(600, 21)
+    assert not fit_distribution(x, family=family, seed=1).rejected
+    wrong = "gamma" if family == "lognormal" else "pareto"
+    assert fit_distribution(x, family=wrong).rejected
+
+
+@pytest.mark.slow
+def test_rejection_happens_about_one_time_in_twenty_under_the_truth() -> None:
+    rng = np.random.default_rng(9)
+    rejected = sum(
+        bool(fit_distribution(rng.lognormal(5, 2, 150), family="lognormal", seed=i).rejected)
+        for i in range(40)
+    )
+    assert rejected <= 7  # binomial(40, 0.05) exceeds 7 once in 800 times
+
+
+def test_when_no_family_passes_the_empirical_law_stands_in_and_says_so() -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate((np.full(3_000, 86_400.0), rng.uniform(1, 100, 3_000)))
+    fitted = fit_distribution(x)
+    assert fitted.family == EMPIRICAL
+    assert fitted.candidates and all(c.rejected for c in fitted.candidates)
+    assert [c.aic for c in fitted.candidates] == sorted(c.aic for c in fitted.candidates)
+    assert fitted.ks is not None and fitted.ks < 0.01
+    assert "no family holds" in fitted.verdict
+    assert float(fitted.cdf(86_399)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_empirical_tail_outlives_the_largest_value_seen() -> None:
+    x = sp.pareto(1.5).rvs(2_000, random_state=1)
+    fitted = fit_distribution(x, family=EMPIRICAL)
+    assert float(fitted.ppf(0.9999)) > float(np.quantile(x, 0.99))
+    assert np.isfinite(fitted.mean())
+    assert fitted.parameter("tail_shape").value == pytest.approx(1 / 1.5, abs=0.5)
+
+
+@pytest.mark.parametrize("shape", [-0.1, 0.1, 0.4])
+@pytest.mark.parametrize("running", [0.0, 0.2])
+def test_shape_of_the_empirical_tail_is_scipys(shape: float, running: float) -> None:
+    rng = np.random.default_rng(5)
+    values = 1_000 + sp.genpareto.rvs(shape, scale=300, size=2_000, random_state=rng)
+    censored = rng.random(values.size) < running
+    law = fit_distribution(values, censored, family=EMPIRICAL)
+    # a hundred values lie above the quantile that the tail begins at
+    [threshold] = Lifetimes.of(values, censored, "values").quantiles([0.95])[0]
+    over = values > threshold
+    excess, late = values[over] - threshold, censored[over]
+    expected, _, _ = sp.genpareto.fit(
+        sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
+    )
+    assert law.parameters[1].value == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "censored", "words"),
+    [
+        ([], None, "no values"),
+        ([5.0], None, "only one"),
+        ([1.0, 2.0, 3.0], [True, True, True], "all 3 values are censored"),
+        ([1.0, 0.0, 2.0], None, "zero or negative"),
+        ([1.0, np.nan], None, "missing or infinite"),
+        ([1.0, 2.0], [True], "censoring flags"),
+    ],
+)
+def test_bad_samples_are_refused_by_name(
+    values: list[float], censored: list[bool] | None, words: str
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        fit_distribution(values, censored)
+
+
+def test_unknown_family_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'lognormal'"):
+        fit_distribution([1.0, 2.0, 3.0], family="lognorml")
+
+
+def test_one_repeated_value_is_its_own_law() -> None:
+    fitted = fit_distribution(np.full(50, 60.0))
+    assert fitted.family == EMPIRICAL
+    np.testing.assert_allclose(fitted.ppf([0.1, 0.5, 0.8]), 60, rtol=1e-6)
+
+
+@given(
+    st.lists(st.floats(0.5, 1e7), min_size=5, max_size=60),
+    st.integers(0, 2**20),
+)
+def test_empirical_law_of_any_sample_is_a_law(values: list[float], seed: int) -> None:
+    late = np.random.default_rng(seed).random(len(values)) < 0.3
+    late[:2] = False
+    fitted = fit_distribution(values, late, family=EMPIRICAL)
+    p = fitted.cdf(np.geomspace(0.1, 1e9, 200))
+    assert (np.diff(p) >= -1e-12).all() and p[0] == 0
+    q = np.linspace(0.01, 0.99, 33)
+    x = fitted.ppf(q)
+    assert (np.diff(x) >= 0).all() and np.isfinite(x).all()
+    assert from_json(Distribution, to_json(fitted)) == fitted

@@ -1,0 +1,164 @@
+"""Headlines on the jobs of several laws: the runs, the rule of the verdicts, and the page."""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from philly_analysis import experiment, load_model
+from philly_analysis.errors import InputError
+from philly_analysis.experiments import conclusions
+from philly_analysis.experiments.effects import ARM
+from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, outcomes
+from philly_analysis.experiments.workloads import LawOf, MonthsOf, WindowsOf
+from philly_analysis.parallel import workers
+from philly_analysis.workload import JobSpec
+from philly_analysis.workload.load import at_load, load_of
+from tests.simulator.drawn import job
+from tests.simulator.literature import literature
+
+
+def test_a_month_offers_the_load_whosever_it_is() -> None:
+    months = load_model("literature").sample(jobs=80, gpus=64, seeds=(3,))
+    laws = (
+        LawOf(load_model("itp-01").sample),
+        MonthsOf(months),
+        WindowsOf(literature(200, 64, 1)),
+    )
+    for law in laws:
+        month = law.month(64, 0.7, 3)
+        assert load_of(month, 64) == pytest.approx(0.7, rel=0.001)
+        assert max(s.gpus for s in month) <= 64
+    assert len(laws[1].month(64, 0.7, 3)) == 80
+
+
+def test_arms_run_the_same_jobs_and_fifo_is_a_queue() -> None:
+    month = at_load(
+        [job(s.job_id, s.submit_s, 1, s.run_s) for s in literature(600, 64, 2)], 1.1, GPUS
+    )
+    found = outcomes(month, seed=2)
+    assert {m[0] for m in found.values()} == {600}
+    free_at_s, jct_s = [0.0] * GPUS, []
+    for s in month:
+        start_s = max(s.submit_s, heapq.heappop(free_at_s))
+        heapq.heappush(free_at_s, start_s + s.run_s)
+        jct_s.append(start_s + s.run_s - s.submit_s)
+    jct_h = {arm: values[MEASURES.index("mean_jct_h")] for arm, values in found.items()}
+    assert jct_h["FIFO"] == pytest.approx(np.mean(jct_s) / 3600)
+    # jobs of one GPU have nothing to pass, and a queue by what remains is the best of its kind
+    assert jct_h["FIFO with backfill"] == pytest.approx(jct_h["FIFO"])
+    assert jct_h["SRTF"] <= min(jct_h["FIFO"], jct_h["LAS"]) * (1 + 1e-9)
+    assert np.mean([s.run_s for s in month]) / 3600 <= jct_h["SRTF"] * (1 + 1e-9)
+
+
+def table(gains: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Trials in which every headline has the gains of a law, month by month."""
+    rows = []
+    for setting, months in gains.items():
+        for seed, gain in enumerate(months):
+            for headline in HEADLINES.values():
+                better = gain if headline.more else 1 / gain
+                # with arms in common, the one against which is 1 everywhere
+                for arm, value in ((headline.arm, better), (headline.against, 1.0)):
+                    rows.append((setting, 0.9, arm, seed, 10, value, value, value))
+    return pd.DataFrame(rows, columns=[*ARM, *MEASURES]).drop_duplicates([*ARM])
+
+
+def test_the_verdict_is_the_rule_and_the_interval_is_of_months() -> None:
+    gains = {
+        "literature": [1.9, 2.0, 2.1, 2.0],
+        "same": [2.1, 1.9, 2.0, 2.02],
+        "more": [8.0, 9.0, 8.5, 9.5],
+        "less": [1.2, 1.25, 1.3, 1.22],
+        "other way": [0.7, 0.8, 0.75, 0.72],
+        "either": [0.6, 1.9, 0.8, 1.4],
+    }
+    # one measure each, so that arms of several headlines stay what they are
+    found = conclusions.verdicts(table(gains)).set_index(["headline", "jobs_of"])
+    for name in ("Synergy", "Amoeba", "Tiresias' LAS"):
+        assert found.loc[name]["verdict"].to_dict() == {
+            "literature": conclusions.HELD_AGAINST,
+            "same": "survives",
+            "more": "survives, larger",
+            "less": "shrinks",
+            "other way": "turns",
+            "either": "cannot be said",
+        }
+        logs = [log(g) for g in gains["less"]]
+        half = t.ppf(0.975, 3) * np.std(logs, ddof=1) / sqrt(4)
+        expected = [exp(np.mean(logs) + d) for d in (0, -half, half)]
+        rows = found.loc[name]
+        assert list(rows.loc["less", ["gain", "low", "high"]]) == pytest.approx(expected)
+        assert (
+            rows["better_months"].to_dict() | {"less": 4, "either": 2}
+            == rows["better_months"].to_dict()
+        )
+
+
+def test_two_months_have_no_interval_and_no_verdict() -> None:
+    found = conclusions.verdicts(table({"literature": [2.0, 2.1], "philly": [1.0, 9.0]}))
+    assert found["low"].isna().all()
+    assert set(found["verdict"]) == {conclusions.HELD_AGAINST, "cannot be said"}
+
+
+def test_what_is_printed_has_a_source_and_what_is_not_has_no_number() -> None:
+    for headline in HEADLINES.values():
+        assert (headline.printed is None) == (headline.source == "")
+        assert headline.printed is None or headline.printed > 1
+
+
+@dataclass(frozen=True)
+class Few:
+    """A month of few jobs."""
+
+    run_s: float
+
+    def __call__(self, jobs: int, gpus: int, seed: int) -> list[JobSpec]:
+        return literature(jobs, gpus, seed)
+
+    def month(self, gpus: int, load: float, seed: int) -> list[JobSpec]:
+        return at_load(literature(40, gpus, seed), load, gpus)
+
+
+@pytest.mark.slow
+def test_months_are_the_same_wherever_they_are_run() -> None:
+    laws = {n: (Few(1.0), conclusions.Sweep(seeds=(3, 1, 2))) for n in ("literature", "other")}
+    here = conclusions.compute(laws)
+    with workers(2) as executor:
+        there = conclusions.compute(laws, executor=executor)
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+    # the same jobs under another name: nothing moves
+    assert not {"shrinks", "survives, larger"} & set(conclusions.verdicts(here.table)["verdict"])
+
+
+def test_the_page_sets_a_headline_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def quick(month: Sequence[JobSpec], seed: int) -> dict[str, tuple[float, ...]]:
+        asked.append((len(month), seed))
+        arms = {a for h in HEADLINES.values() for a in (h.arm, h.against)}
+        return {
+            arm: (len(month), 1.0 + seed + i, 30.0 + i, 40.0) for i, arm in enumerate(sorted(arms))
+        }
+
+    monkeypatch.setattr(conclusions, "outcomes", quick)
+    months = load_model("itp-01").sample(jobs=20, gpus=64, seeds=(4, 7, 5))
+    page = experiment(["conclusions"], models=[months], seeds=3, out=tmp_path)
+    assert page == tmp_path / "conclusions" / "report.html"
+    assert [seed for _, seed in asked] == [1, 2, 3, 4, 7, 5]
+    assert {n for n, seed in asked[3:]} == {20}
+    text = page.read_text("utf-8")
+    for headline in HEADLINES.values():
+        assert headline.says in text
+    assert text.count("No printed number") >= 3
+    found = pd.read_csv(page.parent / "verdicts.csv")
+    assert list(found.groupby("headline", sort=False).size()) == [2] * len(HEADLINES)
+    assert len(pd.read_csv(page.parent / "tables" / "conclusions.csv")) == len(asked) * 10
+    with pytest.raises(InputError, match="alone"):
+        experiment(["conclusions", "amoeba"], out=tmp_path)

@@ -1,0 +1,218 @@
+"""What the study asked of schedulers, as knobs: each on a schedule that one draws on paper."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator import Schedule, run, simulate
+from philly_analysis.simulator.engine.prerun import Prerun
+from philly_analysis.simulator.jobs.run_failures import reason_shares, without_retries
+from philly_analysis.simulator.policies import Policy
+from philly_analysis.simulator.policies.philly import Philly
+from philly_analysis.simulator.policies.priority import Fifo, Srtf
+from philly_analysis.simulator.policies.synergy import Synergy
+from philly_analysis.simulator.speed.speed import Locality, Spread
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import JobSpec, Machine, Workload
+from tests.simulator.drawn import done, gantt, held, job, machines
+from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, specs_of, workloads
+from tests.simulator.test_simulation import workload
+from tests.strategies import one_in
+
+
+def test_gangs_have_dedicated_servers_to_themselves() -> None:
+    # two servers of 4: gang a takes the first with two of its GPUs; b runs on the second, where
+    # gang d would fit beside it, but has to wait till b has left; e (one GPU) does not go beside a
+    jobs = [job("a", 0, 2, 100), job("b", 0, 1, 50), job("d", 0, 2, 30), job("e", 60, 1, 10)]
+    shared = run(jobs, machines(4, 4), Fifo())
+    alone = run(jobs, machines(4, 4), Fifo(), dedicated=True)
+    assert gantt(shared) == {
+        "a": done(0, 100), "b": done(0, 50), "d": done(0, 30), "e": done(60, 70),
+    }  # fmt: skip
+    assert gantt(alone) == {
+        "a": done(0, 100), "b": done(0, 50), "d": done(50, 80), "e": done(80, 90),
+    }  # fmt: skip
+    # three GPUs beside b, and later two beside each gang, are no room for those that wait
+    assert set(alone.waits["cause"]) == {"fragmentation"}
+
+
+@pytest.mark.parametrize("policy", [Fifo(backfill=True), Srtf(), Philly()])
+@given(rows=workloads)
+@one_in(4)
+def test_no_gang_ever_shares_a_dedicated_server(policy: Policy, rows: Rows) -> None:
+    specs = specs_of(rows)
+    schedule = run(specs, MACHINES, policy, quotas=QUOTAS, dedicated=True)
+    gangs = {s.job_id for s in specs if s.gpus > 1}
+    bars = list(held(schedule))
+    for machine, _, start_s, end_s, name in bars:
+        for other, _, from_s, until_s, whose in bars:
+            if machine == other and name != whose and name in gangs:
+                assert until_s <= start_s + 1e-6 or from_s >= end_s - 1e-6
+    assert schedule.jobs["end_s"].null_count() == 0
+
+
+def test_a_policy_that_places_gangs_beside_others_is_told_so() -> None:
+    there = [Machine("m0", 4, cpus=8.0, mem_gb=32.0)]
+    jobs = [job("a", 0, 1, 100), job("b", 1, 2, 100)]
+    specs = [replace(s, cpus=1.0 * s.gpus, mem_gb=1.0 * s.gpus) for s in jobs]
+    with pytest.raises(SimulationError, match="dedicated"):
+        run(specs, there, Synergy(allocation="tune"), dedicated=True)
+
+
+def test_dedicated_servers_take_interference_away() -> None:
+    # Table 4: two gangs of two beside each other run at 77.1 / 114.8... of their speed
+    jobs = [job("a", 0, 2, 100), job("b", 0, 2, 100)]
+    both = run(jobs, machines(4, 4), Fifo(), speed=Locality())
+    alone = run(jobs, machines(4, 4), Fifo(), speed=Locality(), dedicated=True)
+    slowed = 100 / Locality().beside[0]
+    assert gantt(both) == {name: done(0, round(slowed, 3)) for name in "ab"}
+    assert gantt(alone) == {name: done(0, 100) for name in "ab"}
+
+
+def fragmented() -> list[JobSpec]:
+    """Two servers of 4, a job of one GPU on each for 1000 s, and then a gang of 4."""
+    return [
+        job("a", 0, 3, 20), job("b", 0, 4, 10), job("s", 1, 1, 1000), job("t", 12, 1, 1000),
+        job("u", 12, 3, 8), job("g", 30, 4, 100),
+    ]  # fmt: skip
+
+
+def test_jobs_move_out_of_a_gangs_way() -> None:
+    # a and s on one server, t and u on the other; from 20 on s and t alone, 3 GPUs free beside each
+    quotas = {"a": 8}
+    never = gantt(run(fragmented(), machines(4, 4), Philly(), quotas=quotas))
+    assert never["g"][0][0] > 200 and len(never["s"]) == len(never["t"]) == 1
+    moving = Philly(migrate_after_s=15.0, restart_s=5.0)
+    schedule = run(fragmented(), machines(4, 4), moving, quotas=quotas)
+    bars = gantt(schedule)
+    assert bars["g"] == done(30, 130)
+    moved, [stays] = sorted((bars["s"], bars["t"]), key=len, reverse=True)
+    start_s = moved[0][0]
+    assert moved == [(start_s, 30, "migrated"), (30, start_s + 1000 + 5, "completed")]
+    assert stays[2] == "completed" and stays[1] == stays[0] + 1000
+    # t has run for 18 s by then, s for 10 at least: who started lately is left where it is
+    patient = Philly(migrate_after_s=60.0)
+    assert gantt(run(fragmented(), machines(4, 4), patient, quotas=quotas))["g"][0][0] > 30
+
+
+@given(workloads)
+@one_in(4)
+def test_migration_loses_nothing(rows: Rows) -> None:
+    specs = specs_of(rows)
+    schedule = run(specs, MACHINES, Philly(migrate_after_s=0.0), quotas=QUOTAS)
+    assert schedule.jobs["end_s"].null_count() == 0
+    kept = schedule.attempts.group_by("job_id").agg(pl.col("work_s").sum())
+    asked = {s.job_id: s.run_s for s in specs}
+    assert {j: pytest.approx(asked[j], abs=1e-3) for j, _ in kept.rows()} == dict(kept.rows())
+
+
+def failing(name: str, gpus: int, *runs: tuple[float, str | None]) -> JobSpec:
+    """A job of runs that fail by a reason, or end."""
+    spec = job(name, 0, gpus, *(run_s for run_s, _ in runs))
+    return replace(
+        spec,
+        attempts=tuple(
+            replace(
+                a,
+                failure=why,
+                end_reason="failed" if why else "completed",
+            )
+            for a, (_, why) in zip(spec.attempts, runs, strict=True)
+        ),
+        status="Failed" if runs[-1][1] else "Pass",
+    )
+
+
+def test_users_errors_are_not_retried() -> None:
+    wrong = failing("wrong", 4, (20, "Syntax error"), (30, "Syntax error"), (40, "Syntax error"))
+    late = failing("late", 2, (10, "MPI runtime failure"), (10, "Incorrect inputs"), (90, None))
+    broken = failing("broken", 2, (10, "GPU ECC error"), (90, None))
+    specs, said = without_retries([wrong, late, broken])
+    ends = gantt(run(specs, machines(8), Fifo()))
+    assert ends == {
+        "wrong": [(0, 20, "failed")],
+        "late": [(0, 10, "failed"), (10, 20, "failed")],
+        "broken": [(0, 10, "failed"), (10, 100, "completed")],
+    }
+    assert [s.status for s in specs] == ["Failed", "Failed", "Pass"]
+    # 4 GPUs for 70 s and 2 for 90 s are spared; one job that passed does so no longer
+    assert "2 jobs end sooner" in said[0] and "; 1 of them had passed" in said[0]
+    assert f"spares {(4 * 70 + 2 * 90) / 3600:,.0f} GPU hours" in said[0]
+
+
+def test_early_failures_show_in_the_prerun_pool() -> None:
+    # one GPU for trials of 50 s, four for the rest. g fails at 20 on the pool, and at 40 again;
+    # its third run is sound for 50 s, then it has its gang, and runs from the start. w, next on
+    # the pool, fails there for good. s has one GPU and goes to the cluster at once.
+    specs = [
+        failing("g", 4, (20, "Syntax error"), (20, "Syntax error"), (100, None)),
+        replace(failing("w", 2, (30, "Import error")), submit_s=1.0),
+        failing("s", 1, (60, None)),
+    ]
+    prerun = Prerun(servers=1, limit_s=50.0)
+
+    def cluster(some: Sequence[JobSpec], there: Sequence[Machine]) -> Schedule:
+        return run(some, there, Fifo())
+
+    schedule = prerun.through(specs, machines(4, 1), cluster)
+    assert gantt(schedule) == {
+        "g": [
+            (0, 20, "failed"), (20, 40, "failed"), (40, 90, "preempted"), (90, 190, "completed"),
+        ],
+        "w": [(90, 120, "failed")],
+        "s": done(0, 60),
+    }  # fmt: skip
+    rows = schedule.attempts.filter(pl.col("job_id") == "g")
+    assert rows["attempt"].to_list() == [1, 2, 3, 4] and rows["gpus"].to_list() == [1, 1, 1, 4]
+    assert rows["lost_s"].to_list() == [0, 0, 50, 0] and rows["work_s"].to_list()[2:] == [0, 100]
+    assert set(schedule.placements.filter(gpu=0, attempt=1, job_id="g")["machine_id"]) == {"m1"}
+    by_id = dict(schedule.jobs.select("job_id", "end_s").rows())
+    assert by_id == {"g": 190, "w": 120, "s": 60} and set(schedule.jobs["submit_s"]) == {0, 1}
+
+
+def test_reasons_come_by_demand_and_run_time() -> None:
+    """Bayes' rule on the study's table, by numbers that one reads off it."""
+    quick, slow = reason_shares(1, 35.0), reason_shares(1, 24 * 3600.0)
+    # of what failed within a minute on one GPU most are wrong inputs, programs and dumps; after a
+    # day a lost connection or a checkpoint is likelier than a typing error
+    assert quick["Syntax error"] > 10 * slow["Syntax error"]
+    assert slow["MPI runtime failure"] > 100 * quick["MPI runtime failure"]
+    assert reason_shares(1, 60.0)["GPU ECC error"] < reason_shares(8, 60.0)["GPU ECC error"]
+    rng = np.random.default_rng(1)
+    minutes = rng.lognormal(np.log(13.45), np.log(17.73 / 13.45) / 1.2816, 300)
+    guessed = np.mean([reason_shares(1, 60 * m)["CPU out of memory"] for m in minutes])
+    assert guessed > 0.8  # its narrow law, and 11,465 of 26,000 trials
+
+
+def test_a_what_if_tells_what_it_did_with_failures(tmp_path: Path) -> None:
+    load = workload(150)
+    specs = list(load.specs())
+    out = simulate(
+        load, "philly", tmp_path / "out", machines="4x8", prerun_servers=1, prerun_s=120,
+        retry_by_reason=True, dedicated=True,
+    )  # fmt: skip
+    with Trace(out) as trace:
+        said = " ".join(trace.manifest.notes)
+        [(cut,)] = trace.sql("select count(*) from jobs where status = 'Failed'").fetchall()
+        [(thrown,)] = trace.sql("select sum(lost_s) from attempts").fetchall()
+    assert "as recorded for 0 of" in said and "are not retried" in said
+    assert "Gangs have their servers to themselves." in said and thrown > 0
+    failed = load.jobs.filter(status="Failed").height
+    assert failed < cut < 150  # some that had passed no longer do
+    again = {s.job_id: s.run_s for s in Workload.from_trace(out).specs()}
+    assert all(again[s.job_id] <= s.run_s + 1e-3 for s in specs)
+    with pytest.raises(SimulationError, match="nothing to dedicate"):
+        simulate(load, "recorded", tmp_path / "no", machines="4x8", dedicated=True)
+
+
+def test_speed_by_spread_is_locality_without_interference() -> None:
+    jobs = [job("a", 0, 2, 100), job("b", 0, 2, 100), job("c", 0, 6, 98)]
+    schedule = run(jobs, machines(4, 3, 3), Fifo(), speed=Spread())
+    # c is on both servers of 3: 98.0 / 114.8 of its speed, as Table 4 has it
+    assert gantt(schedule) == {"a": done(0, 100), "b": done(0, 100), "c": done(0, 114.8)}

@@ -1,0 +1,203 @@
+"""A sweep: every run is a what-if of its own, and what it says is worked out again here."""
+
+import inspect
+import json
+from dataclasses import fields, replace
+from math import exp, log, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from philly_analysis import api, load_model, simulate, sweep
+from philly_analysis.cli import app
+from philly_analysis.errors import MissingTableError, SimulationError, UnknownNameError
+from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.experiments.runs import Assumed, Run, outcome_of, runs
+from philly_analysis.parallel import workers
+from philly_analysis.simulator.engine.outages import Failures
+from philly_analysis.study.terms import RunPolicy
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload.outcomes import measures
+
+ASKED = {"loads": (1.1,), "seeds": 3, "draw": 60, "gpus": 64}
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sweep") / "out"
+    sweep(["literature"], ["fifo", "las"], out, **ASKED)  # type: ignore[arg-type]
+    return out
+
+
+def test_a_run_is_the_what_if_by_itself(swept: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(swept / "sweep.csv")
+    assert len(table) == 3 * 2 and not table.duplicated(["load", "arm", "seed"]).any()
+    drawn = load_model("literature").sample(jobs=60, gpus=64, seed=2)
+    made = simulate(drawn, "las", tmp_path / "t", load=1.1, gpus=64, seed=2)
+    with Trace(made) as trace:
+        alone = measures(trace)
+    [row] = table[(table["load"] == 1.1) & (table["arm"] == "las") & (table["seed"] == 2)].to_dict(
+        "records"
+    )
+    assert row["jobs"] == 60
+    assert {m: row[m] for m in alone} == pytest.approx(alone, nan_ok=True)
+
+
+def test_a_change_is_that_of_pairs(swept: Path) -> None:
+    table = pd.read_csv(swept / "sweep.csv").set_index(["arm", "load", "seed"])["mean_jct_s"]
+    found = pd.read_csv(swept / "changes.csv").set_index(["measure", "arm", "load"])
+    for load in ASKED["loads"]:  # type: ignore[attr-defined]
+        logs = [log(table["las", load, s] / table["fifo", load, s]) for s in range(3)]
+        half = t.ppf(0.975, 2) * np.std(logs, ddof=1) / sqrt(3)
+        [row] = [r for k, r in found.iterrows() if k == ("mean_jct_s", "las", load)]
+        expected = [100 * (exp(np.mean(logs) + d) - 1) for d in (0, -half, half)]
+        assert list(row[["change_pct", "low_pct", "high_pct"]]) == pytest.approx(expected)
+        assert row["seeds"] == 3
+
+
+def test_a_sweep_goes_on_where_it_was_broken_off(
+    swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = {file.name: file.read_bytes() for file in (swept / "runs").iterdir()}
+    assert len(done) == 6
+    out = tmp_path / "again"
+    (out / "runs").mkdir(parents=True)
+    for name in list(done)[:5]:
+        (out / "runs" / name).write_bytes(done[name])
+    asked = []
+
+    def counted(run: Run) -> dict[str, float]:
+        asked.append(run)
+        return outcome_of(run)
+
+    monkeypatch.setattr(sweeps, "outcome_of", counted)
+    sweep(["literature"], ["fifo", "las"], out, **ASKED)  # type: ignore[arg-type]
+    assert len(asked) == 1
+    for name in ("sweep.csv", "changes.csv"):
+        assert (out / name).read_bytes() == (swept / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
+    sweep(["literature"], ["fifo", "las"], tmp_path / "two", jobs=2, **ASKED)  # type: ignore[arg-type]
+    for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):
+        other = tmp_path / "two" / file.relative_to(swept)
+        assert other.read_bytes() == file.read_bytes()
+
+
+def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
+    knobs = [("restart_s", "0"), ("restart_s", "60"), ("las.round_s", "300")]
+    planned = runs(["literature"], ["fifo", "las"], knobs=knobs)
+    assert [run.arm for run in planned] == [
+        "fifo (restart_s=0)",
+        "fifo (restart_s=60)",
+        "las (restart_s=0, round_s=300)",
+        "las (restart_s=60, round_s=300)",
+    ]
+
+
+def test_what_cannot_be_swept_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="knob"):
+        runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
+    with pytest.raises(UnknownNameError, match="policy"):
+        runs(["literature"], ["fifo", "last"])
+    with pytest.raises(UnknownNameError, match="workload model"):
+        runs([tmp_path / "none"], ["fifo"])
+    with pytest.raises(SimulationError, match="a seed at least"):
+        runs(["literature"], ["fifo"], seeds=0)
+    load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
+    with pytest.raises(SimulationError, match="recorded once"):
+        runs([tmp_path / "t"], ["fifo"], seeds=2)
+
+
+def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
+    drawn = load_model("literature").sample(jobs=20, seed=1)
+    drawn.to_trace(tmp_path / "mine", source="sample")
+    planned = runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
+    with workers() as executor:
+        result = sweeps.sweep(planned, tmp_path / "runs", executor)
+    assert list(result.table["setting"]) == ["mine", "mine"]
+    assert result.table["load"].isna().all()
+    assert any("no interval" in caveat for caveat in result.caveats)
+    for file in (tmp_path / "runs").iterdir():
+        assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
+
+
+SWEPT = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force"}
+"""What a sweep varies, or sees to itself."""
+
+
+def test_a_sweep_takes_what_a_what_if_takes_declared_once() -> None:
+    one, many = (inspect.signature(verb).parameters for verb in (app.simulate, app.sweep))
+    common = [name for name in one if name not in SWEPT]
+    assert [many[name] for name in common] == [one[name] for name in common]
+    assert [field.name for field in fields(Assumed)] == common
+    assert {f.name: f.default for f in fields(Assumed)} == {
+        name: inspect.signature(simulate).parameters[name].default for name in common
+    }
+
+
+def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
+    assumed = Assumed(
+        gpus=64,
+        run_policy=RunPolicy.SUM,
+        speed="locality",
+        checkpoint_s=600.0,
+        outages="machine:2e5:3600",
+        dedicated=True,
+        prerun_servers=1,
+        prerun_s=60.0,
+        retry_by_reason=True,
+        estimates="noisy:0.5",
+    )
+    [planned] = runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
+    drawn = load_model("literature").sample(jobs=12, gpus=64, seed=0)
+    given = {f.name: getattr(assumed, f.name) for f in fields(assumed)}
+    made = simulate(drawn, "srtf", tmp_path / "all", **given)
+    with Trace(made) as trace:
+        notes = " ".join(trace.manifest.notes)
+        assert outcome_of(planned) == pytest.approx(measures(trace), nan_ok=True)
+    for said in (
+        "Tables 4",
+        "work every 600 s",
+        "to themselves",
+        "within 60 s",
+        "believed",
+        "errors",
+    ):
+        assert said in notes, notes
+
+
+def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
+    [run] = runs(["literature"], ["fifo"])
+    table = tmp_path / "outages.csv"
+    keys = {run.key()}
+    for field in fields(Assumed):
+        changed: Any = {bool: True, int: 1, float: 7.0}.get(type(field.default), "x")
+        keys.add(replace(run, assumed=replace(run.assumed, **{field.name: changed})).key())
+    for row in ("m0,,2020-01-01,2020-01-02", "m1,,2020-01-01,2020-01-02"):
+        table.write_text(f"machine_id,gpu,started_at,ended_at\n{row}\n")
+        keys.add(replace(run, assumed=Assumed(outages=str(table))).key())
+    assert len(keys) == 1 + len(fields(Assumed)) + 2
+
+
+def test_servers_of_a_trace_fail_at_its_own_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
+    with pytest.raises(MissingTableError, match="placements"):
+        sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
+    monkeypatch.setattr(api, "failures_of", lambda _: Failures(machine_s=12345.0))
+    met: list[Run] = []
+
+    def outcome(run: Run) -> dict[str, float]:
+        met.append(run)
+        return {}
+
+    monkeypatch.setattr(sweeps, "outcome_of", outcome)
+    sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
+    assert [run.assumed.outages for run in met] == [Failures(machine_s=12345.0)]

@@ -1,0 +1,50 @@
+"""Users that a model does not know: labels with habits, which change nothing else."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from philly_analysis.models.components.synthetic_users import USERS, people
+from philly_analysis.models.library import load_model
+
+
+def _within(user: np.ndarray, value: np.ndarray) -> float:
+    """Correlation of two different jobs of one user, by the pairs themselves."""
+    value = (value - value.mean()) / value.std()
+    total = pairs = 0.0
+    for name in set(user):
+        mine = value[user == name]
+        total += mine.sum() ** 2 - (mine**2).sum()
+        pairs += mine.size * (mine.size - 1)
+    return total / pairs
+
+
+@pytest.mark.parametrize(("clinging", "least", "most"), [(0.0, -0.02, 0.02), (0.8, 0.1, 0.4)])
+def test_users_run_as_long_as_they_are_wont_to(clinging: float, least: float, most: float) -> None:
+    rng = np.random.default_rng(1)
+    n = 20_000
+    vc = np.repeat(["a", "b"], [n - 2000, 2000])
+    gang = rng.choice([1, 2, 4], n)
+    streak = np.cumsum(np.diff(gang, prepend=gang[0]) != 0)
+    run_s = np.exp(rng.normal(7, 2, streak[-1] + 1)[streak])
+    user = people(vc, gang, run_s, clinging=clinging, seed=5)
+    # of two jobs; at most what belongs to users, were there endlessly many
+    assert least < _within(user, np.log(run_s)) < most
+    assert {u.partition("-")[0] for u in user} == {"a", "b"}
+    counts = Counter(user)
+    assert 0.8 * USERS < len(counts) <= USERS
+    # shares of 1 / rank among the users of a: the first of 114 has 19 %
+    busiest = max(c for u, c in counts.items() if u.startswith("a")) / (n - 2000)
+    assert busiest == pytest.approx(1 / sum(1 / r for r in range(1, 115)), abs=0.05)
+    # whole streaks
+    assert all(len(set(user[streak == s])) == 1 for s in range(500))
+
+
+def test_a_models_own_users_are_kept_and_others_made() -> None:
+    known = load_model("thetagpu")
+    own = set(known.users.by_user)
+    assert set(known.sample(jobs=300, seed=2, variation="none").jobs["user"]) <= own
+    made = load_model("philly").sample(jobs=3000, seed=2).jobs
+    assert made["user"].n_unique() > 4 * made["vc"].n_unique()
+    assert (made["user"].str.split("-u").list.first() == made["vc"]).all()

@@ -1,0 +1,163 @@
+"""Pages in a browser: at three widths, in the dark, in print, under the pointer, and axe of each.
+
+It is Debian's headless Chromium, wherever it is on the path. Of axe-core, `$PHILLY_AXE` is the file
+``axe.min.js`` (``make test-all`` gets it by npm); of print, pypdf reads the pages.
+"""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageChops
+
+from philly_analysis.report.chapters import analyze
+from tests.pages import KINDS, Pages
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+WIDTHS = (390, 768, 1280)
+PROBES = (Path(__file__).parent / "probes.js").read_text("utf-8")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path"),
+]
+
+
+@pytest.fixture(scope="module")
+def page(pages: Pages) -> Path:
+    return pages.page("sample")
+
+
+def chromium(*words: str, said: bool = False) -> str:
+    """Return what it prints, or what it says of the page meanwhile."""
+    assert CHROMIUM
+    asked = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000")
+    done = subprocess.run(
+        [CHROMIUM, *asked, *words], capture_output=True, text=True, check=True, timeout=300
+    )
+    return done.stderr if said else done.stdout
+
+
+def told(page: Path, width: int, probe: str, scripts: str = "", *more: str) -> Any:
+    """Return what a probe finds on a page that is so wide; the page itself runs its own alone.
+
+    Further words are for the browser.
+    """
+    text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text("utf-8"))
+    own = f"<script>{scripts}</script><script>{PROBES}\nanswer('{probe}')</script></body>"
+    (page.parent / "probed.html").write_text(text.replace("</body>", own), "utf-8")
+    outer = page.parent / "outer.html"
+    outer.write_text(
+        "<pre id=told></pre><script>addEventListener('message', "
+        "(e) => { document.getElementById('told').textContent = e.data })</script>"
+        f'<iframe src="probed.html" width="{width}" height="800"></iframe>'
+    )
+    dom = chromium(f"--window-size={width + 100},1000", "--dump-dom", *more, outer.as_uri())
+    [found] = re.findall(r'<pre id="told">(.*?)</pre>', dom, re.DOTALL)
+    assert found, f"no answer of {probe} at {width} pixels within a minute of the page's time"
+    return json.loads(html.unescape(found))
+
+
+def bare(text: str) -> str:
+    """Return a text without spaces and ligatures, which a printed page has its own of."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
+
+
+def test_its_script_runs_under_its_own_policy(page: Path) -> None:
+    dom = chromium("--dump-dom", page.as_uri())
+    assert '<th><button type="button">name</button></th>' in dom
+    assert 'class="tip"' in dom
+
+
+def test_it_breaks_nothing_of_its_policy_and_looks_as_it_would_without(page: Path) -> None:
+    text, drawn = page.read_text("utf-8"), []
+    bare = re.sub(r"<meta http-equiv[^>]*>", "", text)
+    styled = text.replace("<h1>", '<h1 style="color: red">')
+    for name, content, broken in (("as", text, 0), ("bare", bare, 0), ("styled", styled, 1)):
+        one = page.parent / f"policy-{name}.html"
+        one.write_text(content, "utf-8")
+        shot = one.with_suffix(".png")
+        words = ("--enable-logging=stderr", "--window-size=1280,26000", f"--screenshot={shot}")
+        said = chromium(*words, one.as_uri(), said=True)
+        assert len(re.findall("violates the following Content Security Policy", said)) == broken
+        drawn.append(Image.open(shot).convert("RGB"))
+    assert ImageChops.difference(drawn[0], drawn[1]).getbbox() is None
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_fits_and_can_be_read_at_every_width(pages: Pages, kind: str, width: int) -> None:
+    found = told(pages.page(kind), width, "fits")
+    assert found["wide"] <= found["inner"] == width, "nothing sticks out"
+    assert found["least"] is None or found["least"] >= 7.3
+    assert found["over"] == [], "words of a figure"
+    assert found["unsaid"] == found["empty"] == 0
+    if width == 1280 and kind == "sample":
+        assert len(found["charts"]) == 3 and max(found["charts"]) < 800, "the first screen answers"
+
+
+def test_values_are_told_under_the_pointer(pages: Pages) -> None:
+    found = told(pages.page("sample"), 1280, "hover")
+    trace = pages.trace("sample")
+    waits = analyze(trace, "queueing_delay").table
+    waits = waits[(waits["gang"] == "1") & waits["vc"].isna()]
+    median = waits.set_index("percentile")["wait_s"][50]
+    name, wait, share = found["curve"]
+    assert name == "1 GPU" and share.endswith("50 %")
+    number, unit = wait.split()[-2:]
+    assert unit == "s" and abs(float(number) / median - 1) < 0.03
+    status = analyze(trace, "job_status").table.set_index("status")
+    assert found["mark"] == [f"Pass: {status['gpu_h_pct']['Pass']:.4g}", "GPU time"]
+    assert found["gone"]
+
+
+def test_a_table_is_sorted_by_the_column_that_is_pressed(page: Path) -> None:
+    found = told(page, 1280, "sorts")
+    assert len(found["down"]) > 5
+    assert found["down"] == sorted(found["down"], reverse=True) == found["up"][::-1]
+    assert (found["said"], found["now"]) == ("descending", None)
+    assert found["names"] == sorted(found["names"], reverse=True)
+
+
+def test_question_sentence_and_figure_are_printed_together(page: Path) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="pypdf reads the printed pages")
+    printed = page.parent / "page.pdf"
+    chromium(f"--print-to-pdf={printed}", "--no-pdf-header-footer", page.as_uri())
+    sheets = [bare(sheet.extract_text()) for sheet in pypdf.PdfReader(printed).pages]
+    parted, asked = [], 0
+    for section in page.read_text("utf-8").split("<section ")[1:]:
+        head = re.search(r'<p class="asked">(.*?)</p>\s*<h3>(.*?)</h3>', section)
+        drawn = re.findall(r"<text[^>]*>([^<]{4,})</text>", section)
+        if head and drawn:
+            asked += 1
+            wanted = [bare(html.unescape(word)) for word in (*head.groups(), *drawn[-3:])]
+            if not any(all(word in sheet for word in wanted) for sheet in sheets):
+                parted.append(head[1])
+    assert asked > 30
+    assert parted == []
+    assert len(sheets) <= 24
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_no_serious_fault_at_any_width(pages: Pages, kind: str, scheme: str) -> None:
+    axe = os.environ.get("PHILLY_AXE")
+    if not axe:
+        pytest.skip("no axe.min.js: name it in PHILLY_AXE")
+    words = ("--force-dark-mode",) if scheme == "dark" else ()
+    found = {
+        width: [
+            fault
+            for fault in told(pages.page(kind), width, "axe", Path(axe).read_text("utf-8"), *words)
+            if fault[0] in ("serious", "critical")
+        ]
+        for width in WIDTHS
+    }
+    assert {width: faults for width, faults in found.items() if faults} == {}

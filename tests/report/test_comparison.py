@@ -1,0 +1,199 @@
+"""Traces side by side, on numbers that one can work out by hand."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis import compare
+from philly_analysis.errors import TraceError
+from philly_analysis.report.comparison import in_words, plot, side_by_side
+from philly_analysis.results.result import Result
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
+
+T = datetime(2026, 3, 2)
+
+
+def trace(
+    tmp_path: Path,
+    name: str,
+    starts_ends: list[tuple[int, int]],
+    reasons: list[tuple[str, str]],
+    machines: Sequence[tuple[str, int]] = (("m0", 2), ("m1", 2)),
+    submitted_at: datetime | list[datetime] = T,
+    flag: list[str | None] | None = None,
+) -> Trace:
+    """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
+    minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
+    jobs = ["a", "b"][: len({j for j, _ in reasons})]
+    tables = {
+        "jobs": pl.DataFrame(
+            {
+                "job_id": jobs,
+                "gpus": 1,
+                "submitted_at": submitted_at,
+                "vc": [f"v{j}" for j in jobs],
+                "flag": pl.Series(flag or [None] * len(jobs), dtype=pl.String),
+            }
+        ),
+        "machines": pl.DataFrame(machines, schema=["machine_id", "gpus"], orient="row"),
+        "attempts": pl.DataFrame(
+            {
+                "job_id": [j for j, _ in reasons],
+                "attempt": [
+                    sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in enumerate(reasons)
+                ],
+                "started_at": [a for a, _ in minutes],
+                "ended_at": [b for _, b in minutes],
+                "gpus": 1,
+                "end_reason": [r for _, r in reasons],
+            }
+        ),
+    }
+    tables["placements"] = tables["attempts"].select(
+        "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
+    )
+    out = write(tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=True))
+    return Trace(out)
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Iterator[Result]:
+    # one: a runs 0-10, b waits and runs 10-40; two: a is stopped at 5 for b, which runs 5-35
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
+        trace(
+            tmp_path,
+            "two",
+            [(0, 5), (35, 40), (5, 35)],
+            [("a", "preempted"), ("a", "completed"), ("b", "completed")],
+        ) as b,
+    ):
+        yield compare([a, b])
+
+
+def test_single_numbers(result: Result) -> None:
+    wide = side_by_side(result).set_index("measure")
+    expected = {
+        "jobs": (2, 2),
+        "mean_jct_s": (25 * 60, 37.5 * 60),
+        "mean_wait_s": (5 * 60, 17.5 * 60),
+        "makespan_s": (40 * 60, 40 * 60),
+        "held_frac": (0.25, 0.25),
+        # one of m0's two GPUs is held all the time: of three idle GPUs one is a fragment
+        "fragmented_frac": (1 / 3, 1 / 3),
+        # slowdowns 1 and 4/3; and 4 and 35/30
+        "vc_fairness": ((7 / 3) ** 2 / (2 * (1 + 16 / 9)), (31 / 6) ** 2 / (2 * (16 + 49 / 36))),
+        "preemptions": (0, 1),
+        "migrations": (0, 0),
+    }
+    for measure, values in expected.items():
+        assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
+
+
+def test_gpus_are_held_of_the_time_for_which_the_log_is_complete(tmp_path: Path) -> None:
+    # a is left of a past that the log does not tell; it is complete from the tenth minute on
+    when = [T - timedelta(days=1), T.replace(minute=10)]
+    ends = [("a", "completed"), ("b", "completed")]
+    made = trace(
+        tmp_path, "cut", [(0, 15), (20, 40)], ends, submitted_at=when, flag=["left_truncated", None]
+    )
+    with (
+        made as cut,
+        trace(tmp_path, "whole", [(0, 15), (20, 40)], ends, submitted_at=when) as all_,
+    ):
+        wide = side_by_side(compare([cut, all_])).set_index("measure")
+        assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
+            ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
+        )
+        # while one of m0's GPUs is held, the other is a fragment
+        assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
+
+
+def test_words_and_curves(result: Result) -> None:
+    assert result.fact("two_p50_jct_s") == 37.5 * 60
+    [sentence] = result.sentences
+    assert "50.0 % longer" in sentence and "Under two" in sentence
+    assert not result.caveats and result.synthetic
+    assert {"completions", "snapshot"} <= set(result.reads)
+    curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
+    assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
+    axes = plot(result).axes
+    assert len(axes) == 3 and len(axes[0].lines) == 2
+
+
+def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
+    both = [("a", "completed"), ("b", "preempted")]
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], both) as a,
+        trace(tmp_path, "two", [(5, 15)], [("a", "completed")]) as b,
+    ):
+        result = compare([a, b])
+        less, who = result.sentences
+        assert who == "1 job is compared that ended in each; left out are 1 in one, 0 in two."
+        assert "50.0 % longer than the 10 min" in less
+        assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
+        wide = side_by_side(result).set_index("measure")
+        assert tuple(wide.loc["jobs", ["one", "two"]]) == (1, 1)
+        assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
+        assert wide.loc["preemptions", "one"] == 0  # that was b
+        assert wide.loc["makespan_s", "one"] == 40 * 60
+        [caveat] = result.caveats
+        assert "of all jobs of a trace" in caveat
+        with pytest.raises(TraceError, match="at least two"):
+            compare([a])
+
+
+def test_a_number_used_again_is_another_job(tmp_path: Path) -> None:
+    earlier = T - timedelta(minutes=5)
+    with (
+        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
+        trace(tmp_path, "two", [(0, 10)], [("a", "completed")], submitted_at=earlier) as b,
+    ):
+        result = compare([a, b])
+        assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[0]
+        assert result.fact("common_jobs") == 0
+        assert result.fact("one_mean_jct_s") == 25 * 60
+        assert result.fact("two_mean_jct_s") == 15 * 60
+
+
+def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
+        assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]
+
+
+def test_a_trace_is_named_by_its_folder_and_what_is_set(tmp_path: Path) -> None:
+    def simulated(folder: str, under: str) -> Trace:
+        made = trace(tmp_path / folder, "it", [(0, 10)], [("a", "completed")])
+        file = made.path / "manifest.json"
+        manifest = Manifest.from_json(file.read_text())
+        note = f"Simulated under {under} on 2 machines with 4 GPUs."
+        file.write_text(replace(manifest, notes=(note,)).to_json())
+        made.close()
+        return Trace(made.path)
+
+    traces = [
+        simulated("x", "fifo (backfill=False, first_fit=False)"),
+        simulated("y", "fifo (backfill=True, first_fit=False)"),
+        simulated("z", "srtf"),
+    ]
+    words = in_words(compare(traces))
+    assert list(words) == [
+        "measure",
+        "x/it (fifo, backfill=False)",
+        "y/it (fifo, backfill=True)",
+        "z/it (srtf)",
+    ]
+    assert list(words.iloc[1])[1:] == ["10 min"] * 3
+    page = tmp_path / "page"
+    compare(traces, findings="run_time", out=page)
+    text = (page / "report.html").read_text("utf-8")
+    assert text.count('<section id="run_time-') == 3
+    assert '<details class="data" open>' in text and "jobs that ran" in text
+    for made in traces:
+        made.close()

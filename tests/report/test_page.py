@@ -1,0 +1,206 @@
+"""The page: one file, whole, escaped, honest about gaps."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+
+import polars as pl
+import pytest
+from markupsafe import escape
+
+from philly_analysis.errors import TraceError
+from philly_analysis.report import page as page_module
+from philly_analysis.report.chapters import (
+    ANALYSES,
+    CHAPTERS,
+    FRONT,
+    PHILLYS_OWN,
+    about,
+    analyze,
+    lacking,
+)
+from philly_analysis.report.page import report
+from philly_analysis.results.formatting import number, quantity, together
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.relations import needed, relations
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
+from tests.markup import Page
+from tests.paper import ATTEMPTS, JOBS, paper_trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    hostile = "<script>alert(1)</script>"
+    jobs = JOBS.with_columns(vc=pl.lit(hostile), user=pl.lit('"><img src=x onerror=alert(1)>'))
+    path = paper_trace(folder / "paper", jobs=jobs)
+    return report(path, folder / "out").read_text("utf-8")
+
+
+def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        gaps = [n for n in about(trace) if lacking(trace, n)]
+        askable = [n for n in ANALYSES if n in about(trace) and n not in gaps]
+    assert Page(page).sections == askable
+    assert {"time_asked", "host_util"} <= set(gaps), "a column, a table"
+    assert not {*gaps, *askable} & PHILLYS_OWN, "another cluster's page"
+    assert "What this trace cannot answer" in page
+
+
+def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
+    page: str, tmp_path: Path
+) -> None:
+    sections = dict(re.findall(r'<section [^>]*id="(\w+)">(.*?)</section>', page, re.DOTALL))
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        results = analyze(trace)
+    for name, result in results.items():
+        text = sections[name].replace("<wbr>", "")
+        for fact in result.facts:
+            assert f"<td><code>{escape(fact.name)}</code></td>" in text, fact
+        shown = re.findall(r'<a href="#sql-(\w+)">', text)
+        # where that trace lacks what an analysis would ask first, it asks something else
+        otherwise = {"why_failures": "tried_jobs", "how_used": "idle_gpus"}.get(name, name)
+        assert name not in relations() or shown[0] == otherwise
+        assert set(shown) == {r.name for r in needed(result.reads)[0]}
+        for read in shown:
+            assert page.count(f'id="sql-{read}"') == 1
+            assert page.count(str(escape(relations()[read].sql))) == 1
+
+
+def test_all_that_the_page_shows_is_kept_in_the_trace(page: str, folder: Path) -> None:
+    [answers] = (folder / "paper" / "derived").glob("answers-span-*")
+    for suffix in (".parquet", ".svg"):
+        names = {f.name.partition("-")[0] for f in answers.glob(f"*{suffix}")}
+        assert names == set(Page(page).sections)
+
+
+def test_text_from_logs_is_escaped(page: str) -> None:
+    tags = Page(page).tags
+    assert tags.count("script") == 1, "our own"
+    assert "img" not in tags
+    assert "alert(1)" in page
+
+
+def test_a_browser_runs_our_script_and_style_alone_and_asks_nobody(page: str) -> None:
+    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    [style] = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
+    rules = dict(rule.strip().split(" ", 1) for rule in unescape(policy).split(";"))
+    assert rules["default-src"] == "'none'"
+    for kind, text in (("script-src", script), ("style-src", style)):
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert rules[kind] == f"'sha256-{digest}'"
+    assert Page(page).styles == []
+    for word in ("fetch(", "XMLHttpRequest", "import(", "eval("):
+        assert word not in script
+
+
+def test_the_page_asks_nothing_of_the_network_and_every_link_leads_somewhere(
+    page: str, folder: Path
+) -> None:
+    ids = Page(page).ids
+    for address in Page(page).addresses:
+        if address.startswith("#"):
+            assert ids.count(address[1:]) == 1, address
+        else:
+            assert (folder / "out" / "paper" / address).is_file(), address
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t", jobs=JOBS.with_columns(vc=pl.lit("x")))) as trace:
+        found = analyze(trace, ["why_waits", "how_used", "why_failures"])
+    first = page[: page.index('<nav aria-label="Contents">')]
+    for result in found.values():
+        assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
+        said = together(quantity(result.headline, result.fact(result.headline)))
+        assert f"<b>{said}</b>" in first
+        assert escape(together(result.sentences[0])) in first
+        assert escape(together(result.advice)) in first
+    assert "jobs submitted" not in first, "counts are of the provenance"
+
+
+def test_no_line_ends_between_a_number_and_its_unit_and_code_is_left_as_it_is(page: str) -> None:
+    text = unescape(re.sub(r"<pre.*?</pre>|<svg.*?</svg>", "", page, flags=re.DOTALL))
+    broken = re.findall(r".{20}\d (?:%|GPU h|GPU\xa0h|s|min|h|GB|days|weeks)(?!\w)", text)
+    assert broken == []
+    assert len(re.findall(r"\d\xa0(?:%|GPU\xa0h|s|min|h|GB|days|weeks)(?!\w)", text)) > 50
+    assert not any("\xa0" in code for code in re.findall(r"<pre.*?</pre>", page, re.DOTALL))
+    assert "\xa0" not in page[: page.index("</head>")].replace("<title>", "")
+
+
+def test_a_card_says_what_a_trace_lacks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
+    told = Manifest(name="t", source="test", synthetic=True)
+    path = write(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
+    first = report(path, tmp_path / "out").read_text("utf-8")
+    assert "How well are GPUs used?</h2><p>This trace cannot say: it lacks" in first
+
+
+def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
+    assert "Synthetic data." in page
+    figures = re.findall(r"<figure .*?</figure>", page, re.DOTALL)
+    bare = [figure for figure in figures if ">synthetic data<" not in figure]
+    assert len(figures) > 20
+    assert [f in page.partition('id="other_months"')[2] for f in bare] == [True], "of other data"
+
+
+def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    path = paper_trace(tmp_path / "t")
+    first = report(path, tmp_path / "out")
+    assert report(path, tmp_path / "out") == first
+    assert sorted(f.name for f in first.parent.iterdir()) == ["figures", "report.html", "tables"]
+    (tmp_path / "mine" / "t").mkdir(parents=True)
+    with pytest.raises(TraceError, match="not a report"):
+        report(path, tmp_path / "mine")
+
+
+def test_every_chapter_has_findings_and_every_module_stands_in_one() -> None:
+    folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
+    asking = {f.stem for f in folder.glob("*.py") if "QUESTION = " in f.read_text()}
+    listed = {n for n, a in ANALYSES.items() if vars(a)["__package__"].endswith(".analyses")}
+    assert asking == listed
+    judging = {
+        f.stem
+        for f in (folder.parent / "models" / "validation").glob("*.py")
+        if "QUESTION" in f.read_text()
+    }
+    assert set(ANALYSES) - listed == judging
+    assert all(CHAPTERS.values())
+
+
+def test_what_rests_on_nothing_of_a_synthetic_trace_is_not_called_synthetic(tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        results = analyze(trace, ["overview", "calibration", "philly_like"])
+    assert {name: r.synthetic for name, r in results.items()} == {
+        "overview": True,
+        "calibration": True,
+        "philly_like": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (1234567, "1,234,567"),
+        (0.1234, "0.12"),
+        (45.67, "45.7"),
+        (456.7, "457"),
+        (12345.6, "12,346"),
+        (0.0, "0"),
+    ],
+)
+def test_numbers_read_well(value: float | None, text: str) -> None:
+    assert number(value) == text

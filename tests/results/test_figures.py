@@ -1,0 +1,302 @@
+"""Axes that people read, whatever the range; and no group of a table left out."""
+
+import io
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation, Text
+
+from philly_analysis.ingest import ingest
+from philly_analysis.report.chapters import analyze
+from philly_analysis.results import figures
+from philly_analysis.study.terms import GANGS
+from tests.boxes import bare_panels, overlaps
+from tests.pages import KINDS, Pages
+
+TEMPLATE = (Path(figures.__file__).parents[2] / "report" / "templates" / "page.html").read_text(
+    "utf-8"
+)
+
+
+@pytest.mark.parametrize("days", [0, 0.1, 1, 2, 3, 4, 4.5, 4.99, 5, 9, 30, 45, 137, 400, 4_000])
+def test_days_are_ticked_without_a_warning(days: float) -> None:
+    fig, [ax] = figures.canvas()
+    first = datetime(2017, 10, 3)
+    ax.plot(np.array([first, first + timedelta(days=days)], "M8[us]"), [0, 1])
+    figures.day_axis(ax)
+    assert "<svg" in figures.svg(fig)
+    assert 2 <= len(ax.get_xticks()) <= 10
+
+
+def test_a_group_without_a_colour_gets_a_curve_of_its_own() -> None:
+    fig, [ax] = figures.canvas()
+    table = pd.DataFrame(
+        {"gang": ["1"] * 2 + ["new"] * 2, "percentile": [0, 100] * 2, "wait_s": [1, 2, 3, 4]}
+    )
+    figures.cdf(ax, table, value="wait_s", by="gang", colors={"2-4": "#111111", "1": "#222222"})
+    assert [line.get_label() for line in ax.lines] == ["1", "new"]
+    assert len({line.get_color() for line in ax.lines}) == 2
+    assert "<svg" in figures.svg(fig)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, computed apart from the package (WCAG 2.2)."""
+
+    def light(color: str) -> float:
+        code = {"white": "ffffff", "black": "000000"}.get(color, color.lstrip("#"))
+        parts = [int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        red, green, blue = (
+            p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    "color", [*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values()]
+)
+def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None:
+    assert contrast(figures.readable(color), color) >= 4.5
+    assert contrast(figures.legible(color), "white") >= 4.5
+    assert contrast(figures.SOFT, "white") >= 4.5
+
+
+def in_the_dark(color: str) -> str:
+    """Return what the page makes of a colour: turned round, its hue back, on the page's dark."""
+    [dark] = re.findall(r"body { background:(#\w{6}); } .banner", TEMPLATE)
+    turned = 0.9 - 0.8 * np.array(to_rgb(color))
+    gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
+    return to_hex(tuple(np.clip(2 * gray - turned, to_rgb(dark), 1)))
+
+
+def test_words_can_be_read_in_the_dark_as_well() -> None:
+    assert "filter:invert(.9) hue-rotate(180deg); mix-blend-mode:lighten" in TEMPLATE
+    assert in_the_dark("#ffffff") == "#1a1c21", "no edge where a figure begins"
+    colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
+    words = (figures.INK, figures.SOFT, *(figures.legible(color) for color in colors))
+    assert min(contrast(in_the_dark(w), in_the_dark("#ffffff")) for w in words) >= 4.5
+    # numbers in bars: white ones turn black, black ones turn white and get an edge of black
+    for color in colors:
+        if figures.readable(color) == "white":
+            assert contrast(in_the_dark("#ffffff"), in_the_dark(color)) >= 4.5
+    assert contrast(in_the_dark("#000000"), in_the_dark("#ffffff")) >= 4.5
+
+
+def test_a_gang_has_one_colour_wherever_it_is_drawn() -> None:
+    colors = figures.gang_sizes([16, 1, 8, 2, 4])
+    assert list(colors) == ["1", "2", "4", "8", "16"]
+    assert len(set(colors.values())) == 5
+    for size, bucket in (("1", "1"), ("4", "2-4"), ("8", "5-8"), ("16", ">8")):
+        assert colors[size] == figures.GANG_COLORS[bucket]
+    assert set(figures.GANG_COLORS) == set(GANGS)
+
+
+def curves(names: list[str], place: str) -> Figure:
+    fig, [ax] = figures.canvas()
+    for i, name in enumerate(names):
+        ax.plot([0, 1, 2], [i, 2 + i, 9 + i], label=name)
+    figures.legend(ax, "kind", loc=place)
+    ax.set(xlabel="load", ylabel="wait")
+    return fig
+
+
+def test_a_legend_that_would_cover_a_line_goes_below() -> None:
+    names = ["one with a long name", "another with a long name", "a third with a long name"]
+    covering, free = curves(names, "center"), curves(names[:2], "upper left")
+    for fig in (covering, free):
+        assert overlaps(fig) == []
+    legends = [fig.axes[0].get_legend() for fig in (covering, free)]
+    frames = [legend.get_window_extent() for legend in legends if legend]
+    bottoms = [fig.axes[0].bbox.y0 for fig in (covering, free)]
+    assert frames[0].y1 < bottoms[0], "below the axis"
+    assert frames[1].y0 > bottoms[1], "where it was put"
+    assert figures.svg(curves(names, "center")).count("a long name</text>") == 3
+
+
+def named(fig: Figure) -> tuple[list[str], list[str]]:
+    """Return the names beside the lines of a figure, and those in its legends."""
+    FigureCanvasAgg(fig).draw()  # type: ignore[no-untyped-call]
+    beside = [t.get_text() for ax in fig.axes for t in ax.texts if t.get_text()]
+    legends = [*fig.legends, *(found for ax in fig.axes if (found := ax.get_legend()))]
+    return sorted(beside), sorted(t.get_text() for found in legends for t in found.get_texts())
+
+
+def test_names_of_lines_that_end_together_stand_apart() -> None:
+    fig, [ax] = figures.canvas()
+    for i in range(4):
+        ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
+    figures.name_lines(ax)
+    assert overlaps(fig) == []
+    assert named(fig) == ([f"line {i}" for i in range(4)], [])
+
+
+def test_names_that_cannot_say_which_line_they_are_of_go_to_a_legend() -> None:
+    alike, many = figures.canvas(2), figures.canvas()
+    for _, axes in (alike, many):
+        for i in range(3 if len(axes) > 1 else 7):
+            for ax in axes:
+                ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=f"line {i}")
+        figures.name_lines(axes)
+    for (fig, _), lines in ((alike, 3), (many, 7)):
+        assert named(fig) == ([], [f"line {i}" for i in range(lines)])
+        assert overlaps(fig) == []
+        assert figures.svg(fig) == figures.svg(fig)
+
+
+def test_a_name_is_written_once_where_its_line_is_alone() -> None:
+    fig, axes = figures.canvas(2)
+    for i in range(3):
+        axes[0].plot([0, 1], [0, 1], label=f"line {i}")
+        axes[1].plot([0, 1], [i, i + 1], label=f"line {i}")
+        axes[1].plot([0, 1], [i + 0.05, i + 1.05], "--", color=axes[1].lines[-1].get_color())
+    figures.name_lines(axes)
+    assert named(fig) == ([f"line {i}" for i in range(3)], [])
+    assert not axes[0].texts, "there all lines are one"
+    drawn = figures.svg(fig)
+    assert named(fig)[0] and figures.svg(fig) == drawn
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.floats(0, 100), min_size=9, max_size=9), min_size=1, max_size=4, unique_by=tuple
+    )
+)
+def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]]) -> None:
+    fig, [ax] = figures.canvas(width=6, height=3)
+    for i, y in enumerate(ys):
+        ax.plot(range(9), y, label=f"the line {i}")
+    figures.name_lines(ax)
+    beside, in_legend = named(fig)
+    assert beside + in_legend == [f"the line {i}" for i in range(len(ys))]
+    assert overlaps(fig) == []
+
+    def from_lines(at: "np.typing.NDArray[np.float64]") -> list[float]:
+        """How far places are from each line, in pixels."""
+        found = []
+        for line in ax.lines:
+            x, y = ax.transData.transform(np.asarray(line.get_xydata())).T
+            close = np.linspace(x[0], x[-1], 1_500)
+            path = np.column_stack([close, np.interp(close, x, y)])
+            found.append(float(np.hypot(*(path[:, None] - at).T).min()))
+        return found
+
+    hairs = [t for t in ax.texts if not t.get_text()]
+    assert all(isinstance(t, Annotation) for t in hairs)
+    for hair, name in zip(ax.texts, ax.texts[1:], strict=False):
+        if not hair.get_text() and isinstance(hair, Annotation) and hair.arrow_patch:
+            own = [line.get_label() for line in ax.lines].index(name.get_text())
+            ends = hair.arrow_patch.get_path().transformed(hair.arrow_patch.get_transform())
+            begin, end = np.asarray(ends.vertices)[[0, -1]]
+            apart = from_lines(begin + np.linspace(0, 1, 40)[:, None] * (end - begin))
+            assert apart[own] < 2, "it leads to its line"
+            if max(begin[0], end[0]) > ax.bbox.x1:  # at the right, where two may end in one place
+                continue
+            assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
+
+
+def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
+    fig, [ax] = figures.canvas()
+    ax.plot([0, 1], [0, 1], "o--", color="#8e5ea2", alpha=0.4, label="it's <so> & $x^2$")
+    ax.bar([0, 1], [1, 2], color="none", edgecolor="black")
+    ax.text(0.1, 0.9, "said; as: 'is'", style="italic", weight="bold")
+    figures.title(ax, 'style="fill: red"')
+    out = io.StringIO()
+    with mpl.rc_context(figures.STYLE):
+        FigureCanvasSVG(fig).print_svg(out)  # type: ignore[no-untyped-call]
+    ours, theirs = (
+        [e for e in ET.fromstring(text).iter() if e.tag.endswith(("path", "use", "text", "tspan"))]  # noqa: S314 - we drew it
+        for text in (figures.svg(fig), out.getvalue())
+    )
+    assert [e.text for e in ours] == [e.text for e in theirs]
+    styled = 0
+    for mine, their in zip(ours, theirs, strict=True):
+        wanted = dict(re.findall(r"([\w-]+):\s*([^;]+)", their.get("style", "")))
+        wanted.pop("font-family", None)
+        assert {name: mine.get(name) for name in wanted} == wanted
+        styled += len(wanted)
+    assert styled > 50
+    assert not any(e.get("style") for e in ours)
+
+
+def test_a_name_is_cut_in_its_middle_and_a_figure_stamped_once() -> None:
+    assert [figures.cut("59952278975375.0", n) for n in (16, 12, 5)] == [
+        "59952278975375.0",
+        "599522…375.0",
+        "59….0",
+    ]
+    fig = figures.stamp(figures.stamp(figures.canvas()[0], synthetic=True), synthetic=True)
+    assert [text.get_text() for text in fig.texts] == ["synthetic data"]
+
+
+def test_what_overlaps_is_found() -> None:
+    fig, [ax] = figures.canvas()
+    ax.plot([0, 1], [0, 1], label="line")
+    ax.text(0.5, 0.5, "upon it")
+    ax.text(0.51, 0.5, "and this")
+    assert {"'upon it' over 'and this'", "'upon it' over the line line"} <= set(overlaps(fig))
+
+
+def test_a_panel_that_shows_nothing_is_found() -> None:
+    fig, [full, *_] = figures.canvas(2)
+    full.plot([0, 1], [0, 1])
+    assert bare_panels(fig) == ["panel 1 () is bare"]
+
+
+def faults(fig: Figure) -> list[str]:
+    """Say what is wrong with a figure as drawn: overlaps, panels without marks, pale letters."""
+    pale = [
+        f"{text.get_text()!r} is pale"
+        for text in (t for t in fig.findobj(Text) if isinstance(t, Text))
+        if text.get_text().strip() and text.get_visible()
+        # the number in a bar is white or black, chosen by its colour
+        if (color := to_hex(text.get_color())) != "#ffffff" and contrast(color, "white") < 4.5
+    ]
+    return [*overlaps(fig), *bare_panels(fig), *pale]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
+    pages: Pages, kind: str
+) -> None:
+    drawn = pages.drawn(kind)
+    assert len(drawn) >= pages.page(kind).read_text("utf-8").count('<div class="wide of')
+    assert bool(drawn) == (kind != "atlas"), "its own panels are looked at in a browser"
+    assert [found for fig in drawn if (found := faults(fig))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("source", "folder", "fewest"),
+    [
+        ("philly-multigpu", "philly-multigpu-jobs", 11),
+        ("mit-supercloud-2021", "mit-supercloud-2021", 11),
+        ("itp-2021", "itp-2021", 9),  # which knows no waits
+        ("thetagpu-2023", "thetagpu-2023", 11),
+    ],
+)
+def test_nothing_overlaps_in_the_figures_of_real_traces(
+    traces: Path, tmp_path: Path, source: str, folder: str, fewest: int
+) -> None:
+    map_ = None if source == "philly-multigpu" else source
+    ingest("table" if map_ else source, traces / folder, tmp_path / "trace", map=map_)
+    drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
+    shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
+    assert len(shown) >= fewest
+    assert {name: found for name, fig in shown.items() if (found := faults(fig))} == {}

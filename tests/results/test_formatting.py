@@ -1,0 +1,43 @@
+"""Numbers in words."""
+
+import pytest
+
+from philly_analysis.results import formatting
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (0.25, "0.25 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (150, "2.5 min"),
+        (7_199, "120 min"),
+        (7_200, "2 h"),
+        (172_800, "2 days"),
+        (1_209_600, "2 weeks"),
+        (-90, "-1.5 min"),
+    ],
+)
+def test_durations_in_the_unit_that_people_use(seconds: float, words: str) -> None:
+    assert formatting.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("frac", "words"),
+    [(0, "0 %"), (1, "100 %"), (0.5, "50.0 %"), (0.0004, "0.04 %"), (0.9996, "99.96 %")],
+)
+def test_shares_never_round_to_none_or_all(frac: float, words: str) -> None:
+    assert formatting.share(frac) == words
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert formatting.count(1, "job") == "1 job"
+    assert formatting.count(2_000, "job") == "2,000 jobs"
+    assert formatting.count(0, "person", "people") == "0 people"
+
+
+def test_gangs_in_words_and_in_names() -> None:
+    assert [formatting.gpus(g) for g in ("1", ">8")] == ["1 GPU", ">8 GPUs"]
+    assert [formatting.slug(g) for g in ("1", "2-4", ">8")] == ["1", "2_4", "over_8"]

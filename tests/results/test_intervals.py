@@ -1,0 +1,191 @@
+"""Directions, shares and rates: right numbers, and intervals that keep their promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, poisson, spearmanr, t, ttest_rel
+
+from philly_analysis.results.formatting import share
+from philly_analysis.results.intervals import (
+    Rate,
+    clustered_share,
+    dispersion,
+    paired,
+    rank_association,
+)
+
+
+def test_the_correlation_is_spearmans() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 5, 300)
+    y = x + rng.normal(0, 3, 300)
+    found = rank_association(x, y)
+    assert found.rho == pytest.approx(spearmanr(x, y).statistic)
+    assert found.low < found.rho < found.high
+    assert found.n == found.clusters == 300
+
+
+@pytest.mark.parametrize("clustered", [True, False])
+def test_the_interval_covers_no_association_nineteen_times_in_twenty(clustered: bool) -> None:
+    rng = np.random.default_rng(2)
+    users = np.repeat(np.arange(60), 20)
+    covered = naive = 0
+    trials = 400
+    for _ in range(trials):
+        x, y = (
+            (rng.normal(size=60)[users] + 0.3 * rng.normal(size=1200) for _ in "xy")
+            if clustered
+            else (rng.normal(size=1200) for _ in "xy")
+        )
+        one = rank_association(x, y, users)
+        covered += one.low <= 0 <= one.high
+        other = rank_association(x, y)
+        naive += other.low <= 0 <= other.high
+    assert 0.91 <= covered / trials <= 0.985
+    # counting repeated users as so many witnesses would be wrong most of the time
+    assert naive / trials < 0.6 if clustered else naive / trials > 0.91
+
+
+def test_directions_and_their_words() -> None:
+    x = np.arange(50)
+    words = {"rises": "up", "falls": "down", "unclear": "?"}
+    noise = np.random.default_rng(3).normal(size=50)
+    assert rank_association(x, x + noise).say(**words).startswith("up (rank correlation +")
+    assert rank_association(x, -x + noise).say(**words).startswith("down (rank correlation -")
+    assert rank_association(x, noise).direction == "unclear"
+
+
+def test_missing_values_and_users_stand_alone() -> None:
+    users = np.array(["a", None, "b", None, "a"], dtype=object)
+    found = rank_association([1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], users)
+    assert (found.n, found.clusters) == (3, 3)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_too_few_to_say(n: int) -> None:
+    found = rank_association(range(n), range(n))
+    assert found.direction == "unclear" and np.isnan(found.rho)
+    assert "too few to say" in found.say(rises="up", falls="down", unclear="unclear")
+
+
+def test_one_user_is_one_witness() -> None:
+    found = rank_association(range(100), range(100), ["same"] * 100)
+    assert found.rho == pytest.approx(1) and found.direction == "unclear"
+
+
+def test_nothing_that_varies_is_associated() -> None:
+    assert rank_association([1] * 10, range(10)).direction == "unclear"
+
+
+def test_a_share_of_equal_witnesses_has_the_intervals_of_the_textbook() -> None:
+    hits = np.r_[np.ones(30), np.zeros(70)]
+    found = clustered_share(hits)
+    half = t.ppf(0.975, 99) * hits.std(ddof=1) / np.sqrt(100)
+    assert (found.frac, found.low, found.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
+    assert str(found) == f"30.0 % (95 % interval {share(found.low)} to {share(found.high)})"
+    # of two users nothing can be said of users
+    assert np.isnan(clustered_share(hits, np.arange(100) % 2).low)
+    assert np.isnan(clustered_share([]).frac)
+    assert clustered_share([1, 0], weights=[3, 1]).frac == 0.75
+
+
+@pytest.mark.parametrize("hit", [0, 1])
+def test_what_never_or_always_happened_is_not_certain(hit: int) -> None:
+    found = clustered_share(np.full(60, hit), np.arange(60) % 20)
+    exact = binomtest(20 * hit, 20).proportion_ci(method="exact")
+    assert (found.frac, found.low, found.high) == pytest.approx((hit, exact.low, exact.high))
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_share_allows_for_users_who_repeat_themselves() -> None:
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(50), rng.integers(5, 60, 50))
+    covered = naive = 0
+    for _ in range(1_000):
+        habit = rng.beta(1, 2, 50)
+        hits = rng.random(len(users)) < habit[users]
+        one, other = clustered_share(hits, users), clustered_share(hits)
+        covered += one.low <= 1 / 3 <= one.high
+        naive += other.low <= 1 / 3 <= other.high
+    assert 0.91 <= covered / 1_000 <= 0.985
+    assert naive / 1_000 < 0.6
+
+
+@given(events=st.integers(0, 400), exposure=st.floats(1e-3, 1e6))
+def test_the_interval_of_a_rate_is_that_of_poissons_tails(events: int, exposure: float) -> None:
+    low, high = Rate(events, exposure).interval
+    if events:
+        assert poisson.sf(events - 1, low * exposure) == pytest.approx(0.025)
+        assert poisson.cdf(events, high * exposure) == pytest.approx(0.025)
+    else:
+        assert low == 0
+        assert poisson.cdf(0, high * exposure) == pytest.approx(0.05)
+
+
+def test_the_times_of_a_gang_are_its_parts_times_shared() -> None:
+    rate = Rate(4, 200.0)
+    mean, low, high = rate.mean_time()
+    assert mean == 50 and low < 50 < high
+    assert rate.mean_time(8) == pytest.approx((mean / 8, low / 8, high / 8))
+    # without an event the bound is the time watched over -ln 0.05
+    assert Rate(0, 300.0).mean_time(5) == pytest.approx((np.inf, 300 / 5 / 2.995732, np.inf))
+    assert Rate(0, 0.0).mean_time() == (np.inf, 0, np.inf)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expected", [0.5, 2, 7, 40])
+def test_the_interval_of_a_rate_covers_it_nineteen_times_in_twenty_or_more(expected: float) -> None:
+    rng = np.random.default_rng(4)
+    ends = [Rate(int(n), 1.0).interval for n in rng.poisson(expected, 4_000)]
+    covered = np.mean([low <= expected <= high for low, high in ends])
+    # one-sided where nothing was seen, else exact: never below but for the luck of the draws
+    assert covered >= 0.945
+
+
+def test_events_on_few_places_are_told_from_chance() -> None:
+    days = np.full(50, 10.0)
+    lemons = np.zeros(50, int)
+    lemons[:3] = 10
+    uneven, p = dispersion(lemons, days)
+    assert uneven == pytest.approx(np.var(lemons, ddof=1) / lemons.mean())
+    assert p < 0.001
+    assert dispersion(np.ones(50, int), days)[1] == 1
+    assert np.isnan(dispersion([1, 0], [1, 1])[1]) and np.isnan(dispersion([3], [1])[1])
+    # twice the days, twice the failures: as chance would have it
+    assert dispersion([10, 20], [100.0, 200.0])[1] > 0.9
+
+
+@pytest.mark.slow
+def test_chance_is_called_uneven_as_often_as_said() -> None:
+    rng = np.random.default_rng(5)
+    days = rng.uniform(1, 100, 40)
+    p = [dispersion(rng.poisson(0.02 * days), days, draws=499)[1] for _ in range(600)]
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.025)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_interval_of_pairs_covers_the_change_nineteen_times_in_twenty(relative: bool) -> None:
+    rng = np.random.default_rng(5)
+    covered, trials = 0, 600
+    for _ in range(trials):
+        common = rng.normal(0, 2, 10)  # what the pairs share, far larger than the change
+        one, other = (common + rng.normal(m, 0.3, 10) for m in (0.1, 0.0))
+        found = (
+            paired(np.exp(one), np.exp(other), relative=True) if relative else paired(one, other)
+        )
+        truth = 100 * np.expm1(0.1) if relative else 0.1
+        covered += found.low <= truth <= found.high
+    assert 0.93 <= covered / trials <= 0.97
+
+
+def test_pairs_are_students() -> None:
+    rng = np.random.default_rng(6)
+    one, other = rng.normal(size=12), rng.normal(size=12)
+    found, known = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+    halved = paired([2.0, 8.0, 3.0], [4.0, 16.0, 6.0], relative=True)
+    assert (halved.effect, halved.low, halved.high) == pytest.approx((-50, -50, -50))
+    few = paired([1.0, 2.0], [1.0, 1.0])
+    assert few.effect == 0.5 and np.isnan(few.low) and few.pairs == 2
+    assert np.isnan(paired([], []).effect)

@@ -1,0 +1,304 @@
+"""Shares of GPUs: what fits beside what, on paper and against a walk that keeps nothing."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from philly_analysis.errors import SimulationError
+from philly_analysis.simulator import POLICIES, Schedule, policy_named, run
+from philly_analysis.simulator.assumptions import shares
+from philly_analysis.simulator.cluster.gpu_sharing import as_held
+from philly_analysis.simulator.engine.outages import Outage
+from philly_analysis.simulator.engine.pools import Pool
+from philly_analysis.simulator.policies.gandiva import Gandiva
+from philly_analysis.simulator.policies.priority import Fifo, Srtf
+from philly_analysis.workload import JobSpec, fleet
+from tests.simulator import reference_parted as slow
+from tests.simulator.drawn import done, gantt, job, machines
+from tests.simulator.reference import ShortestRemaining, shortest, submitted
+from tests.simulator.reference_shares import (
+    GittinsIndices,
+    MaxMinFairness,
+    Predicted,
+    ShortestService,
+)
+
+
+def part(name: str, submit_s: float, share: float, run_s: float) -> JobSpec:
+    return replace(job(name, submit_s, 1, run_s), gpu_frac=share)
+
+
+def gpus(schedule: Schedule) -> dict[str, int]:
+    return dict(schedule.placements.select("job_id", "gpu").iter_rows())
+
+
+def test_shares_fill_a_gpu_before_the_next_is_parted() -> None:
+    # c leaves least where b is, d fits beside a only; e wants a whole one and waits for both
+    jobs = [
+        part("a", 0, 0.5, 20),
+        part("b", 1, 0.6, 10),
+        part("c", 2, 0.4, 10),
+        part("d", 3, 0.5, 10),
+        job("e", 4, 1, 5),
+    ]
+    schedule = run(jobs, machines(2), Fifo())
+    assert gpus(schedule) == {"a": 0, "b": 1, "c": 1, "d": 0, "e": 1}
+    assert gantt(schedule)["e"] == done(12, 17)
+
+
+def test_a_share_spans_no_two_gpus() -> None:
+    # 0.8 are left in all, 0.4 of each
+    jobs = [part("a", 0, 0.6, 20), part("b", 0, 0.6, 30), part("c", 1, 0.5, 5)]
+    schedule = run(jobs, machines(2), Fifo())
+    assert gantt(schedule)["c"] == done(20, 25)
+    [wait] = schedule.waits.to_dicts()
+    assert wait["cause"] == "fragmentation" and wait["fragmentation_s"] == 19
+
+
+def test_who_wants_less_passes_by_where_that_is_allowed() -> None:
+    jobs = [part("a", 0, 0.7, 20), part("b", 1, 0.5, 5), part("c", 2, 0.3, 5)]
+    assert gantt(run(jobs, machines(1), Fifo(backfill=True)))["c"] == done(2, 7)
+    assert gantt(run(jobs, machines(1), Fifo()))["c"] == done(20, 25)
+
+
+def test_thirds_add_up() -> None:
+    jobs = [part(name, 0, share, 10) for name, share in (("a", 0.1), ("b", 0.2), ("c", 0.7))]
+    assert all(bars == done(0, 10) for bars in gantt(run(jobs, machines(1), Fifo())).values())
+
+
+def test_a_gpu_that_fails_stops_all_who_share_it() -> None:
+    jobs = [part("a", 0, 0.5, 20), part("b", 0, 0.5, 20)]
+    outage = [Outage(5.0, 8.0, "m0", 0)]
+    bars = gantt(run(jobs, machines(1), Fifo(), outages=outage))
+    assert {tuple(own) for own in bars.values()} == {
+        ((0, 5, "node_failure"), (8, 23, "completed")),
+    }
+
+
+Rows = list[tuple[int, Fraction, list[int]]]
+"""Submission, GPUs asked for and run times of each job."""
+
+SHARES = [Fraction(n) for n in ("1/10", "1/4", "1/3", "2/5", "1/2", "3/4", "1/7", "1", "2", "3")]
+
+workloads: st.SearchStrategy[Rows] = st.lists(
+    st.tuples(
+        st.integers(0, 60),
+        st.sampled_from(SHARES),
+        st.lists(st.integers(1, 40), min_size=1, max_size=2),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Sharing]]] = {
+    "fifo": ({}, lambda _: slow.InTurn(submitted)),
+    "fifo backfill": ({"backfill": True}, lambda _: slow.InTurn(submitted, blocks=False)),
+    "sjf": ({}, lambda _: slow.InTurn(shortest)),
+    "easy": ({}, lambda _: slow.Easy()),
+    "srtf": ({}, lambda _: slow.InOrder(ShortestRemaining().rank)),
+    "srsf": ({}, lambda _: slow.InOrder(ShortestService().rank)),
+    "qssf": ({}, lambda specs: slow.InTurn(Predicted(specs))),
+    "tiresias": (
+        {"thresholds_gpu_s": [8, 40], "promote": 2},
+        lambda _: slow.Attained(8, 40, promote=2.0),
+    ),
+    "gittins": (
+        {"thresholds_gpu_s": [8, 40], "service_gpu_s": [4, 12, 80]},
+        lambda _: slow.ByIndex(GittinsIndices([4, 12, 80], (8, 40))),
+    ),
+    "maxmin": ({"round_s": 20, "of": "vc"}, lambda _: slow.Counted(MaxMinFairness(20))),
+    "las": ({"thresholds_gpu_s": [8, 40]}, lambda _: slow.Attained(8, 40)),
+    "drf": ({}, lambda _: slow.LeastShare()),
+    "tetris": ({}, lambda _: slow.Aligned()),
+    "themis": ({"lease_s": 20}, lambda _: slow.Leases(20)),
+}
+
+
+def asking(rows: Rows) -> list[JobSpec]:
+    return [
+        replace(
+            job(f"j{i:02d}", s, max(int(gpus), 1), *runs, vc="abc"[i % 3]),
+            user=f"u{i % 3}",
+            gpu_frac=float(gpus) if gpus < 1 else 1.0,
+        )
+        for i, (s, gpus, runs) in enumerate(rows)
+    ]
+
+
+def same(name: str, rows: Rows) -> None:
+    knobs, reference = PAIRS[name]
+    if name in ("las", "tiresias", "gittins", "maxmin"):  # GPU-seconds divide without rounding
+        rows = [(s, g if 4 * g in (1, 2, 4, 8) else Fraction(1, 2), runs) for s, g, runs in rows]
+    specs = asking(rows)
+    schedule = run(specs, machines(3), policy_named(name.split()[0], knobs))
+    ours = gantt(schedule)
+    # who is moved begins to run anew, which the queues know and the lists do not
+    assume(
+        name not in ("las", "tiresias")
+        or all(how != "migrated" for bars in ours.values() for *_, how in bars)
+    )
+    in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
+    theirs = slow.walk_shares(specs, 3, reference(in_turn))
+    assert set(ours) == set(theirs)
+    for job_id, bars in ours.items():
+        assert [how for *_, how in bars] == [how for *_, how in theirs[job_id]]
+        for one, other in zip(bars, theirs[job_id], strict=True):
+            assert one[:2] == pytest.approx(other[:2], abs=2e-3)
+    never_over_one(specs, schedule)
+
+
+def never_over_one(specs: list[JobSpec], schedule: Schedule) -> None:
+    shares = {s.job_id: s.gpu_frac for s in specs}
+    held = schedule.placements.join(schedule.attempts, on=["job_id", "attempt"]).rows(named=True)
+    for start_s in {row["start_s"] for row in held}:
+        by_gpu: Counter[int] = Counter()
+        for row in held:
+            if row["start_s"] <= start_s < row["end_s"]:
+                by_gpu[row["gpu"]] += shares[row["job_id"]]  # type: ignore[assignment]
+        assert all(share <= 1 + 1e-9 for share in by_gpu.values())
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(max_examples=10)
+@given(workloads)
+def test_a_policy_shares_gpus_as_a_slow_reference_does(name: str, rows: Rows) -> None:
+    same(name, rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAIRS)
+@settings(max_examples=3_000)
+@given(workloads)
+def test_a_policy_shares_gpus_as_a_slow_reference_on_thousands(name: str, rows: Rows) -> None:
+    same(name, rows)
+
+
+PARTING = [name for name, policy in POLICIES.items() if policy.parts]
+
+HALVED: dict[str, dict[str, list[float]]] = {
+    "las": {"thresholds_gpu_s": [40, 200]},
+    "tiresias": {"thresholds_gpu_s": [40, 200]},
+    "gittins": {"thresholds_gpu_s": [40, 200], "service_gpu_s": [20, 60, 400]},
+}
+"""Knobs that count GPU time."""
+
+
+@pytest.mark.parametrize("name", PARTING)
+@settings(max_examples=5)
+@given(workloads)
+def test_gpus_in_halves_are_twice_as_many(name: str, rows: Rows) -> None:
+    """Half a GPU each of four is one GPU each of eight, in quotas and service, too."""
+    whole = [replace(spec, gpus=1, gpu_frac=1.0) for spec in asking(rows)]
+    half = [replace(spec, gpu_frac=0.5) for spec in whole]
+    counts = HALVED.get(name, {})
+    halves = {knob: [value / 2 for value in values] for knob, values in counts.items()}
+    one = run(half, machines(4), policy_named(name, halves), quotas={"a": 2, "b": 1, "c": 1})
+    other = run(whole, machines(8), policy_named(name, counts), quotas={"a": 4, "b": 2, "c": 2})
+    assert sorted(one.attempts.rows()) == sorted(other.attempts.rows())
+    assert (2 * one.placements["gpu"].n_unique()) >= other.placements["gpu"].n_unique()
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"recorded"}))
+@settings(max_examples=4)
+@given(workloads)
+def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:
+    specs = asking(rows)
+    there = [replace(m, cpus=12.0, mem_gb=240.0) for m in machines(2, 1, 1)]
+    policy = POLICIES[name]
+    schedule = run(specs, there, policy(), quotas={"a": 2, "b": 1, "c": 1})
+    assert set(schedule.jobs["end_s"].is_not_null()) == {True}
+    if policy.elastic:
+        return
+    served = schedule.attempts.group_by("job_id").agg((pl.col("end_s") - pl.col("start_s")).sum())
+    took_s = dict(served.iter_rows())
+    for spec in specs:
+        assert took_s[spec.job_id] == pytest.approx(spec.run_s, abs=1e-3)
+    if policy.parts:
+        one = run(specs, machines(3), policy(), quotas={"a": 2, "b": 1, "c": 1})
+        never_over_one(specs, one)
+
+
+@pytest.mark.parametrize("name", PARTING)
+@given(workloads)
+@settings(max_examples=4)
+def test_shares_add_nothing_where_each_takes_a_whole_gpu(name: str, rows: Rows) -> None:
+    whole = [replace(spec, gpu_frac=1.0) for spec in asking(rows)]
+    nearly = [replace(spec, gpu_frac=0.99999) if spec.gpus == 1 else spec for spec in whole]
+    one, other = (run(specs, machines(3), POLICIES[name]()) for specs in (whole, nearly))
+    assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
+
+
+def test_a_better_job_stops_one_of_two_who_share() -> None:
+    # c needs 0.6: of a and b, which share the only GPU, the one with most to go gives way
+    jobs = [part("a", 0, 0.5, 100), part("b", 0, 0.4, 30), part("c", 5, 0.6, 10)]
+    bars = gantt(run(jobs, machines(1), Srtf()))
+    assert bars["a"] == [(0, 5, "preempted"), (15, 110, "completed")]
+    assert bars["b"] == done(0, 30) and bars["c"] == done(5, 15)
+
+
+def test_who_gives_way_for_nothing_goes_on() -> None:
+    # b, worst, shares its GPU with c; a alone leaves d room: b gets its share back
+    jobs = [
+        part("c", 0, 0.5, 40),
+        part("b", 0, 0.5, 300),
+        part("a", 0, 1, 200),
+        part("d", 5, 0.9, 30),
+    ]
+    bars = gantt(run(jobs, machines(2), Srtf()))
+    assert bars["b"] == done(0, 300) and bars["c"] == done(0, 40)
+    assert bars["a"] == [(0, 5, "preempted"), (35, 230, "completed")] and bars["d"] == done(5, 35)
+
+
+def test_instances_are_as_large_as_nvidia_makes_them() -> None:
+    def slices(share: float, of: int) -> float:
+        return as_held(part("a", 0, share, 1), of).gpu_frac * of
+
+    # 1g, 2g, 3g, 4g and 7g; shares written to two digits name them too
+    assert [slices(s, 7) for s in (0.1, 0.14, 1 / 7, 0.15, 0.29, 0.4, 0.43, 0.5, 0.6, 0.9)] == [
+        *(1, 1, 1, 2, 2, 3, 3, 4, 7, 7)
+    ]
+    assert [slices(s, 4) for s in (0.25, 0.3, 0.5, 0.51, 0.75)] == [1, 2, 2, 2, 4]
+    assert [slices(s, 3) for s in (0.1, 0.33, 0.34, 0.5)] == [1, 1, 1, 3]
+    gang = replace(job("a", 0, 4, 1), gpu_frac=0.5)
+    assert as_held(gang, 7).gpu_s == as_held(gang, None).gpu_s == 4
+
+
+def test_seven_instances_fill_a_gpu_and_an_eighth_waits() -> None:
+    jobs = [part(f"{i}", 0, 1 / 7, 10) for i in range(8)]
+    there = list(fleet("1x1/7"))
+    bars = gantt(run(jobs, there, Fifo()))
+    assert all(bars[f"{i}"] == done(0, 10) for i in range(7)) and bars["7"] == done(10, 20)
+    # 0.15 of a GPU is two slices of seven: three at a time, where shares of any size fit six
+    jobs = [part(f"{i}", 0, 0.15, 10) for i in range(6)]
+    ends = [own[0][1] for own in gantt(run(jobs, there, Fifo())).values()]
+    assert ends == [10, 10, 10, 20, 20, 20]
+    assert all(own == done(0, 10) for own in gantt(run(jobs, machines(1), Fifo())).values())
+
+
+def test_gpus_cut_otherwise_are_other_pools() -> None:
+    jobs = [part("a", 0, 0.1, 10)]
+    with pytest.raises(SimulationError, match="cut into slices alike"):
+        run(jobs, fleet("1x1/7,1x1"), Fifo())
+    assert [m.slices for m in fleet("1x8/7:24:500@4=A100,1x8")] == [7, None]
+
+
+def test_a_what_if_says_what_became_of_shares() -> None:
+    jobs = [part("a", 0, 0.5, 3600), part("b", 0, 0.5, 3600), job("c", 0, 1, 3600)]
+    assert gantt(run(jobs[:2], machines(1), Fifo()))["b"] == done(0, 3600)
+    assert gantt(run(jobs[:2], machines(1), Gandiva(quantum_s=1e5)))["b"] == done(3600, 7200)
+
+    def said(slices: int | None, *, parts: bool = True) -> tuple[str, ...]:
+        there = tuple(replace(m, slices=slices) for m in machines(1))
+        return shares([Pool("", there, tuple(jobs))], parts=parts)
+
+    [parted], [whole], [sliced] = said(None), said(None, parts=False), said(7)
+    assert parted.startswith("2 jobs") and "no more" in parted
+    assert whole.startswith("2 jobs") and "1.00 GPU hours more" in whole
+    assert sliced.startswith("2 jobs") and f"{2 * (4 / 7 - 0.5):.2f} GPU hours more" in sliced
+    assert shares([Pool("", tuple(machines(1)), (jobs[2],))], parts=True) == ()

@@ -1,0 +1,222 @@
+"""What somebody types who has not read the manual: it works, or says what to type instead."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import matplotlib.pyplot as plt
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+from typer.core import TyperGroup
+from typer.main import get_command
+
+import philly_analysis as philly
+from philly_analysis.cli.app import app
+from philly_analysis.cli.console import as_typed
+from philly_analysis.report import page as page_module
+from philly_analysis.report.chapters import CHAPTERS, FRONT
+from philly_analysis.trace.trace import Trace
+from tests.analyses.clusters import random_tables, write_tables
+
+DELAY = "queueing_delay"
+
+
+class Session(SimpleNamespace):
+    """Names as they stand in a notebook."""
+
+    path: Path
+    trace: Trace
+    jobs: pl.DataFrame
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("natural")
+    path = write_tables(folder / "mine", random_tables(3, jobs=30))
+    with Trace(path) as trace:
+        jobs = trace.sql(
+            "select jobs.*, started_at, ended_at from jobs join attempts using (job_id) "
+            "where attempt = 1"
+        ).pl()
+        yield Session(philly=philly, path=path, trace=trace, jobs=jobs, out=folder)
+
+
+def shown(value: Any) -> bool:
+    return "<img" in value._repr_html_() and "<table" in value._repr_html_()
+
+
+WORKS: dict[str, Callable[[Any], object]] = {
+    # what there is
+    "philly.__version__": lambda v: isinstance(v, str),
+    "philly.sources()": lambda v: "slurm" in set(v["source"]),
+    "philly.models()": lambda v: "philly" in set(v["model"]),
+    "philly.formats()": lambda v: len(v) > 10,
+    "philly.policies()": lambda v: "fifo" in set(v["policy"]),
+    "philly.tables()": lambda v: "submitted_at" in set(v["column"]),
+    # a trace
+    "philly.Trace(path)": lambda v: "jobs 30" in repr(v),
+    "philly.Trace(str(path))": lambda v: v.tables,
+    "philly.Trace(jobs)": lambda v: v.tables == {"jobs", "attempts"},
+    "philly.Trace(jobs.to_pandas())": lambda v: v.has("waits"),
+    "philly.Trace(jobs.to_arrow())": lambda v: v.has("waits"),
+    "philly.Trace({'jobs': trace.jobs.pl(), 'attempts': trace.attempts.df()})": (
+        lambda v: v.waits.count("*").fetchall()
+    ),
+    "trace.tables": lambda v: "jobs" in v,
+    "trace.jobs.df()": lambda v: isinstance(v, pd.DataFrame),
+    "trace.waits": lambda v: isinstance(v, duckdb.DuckDBPyRelation),
+    "trace.waits.pl()": lambda v: isinstance(v, pl.DataFrame),
+    "trace.waits.to_arrow_table()": lambda v: isinstance(v, pa.Table),
+    "dir(trace)": lambda v: {"waits", "jobs", "between", "where"} <= set(v),
+    "trace.relations": lambda v: all(v["row"]) and "waits" in set(v["name"]),
+    "trace.sql('select count(*) from waits').fetchall()": lambda v: v[0][0] > 0,
+    "philly.query(path, 'select 1 as one')": lambda v: v["one"].item() == 1,
+    "philly.tables(path)": lambda v: "rows" in v,
+    # part of it
+    "trace.between('2017-10-03', '2017-10-03 08:00')": lambda v: (
+        0 < v.jobs.count("*").fetchall()[0][0] < 30
+    ),
+    "trace.where(vc='v0')": lambda v: v.jobs.select("vc").distinct().fetchall() == [("v0",)],
+    "trace.where(vc=['v0', 'v1'], status='Failed')": lambda v: v.has("waits"),
+    "trace.where('gpus > 2')": lambda v: v.jobs.min("gpus").fetchall()[0][0] > 2,
+    "philly.compare(trace.where(vc='v0'), trace.where(vc='v1'))": lambda v: v.sentences,
+    "philly.compare([path, path])": lambda v: len(v.table),
+    # findings
+    "philly.analyze(path)": lambda v: len(v) > 20 and DELAY in v,
+    "philly.analyze(path, 'queueing_delay')": shown,
+    "philly.analyze(trace, 'queueing_delay')": shown,
+    "philly.analyze(trace, 'queueing_delay', 'run_time')": shown,
+    "philly.analyze(trace, ['queueing_delay', 'run_time'])": lambda v: (
+        list(v) == [DELAY, "run_time"]
+    ),
+    "philly.analyze(jobs, 'queueing_delay')": shown,
+    "philly.analyze(path, 'queueing_delay').plot()": lambda v: v._repr_png_()[:4] == b"\x89PNG",
+    "philly.analyze(path, 'queueing_delay').table": lambda v: isinstance(v, pd.DataFrame),
+    "philly.analyze(path, 'queueing_delay').sentences": lambda v: v[0].endswith("."),
+    "philly.analyze(path, 'queueing_delay').facts": lambda v: (
+        v[0].said and "<td" in v._repr_html_()
+    ),
+    "philly.analyze(path, 'run_time').facts['jobs']": lambda v: v > 0,
+    "philly.analyze(path, 'run_time').to_csv(out / 'a.csv')": lambda v: v.is_file(),
+    "philly.analyze(path, 'run_time').to_csv()": lambda v: v.startswith("gang,"),
+    # models and what-ifs
+    "philly.load_model('philly')": lambda v: "<table" in v._repr_html_(),
+    "philly.load_model('philly').sample(jobs=20, seed=1)": lambda v: v.jobs.height == 20,
+    "philly.sample('philly', jobs=20)": lambda v: v.jobs.height == 20,
+    "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
+    "philly.fit(jobs, family='empirical')": lambda v: v.gang_size,
+    "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: philly.Trace(v).waits,
+    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: philly.Trace(v).waits,
+    "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: str(v),
+}
+
+EXPLAINED = {
+    "philly.Trace(out)": r"not a trace.*ingest\(SOURCE, RAW, OUT\)",
+    "philly.Trace(3)": "int is no table.*frame of pandas",
+    "philly.Trace(jobs.select('job_id'))": "lacks submitted_at",
+    "philly.analyze(path, 'queing_delay')": "Did you mean 'queueing_delay'",
+    "philly.analyze(path, lambda trace: 3)": "Return a Result",
+    "philly.analyze(trace.where(vc='v0'), 'delay_causes')": "what all jobs held",
+    "trace.analyze": r"analyze\(trace, ",
+    "trace.report": r"report\(trace\)",
+    "trace.wait": "Did you mean waits",
+    "trace.between('now', 'then')": "timestamp",
+    "trace.where(team='a')": "no column of jobs named 'team'",
+    "trace.where(vc='nobody')": "no job with vc “nobody”",
+    "philly.analyze(path, 'run_time').df": "its table, a pandas DataFrame, is .table",
+    "philly.analyze(path, 'run_time').savefig": r"its figure is .plot\(\)",
+    "philly.analyze(path, 'run_time').jobs": r"\.facts\[\"jobs\"\]",
+    "philly.analyze(path, 'run_time').facts['n']": "no fact named 'n'",
+    "philly.load_model('phily')": "Did you mean 'philly'",
+    "philly.export(trace, 'swf', out / 'mine' / 'manifest.json')": "force=True",
+    "philly.ingest('philly', path, path)": "append=True",
+}
+
+
+@pytest.mark.parametrize("typed", WORKS)
+def test_it_works(typed: str, place: Session) -> None:
+    assert WORKS[typed](eval(typed, vars(place)))  # noqa: S307 - what stands above
+    plt.close("all")
+
+
+@pytest.mark.parametrize("typed", EXPLAINED)
+def test_it_says_what_to_type_instead(typed: str, place: Session) -> None:
+    with pytest.raises(philly.PhillyError, match=EXPLAINED[typed]) as told:
+        eval(typed, vars(place))  # noqa: S307 - what stands above
+    assert "--" not in str(told.value), "Python's words in Python"
+    for word in ("philly ", "`philly"):
+        assert word not in str(told.value)
+
+
+def test_the_command_line_says_the_same_in_its_own_words() -> None:
+    def typed(message: str) -> str:
+        verbs = get_command(app)
+        assert isinstance(verbs, TyperGroup)
+        return as_typed(message, verbs)
+
+    assert typed("Replace it with force=True.") == "Replace it with --force."
+    assert (
+        typed("Make one with ingest(SOURCE, RAW, OUT).")
+        == "Make one with philly ingest SOURCE RAW OUT."
+    )
+    assert typed("e.g. machines='552x8'.") == "e.g. --machines 552x8."
+    assert typed("give its path as throughputs=PATH.") == "give its path as --throughputs PATH."
+    assert typed("knob restart_s=5 (of 3)") == "knob restart_s=5 (of 3)", "not the shell's"
+
+
+def test_analyses_of_ones_own_stand_on_the_page(
+    place: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        page_module,
+        "CHAPTERS",
+        {name: CHAPTERS[name] for name in (FRONT, "Definitions")},
+    )
+
+    def big_gangs(trace: philly.Trace) -> philly.Result:
+        """Do larger gangs wait longer?"""
+        table = trace.sql("select gpus, median(wait_s) as wait_s from waits group by all").df()
+        most = f"At most {table['wait_s'].max():,.0f} s in the median."
+        return philly.Result(
+            "big_gangs",
+            table,
+            sentences=(most,),
+            draw=lambda r: r.table.plot.bar("gpus", "wait_s"),
+        )
+
+    def plain(trace: philly.Trace) -> philly.Result:
+        """How many jobs are there?"""
+        return philly.Result("plain", trace.sql("select count(*) as jobs from jobs").df())
+
+    result = philly.analyze(place.trace, big_gangs)
+    assert result.question == "Do larger gangs wait longer?"
+    assert result.name == "big_gangs" and result.reads == ("waits",)
+    assert isinstance(result.plot(), Figure)
+    few = place.trace.where("gpus > 2")
+    assert "Only the" in philly.analyze(few, plain).caveats[0]
+    page = philly.report(few, place.out / "reports", also=[big_gangs, plain])
+    text = page.read_text("utf-8")
+    assert text.index("Your own") < text.index("Do larger gangs wait longer?")
+    assert "waits.sql" in text and (page.parent / "tables" / "plain.csv").is_file()
+    assert (page.parent / "figures" / "big_gangs.svg").is_file()
+    assert not (page.parent / "figures" / "plain.svg").exists()
+    assert "the jobs that were not chosen" in text, "what a part cannot answer"
+    plt.close("all")
+
+
+def test_the_package_opens_without_its_engines() -> None:
+    code = (
+        "import sys, philly_analysis\n"
+        "heavy = 'duckdb polars pandas numpy scipy matplotlib pyarrow jinja2 rich'.split()\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

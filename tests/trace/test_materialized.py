@@ -1,0 +1,24 @@
+"""A stored relation is found again by the next process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.paper import paper_trace
+
+_ASK = (
+    "import sys; from philly_analysis.trace.trace import Trace\n"
+    "with Trace(sys.argv[1]) as trace: trace.create(['room'])"
+)
+
+
+def test_every_process_looks_for_the_same_file(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    found = set()
+    for seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", _ASK, str(path)], env=env, check=True)
+        [stored] = (path / "derived").glob("room-*.parquet")
+        found.add((stored.name, stored.stat().st_mtime_ns))
+    assert len(found) == 1

@@ -1,0 +1,412 @@
+"""A trace on object storage is the trace that is here: whole or not there, and read once."""
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from philly_analysis import analyze, export, ingest, query, simulate, tables, verify
+from philly_analysis.cli.app import app
+from philly_analysis.errors import InputError, OutputError, TraceError
+from philly_analysis.trace.checksums import digest
+from philly_analysis.trace.manifest import MANIFEST, Manifest
+from philly_analysis.trace.object_storage import at_hand, is_address
+from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.writer import write
+from tests.analyses.clusters import random_tables
+from tests.ingest.test_slurm import LINES
+from tests.ingest.test_slurm import write as slurm
+
+fsspec = pytest.importorskip("fsspec")
+Store = Any
+ADDRESS = "memory://lake/traces/ours"
+COUNT = "select count(*) as n from jobs"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PHILLY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def noting(transfer: Any, names: list[str]) -> Any:
+    """Transfer a file, and note its name in the trace."""
+
+    def noted(self: Store, one: Any, other: Any, **more: Any) -> None:
+        transfer(self, one, other, **more)
+        there = other if transfer.__name__ == "put_file" else one
+        names.append(str(there).rpartition("ours/")[2])
+
+    return noted
+
+
+@pytest.fixture
+def store(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """Storage in memory, empty, which notes what is got from it in `got` and put in `put`."""
+    found = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(found), "store", {})
+    monkeypatch.setattr(type(found), "pseudo_dirs", [""])
+    noted: dict[str, list[str]] = {"get_file": [], "put_file": [], "pipe_file": []}
+    for verb, names in noted.items():
+        monkeypatch.setattr(type(found), verb, noting(getattr(type(found), verb), names))
+    found.noted = noted
+    yield found
+    del found.noted
+
+
+def made(seed: int) -> dict[str, pl.DataFrame]:
+    return random_tables(seed)
+
+
+def put(out: str, seed: int = 1, *, force: bool = False) -> None:
+    manifest = Manifest(name="ours", source="test", synthetic=True)
+    write(out, made(seed), manifest, force=force)
+
+
+def test_an_address_is_told_from_a_path() -> None:
+    given: Any
+    for given in ("s3://b/t", "gs://b", Path("s3://b/t"), "abfs://c@a/t", "memory://x/y"):
+        assert is_address(given)
+    for given in ("t", "/t", "C:/t", "a/s3:/t", "", {"jobs": None}, "S3"):
+        assert not is_address(given)
+
+
+def test_what_is_put_up_is_asked_there_as_here(store: Store, tmp_path: Path) -> None:
+    put(ADDRESS)
+    write(tmp_path / "ours", made(1), Manifest(name="ours", source="test", synthetic=True))
+    *_, last = store.noted["put_file"] + store.noted["pipe_file"]
+    assert last == MANIFEST
+    for given in (ADDRESS, Path(ADDRESS)):
+        here, there = tmp_path / "ours", given
+        assert tables(there).equals(tables(here))
+        assert query(there, COUNT).equals(query(here, COUNT))
+        one, other = (analyze(t, "queueing_delay").table for t in (there, here))
+        assert one.equals(other)
+    assert set(verify(ADDRESS)["state"]) == {"as written"}
+    assert store.noted["get_file"] == []  # who wrote it has it
+
+
+def test_it_is_fetched_once_and_what_is_computed_stays(
+    store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(ADDRESS)
+    shutil.rmtree(cache)
+    with Trace(ADDRESS) as trace:
+        files = trace.manifest.every_file
+        assert sorted(store.noted["get_file"]) == sorted(files)
+        first = analyze(trace, "queueing_delay")
+        folder = trace.path
+    assert (folder / "derived").is_dir()
+    assert not [path for path in folder.parent.iterdir() if path.name in ("coming", ".ours")]
+    with Trace(ADDRESS) as trace:
+        assert trace.path == folder
+        assert analyze(trace, "queueing_delay").table.equals(first.table)
+    assert len(store.noted["get_file"]) == len(files)
+
+
+def test_a_fetch_that_broke_off_goes_on_with_what_came(
+    store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(ADDRESS)
+    shutil.rmtree(cache)
+    whole = store.store.pop("/lake/traces/ours/attempts.parquet")
+    with pytest.raises(TraceError, match=r"attempts\.parquet is missing"):
+        at_hand(ADDRESS)
+    came = len(store.noted["get_file"])
+    assert came
+    assert not list(cache.rglob(MANIFEST))
+    store.store["/lake/traces/ours/attempts.parquet"] = whole
+    with Trace(ADDRESS) as trace:
+        assert len(store.noted["get_file"]) == len(trace.manifest.every_file)
+
+
+def test_what_is_damaged_there_is_noticed(store: Store, cache: Path) -> None:
+    put(ADDRESS)
+    shutil.rmtree(cache)
+    key = "/lake/traces/ours/jobs.parquet"
+    text = bytearray(store.cat_file(key))
+    text[len(text) // 2] ^= 1
+    store.pipe_file(key, bytes(text))
+    with pytest.raises(TraceError, match=r"jobs\.parquet is not what was put there"):
+        query(ADDRESS, COUNT)
+    assert not list(cache.rglob(MANIFEST))
+    store.rm_file("/lake/traces/ours/attempts.parquet")
+    states = verify(ADDRESS).set_index("file")["state"]
+    assert states["jobs.parquet"] == "damaged"
+    assert states["attempts.parquet"] == "missing"
+    assert CliRunner().invoke(app, ["verify", ADDRESS]).exit_code == 1
+
+
+def test_it_is_put_up_whole_or_not_and_the_next_try_does(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = store.put_file
+
+    def break_off(one: str, other: str, **more: Any) -> None:
+        if other.endswith("attempts.parquet"):
+            raise PermissionError("denied")
+        done(one, other, **more)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "put_file", break_off)
+        with pytest.raises(OutputError, match=r"denied.*The trace is whole at") as told:
+            put(ADDRESS)
+    assert f"/{MANIFEST}" not in "".join(store.store)
+    with pytest.raises(TraceError, match="is not a trace"):
+        query(ADDRESS, COUNT)
+    here = Path(str(told.value).split("whole at ")[1].split(": copy")[0])
+    assert set(verify(here)["state"]) == {"as written"}
+    put(ADDRESS)
+    assert query(ADDRESS, COUNT)["n"][0] == made(1)["jobs"].height
+
+
+def test_one_that_is_there_is_replaced_only_when_asked(store: Store) -> None:
+    put(ADDRESS)
+    before = query(ADDRESS, "select * from jobs order by all")
+    with pytest.raises(TraceError, match="exists"):
+        put(ADDRESS, 2)
+    assert query(ADDRESS, "select * from jobs order by all").equals(before)
+    put(ADDRESS, 2, force=True)
+    assert not query(ADDRESS, "select * from jobs order by all").equals(before)
+    assert set(verify(ADDRESS)["state"]) == {"as written"}
+
+
+def test_files_of_the_one_that_was_replaced_go(store: Store) -> None:
+    put(ADDRESS)
+    alone = {name: made(1)[name] for name in ("jobs", "attempts")}
+    write(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
+    there = {key.rpartition("/")[2] for key in store.store}
+    assert there == {"jobs.parquet", "attempts.parquet", MANIFEST}
+
+
+def test_a_reader_is_told_that_another_stands_there_now(store: Store) -> None:
+    put(ADDRESS)
+    with Trace(ADDRESS) as trace:
+        put(ADDRESS, 2, force=True)
+        with pytest.raises(TraceError, match="was replaced since"):
+            trace.sql(COUNT).fetchall()
+
+
+@pytest.mark.slow
+def test_it_grows_there_and_only_what_is_new_is_moved(
+    store: Store, cache: Path, tmp_path: Path
+) -> None:
+    months = [tmp_path / name for name in ("january", "february")]
+    for folder, lines in zip(months, (LINES[:2], LINES[2:]), strict=True):
+        folder.mkdir()
+        slurm(folder, *lines)
+    for raw in months:
+        ingest("slurm", raw, ADDRESS, append=True)
+        ingest("slurm", raw, tmp_path / "ours", append=True)
+    assert Manifest.read(at_hand(ADDRESS)).generation == 2
+    everything = "select * from attempts order by all"
+    assert query(ADDRESS, everything).equals(query(tmp_path / "ours", everything))
+    assert set(verify(ADDRESS)["state"]) == {"as written"}
+    there = {key.rpartition("ours/")[2] for key in store.store}
+    assert there == {*Manifest.read(at_hand(ADDRESS)).every_file, MANIFEST}
+
+
+def test_who_has_it_fetches_only_what_it_grew_by(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(ADDRESS)
+    monkeypatch.setenv("PHILLY_CACHE", str(tmp_path / "other"))
+    first = at_hand(ADDRESS)
+    (first / "derived").mkdir(exist_ok=True)
+    (first / "derived" / "waits-000001-0.parquet").write_text("kept")
+    manifest = Manifest.read(first)
+    extra = first.parent / "extra.parquet"
+    shutil.copyfile(first / "jobs.parquet", extra)
+    with extra.open("ab") as file:
+        file.write(b"x")
+    store.put_file(str(extra), f"{ADDRESS}/parts/000002/jobs.parquet")
+    told = json.loads(manifest.to_json())
+    del told["sha256"]
+    told["generation"] = 2
+    told["files"]["jobs"] = ["parts/000002/jobs.parquet"]
+    del told["digests"]["jobs.parquet"]
+    told["digests"]["parts/000002/jobs.parquet"] = digest(extra)
+    store.pipe_file(f"{ADDRESS}/{MANIFEST}", json.dumps(told).encode())
+    store.noted["get_file"].clear()
+    assert at_hand(ADDRESS) == first
+    assert store.noted["get_file"] == ["parts/000002/jobs.parquet"]
+    assert (first / "derived" / "waits-000001-0.parquet").read_text() == "kept"
+
+
+@pytest.mark.slow
+def test_raw_files_are_read_from_there(store: Store, tmp_path: Path) -> None:
+    file = slurm(tmp_path, *LINES)
+    store.pipe_file("/raw/slurm/sacct.txt", file.read_bytes())
+    for given in ("memory://raw/slurm", "memory://raw/slurm/sacct.txt"):
+        out = tmp_path / given.rpartition("/")[2].replace(".", "-")
+        done = CliRunner().invoke(app, ["ingest", "auto", given, str(out)])
+        assert done.exit_code == 0, done.output
+        assert query(out, COUNT)["n"][0] == 4
+    with pytest.raises(InputError, match="nothing at memory://raw/other"):
+        ingest("slurm", "memory://raw/other", tmp_path / "t")
+
+
+@pytest.mark.slow
+def test_what_ifs_and_exports_go_from_there_to_there(store: Store, tmp_path: Path) -> None:
+    put(ADDRESS)
+    simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", gpus=64)
+    assert set(verify("memory://lake/traces/fifo")["state"]) == {"as written"}
+    export(ADDRESS, "swf", tmp_path / "jobs.swf", gpus=64, partial=True)
+    done = CliRunner().invoke(
+        app, ["export", ADDRESS, "swf", str(tmp_path / "again.swf"), "--gpus", "64", "--partial"]
+    )
+    assert done.exit_code == 0, done.output
+
+
+def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TraceError, match=r"memory://lake/none is not a trace"):
+        query("memory://lake/none", COUNT)
+    with pytest.raises(InputError, match="nosuch"):
+        query("nosuch://lake/none", COUNT)
+    store.pipe_file("/lake/bad/manifest.json", b"{")
+    with pytest.raises(TraceError, match="cannot be read"):
+        query("memory://lake/bad", COUNT)
+    put(ADDRESS)
+    out = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
+    del out["sha256"]
+    out["files"]["jobs"] = ["../../jobs.parquet"]
+    store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
+    with pytest.raises(TraceError, match="is not in the trace"):
+        query("memory://lake/out", COUNT)
+    for file, digest_told, said in (
+        ("../../jobs.parquet", "0" * 64, "is not in the trace"),
+        ("jobs.parquet", "../../stolen", "is no digest"),
+    ):
+        out = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
+        del out["sha256"]
+        out["digests"][file] = [1, digest_told]
+        store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
+        with pytest.raises(TraceError, match=said):
+            query("memory://lake/out", COUNT)
+    old = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}")) | {"digests": {}}
+    del old["sha256"]
+    store.pipe_file("/lake/old/manifest.json", json.dumps(old).encode())
+    with pytest.raises(TraceError, match="kept no digests"):
+        query("memory://lake/old", COUNT)
+    shutil.rmtree(cache)
+    full = SimpleNamespace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
+    with pytest.raises(OutputError, match=r"has room for 100\. .*PHILLY_CACHE"):
+        query(ADDRESS, COUNT)
+
+
+def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(protocol: str) -> None:
+        raise ImportError(f"no {protocol}")
+
+    monkeypatch.setattr(fsspec, "filesystem", absent)
+    for address, extra in (("s3://b/t", "s3"), ("gs://b/t", "gs")):
+        with pytest.raises(InputError, match=rf"pip install 'philly-analysis\[{extra}\]'"):
+            query(address, COUNT)
+
+
+@pytest.fixture
+def s3(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A local S3 server with a bucket."""
+    server = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    with redirect_stderr(io.StringIO()):
+        started = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+        started.start()
+    host, port = started.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    s3fs.S3FileSystem.clear_instance_cache()
+    found = fsspec.filesystem("s3")
+    found.makedirs("lake", exist_ok=True)
+    yield found
+    s3fs.S3FileSystem.clear_instance_cache()
+    started.stop()
+
+
+@pytest.fixture
+def gs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A local server of Google's storage with a bucket.
+
+    It needs gcsfs and gcp-storage-emulator, which the tools for tests leave out: 20 packages more.
+    """
+    server = pytest.importorskip("gcp_storage_emulator.server")
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # it asks Google of buckets
+    gcsfs = pytest.importorskip("gcsfs")
+    started = server.create_server("127.0.0.1", 0, in_memory=True, default_bucket="lake")
+    started.start()
+    host, port = started._api._httpd.server_address
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{host}:{port}")
+    monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon"})
+    gcsfs.GCSFileSystem.clear_instance_cache()
+    yield fsspec.filesystem("gs")
+    gcsfs.GCSFileSystem.clear_instance_cache()
+    started.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of what servers and clients are built on
+@pytest.mark.parametrize("kind", ["s3", "gs"])
+def test_all_of_it_on_a_server(
+    kind: str, request: pytest.FixtureRequest, cache: Path, tmp_path: Path
+) -> None:
+    there = request.getfixturevalue(kind)
+    raw = slurm(tmp_path, *LINES)
+    there.put_file(str(raw), "lake/raw/sacct.txt")
+    address = f"{kind}://lake/traces/ours"
+
+    def philly(*words: str) -> str:
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    philly("ingest", "slurm", f"{kind}://lake/raw", address)
+    shutil.rmtree(cache)  # another machine
+    ingest("slurm", raw, tmp_path / "ours")
+    everything = "select * from attempts order by all"
+    assert philly("query", address, everything, "--csv") == philly(
+        "query", str(tmp_path / "ours"), everything, "--csv"
+    )
+    assert "as written" in philly("verify", address)
+    philly("analyze", address, "--out", str(tmp_path / "tables"))
+    philly("report", address, "--out", str(tmp_path / "reports"))
+    assert (tmp_path / "reports" / "ours" / "report.html").is_file()
+    # a second month, from this machine; it is there for the next
+    more = slurm(tmp_path, *(line.replace("1|1|gpu", "9|9|gpu") for line in LINES[:1]))
+    philly("ingest", "slurm", str(more), address, "--append")
+    shutil.rmtree(cache)
+    assert query(address, COUNT)["n"][0] == 5
+    key = f"lake/traces/ours/{Manifest.read(at_hand(address)).files['jobs'][0]}"
+    there.pipe_file(key, b"not it")
+    assert CliRunner().invoke(app, ["verify", address]).exit_code == 1
+    shutil.rmtree(cache)
+    with pytest.raises(TraceError, match="is not what was put there"):
+        query(address, COUNT)
+    with pytest.raises(TraceError, match="is not a trace"):
+        query(f"{kind}://nowhere/ours", COUNT)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_server_that_is_not_there(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    type(s3).clear_instance_cache()
+    with pytest.raises(InputError, match=r"s3://lake/ours cannot be read.*network"):
+        query("s3://lake/ours", COUNT)
+
+
+def test_nothing_of_it_is_opened_for_a_trace_here(tmp_path: Path) -> None:
+    assert at_hand(tmp_path) == tmp_path
+    assert "PHILLY_CACHE" not in os.environ

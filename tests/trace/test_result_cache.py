@@ -1,0 +1,308 @@
+"""What a trace keeps of its answers: the same again, never stale, never trusted."""
+
+import functools
+import hashlib
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from philly_analysis.parallel import processes
+from philly_analysis.report import page
+from philly_analysis.report.chapters import ANALYSES, analyze
+from philly_analysis.report.page import report
+from philly_analysis.results import figures
+from philly_analysis.results.result import Comparison, Fact, Result
+from philly_analysis.trace import result_cache
+from philly_analysis.trace.manifest import MANIFEST, Manifest
+from philly_analysis.trace.trace import Trace
+from tests.paper import paper_trace
+
+NAME = "waits_by_day"
+ASKED = {name: ANALYSES[name] for name in (NAME, "run_policy")}
+"""Analyses that are soon done."""
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return paper_trace(tmp_path_factory.mktemp("paper") / "t")
+
+
+@pytest.fixture
+def path(paper: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(paper, tmp_path / "t")
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what is computed and drawn, as it is."""
+    done: list[str] = []
+
+    def noting(name: str, of: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(of)
+        def noted(*args: object, **kwargs: object) -> Any:
+            done.append(name)
+            return of(*args, **kwargs)
+
+        return noted
+
+    for name, analysis in ASKED.items():
+        monkeypatch.setattr(analysis, "compute", noting(name, analysis.compute))
+    monkeypatch.setattr(figures, "svg", noting("svg", figures.svg))
+    monkeypatch.setattr(page, "CHAPTERS", {"Some": ASKED})
+    monkeypatch.setattr(page, "_now", lambda: "now")
+    return done
+
+
+def kept_files(path: Path) -> list[Path]:
+    return sorted(f for f in (path / "derived").glob("answers-*/*") if f.is_file())
+
+
+def named_for(folder: Path, stem: str, suffix: str, data: bytes) -> None:
+    """Write a file under the name that its content asks for."""
+    (folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}{suffix}").write_bytes(data)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def test_what_a_killed_report_left_among_answers_goes_with_the_next(
+    path: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    report(path, tmp_path / "out")
+    kept = kept_files(path)
+    for file in kept:
+        file.with_name(f".{file.name}.lock-1-0").touch()
+        file.with_name(f".{file.stem}-of-other-content.partial-1-1").touch()
+        file.with_name(f".{file.stem}-of-other-content.lock-1-1").touch()
+    report(path, tmp_path / "out")
+    assert kept_files(path) == kept
+
+
+def test_a_second_report_is_the_first_and_computes_nothing(
+    path: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    first = report(path, tmp_path / "first")
+    assert sorted(set(computed) - {"svg"}) == sorted(ASKED)
+    computed.clear()
+    second = report(path, tmp_path / "second")
+    results = analyze(path, ASKED, out=tmp_path / "tables")
+    assert not computed
+    assert everything(first.parent) == everything(second.parent)
+    for name in results:
+        table = (first.parent / "tables" / f"{name}.csv").read_bytes()
+        assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
+
+
+@pytest.mark.parametrize(
+    "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
+)
+def test_who_draws_makes_no_difference(
+    path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
+) -> None:
+    with drawers(1) as executor:
+        first = report(path, tmp_path / "first", executor=executor)
+    if drawers is ThreadPoolExecutor:
+        assert computed.count("svg") == len(ASKED)
+    shutil.rmtree(path / "derived")
+    second = report(path, tmp_path / "second")
+    assert everything(first.parent) == everything(second.parent)
+
+
+def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str]) -> None:
+    found = []
+    for _ in range(2):
+        with Trace(path) as trace, trace.asked() as asked:
+            found.append((analyze(trace, [NAME])[NAME].reads, list(asked)))
+    assert computed == [NAME]
+    assert found[0] == found[1]
+    assert set(found[0][0]) <= set(found[0][1]) != set()
+
+
+def _other_notes(path: Path, _: pytest.MonkeyPatch) -> None:
+    told = Manifest.read(path)
+    (path / MANIFEST).write_text(replace(told, notes=("seen again",)).to_json())
+
+
+def _other_rows(path: Path, _: pytest.MonkeyPatch) -> None:
+    jobs = pd.read_parquet(path / "jobs.parquet")
+    jobs.to_parquet(path / "jobs.parquet", compression=None)
+
+
+def _other_code(_: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(result_cache, "_code", lambda: "select 2")
+
+
+@pytest.mark.parametrize("change", [_other_notes, _other_rows, _other_code])
+def test_what_an_answer_rests_on_makes_it_anew_and_the_old_one_goes(
+    path: Path,
+    computed: list[str],
+    change: Callable[[Path, pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Manifest.read(path)  # as a trace is that is older than digests
+    (path / MANIFEST).write_text(replace(told, digests={}).to_json())
+    analyze(path, [NAME])
+    before = kept_files(path)
+    change(path, monkeypatch)
+    analyze(path, [NAME])
+    assert computed == [NAME] * 2
+    assert len(kept_files(path)) == len(before)
+    assert not set(before) & set(kept_files(path))
+
+
+def test_run_policies_keep_answers_side_by_side(path: Path, computed: list[str]) -> None:
+    for policy in ("span", "sum", "last") * 2:
+        analyze(path, [NAME], run_policy=policy)
+    assert computed == [NAME] * 3
+
+
+def test_code_that_changed_since_it_was_loaded_keeps_nothing(
+    path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyze(path, [NAME])
+    before = kept_files(path)
+    monkeypatch.setattr(result_cache, "_stamp", lambda: [("a file", 1, 1)])
+    analyze(path, ASKED)
+    assert computed == list(ASKED), "what the code as loaded had kept is as good as ever"
+    assert kept_files(path) == before
+
+
+def test_an_analysis_from_elsewhere_is_not_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = analyze(path, [NAME])[NAME]
+    mine = Result(NAME, pd.DataFrame({"mine": [1]}))
+    monkeypatch.setattr(ANALYSES[NAME], "compute", lambda _: mine)
+    assert analyze(path, [NAME])[NAME].table.equals(mine.table)
+    monkeypatch.undo()
+    assert analyze(path, [NAME])[NAME].table.equals(before.table)
+
+
+@pytest.mark.parametrize(
+    ("damage", "renamed"),
+    [(lambda _: b"", False), (lambda b: b[:-9], True)],
+)
+def test_what_is_damaged_is_computed_anew(
+    path: Path,
+    tmp_path: Path,
+    computed: list[str],
+    damage: Callable[[bytes], bytes],
+    renamed: bool,
+) -> None:
+    first = report(path, tmp_path / "first")
+    for file in kept_files(path):
+        data = damage(file.read_bytes())
+        file.write_bytes(data)
+        if renamed and file.suffix == ".parquet":
+            file.unlink()
+            named_for(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+    (file.parent / ".killed.partial-1").write_bytes(b"half of it")
+    computed.clear()
+    second = report(path, tmp_path / "second")
+    assert len(computed) == 2 * len(ASKED)
+    assert everything(first.parent) == everything(second.parent)
+    computed.clear()
+    report(path, tmp_path / "third")
+    assert not computed, "what was computed anew is kept again"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+        '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
+        '<svg><a href="javascript:alert(1)"><text>alert(1)</text></a></svg>',
+        '<svg><use href="https://example.org/alert(1)"/></svg>',
+        '<svg><image href="data:image/svg+xml,alert(1)"/></svg>',
+        '<svg><rect style="fill: url(https://example.org/alert(1))"/></svg>',
+        '<svg><rect style="fill: u\\72l(https://example.org/alert(1))"/></svg>',
+        "<svg><style>@import 'https://example.org/alert(1)'</style></svg>",
+        "<svg><?x ><img src=x onerror=alert(1)>?></svg>",
+        "<svg><![CDATA[><img src=x onerror=alert(1)>]]></svg>",
+        '<!DOCTYPE svg [<!ENTITY a "alert(1)">]><svg><text>&a;</text></svg>',
+        "<svg><foreignObject>alert(1)</foreignObject></svg>",
+        "<svg><title>alert(1)</title></svg>",
+        "<svg><animate>alert(1)</animate></svg>",
+        "<svg>alert(1)",
+    ],
+)
+def test_a_figure_that_somebody_planted_is_not_shown(planted: str) -> None:
+    assert not result_cache.inert(planted)
+
+
+def test_the_page_draws_where_the_kept_figure_does_more_than_draw(
+    path: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    first = report(path, tmp_path / "first")
+    for file in kept_files(path):
+        if file.suffix == ".svg":
+            file.unlink()
+            stem = file.stem.rpartition("-")[0]
+            named_for(file.parent, stem, ".svg", b"<svg><script>alert(1)</script></svg>")
+    computed.clear()
+    second = report(path, tmp_path / "second")
+    assert set(computed) == {"svg"}
+    assert everything(first.parent) == everything(second.parent)
+
+
+def test_a_trace_that_takes_no_files_keeps_answers_for_the_session(
+    path: Path, computed: list[str]
+) -> None:
+    shutil.rmtree(path / "derived", ignore_errors=True)
+    (path / "derived").write_text("no folder")
+    with Trace(path) as trace:
+        first, second = (analyze(trace, [NAME])[NAME] for _ in range(2))
+    assert computed == [NAME]
+    assert first.table.equals(second.table)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"n": pd.array([1, None], "Int64"), "x": [0.1, float("nan")]}),
+        pd.DataFrame({"at": [pd.Timestamp("2017-10-03"), pd.NaT], "w": ["ä", None]}),
+        pd.DataFrame({"c": pd.Categorical(["b", "a"], ["b", "a"], ordered=True)}),
+        pd.DataFrame({"x": [1, 2]}, index=pd.Index([3, 5], name="i")),
+    ],
+)
+def test_a_result_comes_back_as_it_was(path: Path, table: pd.DataFrame) -> None:
+    result = Result(
+        "mine",
+        table,
+        facts=(Fact("a", 1, "one"), Fact("b", 1.0, "µ"), Fact("c", None, ""), Fact("d", "x", "")),
+        sentences=("said",),
+        comparisons=(Comparison("w", 1.0, None, "%", "there", "why"),),
+        reads=("jobs",),
+    )
+    with Trace(path) as trace:
+        result_cache.store_result(trace, result)
+        found = result_cache.load_result(trace, "mine")
+    assert found is not None
+    pd.testing.assert_frame_equal(found.table, table, check_exact=True)
+    assert found.table.to_html() == table.to_html()
+    assert repr(found) == repr(result)
+    assert (found.comparisons, found.reads) == (result.comparisons, result.reads)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"nulls": pd.Series(["a", None, float("nan")], dtype=object)}),
+        pd.DataFrame({"mixed": pd.Series([1, "a"], dtype=object)}),
+        pd.DataFrame({"lists": [[1], [2, 3]]}),
+        pd.DataFrame({"x": [1.0], "y": [2]}).set_axis(["x", "x"], axis=1),
+    ],
+)
+def test_a_result_that_would_come_back_otherwise_is_not_kept(
+    path: Path, table: pd.DataFrame
+) -> None:
+    with Trace(path) as trace:
+        result_cache.store_result(trace, Result("mine", table))
+        assert result_cache.load_result(trace, "mine") is None

@@ -1,0 +1,279 @@
+"""Opening, asking and storing."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from philly_analysis.errors import MissingTableError, QueryError, TraceError, UnknownNameError
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.relations import behind, needed, relations, tables_read
+from philly_analysis.trace.schema import TABLES, VERSION
+from philly_analysis.trace.trace import Trace
+from philly_analysis.workload import Workload
+from tests.paper import at, paper_trace
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return paper_trace(tmp_path / "paper")
+
+
+def test_values_go_in_by_name(path: Path) -> None:
+    with Trace(path) as trace:
+        rows = trace.sql("select job_id from jobs where gpus >= $n order by all", n=2).fetchall()
+    assert rows == [("b",), ("c",)]
+
+
+def test_waits_of_the_paper_trace(path: Path) -> None:
+    with Trace(path) as trace:
+        rows = trace.sql("select job_id, attempt, first, wait_s from waits order by all").fetchall()
+    assert rows == [
+        ("a", 1, True, 300.0),
+        ("b", 1, True, 0.0),
+        ("b", 2, False, 180.0),
+        ("c", 1, True, 120.0),
+    ]
+
+
+def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
+    with Trace(path) as trace:
+        trace.answer("snapshot")
+        with trace.asked() as outer:
+            trace.sql("select * from Waits cross join machines")
+            with trace.asked() as inner:
+                trace.answer("job_runs")
+                assert trace.has("room")
+            trace.answer("waits")
+    assert list(inner) == ["job_runs"]
+    assert list(outer) == ["machines", "waits", "job_runs"]
+
+
+def test_behind_a_relation_stand_all_that_it_reads() -> None:
+    names = [r.name for r in behind(["waits_by_day", "jobs", "retries"])]
+    assert names[:2] == ["waits_by_day", "retries"]
+    assert set(names) == {r.name for r in needed(["waits_by_day", "retries"])[0]}
+    assert len(names) == len(set(names))
+    for i, name in enumerate(names[2:], 2):
+        assert any(name in relations()[before].reads for before in names[:i])
+
+
+@pytest.mark.parametrize(
+    ("policy", "b_run_s"), [("span", 13 * 60), ("sum", 10 * 60), ("last", 6 * 60)]
+)
+def test_run_time_follows_the_named_policy(path: Path, policy: str, b_run_s: float) -> None:
+    with Trace(path, run_policy=policy) as trace:
+        rows = trace.sql("select job_id, run_s, censored from job_runs order by all").fetchall()
+    # c was seen for 11 minutes: from its start to the last moment the log knows of
+    assert rows == [("a", 600.0, False), ("b", b_run_s, False), ("c", 660.0, True)]
+
+
+def test_an_unknown_policy_is_refused(path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'span'"):
+        Trace(path, run_policy="spam")
+
+
+def test_a_missing_table_is_named(path: Path) -> None:
+    with Trace(path) as trace:
+        assert not trace.has("gpu_samples")
+        with pytest.raises(MissingTableError, match="needs the table gpu_samples"):
+            trace.sql("select * from gpu_samples")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "drop table jobs",
+        "copy jobs to 'x.csv'",
+        "select 1; select 2",
+        "selec 1",
+        "attach 'x.db'",
+        "select nope from jobs",
+    ],
+)
+def test_what_is_not_one_select_is_refused(path: Path, text: str) -> None:
+    with Trace(path) as trace, pytest.raises(QueryError):
+        trace.sql(text)
+
+
+def test_files_outside_the_trace_cannot_be_read(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    with Trace(path) as trace, pytest.raises(QueryError, match=r"[Pp]ermission"):
+        trace.sql(f"select * from read_csv('{tmp_path / 'secret.csv'}')").fetchall()
+
+
+def test_an_unknown_name_is_met_with_a_hint(path: Path) -> None:
+    with Trace(path) as trace, pytest.raises(UnknownNameError, match="Did you mean 'jobs'"):
+        trace.sql("select * from job")
+
+
+def test_a_folder_with_wildcards_in_its_name_opens(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "odd [1]*? name")
+    with Trace(path) as trace:
+        assert trace.sql("select count(*) from jobs").fetchall() == [(3,)]
+
+
+def test_a_folder_without_manifest_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"no manifest\.json"):
+        Trace(tmp_path)
+
+
+def test_a_broken_manifest_is_one_clear_error(path: Path) -> None:
+    (path / "manifest.json").write_text('{"name": ')
+    with pytest.raises(TraceError, match="cannot be read"):
+        Trace(path)
+
+
+def test_ctes_and_subqueries_are_seen_through() -> None:
+    text = """
+        with a as (select * from jobs), b as (select * from a)
+        select *, (select max(wait_s) from waits) from b
+        where exists (from placements p where p.job_id = b.job_id)
+    """
+    assert tables_read(text) == {"jobs", "waits", "placements"}
+
+
+def test_relations_come_after_what_they_read() -> None:
+    seen: set[str] = set()
+    order, _ = needed(relations())
+    for relation in order:
+        assert relation.reads & set(relations()) <= seen
+        seen.add(relation.name)
+    assert seen == set(relations())
+
+
+def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(path: Path) -> None:
+    gpu_minutes = pl.DataFrame(
+        {
+            "sampled_at": [at(6)],
+            "machine_id": ["m0"],
+            "util_pct": [[50.0, 0.0, None, None]],
+        }
+    )
+    stored = next(r.name for r in relations().values() if r.stored)
+    path = paper_trace(path.parent / "sampled", gpu_samples=gpu_minutes)
+    with Trace(path) as trace:
+        first = trace.answer(stored).fetchall()
+    [file] = (path / "derived").glob(f"{stored}-*.parquet")
+    written = file.stat().st_mtime_ns
+    with Trace(path) as trace:
+        assert trace.answer(stored).fetchall() == first
+    assert file.stat().st_mtime_ns == written
+
+    manifest = path / "manifest.json"
+    manifest.write_text(replace(Manifest.read(path), name="renamed").to_json())
+    with Trace(path) as trace:
+        trace.answer(stored)
+    [again] = (path / "derived").glob(f"{stored}-*.parquet")
+    assert again.name != file.name
+
+
+NULLABLE = [(t.name, c.name) for t in TABLES.values() for c in t.columns if c.nullable]
+OF_WORKLOADS = ("jobs", "machines", "attempts", "placements")
+
+
+@pytest.fixture(scope="module")
+def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that has every table."""
+    failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
+    minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
+    stretch = {"job_id": ["a"], "attempt": [1], "started_at": [at(6)], "ended_at": [at(7)]}
+    return paper_trace(
+        tmp_path_factory.mktemp("every") / "t",
+        failures=pl.DataFrame(failures),
+        gpu_samples=pl.DataFrame(minutes | {"util_pct": [[50.0]]}),
+        host_samples=pl.DataFrame(minutes),
+        devices=pl.DataFrame({"machine_id": ["m1"], "gpu": [0], "util_metric": ["utilisation"]}),
+        summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
+        speeds=pl.DataFrame(stretch | {"speed": [1.0]}),
+        holds=pl.DataFrame(stretch | {"machine_id": ["m1"], "gpu": [0]}),
+    )
+
+
+def older(path: Path) -> None:
+    """Make a trace one that was written before digests of its files were kept."""
+    manifest = replace(Manifest.read(path), digests={})
+    (path / "manifest.json").write_text(manifest.to_json())
+
+
+def without(every_table: Path, table: str, column: str, path: Path) -> Path:
+    """Copy a trace, but for one column."""
+    shutil.copytree(every_table, path)
+    [file] = [*path.glob(f"{table}.parquet"), *path.glob(f"{table}/*.parquet")]
+    pl.read_parquet(file).drop(column).write_parquet(file)
+    older(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        pytest.param(*pair, marks=pytest.mark.slow if i % 4 else ())
+        for i, pair in enumerate(NULLABLE)
+    ],
+)
+def test_a_trace_written_before_a_column_existed_opens_with_it_null(
+    table: str, column: str, every_table: Path, tmp_path: Path
+) -> None:
+    with Trace(without(every_table, table, column, tmp_path / "t")) as trace:
+        assert trace.answer(table).columns == list(TABLES[table].column_names)
+        assert trace.answer(table).pl()[column].is_null().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "column"), [x for x in NULLABLE if x[0] in OF_WORKLOADS])
+def test_its_workload_still_reads(
+    table: str, column: str, every_table: Path, tmp_path: Path
+) -> None:
+    path = without(every_table, table, column, tmp_path / "t")
+    specs = list(Workload.from_trace(path).specs())
+    # without starts nothing is known to have run, without gangs nothing can be run again
+    lost = (table, column) in (("attempts", "started_at"), ("jobs", "gpus"))
+    assert len(specs) == (0 if lost else 3)
+
+
+@pytest.mark.parametrize("file", ["../other/jobs.parquet", "/other/jobs.parquet"])
+def test_a_manifest_that_names_files_elsewhere_is_refused(file: str, tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    shutil.copytree(path, tmp_path / "other")
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"]["jobs"] = [file]
+    del manifest["sha256"]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(TraceError, match="is not in the trace"):
+        Trace(path)
+
+
+def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    pl.read_parquet(path / "jobs.parquet").drop("job_id").write_parquet(path / "jobs.parquet")
+    older(path)
+    with pytest.raises(TraceError, match=r"jobs lacks the column job_id.*[Ii]ngest"):
+        Trace(path)
+
+
+def test_a_trace_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert manifest.pop("sha256") and manifest["schema"] == VERSION
+    (path / "manifest.json").write_text(json.dumps({**manifest, "schema": VERSION + 1}))
+    with pytest.raises(TraceError, match="newer philly-analysis"):
+        Trace(path)
+    del manifest["schema"]  # as the first traces were written
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with Trace(path) as trace:
+        assert trace.manifest.schema == 1
+
+
+def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> None:
+    with Trace(paper_trace(tmp_path / "t")) as trace:
+        assert trace.jobs.aggregate("count(*)").fetchall() == [(3,)]
+        assert trace.waits.df().equals(trace.answer("waits").df())
+        assert {"jobs", "waits", "sql", "tables"} <= set(dir(trace))
+        with pytest.raises(AttributeError, match="Did you mean waits"):
+            trace.waitz  # noqa: B018
+        with pytest.raises(MissingTableError, match="gpu_samples"):
+            trace.gpu_use  # noqa: B018
