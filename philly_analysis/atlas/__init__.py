@@ -5,18 +5,3 @@ from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.atlas.evaluate import Atlas, survey
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, RESAMPLES
 from philly_analysis.atlas.small_multiples import CLASSES, COLORS, SYMBOLS, plates, short
-
-__all__ = [
-    "CLASSES",
-    "COLORS",
-    "FEWEST_BLOCKS",
-    "FEWEST_ROWS",
-    "RESAMPLES",
-    "SYMBOLS",
-    "Atlas",
-    "Verdict",
-    "known_datasets",
-    "plates",
-    "short",
-    "survey",
-]

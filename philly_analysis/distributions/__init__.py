@@ -10,24 +10,3 @@ from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.series import amplitude, with_spectrum
 from philly_analysis.distributions.shrinkage import pooled, shifted
 from philly_analysis.distributions.stratified import evenly, runs
-
-__all__ = [
-    "OBSERVED_LEVELS",
-    "Distribution",
-    "Frozen",
-    "Lifetimes",
-    "Own",
-    "amplitude",
-    "correlation",
-    "evenly",
-    "fit_distribution",
-    "log_of",
-    "pooled",
-    "probabilities",
-    "rounded",
-    "runs",
-    "shifted",
-    "tilted",
-    "with_spectrum",
-    "worth",
-]

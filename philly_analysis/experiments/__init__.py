@@ -51,18 +51,3 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 ACROSS = {"conclusions": conclusions}
 """Every experiment that sets laws of jobs side by side, by name: pages of their own."""
-
-__all__ = [
-    "ACROSS",
-    "DRAWN_JOBS",
-    "EXPERIMENTS",
-    "Assumed",
-    "Experiment",
-    "JobLaw",
-    "Jobs",
-    "LawOf",
-    "MonthsOf",
-    "WindowsOf",
-    "in_words",
-    "runs",
-]

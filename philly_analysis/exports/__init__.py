@@ -2,5 +2,3 @@
 
 from philly_analysis.exports.sidecar import Exported
 from philly_analysis.exports.writer import FORMATS, export, faults, list_formats
-
-__all__ = ["FORMATS", "Exported", "export", "faults", "list_formats"]

@@ -6,21 +6,3 @@ from philly_analysis.failures.masking import mask
 from philly_analysis.failures.output import Output, classify, classify_output, read_output
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, Reason, tiers_of
 from philly_analysis.failures.signature import Signature, signatures
-
-__all__ = [
-    "NO_SIGNATURE",
-    "REASONS",
-    "Failure",
-    "Link",
-    "Output",
-    "Reason",
-    "Signature",
-    "classify",
-    "classify_output",
-    "classify_text",
-    "decode",
-    "mask",
-    "read_output",
-    "signatures",
-    "tiers_of",
-]

@@ -3,11 +3,3 @@
 from philly_analysis.ingest.downloads.catalogue import datasets, fetch
 from philly_analysis.ingest.ingestion import ingest, sources
 from philly_analysis.ingest.slurm.fields import slurm_command
-
-__all__ = [
-    "datasets",
-    "fetch",
-    "ingest",
-    "slurm_command",
-    "sources",
-]

@@ -4,13 +4,3 @@ from philly_analysis.models.between_period import MONTH_D
 from philly_analysis.models.library import described, load_model, models, shipped
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
-
-__all__ = [
-    "MONTH_D",
-    "Observations",
-    "WorkloadModel",
-    "described",
-    "load_model",
-    "models",
-    "shipped",
-]

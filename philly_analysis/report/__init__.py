@@ -5,14 +5,3 @@ from philly_analysis.report.comparison import side_by_side
 from philly_analysis.report.page import atlas_page, report, results_page
 from philly_analysis.report.sample_page import demo
 from philly_analysis.report.sections import Chapter, section
-
-__all__ = [
-    "Chapter",
-    "analyze",
-    "atlas_page",
-    "demo",
-    "report",
-    "results_page",
-    "section",
-    "side_by_side",
-]

@@ -24,33 +24,3 @@ from philly_analysis.results.intervals import (
     rank_association,
 )
 from philly_analysis.results.result import Comparison, Fact, Result, Results, save_table
-
-__all__ = [
-    "NOBODY",
-    "NOT_KNOWN",
-    "Comparison",
-    "Fact",
-    "Paired",
-    "Rate",
-    "Result",
-    "Results",
-    "Share",
-    "cell",
-    "clustered_share",
-    "count",
-    "csv_text",
-    "dispersion",
-    "duration",
-    "gpus",
-    "number",
-    "paired",
-    "printable",
-    "quantity",
-    "rank_association",
-    "save_table",
-    "share",
-    "slug",
-    "together",
-    "told_apart",
-    "write_csv",
-]

@@ -19,36 +19,3 @@ from philly_analysis.workload.outcomes import CURVES, SCALARS, measures
 from philly_analysis.workload.quotas import quotas_of
 from philly_analysis.workload.target import Cluster, cluster
 from philly_analysis.workload.workload import Workload
-
-__all__ = [
-    "CURVES",
-    "SCALARS",
-    "SERVER",
-    "UNKNOWN",
-    "AttemptSpec",
-    "Cluster",
-    "Demand",
-    "Ensemble",
-    "JobSpec",
-    "Machine",
-    "Stay",
-    "Workload",
-    "account",
-    "at_load",
-    "cluster",
-    "demand_of",
-    "factor_to",
-    "fleet",
-    "frame_of",
-    "in_one_run",
-    "load_of",
-    "measures",
-    "not_taken",
-    "offered_load",
-    "quotas_of",
-    "servers",
-    "some",
-    "stretched",
-    "with_failures",
-    "with_use",
-]

@@ -26,22 +26,6 @@ from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 from philly_analysis.simulator.policies.user_policy import load
 
-__all__ = [
-    "POLICIES",
-    "Amoeba",
-    "AntMan",
-    "Drf",
-    "Fifo",
-    "Las",
-    "Philly",
-    "Policy",
-    "Srtf",
-    "Synergy",
-    "Tetris",
-    "Tiresias",
-    "policies",
-    "policy_named",
-]
 
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
