@@ -28,7 +28,6 @@ from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.trace import AGAIN, RAW
 
-
 REFUSED = "a file that is no output of sacct"
 """Why the one row of such a file is rejected."""
 

@@ -26,7 +26,6 @@ from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 from philly_analysis.simulator.policies.user_policy import load
 
-
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
     for p in (
