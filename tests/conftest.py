@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.pages import Pages
+from tests.support.report_pages import Pages
 
 _ROOT = Path(__file__).parent.parent
 

@@ -11,7 +11,7 @@ import polars as pl
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.writer import write
-from tests.paper import at
+from tests.support.small_traces import at
 
 
 def frame(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> pl.DataFrame:

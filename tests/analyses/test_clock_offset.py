@@ -18,7 +18,6 @@ from philly_analysis.results import figures
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
-from tests import archives
 from tests.analyses.samples import (
     MINUTE,
     Tables,
@@ -27,7 +26,8 @@ from tests.analyses.samples import (
     minutes_of,
     resampled,
 )
-from tests.answers import number
+from tests.support import archives
+from tests.support.facts import number
 
 ORIGIN = datetime(2017, 10, 30)
 DST_ENDS_AT = datetime(2017, 11, 5, 9)

@@ -14,7 +14,7 @@ from philly_analysis.analyses import gpus_in_use, locality_relaxation, occupancy
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import capacities, held_minutes, trusted_waits
-from tests.answers import number
+from tests.support.facts import number
 
 Cluster = tuple[dict[str, pl.DataFrame], Trace]
 

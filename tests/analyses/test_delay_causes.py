@@ -14,7 +14,7 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import capacities, held_minutes
-from tests.answers import number
+from tests.support.facts import number
 
 _HELD = ("job_id", "attempt", "machine_id", "gpu")
 

@@ -17,7 +17,7 @@ from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
-from tests.strategies import one_in, tables
+from tests.support.strategies import one_in, tables
 
 Tables = dict[str, pl.DataFrame]
 

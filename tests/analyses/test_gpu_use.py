@@ -35,7 +35,7 @@ from tests.analyses.samples import (
     minutes_of,
     sampled_cluster,
 )
-from tests.paper import at
+from tests.support.small_traces import at
 
 
 @pytest.fixture(scope="module", params=[3, pytest.param(4, marks=pytest.mark.slow)])

@@ -13,8 +13,8 @@ from philly_analysis.trace.trace import Trace
 from tests.analyses import clusters as columns
 from tests.analyses.clusters import frame, write_tables
 from tests.analyses.samples import gpu_frame
-from tests.answers import number
-from tests.paper import ORIGIN
+from tests.support.facts import number
+from tests.support.small_traces import ORIGIN
 
 # Two servers of 4 GPUs; minutes.
 #   m0  a a a a a a c c c c c c . f f f f f f f    a: 4 GPUs, 0-60    c: 4, 60-120  f: 2, 125-200

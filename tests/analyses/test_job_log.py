@@ -12,7 +12,7 @@ from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.paper import ATTEMPTS, JOBS, MACHINES, at, paper_trace
+from tests.support.small_traces import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 
 # minutes; the log ends at 60 with job d still running
 _JOBS = [

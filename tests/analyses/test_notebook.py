@@ -15,7 +15,7 @@ from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.answers import number
+from tests.support.facts import number
 
 
 def _loops(tables: dict[str, pl.DataFrame]) -> tuple[list[Any], list[Any]]:

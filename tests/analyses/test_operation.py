@@ -29,8 +29,8 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
 from tests.analyses.clusters import JOBS, MACHINES, frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import log_end
-from tests.answers import number
-from tests.paper import ORIGIN, paper_trace
+from tests.support.facts import number
+from tests.support.small_traces import ORIGIN, paper_trace
 
 WEEK = timedelta(days=7)
 JOB = ("job_id", "vc", "user", "account", "gpus", "submitted_at")

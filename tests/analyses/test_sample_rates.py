@@ -26,7 +26,7 @@ from tests.analyses.samples import (
     resampled,
     sampled_cluster,
 )
-from tests.paper import at
+from tests.support.small_traces import at
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
 ANSWERS = (

@@ -23,7 +23,6 @@ from philly_analysis.analyses import (
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
 from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
-from tests import archives
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (
     MINUTE,
@@ -36,8 +35,9 @@ from tests.analyses.samples import (
     sampled_cluster,
 )
 from tests.analyses.test_gpu_use import overlaps, walked
-from tests.answers import number
-from tests.paper import at
+from tests.support import archives
+from tests.support.facts import number
+from tests.support.small_traces import at
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.writer import write
 from tests.analyses.clusters import random_tables, trace_of
-from tests.markup import Page
+from tests.support.html_page import Page
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 

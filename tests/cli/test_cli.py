@@ -19,7 +19,7 @@ from philly_analysis.report.chapters import ANALYSES, analyze
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 
 @pytest.fixture

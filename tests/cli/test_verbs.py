@@ -29,7 +29,7 @@ from philly_analysis.report import page as page_room
 from philly_analysis.report.chapters import ANALYSES, CHAPTERS
 from philly_analysis.simulator.speed.speed import SPEEDS
 from philly_analysis.trace.trace import Trace
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 ROOT = Path(__file__).parents[2]
 VERBS = {c.callback.__name__: c.callback for c in app.registered_commands if c.callback}

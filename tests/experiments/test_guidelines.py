@@ -23,7 +23,7 @@ from philly_analysis.workload import JobSpec, Machine, Workload
 from tests.simulator.drawn import done, gantt, held, job, machines
 from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import workload
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 
 def test_gangs_have_dedicated_servers_to_themselves() -> None:

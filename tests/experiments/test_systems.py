@@ -34,7 +34,7 @@ from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 from philly_analysis.workload.load import at_load, load_of
 from tests.simulator.drawn import job
 from tests.simulator.literature import literature
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 
 def queue_jct_h(

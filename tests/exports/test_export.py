@@ -26,7 +26,7 @@ from philly_analysis.workload.demand import Demand, demand_of
 from philly_analysis.workload.load import at_load, load_of, stretched
 from tests.exports import consumers
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 
 def test_every_format_of_the_folder_is_listed() -> None:

@@ -18,8 +18,8 @@ from philly_analysis.exports import export
 from philly_analysis.workload import Machine
 from tests.exports import consumers
 from tests.exports.tiny import TINY, at
-from tests.paper import at as minute
-from tests.paper import paper_trace
+from tests.support.small_traces import at as minute
+from tests.support.small_traces import paper_trace
 
 
 def _lines(path: Path) -> list[str]:

@@ -16,9 +16,9 @@ from philly_analysis.exports.sanitize import SAFE, safe
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write
 from philly_analysis.workload import Workload
-from tests import strategies
 from tests.exports import consumers
 from tests.exports.tiny import TINY
+from tests.support import strategies
 
 DIALECTS = [(f.name, d.name) for f in FORMATS.values() for d in f.dialects]
 

@@ -14,8 +14,8 @@ from philly_analysis.exports import export, faults
 from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests import archives
 from tests.exports.tiny import TINY, at
+from tests.support import archives
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 

@@ -14,7 +14,7 @@ from philly_analysis.ingest import csv_file, ingest
 from philly_analysis.ingest.samples import hourly_partitions, loading
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 TIMES = ("2017-11-05 01:59:00 PDT", "2017-11-05 01:59:00 PST", "2017-10-03 00:00:00 PDT")
 LINES = {

@@ -9,7 +9,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.trace.quotas import quotas_given
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 GIVEN = {"a": 8, "b": 0}
 

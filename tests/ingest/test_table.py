@@ -17,7 +17,7 @@ from philly_analysis.ingest import ingest
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 
 def write(folder: Path, map_text: str, **files: str) -> Path:

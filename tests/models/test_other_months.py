@@ -5,8 +5,8 @@ from pathlib import Path
 
 from philly_analysis.models import library
 from philly_analysis.report.chapters import analyze
-from tests.boxes import overlaps
-from tests.paper import paper_trace
+from tests.support.figure_layout import overlaps
+from tests.support.small_traces import paper_trace
 
 TOLD = (Path(library.__file__).parent / "shipped" / "CALIBRATION.md").read_text("utf-8")
 

@@ -19,8 +19,8 @@ from philly_analysis.models.validation.philly_like import compare
 from philly_analysis.models.validation.philly_like import plot as plot_philly_like
 from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
-from tests.answers import number
 from tests.models.test_parts import JOBS
+from tests.support.facts import number
 
 
 def observed(name: str = "two", frame: pd.DataFrame = JOBS) -> Observations:

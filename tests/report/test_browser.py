@@ -18,7 +18,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from philly_analysis.report.chapters import analyze
-from tests.pages import KINDS, Pages
+from tests.support.report_pages import KINDS, Pages
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WIDTHS = (390, 768, 1280)

@@ -27,8 +27,8 @@ from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import needed, relations
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write
-from tests.markup import Page
-from tests.paper import ATTEMPTS, JOBS, paper_trace
+from tests.support.html_page import Page
+from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
 
 
 @pytest.fixture(scope="module")

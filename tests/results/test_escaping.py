@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from philly_analysis.cli.app import app
 from philly_analysis.results.escaping import cell, csv_text, printable, write_csv
 from tests.hostile.bending import NAMES
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 TEXTS = st.text() | st.sampled_from(NAMES)
 

@@ -22,8 +22,8 @@ from philly_analysis.ingest import ingest
 from philly_analysis.report.chapters import analyze
 from philly_analysis.results import figures
 from philly_analysis.study.terms import GANGS
-from tests.boxes import bare_panels, overlaps
-from tests.pages import KINDS, Pages
+from tests.support.figure_layout import bare_panels, overlaps
+from tests.support.report_pages import KINDS, Pages
 
 TEMPLATE = (Path(figures.__file__).parents[2] / "report" / "templates" / "page.html").read_text(
     "utf-8"

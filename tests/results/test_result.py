@@ -9,7 +9,7 @@ from philly_analysis.errors import OutputError
 from philly_analysis.report.chapters import analyze
 from philly_analysis.results.formatting import quantity
 from philly_analysis.results.result import Fact, Result
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 RESULT = Result(
     name="waiting",

@@ -19,7 +19,7 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload, fleet
 from philly_analysis.workload.machines import frame_of
 from tests.simulator.test_simulation import workload
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 _FLEETS = {"a": fleet("2x8:24:500@1,2x4:6:125@2"), "b": fleet("3x8:24:500@1")}
 

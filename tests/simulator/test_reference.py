@@ -22,7 +22,7 @@ from tests.simulator import reference_servers as on_servers
 from tests.simulator import reference_shares as shares
 from tests.simulator.drawn import gantt, job, machines
 from tests.simulator.reference_philly import Quotas
-from tests.strategies import one_in
+from tests.support.strategies import one_in
 
 Rows = list[tuple[int, int, list[int]]]
 """Submission, gang and run times of each job."""

@@ -19,7 +19,7 @@ from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write
 from tests.analyses.clusters import frame, random_tables
 from tests.analyses.samples import gpu_frame
-from tests.paper import ORIGIN
+from tests.support.small_traces import ORIGIN
 
 pytestmark = pytest.mark.slow
 

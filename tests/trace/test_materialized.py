@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 _ASK = (
     "import sys; from philly_analysis.trace.trace import Trace\n"

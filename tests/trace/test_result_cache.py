@@ -21,7 +21,7 @@ from philly_analysis.results.result import Comparison, Fact, Result
 from philly_analysis.trace import result_cache
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.trace import Trace
-from tests.paper import paper_trace
+from tests.support.small_traces import paper_trace
 
 NAME = "waits_by_day"
 ASKED = {name: ANALYSES[name] for name in (NAME, "run_policy")}

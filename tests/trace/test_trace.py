@@ -14,7 +14,7 @@ from philly_analysis.trace.relations import behind, needed, relations, tables_re
 from philly_analysis.trace.schema import TABLES, VERSION
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests.paper import at, paper_trace
+from tests.support.small_traces import at, paper_trace
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.writer import new_folder
 from philly_analysis.workload import Workload
-from tests import paper
+from tests.support.small_traces import ATTEMPTS, JOBS, PLACEMENTS, at, paper_trace
 
 
 def test_files_have_the_declared_types(tmp_path: Path) -> None:
-    path = paper.paper_trace(tmp_path / "t")
+    path = paper_trace(tmp_path / "t")
     for name in ("jobs", "attempts", "machines", "placements"):
         schema = pq.read_schema(path / f"{name}.parquet")
         assert schema.names == list(TABLES[name].column_names)
@@ -25,23 +25,23 @@ def test_files_have_the_declared_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "broken", "reason"),
     [
-        ("jobs", paper.JOBS.with_columns(gpus=pl.lit(-1)), "gpus fails"),
-        ("jobs", paper.JOBS.with_columns(status=pl.lit("Passed")), "status fails"),
-        ("jobs", paper.JOBS.with_columns(submitted_at=pl.lit(None)), "submitted_at is missing"),
-        ("jobs", pl.concat([paper.JOBS, paper.JOBS]), "the key (job_id) repeats"),
+        ("jobs", JOBS.with_columns(gpus=pl.lit(-1)), "gpus fails"),
+        ("jobs", JOBS.with_columns(status=pl.lit("Passed")), "status fails"),
+        ("jobs", JOBS.with_columns(submitted_at=pl.lit(None)), "submitted_at is missing"),
+        ("jobs", pl.concat([JOBS, JOBS]), "the key (job_id) repeats"),
         (
             "attempts",
-            paper.ATTEMPTS.with_columns(ended_at=pl.lit(paper.at(-1))),
+            ATTEMPTS.with_columns(ended_at=pl.lit(at(-1))),
             "ended_at fails",
         ),
         (
             "attempts",
-            paper.ATTEMPTS.with_columns(job_id=pl.lit("ghost") + pl.col("job_id")),
+            ATTEMPTS.with_columns(job_id=pl.lit("ghost") + pl.col("job_id")),
             "(job_id) is not in jobs",
         ),
         (
             "placements",
-            paper.PLACEMENTS.with_columns(machine_id=pl.lit("m9")),
+            PLACEMENTS.with_columns(machine_id=pl.lit("m9")),
             "(machine_id) is not in machines",
         ),
     ],
@@ -50,7 +50,7 @@ def test_a_row_that_breaks_the_contract_is_refused(
     tmp_path: Path, table: str, broken: pl.DataFrame, reason: str
 ) -> None:
     with pytest.raises(TraceError) as error:
-        paper.paper_trace(tmp_path / "t", **{table: broken})
+        paper_trace(tmp_path / "t", **{table: broken})
     assert reason in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -58,9 +58,9 @@ def test_a_row_that_breaks_the_contract_is_refused(
 def test_an_existing_folder_is_replaced_only_when_told_and_only_if_it_is_a_trace(
     tmp_path: Path,
 ) -> None:
-    path = paper.paper_trace(tmp_path / "t")
+    path = paper_trace(tmp_path / "t")
     with pytest.raises(TraceError, match="exists"):
-        paper.paper_trace(path)
+        paper_trace(path)
     with new_folder(path, force=True) as folder:
         (folder / "manifest.json").write_text("{}")
     assert [f.name for f in path.iterdir()] == ["manifest.json"]
@@ -94,7 +94,7 @@ def test_a_manifest_survives_its_json() -> None:
 
 
 def test_a_workload_goes_to_a_trace_and_back(tmp_path: Path) -> None:
-    workload = Workload.from_trace(paper.paper_trace(tmp_path / "t"))
+    workload = Workload.from_trace(paper_trace(tmp_path / "t"))
     again = Workload.from_trace(workload.to_trace(tmp_path / "u", source="sample"))
     for table in ("jobs", "attempts", "machines", "placements"):
         assert getattr(workload, table).sort(pl.all()).equals(getattr(again, table).sort(pl.all()))

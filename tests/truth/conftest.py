@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.ingest import ingest
-from tests import archives
+from tests.support import archives
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-_DATA = Path(__file__).resolve().parents[1] / "data"
+_DATA = Path(__file__).resolve().parents[2] / "data"
 sys.path.insert(0, str(_DATA))
 try:
     import coverage

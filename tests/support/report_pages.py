@@ -1,4 +1,4 @@
-"""A page of every kind that there is, small, with the figures that were drawn for it."""
+"""Generate one small page of each kind, with the figures drawn for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from philly_analysis import atlas, compare, experiment, ingest, load_model, repo
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.results import figures
 
-DATA = Path(__file__).parents[1] / "data"
-PRINTED = Path(__file__).parent / "ingest" / "slurm_output"
+DATA = Path(__file__).parents[2] / "data"
+PRINTED = Path(__file__).parents[1] / "ingest" / "slurm_output"
 KINDS = (
     *("sample", "slurm", "compare", "sweep", "conclusions", "atlas"),
     *EXPERIMENTS,
