@@ -1,4 +1,4 @@
-"""What grows as simulations do: work that a policy's definition obliges, or the way it is done?
+"""Count the work that a policy obliges a simulation to do, and the calls that it takes.
 
 ``python -m tests.bench.obliged [POLICY …]`` simulates 10,000 jobs at several loads, from one at
 which nobody waits to one at which they queue as a long log does, and counts what has to be done:
