@@ -1,4 +1,4 @@
-"""Finds the cause of a failure in log output: the earliest line of the most telling signature."""
+"""Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
 import re
 from bisect import bisect_left
@@ -10,7 +10,7 @@ from typing import Literal
 
 import polars as pl
 
-from philly_analysis.failures.lines import Lines, cut, message
+from philly_analysis.failures.lines import Lines, message, split_lines
 from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
 from philly_analysis.failures.signature import (
     BY_TABLE_ORDER,
@@ -24,13 +24,13 @@ from philly_analysis.study import Tier
 LINES_BEFORE = 30
 LINES_AFTER = 10
 RECOVERY_LINES = 40
-DEATH_LINES = 12
-LAST_WORDS = 200
+RELAPSE_LINES = 12
+TAIL_LINES = 200
 PROGRESS_LINES = 3
-HINTED_LINES = 10_000  # of more, only so many first and last ones are read
-ALIKE_LINES = 100  # and of those with the same hints so many
-ALIKE_CHARS = 10_000  # or, of long ones, fewer: two at least
-MOST_LINES = 4_000  # of all kinds together; of each the first and the last ones
+HINTED_LINES = 10_000  # lines with hints that are read at each end of a longer log
+ALIKE_LINES = 100  # lines with equal hints that are searched at each end
+ALIKE_CHARS = 10_000  # characters of these, which limits long lines
+MOST_LINES = 4_000  # lines searched in all, from both ends of each kind
 LONGEST_LINE_CHARS = 500
 LONGEST_CHAIN = 40
 
@@ -51,7 +51,7 @@ _IGNORED_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One piece of evidence in the chain: what it is to the root, which rule, which line."""
+    """One piece of evidence: its role beside the root cause, its rule and its line number."""
 
     role: Role
     rule: str
@@ -60,12 +60,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt failed, as far as its output tells.
+    """Reason why an attempt failed, by its output.
 
     Attributes
     ----------
     reason
-        One of the study's 22 categories; *No signature* if the text tells no cause.
+        One of the study's 22 categories; *No signature* if no line names a cause.
     tiers
         Tiers of the reason, empty if unknown.
     fine
@@ -75,7 +75,7 @@ class Failure:
     rule
         Id of the signature that decided, or "".
     chain
-        The evidence in order of lines: the root, its confirmations, the cascades.
+        The evidence in order of lines: the root, its confirmations, its consequences.
     """
 
     reason: str
@@ -92,7 +92,7 @@ class _Evidence:
     rule: Signature
     rank: int
     piece: int
-    undone: bool
+    recovered: bool
 
     @property
     def preference(self) -> tuple[int, int, int]:
@@ -102,46 +102,45 @@ class _Evidence:
 
 
 def classify_text(text: str | bytes) -> Failure:
-    """Reason of the failure that log output tells of.
+    """Classify a failure by the output of the attempt.
 
     Parameters
     ----------
     text
-        Output of one attempt, of any encoding and length; it is only read.
+        Output of one attempt, in any encoding and of any length.
 
     Returns
     -------
     Failure
-        *No signature* where the text names no cause, with fine label ``benign`` where what it
-        says is harmless, recovered from, or nothing but progress.
+        *No signature* where no line names a cause. Its fine label is ``benign`` where the
+        matching lines are benign or recovered, or all lines show progress.
     """
-    lines = cut(text)
+    lines = split_lines(text)
     evidence: dict[str, _Evidence] = {}
     recovered: list[_Evidence] = []
-    harmless = False
+    benign = False
     last = 0
     for found in _matches(lines):
-        if found.rule.role == "harmless":
-            harmless = True
+        if found.rule.role == "benign":
+            benign = True
             continue
         last = found.piece
         if found.rule.id not in evidence or found.rank < evidence[found.rule.id].rank:
-            if found.undone:
+            if found.recovered:
                 recovered.append(found)
             else:
                 evidence[found.rule.id] = found
     for found in recovered:
-        if _died_soon_after(found, evidence.values()):
+        if _failed_again(found, evidence.values()):
             evidence[found.rule.id] = replace(found, rank=RANKS["root"])
-    harmless = harmless or bool(recovered)
+    benign = benign or bool(recovered)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
     if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
-        return _nothing(
-            benign=harmless or bool(ordered) or _progressed(lines.pieces.tail(LAST_WORDS))
-        )
+        benign = benign or bool(ordered) or _progressed(lines.pieces.tail(TAIL_LINES))
+        return _no_signature(benign=benign)
     root = ordered[0]
-    if root.rank > RANKS["root"] and _went_on(root, last, lines):
-        return _nothing(benign=True)
+    if root.rank > RANKS["root"] and _completed(root, last, lines):
+        return _no_signature(benign=True)
     return Failure(
         reason=root.rule.reason,
         tiers=tiers_of(root.rule.reason),
@@ -153,7 +152,7 @@ def classify_text(text: str | bytes) -> Failure:
     )
 
 
-def _nothing(*, benign: bool) -> Failure:
+def _no_signature(*, benign: bool) -> Failure:
     fine = "benign" if benign else ""
     return Failure(NO_SIGNATURE, tiers_of(NO_SIGNATURE), fine, "", 0, "", ())
 
@@ -168,32 +167,33 @@ def _chain(root: _Evidence, ordered: list[_Evidence], lines: Lines) -> tuple[Lin
 
 
 def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Pieces that hold a hint of any signature, with these hints; all others are rejected here."""
-    hints, said = list(rules_by_hint()), pl.col("said").str
-    # lower case costs less than hints that ignore case
-    pieces = lines.pieces.str.to_lowercase().to_frame("said").with_row_index("piece")
+    """Yield the pieces that contain a hint of any signature, with these hints."""
+    hints, text = list(rules_by_hint()), pl.col("text").str
+    # lower-casing the text is faster than a search that ignores case
+    pieces = lines.pieces.str.to_lowercase().to_frame("text").with_row_index("piece")
     if len(pieces) > 2 * HINTED_LINES:
-        pieces = pieces.filter(said.contains_any(hints))
+        pieces = pieces.filter(text.contains_any(hints))
     if len(pieces) > 2 * HINTED_LINES:
         pieces = pl.concat([pieces.head(HINTED_LINES), pieces.tail(HINTED_LINES)])
     found = pieces.select(
-        "piece", hints=said.extract_many(hints, overlapping=True), chars=said.len_chars()
+        "piece", hints=text.extract_many(hints, overlapping=True), chars=text.len_chars()
     ).filter(pl.col("hints").list.len() > 0)
     words = pl.col("hints")
     if sum(found["chars"].to_list()) > LONGEST_LINE_CHARS * len(found):
-        # long lines hold the same words in other orders; among short ones a sort does not pay
+        # long lines repeat the same hints in other orders; short lines are not worth a sort
         words = words.list.eval(pl.element().unique().sort())
     found = found.with_columns(kind=words.list.join("\n"))
     found = found.filter(_ends(ALIKE_LINES))
     if len(found) > MOST_LINES:
         found = found.filter(_ends(max(1, MOST_LINES // (2 * found["kind"].n_unique()))))
-    texts = lines.pieces.gather(found["piece"])
-    for (piece, each), text in zip(found.select("piece", "hints").iter_rows(), texts, strict=True):
-        yield piece, text, frozenset(each)
+    originals = lines.pieces.gather(found["piece"])
+    rows = found.select("piece", "hints").iter_rows()
+    for (piece, each), original in zip(rows, originals, strict=True):
+        yield piece, original, frozenset(each)
 
 
 def _ends(lines: int) -> pl.Expr:
-    """Tell which are among the first so many lines of a kind, or the last: those of few words."""
+    """Select the first and the last lines of each kind, within a number of characters."""
     chars = pl.col("chars")
     found = [
         (chars.cum_count(reverse=back) <= lines) & (chars.cum_sum(reverse=back) <= ALIKE_CHARS)
@@ -204,29 +204,32 @@ def _ends(lines: int) -> pl.Expr:
 
 @lru_cache(maxsize=4096)
 def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
-    """Signatures that a line with these hints could match, in the order in which to try them."""
+    """Return the signatures that a line with these hints may match, in order of rank."""
     index = rules_by_hint()
     rules = {rule.order: rule for hint in hints for rule in index[hint]}
     return tuple(sorted(rules.values(), key=lambda rule: (rule.rank, rule.order)))
 
 
 def _matches(lines: Lines) -> Iterator[_Evidence]:
-    ignored_until, searches, around = -1, _Searches(), _Surroundings(lines.pieces)
+    ignored_until, searches, context = -1, _SearchCache(), _Context(lines.pieces)
     for piece, text, hints in _hinted(lines):
         if _IGNORED_BLOCK in text:
             ignored_until = _end_of_ignored(piece, lines)
         if piece <= ignored_until:
             continue
-        said = message(text)
+        stripped = message(text)
         for rule in _rules_of(hints):
-            if _holds(rule, said, piece, searches, around):
-                undone = around.recovered(rule, piece)
-                yield _Evidence(rule, _rank_in(text, rule), piece, undone)
+            matches = searches.contains(rule.pattern, stripped) and not (
+                rule.unless and searches.contains(rule.unless, stripped)
+            )
+            if matches and context.near(rule, piece):
+                recovered = context.recovered(rule, piece)
+                yield _Evidence(rule, _rank_in(text, rule), piece, recovered)
                 break
 
 
 def _rank_in(piece: str, rule: Signature) -> int:
-    """Rank of the rule in this piece: what is only logged as a warning is no more than that."""
+    """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
     tag = piece[:_TAG_CHARS]
@@ -234,16 +237,16 @@ def _rank_in(piece: str, rule: Signature) -> int:
     return RANKS["warning"] if quiet else rule.rank
 
 
-class _Searches:
-    """Searches in lines, each made once, however often a line stands in the text.
+class _SearchCache:
+    """Cache of pattern searches by line.
 
-    Patterns are told apart by their identity: a pattern's hash reads the whole of it.
+    Keys are identities of patterns, because the hash of a pattern reads all of its code.
     """
 
     def __init__(self) -> None:
         self._found = defaultdict[int, dict[str, bool]](dict)
 
-    def holds(self, pattern: re.Pattern[str], line: str) -> bool:
+    def contains(self, pattern: re.Pattern[str], line: str) -> bool:
         known = self._found[id(pattern)]
         found = known.get(line)
         if found is None:
@@ -251,36 +254,26 @@ class _Searches:
         return found
 
 
-class _Surroundings:
-    """Where the contexts stand that signatures ask for, each looked for once in all lines."""
+class _Context:
+    """Places of the context patterns, each searched once in all lines."""
 
     def __init__(self, pieces: pl.Series) -> None:
         self._pieces = pieces
         self._places: dict[str, pl.Series] = {}
 
     def near(self, rule: Signature, piece: int) -> bool:
-        return not rule.near or self._holds(rule.near, piece - LINES_BEFORE, piece + LINES_AFTER)
+        return not rule.near or self._contains(rule.near, piece - LINES_BEFORE, piece + LINES_AFTER)
 
     def recovered(self, rule: Signature, piece: int) -> bool:
         last = piece + RECOVERY_LINES - 1
-        return bool(rule.recovered) and self._holds(rule.recovered, piece, last)
+        return bool(rule.recovered) and self._contains(rule.recovered, piece, last)
 
-    def _holds(self, context: str, first: int, last: int) -> bool:
+    def _contains(self, context: str, first: int, last: int) -> bool:
         places = self._places.get(context)
         if places is None:
             places = self._places[context] = self._pieces.str.contains(context).arg_true()
         at = bisect_left(places, first)
         return at < len(places) and places[at] <= last
-
-
-def _holds(
-    rule: Signature, said: str, piece: int, searches: _Searches, around: _Surroundings
-) -> bool:
-    if not searches.holds(rule.pattern, said):
-        return False
-    if rule.unless is not None and searches.holds(rule.unless, said):
-        return False
-    return around.near(rule, piece)
 
 
 def _end_of_ignored(piece: int, lines: Lines) -> int:
@@ -290,21 +283,21 @@ def _end_of_ignored(piece: int, lines: Lines) -> int:
     return piece
 
 
-def _died_soon_after(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
-    """Whether the recovery was none: the next trouble stands right below it."""
+def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
+    """Whether more evidence of a failure follows a recovery within a few lines."""
     return any(
         found.rank >= RANKS["implicit"]
-        and recovered.piece < found.piece <= recovered.piece + DEATH_LINES
+        and recovered.piece < found.piece <= recovered.piece + RELAPSE_LINES
         for found in evidence
     )
 
 
-def _went_on(root: _Evidence, last: int, lines: Lines) -> bool:
-    """Whether the job says after the last trace of trouble that it completed, or trains on."""
-    tail = lines.pieces[max(last + 1, len(lines.pieces) - LAST_WORDS) :]
+def _completed(root: _Evidence, last: int, lines: Lines) -> bool:
+    """Whether the lines after the last evidence report completion or further training."""
+    tail = lines.pieces[max(last + 1, len(lines.pieces) - TAIL_LINES) :]
     if tail.str.contains(contexts()["success"]).any():
         return True
-    # an exception may stand before lines that were only written late; other trouble does not
+    # buffered progress may be written after an exception, but not after a symptom
     return root.rule.role == "symptom" and _progressed(tail, PROGRESS_LINES)
 
 

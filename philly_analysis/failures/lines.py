@@ -1,4 +1,4 @@
-"""Cuts log output of any kind into numbered lines that are fit to be matched."""
+"""Split log output into numbered lines without colours, for matching."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# A longer piece is cut: nothing that frameworks print is decided by more than this much of a line.
+# Longer lines are split: no signature needs more of a line than this.
 PIECE_CHARS = 4096
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,24}[ -/]{0,2}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|.)")
@@ -18,7 +18,7 @@ _BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 
-# What loggers, launchers and schedulers put before the message: a rank, a tag, a time, a process.
+# Prefixes of loggers, launchers and schedulers: a rank, a tag, a time, a process.
 _PREFIX = re.compile(
     r"""\s{0,40}(?:
         \[[\d,]{1,12}\]<\w{1,8}>:?                     # mpirun --tag-output
@@ -45,21 +45,21 @@ class Lines:
 
 
 def decode(text: str | bytes) -> str:
-    """Text of any encoding: byte-order marks are obeyed, what UTF-8 cannot hold is replaced."""
+    """Decode text by its byte-order mark, else as UTF-8 with replacements."""
     if isinstance(text, str):
         return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
     for mark, encoding in _BOMS:
         if text.startswith(mark):
             return text[len(mark) if encoding != "utf-8-sig" else 0 :].decode(encoding, "replace")
-    # UTF-16 without a mark, as Windows shells write it: every second byte of ASCII is zero.
+    # UTF-16 without a mark, as Windows shells write it: every second byte of ASCII is zero
     head = text[:400]
     if len(head) > 7 and head[1::2].count(0) > len(head) * 0.45 and head[::2].count(0) == 0:
         return text.decode("utf-16-le", "replace")
     return text.decode("utf-8", "replace")
 
 
-def cut(text: str | bytes) -> Lines:
-    r"""Lines of the text without colours; a carriage return starts a new piece of the same line."""
+def split_lines(text: str | bytes) -> Lines:
+    r"""Split text into lines without colours; a carriage return starts a new piece of its line."""
     decoded = decode(text)
     if "\x1b" in decoded:
         decoded = _ANSI.sub("", decoded)
@@ -72,7 +72,7 @@ def cut(text: str | bytes) -> Lines:
     pieces = lines["piece"]
     long = (pieces.str.len_chars() > PIECE_CHARS).arg_true()
     if len(long):
-        pieces = pieces.scatter(long, ["\r".join(_short(line)) for line in pieces.gather(long)])
+        pieces = pieces.scatter(long, ["\r".join(_chunks(line)) for line in pieces.gather(long)])
         lines = lines.with_columns(pieces).with_columns(_split("\r")).explode("piece")
     return Lines(lines["piece"], lines["number"])
 
@@ -81,13 +81,13 @@ def _split(at: str) -> pl.Expr:
     return pl.col("piece").str.split(at)
 
 
-def _short(line: str) -> Iterator[str]:
+def _chunks(line: str) -> Iterator[str]:
     for start in range(0, len(line), PIECE_CHARS):
         yield line[start : start + PIECE_CHARS]
 
 
 def message(piece: str) -> str:
-    """Strip up to five prefixes from the piece (rank, launcher tag, time, process)."""
+    """Strip up to five prefixes from a piece (rank, launcher tag, time, process)."""
     start = 0
     for _ in range(5):
         found = _PREFIX.match(piece, start)

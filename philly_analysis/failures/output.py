@@ -1,9 +1,9 @@
-"""Reads an attempt's output of any size in bounded memory: head, tail, and true line numbers."""
+"""Read and classify the output of failed attempts, of any size, in bounded memory."""
 
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,18 +22,18 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was read of one attempt's output.
+    """Text read of one attempt's output.
 
     Attributes
     ----------
     text
         The whole output, or its head and its tail where it is longer than both.
     head_lines
-        Lines of `text` that stand before the gap.
+        Lines of `text` before the gap.
     skipped_lines
-        Lines in the gap; 0 if nothing was left out.
+        Lines in the gap; 0 if none was skipped.
     damaged
-        True if the file ends before its compression does.
+        True if the compressed file was truncated.
     """
 
     text: bytes
@@ -42,7 +42,7 @@ class Output:
     damaged: bool
 
     def line_number(self, number: int) -> int:
-        """Return a line's number in the output, given its number in the text read of it."""
+        """Return the number in the whole output of a line of `text`."""
         return number if number <= self.head_lines else number + self.skipped_lines
 
 
@@ -54,44 +54,31 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
     InputError
         The file is missing or cannot be opened.
     """
-    try:
-        with path.open("rb") as file:
-            compressed = file.read(2) == _GZIP
-        damaged: list[bool] = []
-        return _gather(_chunks(path, compressed, damaged), head, tail, damaged)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _chunks(path: Path, compressed: bool, damaged: list[bool]) -> Iterator[bytes]:
-    with gzip.open(path) if compressed else path.open("rb") as file:
-        try:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            damaged.append(True)
-
-
-def _gather(chunks: Iterable[bytes], head: int, tail: int, damaged: list[bool]) -> Output:
     first = bytearray()
     last: deque[bytes] = deque()
-    held = skipped_lines = 0
-    for chunk in chunks:
-        room = max(0, head - len(first))
-        first += chunk[:room]
-        if rest := chunk[room:]:
-            last.append(rest)
-            held += len(rest)
-        while last and held - len(last[0]) >= tail:
-            gone = last.popleft()
-            held -= len(gone)
-            skipped_lines += gone.count(b"\n")
-    return Output(
-        text=bytes(first) + b"".join(last),
-        head_lines=first.count(b"\n") + 1,
-        skipped_lines=skipped_lines,
-        damaged=bool(damaged),
-    )
+    last_bytes = skipped_lines = 0
+    damaged = False
+    try:
+        with path.open("rb") as raw:
+            compressed = raw.read(2) == _GZIP
+        with gzip.open(path) if compressed else path.open("rb") as file:
+            try:
+                while chunk := file.read(_CHUNK_BYTES):
+                    split = max(0, head - len(first))
+                    first += chunk[:split]
+                    if rest := chunk[split:]:
+                        last.append(rest)
+                        last_bytes += len(rest)
+                    while last and last_bytes - len(last[0]) >= tail:
+                        skipped = last.popleft()
+                        last_bytes -= len(skipped)
+                        skipped_lines += skipped.count(b"\n")
+            except (EOFError, zlib.error, gzip.BadGzipFile):
+                damaged = True
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    text = bytes(first) + b"".join(last)
+    return Output(text, first.count(b"\n") + 1, skipped_lines, damaged)
 
 
 def classify_output(output: Output) -> Failure:
@@ -99,29 +86,24 @@ def classify_output(output: Output) -> Failure:
     failure = classify_text(output.text)
     if not output.skipped_lines:
         return failure
-    return replace(
-        failure,
-        line_number=output.line_number(failure.line_number),
-        chain=tuple(
-            replace(link, line_number=output.line_number(link.line_number))
-            for link in failure.chain
-        ),
-    )
+    chain = (replace(x, line_number=output.line_number(x.line_number)) for x in failure.chain)
+    number = output.line_number(failure.line_number)
+    return replace(failure, line_number=number, chain=tuple(chain))
 
 
 def classify(files: str | Path | Iterable[str | Path]) -> Result:
-    """Say why runs failed, from their output.
+    """Classify why runs failed, by their output.
 
     Parameters
     ----------
     files
-        Output of failed runs, one file each: files, and folders whose files are meant, in the
-        order of their names; one of them, or several.
+        Output of failed runs, one file each: one path or several; a folder stands for its files
+        in order of name.
 
     Returns
     -------
     Result
-        One row per file: file, reason, tiers, fine, rule, line_number, line (nothing secret in it).
+        One row per file: file, reason, tiers, fine, rule, line_number, line (masked).
 
     Raises
     ------
@@ -130,21 +112,21 @@ def classify(files: str | Path | Iterable[str | Path]) -> Result:
     """
     named = [files] if isinstance(files, str | Path) else files
     paths = [file for path in named for file in _files(Path(path))]
-    verdicts = [(str(path), classify_output(read_output(path))) for path in paths]
+    failures = [(str(path), classify_output(read_output(path))) for path in paths]
     table = pd.DataFrame(
         [
             (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, mask(f.line))
-            for file, f in verdicts
+            for file, f in failures
         ],
         columns=["file", "reason", "tiers", "fine", "rule", "line_number", "line"],
     ).astype({"line_number": "Int64"})
-    matched = sum(bool(f.rule) for _, f in verdicts)
+    matched = sum(bool(f.rule) for _, f in failures)
     return Result(
         name="classify",
         table=table,
         facts=(
-            Fact("files", len(verdicts), "files read"),
-            Fact("matched", matched, "files whose output tells how the attempt ended"),
+            Fact("files", len(failures), "files read"),
+            Fact("matched", matched, "files whose output shows how the attempt ended"),
         ),
     )
 
@@ -154,5 +136,5 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted(p for p in path.iterdir() if p.is_file())
     if not found:
-        raise InputError(f"{path} holds no file: the output of failed runs was asked for.")
+        raise InputError(f"{path} has no files: give the output of failed runs.")
     return found

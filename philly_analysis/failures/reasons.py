@@ -9,7 +9,7 @@ NO_SIGNATURE = "No signature"
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A category of the study: its printed name, its tiers, and what belongs to it."""
+    """A category of the study: its printed name, its tiers, and its meaning."""
 
     name: str
     tiers: tuple[Tier, ...]
@@ -31,19 +31,19 @@ REASONS: tuple[Reason, ...] = (
     Reason("MPI runtime failure", ("IF",), "the connection to a peer, daemon or store fails"),
     Reason("Permission error", ("U",), "file access or credentials refused"),
     Reason("Import error", ("IF", "U"), "a module or a name in it cannot be imported"),
-    Reason("Job preempted", ("IF",), "the scheduler says that it took the resources back"),
+    Reason("Job preempted", ("IF",), "the scheduler reports that it reclaimed the resources"),
     Reason("CUDA initialization failed", ("AE",), "no usable device, context or handle"),
     Reason("Model diverged", ("U",), "loss or gradients not finite"),
     Reason("CUDA version mismatch", ("AE",), "driver, runtime and toolkit versions do not fit"),
     Reason("GPU ECC error", ("AE",), "uncorrectable memory error of the GPU"),
     Reason("Output node error", ("U",), "a named output of the graph does not exist"),
     Reason("Cannot load libraries", ("AE",), "a shared library or symbol is missing"),
-    Reason(NO_SIGNATURE, (), "nothing in the text tells a cause"),
+    Reason(NO_SIGNATURE, (), "no line names a cause"),
 )
 
 _BY_NAME = {reason.name: reason for reason in REASONS}
 
 
 def tiers_of(reason: str) -> tuple[Tier, ...]:
-    """Tiers of a reason; empty where the study gives none (*No signature*)."""
+    """Return the tiers of a reason; none for *No signature*."""
     return _BY_NAME[reason].tiers

@@ -1,4 +1,4 @@
-"""Reads the ordered table of signatures from the TOML files beside it."""
+"""Read the ordered table of failure signatures from its TOML files."""
 
 import re
 import tomllib
@@ -7,10 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-# The order of the files is the precedence between reasons that one line could mean:
-# what is harmless first, then the specific before the generic.
+# The order of the files is the precedence between reasons that one line may mean:
+# benign lines first, then the specific before the generic.
 PRECEDENCE = (
-    "harmless",
+    "benign",
     "gpu_ecc_error",
     "cuda_version_mismatch",
     "cannot_load_libraries",
@@ -35,21 +35,21 @@ PRECEDENCE = (
     "traceback_from_crash",
 )
 
-# How much a match says about the cause: the lowest rank wins, within a rank the earliest line.
+# Ranks of a match by its role: the lowest rank wins, within a rank the earliest line.
 RANKS = {
-    "harmless": -1,  # no failure at all; the line is not read further
+    "benign": -1,  # no failure; ends the search in the line
     "confirmation": 0,  # kernel, driver, scheduler or container runtime names the cause
     "root": 1,  # the program names the cause
-    "symptom": 2,  # explicit, but often the consequence of another rank's failure
+    "symptom": 2,  # explicit, but often the consequence of another process's failure
     "verdict": 2,  # the scheduler ends the job for a reason that is no category of the study
-    "implicit": 2,  # an exception that says where, not why
-    "warning": 3,  # counts only beside other evidence of a failure
+    "implicit": 2,  # an exception that shows where, not why
+    "warning": 3,  # counts only beside other evidence
     "ending": 4,  # how a process ended
-    "fragment": 5,  # the header or frames of a traceback whose end is not there
-    "interruption": 5,  # someone ended the process from outside without saying why
+    "fragment": 5,  # header or frames of a traceback without its end
+    "interruption": 5,  # the process was ended from outside, cause not printed
     "cascade": 6,  # a launcher or scheduler reports that another process ended
 }
-# Supervisors report an end in any order, so that here the order of the table decides.
+# Supervisors report an end in any order; for these ranks the order of the table decides.
 BY_TABLE_ORDER = frozenset({RANKS["ending"], RANKS["cascade"]})
 
 _SHORTEST_HINT = 4
@@ -57,20 +57,20 @@ _SHORTEST_HINT = 4
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One rule: a pattern in a line of output and what it means.
+    """One rule: a pattern in a line of output, and the reason that it indicates.
 
     Attributes
     ----------
     id
         Stable name of the rule.
     order
-        Place in the table; the smaller wins where two rules of a role match one line.
+        Place in the table; the smaller one wins where two rules of a role match one line.
     pattern
         Searched in the message, ignoring case; every quantifier is bounded.
     hints
         Lower-case literals, one of which is in every line that the pattern matches.
     reason, fine
-        The study's category and the finer modern cause, or "".
+        The study's category; a finer cause, or "".
     role
         One of `RANKS`.
     frameworks
@@ -78,13 +78,13 @@ class Signature:
     example
         Output on which this rule decides.
     unless
-        Pattern that forbids the match in the same line.
+        Pattern that excludes the match in the same line.
     near
-        One of the contexts, which must be found in the lines around.
+        Context pattern that must match in the lines around.
     recovered
-        One of the contexts, which in later lines undoes the match.
+        Context pattern that cancels the match in later lines.
     warns
-        Counts even where the line is tagged as a warning or as information.
+        Keeps its rank where the line is tagged as a warning or as information.
     """
 
     id: str
@@ -103,12 +103,12 @@ class Signature:
 
     @property
     def rank(self) -> int:
-        """Rank of the role: smaller is nearer to the cause."""
+        """Rank of the role: the smallest is nearest to the cause."""
         return RANKS[self.role]
 
 
 def literal_hint(pattern: str) -> str:
-    """Longest run of literal characters outside groups and classes that any match must hold."""
+    """Return the longest run of literal characters that every match contains."""
     runs, run, depth, position = [], "", 0, 0
     while position < len(pattern):
         char = pattern[position]
@@ -144,10 +144,10 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def contexts() -> dict[str, str]:
-    """Return named patterns of the surroundings that signatures refer to.
+    """Return the context patterns by name.
 
-    They are for the engine of polars, which finds them in many lines at once and in linear time;
-    with ends of words in ASCII also where a line holds more than that.
+    They are written for polars' regex engine, which searches many lines in linear time; word
+    boundaries are ASCII for any text.
     """
     found = _read("contexts")
     return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in found.items()}
@@ -155,7 +155,7 @@ def contexts() -> dict[str, str]:
 
 @cache
 def signatures() -> tuple[Signature, ...]:
-    """Read the whole table, in order."""
+    """Read the table, in order of precedence."""
     table: list[Signature] = []
     for name in PRECEDENCE:
         family = _read(name)
@@ -163,7 +163,7 @@ def signatures() -> tuple[Signature, ...]:
             rule = family | entry
             hints = tuple(rule.get("hints", ())) or (literal_hint(rule["pattern"]),)
             if min(map(len, hints)) < _SHORTEST_HINT and "hints" not in rule:
-                raise ValueError(f"signature {rule['id']} of {name}.toml needs hints of its own")
+                raise ValueError(f"signature {rule['id']} of {name}.toml needs explicit hints")
             table.append(
                 Signature(
                     id=rule["id"],
@@ -186,7 +186,7 @@ def signatures() -> tuple[Signature, ...]:
 
 @cache
 def rules_by_hint() -> dict[str, tuple[Signature, ...]]:
-    """For each hint, the signatures that a line holding it could match."""
+    """Return, by hint, the signatures that a line containing it may match."""
     index: dict[str, list[Signature]] = {}
     for rule in signatures():
         for hint in rule.hints:
