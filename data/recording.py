@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from philly_analysis.study.published_numbers import curve
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 
 LEAST_S = 3
@@ -83,7 +83,7 @@ def record(
     at = np.datetime64(plan.at(plan.sampled_s[0]), "us") + np.arange(
         minutes.cpu.shape[1]
     ) * np.timedelta64(60, "s")
-    return write(
+    return write_trace(
         out,
         {
             "jobs": logged,

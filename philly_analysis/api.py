@@ -14,7 +14,7 @@ import pandas as pd
 
 from philly_analysis.analyses import node_failures
 from philly_analysis.atlas import known_datasets, survey
-from philly_analysis.atomic import session_folder
+from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, ModelError, OutputError, TraceError, UnknownNameError
 from philly_analysis.experiments import (
     ACROSS,
@@ -40,7 +40,7 @@ from philly_analysis.results import NOT_KNOWN, Result, save_table
 from philly_analysis.simulator import Failures
 from philly_analysis.simulator.policies import list_policies
 from philly_analysis.study import RunPolicy, published_figures
-from philly_analysis.trace import MANIFEST, Trace, TraceLike, at_hand, opened
+from philly_analysis.trace import MANIFEST, Trace, TraceLike, fetch_trace, open_trace
 from philly_analysis.workload import Ensemble, Workload
 
 SEEDS = "seeds"
@@ -62,7 +62,7 @@ def failures_of(trace: TraceLike, repair_s: float | None = None) -> Failures:
     InputError
         No server of it is known to have failed.
     """
-    with opened(trace) as given:
+    with open_trace(trace) as given:
         between_s = node_failures.compute(given).fact("mttf_s")
     if not isinstance(between_s, float):
         raise InputError(
@@ -104,12 +104,12 @@ def fit(
     if model is not None:
         _check_file(Path(model))  # before the minutes that it may take
     with ExitStack() as stack:
-        if isinstance(trace, str | Path) and _is_raw(raw := at_hand(trace)):
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=session_folder())))
+        if isinstance(trace, str | Path) and _is_raw(raw := fetch_trace(trace)):
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder())))
             made = scratch / raw.name
             ingest("auto", raw, made)
             trace = made
-        held = stack.enter_context(opened(trace, run_policy, otherwise=RunPolicy.SUM))
+        held = stack.enter_context(open_trace(trace, run_policy, otherwise=RunPolicy.SUM))
         with step("1 of 2: reading the jobs"):
             jobs = Observations.of_trace(held)
         with step(f"2 of 2: fitting laws to {len(jobs.jobs):,} jobs"):
@@ -233,7 +233,7 @@ def compare(
     for one in traces:
         given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
     with ExitStack() as stack:
-        held = [stack.enter_context(opened(trace)) for trace in given]
+        held = [stack.enter_context(open_trace(trace)) for trace in given]
         result = replace(comparison.answer(held), draw=comparison.plot)
         if out is not None:
             wide = comparison.in_words(result)
@@ -293,10 +293,10 @@ def atlas(
         There is no such folder of public traces.
     """
     with ExitStack() as stack:
-        held = [stack.enter_context(opened(trace)) for trace in traces]
+        held = [stack.enter_context(open_trace(trace)) for trace in traces]
         absent: list[tuple[str, str]] = []
         if datasets is not None:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=session_folder())))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder())))
             made, absent = _ingest_datasets(Path(datasets), scratch)
             held += [stack.enter_context(Trace(path)) for path in made]
         if not held:
@@ -458,7 +458,7 @@ def _law(
     drawn = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
         return given.name, MonthsOf(given), given.seeds[:seeds]
-    if not isinstance(given, WorkloadModel) and (at_hand(given) / MANIFEST).is_file():
+    if not isinstance(given, WorkloadModel) and (fetch_trace(given) / MANIFEST).is_file():
         recorded = Workload.from_trace(given)
         return recorded.name, WindowsOf(tuple(recorded.specs())), drawn
     model = _model(given)
@@ -555,7 +555,7 @@ def sweep(
         planned = [
             replace(run, assumed=replace(assumed, outages=rates[run.workload])) for run in planned
         ]
-    session_folder()  # scratch of a killed sweep goes, also where no run is left to do
+    scratch_folder()  # scratch of a killed sweep goes, also where no run is left to do
     folder = Path(out)
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)

@@ -1,14 +1,13 @@
-"""What is written appears whole or not at all, and what a killed process left goes with the next.
+"""Replace and lock files and folders atomically, and remove what interrupted runs left behind.
 
-Whoever writes holds a lock beside the place, which ends with the process however it ends. A lock
-that nobody holds is a dead writer's: what it left half-way is removed, and what it had moved aside
-to put a new one in its place comes back.
+A writer works on a partial copy beside its target and holds a lock file until it ends, however it
+ends. A lock file that nobody holds belongs to a killed writer: its partial copy is removed, and a
+folder that it had moved aside is restored.
 """
 
 import glob
 import os
 import shutil
-import sys
 import tempfile
 import time
 import weakref
@@ -18,79 +17,77 @@ from errno import EEXIST, ENOTEMPTY
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import IO, Any
 from uuid import uuid4
+
+from filelock import FileLock, Timeout
 
 from philly_analysis.errors import TraceError
 
-_PATIENCE_S = 1.0
-"""How long a reader waits for a writer who is putting a new folder in the place of an old one."""
-
-
-def hold(lock: IO[Any]) -> None:
-    """Lock a file for as long as it is open, which ends with the process; OSError: it is locked."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def owned(path: Path, lock: IO[Any]) -> bool:
-    """Lock an open file; tell whether it is ours: no other holds it, and it is still in place."""
-    try:
-        hold(lock)
-        return os.path.samestat(path.stat(), os.fstat(lock.fileno()))
-    except OSError:
-        return False
+_RECOVERY_TIMEOUT_S = 1.0
+"""How long a reader waits for a writer that is replacing a folder."""
 
 
 @contextmanager
-def appearing(out: Path, *, first_stays: bool = False, replaces: bool = True) -> Iterator[Path]:
-    """Give a path to write a file or folder to, which becomes `out` when the block ends well.
-
-    Where the block writes nothing there, nothing appears.
+def exclusive(lock: Path, otherwise: Exception) -> Iterator[None]:
+    """Hold a lock file while the block runs.
 
     Parameters
     ----------
-    first_stays
-        If somebody else was quicker, theirs stays: for what comes out equal whoever makes it.
-    replaces
-        Put it in the place of what stands there then.
+    otherwise
+        What to raise if another process or thread holds the lock.
+    """
+    try:
+        acquired = FileLock(lock).acquire(blocking=False)
+    except Timeout:
+        raise otherwise from None
+    with acquired:
+        yield
+
+
+@contextmanager
+def atomic_write(out: Path, *, keep_existing: bool = False, replace: bool = True) -> Iterator[Path]:
+    """Return a path to write a file or folder to, which is renamed to `out` when the block ends.
+
+    Nothing is renamed if the block raises or writes nothing.
+
+    Parameters
+    ----------
+    keep_existing
+        Keep what another writer has put there meanwhile: for outputs that are equal whoever
+        computes them.
+    replace
+        Replace what is there when the block ends.
 
     Raises
     ------
     OSError
-        It cannot be written there; FileExistsError: something stands there, and is to stay.
+        The target cannot be written; FileExistsError: it exists and is not to be replaced.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    sweep(out)
-    with _claim(out.parent, out.name) as token:
-        partial = _beside(out, "partial", token)
+    remove_stale(out)
+    with _writer_lock(out) as token:
+        partial = _sibling(out, "partial", token)
         try:
             yield partial
-            while partial.exists() and not (first_stays and out.exists()):
-                if not replaces and out.exists():
-                    raise FileExistsError(EEXIST, "somebody else was quicker")
-                stays = first_stays or not replaces
-                _put(partial, out, None if stays else _beside(out, "old", token))
+            while partial.exists() and not (keep_existing and out.exists()):
+                if not replace and out.exists():
+                    raise FileExistsError(EEXIST, "another process was faster")
+                replaces = replace and not keep_existing
+                _rename(partial, out, _sibling(out, "old", token) if replaces else None)
         finally:
             _remove(partial)
 
 
-def _put(partial: Path, out: Path, old: Path | None) -> None:
-    """Put a new file or folder in its place, unless somebody else puts a folder there just now.
+def _rename(partial: Path, out: Path, old: Path | None) -> None:
+    """Rename a file or folder to its target, unless another process creates a folder there.
 
     Parameters
     ----------
     old
-        Where to move a folder that stands there; None: nowhere.
+        Where to move a folder that is at the target; None: nowhere.
     """
     if old and out.is_dir():
-        with suppress(FileNotFoundError):  # somebody else has moved it
+        with suppress(FileNotFoundError):  # another process has moved it
             out.rename(old)
     try:
         partial.replace(out)
@@ -103,139 +100,137 @@ def _put(partial: Path, out: Path, old: Path | None) -> None:
         _remove(old)
 
 
-def sweep(out: Path) -> None:
-    """Remove what writers of `out` left who are dead; give back what they had moved aside."""
+def remove_stale(out: Path) -> None:
+    """Remove what killed writers of `out` left, and restore what they had moved aside."""
     with suppress(OSError):
-        for token in _dead(out.parent, out.name):
-            old = _beside(out, "old", token)
+        _clean_up(out.parent.glob(f".{glob.escape(out.name)}.lock-*"))
+
+
+def remove_stale_within(folder: Path) -> None:
+    """Remove what killed writers left of any file in a folder, which may never be written again."""
+    with suppress(OSError):  # also when another process removes the folder
+        _clean_up(folder.rglob(".*.lock-*"))
+
+
+def _clean_up(locks: Iterable[Path]) -> None:
+    for lock in sorted(locks):
+        with suppress(OSError), FileLock(lock).acquire(blocking=False):  # its writer is dead
+            name, _, token = lock.name[1:].rpartition(".lock-")
+            out = lock.with_name(name)
+            old = _sibling(out, "old", token)
             if old.exists() and not out.exists():
                 old.rename(out)
-            found = out.parent.glob(f".{glob.escape(out.name)}.*-{token}*")
-            for left in sorted(found, key=lambda path: ".lock-" in path.name):  # which goes last
-                _remove(left)
+            for left in lock.parent.glob(f".{glob.escape(name)}.*-{token}*"):
+                if left != lock:
+                    _remove(left)
+            lock.unlink(missing_ok=True)
 
 
-def sweep_within(folder: Path) -> None:
-    """Remove what dead writers left of whatever is in a folder, which may never be written again.
-
-    Who finds a file there that was finished, just before its writer was killed, writes it no more.
-    """
-    with suppress(OSError):  # also of a folder that somebody removes meanwhile
-        for lock in sorted(folder.rglob(".*.lock-*")):
-            sweep(lock.with_name(lock.name[1:].rpartition(".lock-")[0]))
-
-
-def settled(out: Path) -> Path:
-    """Return a place to read from when nobody is changing what stands there."""
-    until = time.monotonic() + _PATIENCE_S
+def recover(out: Path) -> Path:
+    """Return `out` once no writer is replacing it, and restore what a killed writer moved aside."""
+    deadline = time.monotonic() + _RECOVERY_TIMEOUT_S
     while not out.exists() and any(out.parent.glob(f".{glob.escape(out.name)}.old-*")):
-        sweep(out)
-        if time.monotonic() > until:
+        remove_stale(out)
+        if time.monotonic() > deadline:
             break
-        time.sleep(_PATIENCE_S / 20)
+        time.sleep(_RECOVERY_TIMEOUT_S / 20)
     return out
 
 
-class Held:
-    """A folder that stays known whatever becomes of its name, and those that its files are in."""
+class FolderHandle:
+    """Open folders, which stay readable when they are renamed or replaced.
+
+    Attributes
+    ----------
+    path
+        Where to read the first folder's files: where the system has such a name, one that never
+        leads to another folder.
+    """
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders: dict[Path, int] = {}
         for folder in folders:
-            with suppress(OSError):  # where a folder cannot be opened it is known by its name alone
+            with suppress(OSError):  # a folder that cannot be opened is known by its name alone
                 self._folders[folder] = os.open(folder, os.O_RDONLY)
-        self.let_go = weakref.finalize(self, _close, list(self._folders.values()))
+        self.close = weakref.finalize(self, _close, list(self._folders.values()))
         self.path = next(iter(folders))
-        """Where to read its files from: where the system has such a name, these and no others."""
-        if at := self._folders.get(self.path):
-            same = Path(f"/proc/self/fd/{at}")
-            self.path = same if same.is_dir() else self.path
+        if descriptor := self._folders.get(self.path):
+            by_descriptor = Path(f"/proc/self/fd/{descriptor}")
+            self.path = by_descriptor if by_descriptor.is_dir() else self.path
 
     @property
-    def stands(self) -> bool:
-        """Whether they are where they were."""
+    def in_place(self) -> bool:
+        """Whether the folders are still at their paths."""
         try:
-            return all(os.path.samestat(f.stat(), os.fstat(at)) for f, at in self._folders.items())
+            return all(
+                os.path.samestat(folder.stat(), os.fstat(descriptor))
+                for folder, descriptor in self._folders.items()
+            )
         except OSError:
             return False
 
 
 def _close(descriptors: Iterable[int]) -> None:
-    for at in descriptors:
-        os.close(at)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
-def session_folder() -> Path:
-    """Return a new folder that is there until this process ends, unless it is removed before.
+def scratch_folder() -> Path:
+    """Return a new temporary folder, which is removed when this process ends.
 
     Raises
     ------
     TraceError
-        There is no room for it.
+        The folder cannot be created.
     """
     try:
-        session = _session(Path(tempfile.gettempdir()), os.getpid())
+        session = _session_folder(Path(tempfile.gettempdir()), os.getpid())
         session.mkdir(mode=0o700, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=session))
     except OSError as error:
         raise TraceError(
-            f"there is no folder for scratch: {error.strerror or error}. Say where there is room "
-            "with TMPDIR."
+            f"no temporary folder can be created: {error.strerror or error}. Set TMPDIR to a "
+            "folder with free space."
         ) from None
 
 
 @cache
-def _session(parent: Path, process: int) -> Path:
-    """Give this process its folder, whose lock it holds to its end."""
-    sweep(parent / "philly")
-    claim = _claim(parent, "philly")
-    made = _beside(parent / "philly", "partial", claim.__enter__())
+def _session_folder(parent: Path, process: int) -> Path:
+    """Return this process's folder, whose lock the process holds until it ends."""
+    target = parent / "philly"
+    remove_stale(target)
+    lock = _writer_lock(target)
+    folder = _sibling(target, "partial", lock.__enter__())
 
     def end() -> None:
-        if os.getpid() == process:  # not in what was forked from it
-            _remove(made)
-            claim.__exit__(None, None, None)
+        if os.getpid() == process:  # not in a process that was forked from it
+            _remove(folder)
+            lock.__exit__(None, None, None)
 
-    Finalize(None, end, exitpriority=0)  # which workers call as well, as they call no atexit
-    return made
-
-
-def _beside(out: Path, kind: str, token: str) -> Path:
-    return out.with_name(f".{out.name}.{kind}-{token}")
-
-
-def _lock(folder: Path, name: str, token: str) -> Path:
-    return folder / f".{name}.lock-{token}"
+    Finalize(None, end, exitpriority=0)  # worker processes run these, and no atexit functions
+    return folder
 
 
 @contextmanager
-def _claim(folder: Path, name: str) -> Iterator[str]:
-    """Give a token that is this process's, as long as its lock is held."""
-    while True:
-        token = f"{os.getpid()}-{uuid4().hex[:8]}"
-        path = _lock(folder, name, token)
-        with path.open("x") as lock:
-            try:
-                hold(lock)
-            except BlockingIOError:
-                continue  # it is being swept
-            except OSError:
-                pass  # a disk that knows no locks: nobody sweeps there
-            if not path.exists():  # it was swept between opening and holding it
-                continue
-            try:
-                yield token
-            finally:
-                path.unlink(missing_ok=True)
-            return
+def _writer_lock(out: Path) -> Iterator[str]:
+    """Hold a new lock file beside a target, and return the token in its name."""
+    token = f"{os.getpid()}-{uuid4().hex[:8]}"
+    path = _sibling(out, "lock", token)
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire()
+    except OSError:
+        if not path.exists():
+            raise  # else the disk has no locks, and no process removes another's files there
+    try:
+        yield token
+    finally:
+        path.unlink(missing_ok=True)
+        lock.release()
 
 
-def _dead(folder: Path, name: str) -> Iterator[str]:
-    """Yield the tokens of writers whose locks nobody holds; they are held meanwhile."""
-    for path in folder.glob(f".{glob.escape(name)}.lock-*"):
-        with suppress(OSError), path.open("r+") as lock:  # never made anew where another swept it
-            if owned(path, lock):
-                yield path.name.rpartition(".lock-")[2]
+def _sibling(out: Path, kind: str, token: str) -> Path:
+    return out.with_name(f".{out.name}.{kind}-{token}")
 
 
 def _remove(path: Path) -> None:

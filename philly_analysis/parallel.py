@@ -27,7 +27,7 @@ _WAIT_S = 30
 """How long a scheduler may take to answer, and to have a worker."""
 
 
-class Here(Executor):
+class InlineExecutor(Executor):
     """Does each task at once, in the thread that hands it in."""
 
     def submit(self, fn: Callable[..., Answer], /, *args: Any, **kwargs: Any) -> Future[Answer]:
@@ -65,7 +65,7 @@ def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
     elif jobs < 1:
         raise InputError(f"{jobs} processes were asked for; give 1 or more.")
     elif jobs == 1:
-        yield Here()
+        yield InlineExecutor()
     else:
         try:
             with processes(jobs) as executor:
@@ -141,7 +141,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _SAME}
 
 
-def see(paths: Iterable[str | Path]) -> None:
+def require_visible(paths: Iterable[str | Path]) -> None:
     """Refuse work on files that this process cannot see, which those who gave it can.
 
     Raises
@@ -202,13 +202,13 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Let this thread have just what time others leave, where each has a rank of its own."""
     if sys.platform == "linux":
         os.nice(_NICER)
 
 
-def spread(
+def map_ordered(
     executor: Executor, work: Callable[[Task], Answer], tasks: Iterable[Task], *, ahead: int
 ) -> Iterator[Answer]:
     """Do `work` on each task in an executor, and yield the answers in the order of the tasks.

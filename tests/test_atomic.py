@@ -1,4 +1,4 @@
-"""What is written appears whole or not at all; what the dead have left goes with the next."""
+"""Files and folders are replaced atomically; what killed writers left is removed or restored."""
 
 import subprocess
 import sys
@@ -6,45 +6,48 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
+from filelock import FileLock
 
-from philly_analysis import atomic
-from philly_analysis.atomic import appearing, hold, session_folder, settled, sweep, sweep_within
+from philly_analysis.atomic import (
+    atomic_write,
+    exclusive,
+    recover,
+    remove_stale,
+    remove_stale_within,
+    scratch_folder,
+)
 
-DYING = """
+KILLED = """
 import os, signal, sys
 from pathlib import Path
 from philly_analysis import atomic
-out = Path(sys.argv[1])
-if sys.argv[2] == "between":  # the two renames by which a folder takes another's place
-    rename = Path.rename
-    def once(self, target):
-        rename(self, target)
+out, moment = Path(sys.argv[1]), sys.argv[2]
+def killed_after(function):
+    def call(*args):
+        function(*args)
         os.kill(os.getpid(), signal.SIGKILL)
-    Path.rename = once
-if sys.argv[2] == "finished":  # it stands, and its writer has yet to let go
-    put = atomic._put
-    def last(*given):
-        put(*given)
-        os.kill(os.getpid(), signal.SIGKILL)
-    atomic._put = last
-with atomic.appearing(out) as partial:
+    return call
+if moment == "between":  # the two renames by which a folder replaces another
+    Path.rename = killed_after(Path.rename)
+if moment == "renamed":  # before the lock is released
+    atomic._rename = killed_after(atomic._rename)
+with atomic.atomic_write(out) as partial:
     partial.mkdir()
     (partial / "file").write_text("new")
-    if sys.argv[2] == "halfway":
-        atomic.session_folder()
-        os.kill(os.getpid(), signal.SIGKILL)
+    if moment == "halfway":
+        killed_after(atomic.scratch_folder)()
 """
+Make = Callable[[Path, str], None]
 
 
-def folder(path: Path, text: str) -> None:
+def make_folder(path: Path, text: str) -> None:
     path.mkdir()
     (path / "file").write_text(text)
 
 
-def file(path: Path, text: str) -> None:
+def make_file(path: Path, text: str) -> None:
     path.write_text(text)
 
 
@@ -52,120 +55,122 @@ def text(path: Path) -> str:
     return (path / "file" if path.is_dir() else path).read_text()
 
 
-def broken_off(out: Path, make: Callable[[Path, str], None]) -> None:
-    with appearing(out) as partial:
-        make(partial, "three")
-        raise ZeroDivisionError
-
-
-def die(out: Path, where: str) -> None:
-    done = subprocess.run([sys.executable, "-c", DYING, out, where], check=False)
+def kill_writer(out: Path, moment: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, out, moment], check=False)
     assert done.returncode == -9
 
 
-@pytest.mark.parametrize("make", [folder, file])
+@pytest.fixture(params=[make_folder, make_file])
+def make(request: pytest.FixtureRequest) -> Make:
+    chosen: Make = request.param
+    return chosen
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
 @pytest.mark.parametrize("name", ["out", "out [1]*?"])
-def test_the_new_takes_the_place_of_the_old_when_it_is_whole(
-    tmp_path: Path, make: Callable[[Path, str], None], name: str
-) -> None:
+def test_the_target_is_replaced_when_the_block_ends(tmp_path: Path, make: Make, name: str) -> None:
     out = tmp_path / "deep" / name
-    with appearing(out) as partial:
+
+    def fail() -> None:
+        with atomic_write(out) as partial:
+            make(partial, "three")
+            raise ZeroDivisionError
+
+    with atomic_write(out) as partial:
         make(partial, "one")
         assert not out.exists()
-    with appearing(out) as partial:
+    with atomic_write(out) as partial:
         make(partial, "two")
         assert text(out) == "one"
     with pytest.raises(ZeroDivisionError):
-        broken_off(out, make)
-    with appearing(out, first_stays=True) as partial:
+        fail()
+    with atomic_write(out, keep_existing=True) as partial:
         make(partial, "four")
-    with appearing(out) as partial:
-        pass  # which writes nothing
+    with atomic_write(out) as partial:
+        pass  # it writes nothing
     assert text(out) == "two"
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_what_a_killed_writer_left_goes_with_the_next(tmp_path: Path) -> None:
-    out, beside = tmp_path / "out", tmp_path / "out-2"
-    folder(out, "old")
-    die(out, "halfway")
-    die(beside, "halfway")
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path: Path, out: Path) -> None:
+    other = tmp_path / "out-2"
+    make_folder(out, "old")
+    kill_writer(out, "halfway")
+    kill_writer(other, "halfway")
     assert text(out) == "old"
-    assert len(list(tmp_path.iterdir())) == 1 + 4  # a lock and half a folder of each
-    with appearing(out) as partial:
-        folder(partial, "newer")
+    assert len(list(tmp_path.iterdir())) == 1 + 4  # a lock and a partial folder of each
+    with atomic_write(out) as partial:
+        make_folder(partial, "newer")
     assert text(out) == "newer"
-    sweep(beside)
+    remove_stale(other)
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_what_was_moved_aside_by_a_killed_writer_comes_back(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    folder(out, "old")
-    die(out, "between")
+def test_what_a_killed_writer_moved_aside_is_restored(tmp_path: Path, out: Path) -> None:
+    make_folder(out, "old")
+    kill_writer(out, "between")
     assert not out.exists()
-    assert text(settled(out)) == "old"
+    assert text(recover(out)) == "old"
     assert list(tmp_path.iterdir()) == [out]
 
 
-@pytest.mark.parametrize(("where", "stands"), [("halfway", False), ("finished", True)])
-def test_what_was_left_goes_though_nobody_writes_it_again(
-    tmp_path: Path, where: str, stands: bool
+@pytest.mark.parametrize(("moment", "left"), [("halfway", {"mine"}), ("renamed", {"mine", "out"})])
+def test_stale_files_in_a_folder_are_removed_though_nobody_writes_them_again(
+    tmp_path: Path, moment: str, left: set[str]
 ) -> None:
-    die(tmp_path / "deep" / "out", where)
-    assert any(path.name.startswith(".out.lock-") for path in (tmp_path / "deep").iterdir())
-    with appearing(tmp_path / "deep" / "mine") as partial:
-        file(partial, "mine")
-        sweep_within(tmp_path)
-        assert partial.exists(), "who lives is left alone"
-    left = {"mine", "out"} if stands else {"mine"}
-    assert {path.name for path in (tmp_path / "deep").iterdir()} == left
-    sweep_within(tmp_path / "none")
+    deep = tmp_path / "deep"
+    kill_writer(deep / "out", moment)
+    assert any(path.name.startswith(".out.lock-") for path in deep.iterdir())
+    with atomic_write(deep / "mine") as partial:
+        make_file(partial, "mine")
+        remove_stale_within(tmp_path)
+        assert partial.exists(), "a running writer's files are kept"
+    assert {path.name for path in deep.iterdir()} == left
+    remove_stale_within(tmp_path / "none")
 
 
-def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with appearing(out) as partial:
-        folder(partial, "mine")
-        with appearing(out) as other:
-            folder(other, "theirs")
+def test_writers_of_one_target_do_not_disturb_each_other(out: Path) -> None:
+    with atomic_write(out) as partial:
+        make_folder(partial, "mine")
+        with atomic_write(out) as other:
+            make_folder(other, "theirs")
         assert text(out) == "theirs"
     assert text(out) == "mine"
 
 
-def test_a_writer_whose_lock_two_swept_at_once_takes_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_writer_whose_lock_file_was_removed_before_it_locked_creates_another(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    swept = []
+    acquire = FileLock._acquire
+    removed: list[str] = []
 
-    def late(lock: IO[Any]) -> None:
-        """Let two find the lock before its writer holds it, and sweep it one after the other."""
-        monkeypatch.setattr(atomic, "hold", hold)
-        found = list(tmp_path.glob(".out.lock-*"))
-        sweep(out)
-        with monkeypatch.context() as second:
-            second.setattr(Path, "glob", lambda *_: iter(found))
-            swept.append(dead := atomic._dead(tmp_path, "out"))
-            assert next(dead, None) is None, "what another removed is not made anew"
-        hold(lock)
+    def late(self: FileLock) -> None:
+        """Open the lock file, and let another process remove it as stale before it is locked."""
+        if "lock-" in self.lock_file and not removed:
+            removed.append(self.lock_file)
+            Path(self.lock_file).touch()
+            remove_stale(out)
+            assert not list(tmp_path.iterdir())
+        acquire(self)
 
-    monkeypatch.setattr(atomic, "hold", late)
-    with appearing(out) as partial:
-        assert len(swept) == 1
-        folder(partial, "mine")
-        assert len(list(tmp_path.glob(".out.lock-*"))) == 1
+    monkeypatch.setattr(FileLock, "_acquire", late)
+    with atomic_write(out) as partial:
+        make_folder(partial, "mine")
+        assert len(removed) == len(list(tmp_path.glob(".out.lock-*"))) == 1
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_of_many_at_once_one_stands_whole_and_nothing_is_left(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    folder(out, "old")
+def test_of_many_writers_at_once_one_wins_and_nothing_is_left(tmp_path: Path, out: Path) -> None:
+    make_folder(out, "old")
 
     def write(n: int) -> None:
         for _ in range(20):
-            with appearing(out) as partial:
-                folder(partial, f"{n}")
+            with atomic_write(out) as partial:
+                make_folder(partial, f"{n}")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
@@ -173,14 +178,9 @@ def test_of_many_at_once_one_stands_whole_and_nothing_is_left(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("make", [folder, file])
-def test_what_is_not_to_be_replaced_stays_also_when_it_came_meanwhile(
-    tmp_path: Path, make: Callable[[Path, str], None]
-) -> None:
-    out = tmp_path / "out"
-
+def test_a_target_created_meanwhile_is_not_replaced(tmp_path: Path, out: Path, make: Make) -> None:
     def write() -> None:
-        with appearing(out, replaces=False) as partial:
+        with atomic_write(out, replace=False) as partial:
             make(partial, "mine")
             make(out, "theirs")
 
@@ -190,15 +190,31 @@ def test_what_is_not_to_be_replaced_stays_also_when_it_came_meanwhile(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_scratch_of_the_killed_goes_with_the_next_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_lock_is_exclusive_until_the_block_ends(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    busy = KeyError("busy")
+    with exclusive(lock, busy), pytest.raises(KeyError, match="busy"), exclusive(lock, busy):
+        pass
+    with exclusive(lock, busy):
+        pass
+
+
+def test_a_target_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    make_file(tmp_path / "file", "no folder")
+    with pytest.raises(OSError, match="file"), atomic_write(tmp_path / "file" / "out"):
+        pass
+
+
+def test_the_next_session_removes_the_scratch_folder_of_a_killed_one(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
-    die(tmp_path / "out", "halfway")
-    assert len(list((tmp_path / "tmp").iterdir())) == 2
-    mine, more = session_folder(), session_folder()
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    kill_writer(out, "halfway")
+    assert len(list(scratch.iterdir())) == 2
+    mine, more = scratch_folder(), scratch_folder()
     assert mine.is_dir() and more.is_dir() and mine != more
-    assert {p.is_dir() for p in (tmp_path / "tmp").iterdir()} == {True, False}
-    assert len(list((tmp_path / "tmp").iterdir())) == 2, "one folder and its lock"
+    assert {path.is_dir() for path in scratch.iterdir()} == {True, False}
+    assert len(list(scratch.iterdir())) == 2, "one folder and its lock"

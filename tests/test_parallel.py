@@ -21,7 +21,7 @@ from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.experiments import sweep as sweeps
 from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import validate
-from philly_analysis.parallel import see, spread, workers
+from philly_analysis.parallel import map_ordered, require_visible, workers
 from philly_analysis.report.page import report
 from philly_analysis.trace import materialized
 from philly_analysis.trace.trace import Trace
@@ -41,7 +41,7 @@ def test_answers_come_in_order_and_no_more_tasks_are_drawn_than_may_be_under_way
             yield i
 
     with ThreadPoolExecutor(3) as threads:
-        for i, answer in enumerate(spread(threads, math.factorial, tasks(), ahead=4)):
+        for i, answer in enumerate(map_ordered(threads, math.factorial, tasks(), ahead=4)):
             assert answer == math.factorial(i)
             taken += 1
     assert taken == len(drawn) == 40
@@ -59,7 +59,7 @@ def test_what_goes_wrong_is_told_and_nothing_else_is_begun() -> None:
         return i
 
     with ThreadPoolExecutor(1) as threads:
-        answers = spread(threads, work, range(10), ahead=6)
+        answers = map_ordered(threads, work, range(10), ahead=6)
         assert next(answers) == 0
         with pytest.raises(ValueError, match="one"):
             next(answers)
@@ -70,9 +70,9 @@ def test_what_goes_wrong_is_told_and_nothing_else_is_begun() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_on_this_machine(jobs: int) -> None:
     with workers(jobs) as executor:
-        assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
+        assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
         with pytest.raises(ValueError, match=r"domain|nonnegative"):
-            list(spread(executor, math.sqrt, [-1.0], ahead=2))
+            list(map_ordered(executor, math.sqrt, [-1.0], ahead=2))
 
 
 def test_who_works_for_one_that_is_killed_ends_too() -> None:
@@ -261,9 +261,9 @@ def test_a_cluster_that_cannot_do_it_is_refused(
 ) -> None:
     address = cluster.scheduler_address
     with workers(cluster=address) as executor:
-        assert list(spread(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
+        assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
         with pytest.raises(InputError, match=r"cannot see it: workers need .* same path"):
-            list(spread(executor, see, [["/nowhere/to/be/seen"]], ahead=2))
+            list(map_ordered(executor, require_visible, [["/nowhere/to/be/seen"]], ahead=2))
     with monkeypatch.context() as other:
         other.setattr(parallel, "version", lambda name: "0")
         with (
@@ -286,7 +286,7 @@ def test_a_cluster_that_cannot_do_it_is_refused(
 def test_work_that_kills_whoever_does_it_is_given_up() -> None:
     distributed = pytest.importorskip("distributed")
     with pytest.raises(InputError, match="one of 2 processes was killed"), workers(2) as executor:
-        list(spread(executor, os._exit, [9], ahead=2))
+        list(map_ordered(executor, os._exit, [9], ahead=2))
     import dask
 
     with (
@@ -295,4 +295,4 @@ def test_work_that_kills_whoever_does_it_is_given_up() -> None:
         pytest.raises(InputError, match="gave up"),
         workers(cluster=run.scheduler_address) as executor,
     ):
-        list(spread(executor, os._exit, [9], ahead=2))
+        list(map_ordered(executor, os._exit, [9], ahead=2))

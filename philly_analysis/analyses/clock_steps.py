@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from philly_analysis.trace import MINUTE_US, Real, Trace, Whole, moments_us
+from philly_analysis.trace import MINUTE_US, FloatArray, IntArray, Trace, timestamps_us
 
 WINDOW_MIN = 10
 """Minutes on either side of an event whose means are compared."""
@@ -37,7 +37,7 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     """
     samples = trace.answer(name).to_arrow_table()
     event, util = (samples[column].to_numpy() for column in ("event_no", "pct"))
-    since, at = (moments_us(samples[column]) for column in ("since", "event_at"))
+    since, at = (timestamps_us(samples[column]) for column in ("since", "event_at"))
     minute = (since - at) // MINUTE_US + _SIDE
     lasts = np.ceil(samples["minutes"].to_numpy()).astype(np.int64)
     if lasts.max(initial=1) > 1:
@@ -63,7 +63,7 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def _steps(cell: Whole, util: Real, events: int) -> Real:
+def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
     """Return the step of each event at each offset; NaN where one of the minutes is missing."""
     shape = (events, _MINUTES)
     readings = np.bincount(cell, minlength=events * _MINUTES).reshape(shape)
@@ -72,19 +72,19 @@ def _steps(cell: Whole, util: Real, events: int) -> Real:
     tens = np.where(missing, np.nan, _tens(total / np.maximum(readings, 1)))
     before = tens[:, WINDOW_MIN : WINDOW_MIN + _OFFSETS]
     after = tens[:, 2 * WINDOW_MIN + 1 : 2 * WINDOW_MIN + 1 + _OFFSETS]
-    steps: Real = (after - before) / WINDOW_MIN
+    steps: FloatArray = (after - before) / WINDOW_MIN
     return steps
 
 
-def _tens(values: NDArray[np.generic]) -> Real:
+def _tens(values: NDArray[np.generic]) -> FloatArray:
     """Return sums of ten minutes, by the first of them."""
     sums = np.cumsum(values, axis=1, dtype=float)
     sums[:, WINDOW_MIN:] -= sums[:, :-WINDOW_MIN].copy()
-    tens: Real = sums[:, WINDOW_MIN - 1 :]
+    tens: FloatArray = sums[:, WINDOW_MIN - 1 :]
     return tens
 
 
-def _summary(steps: Real) -> pd.DataFrame:
+def _summary(steps: FloatArray) -> pd.DataFrame:
     """Return number, mean and standard deviation of the steps at each offset that has any."""
     events = (~np.isnan(steps)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -33,8 +33,8 @@ _MOST = 0.1
 
 def compute(trace: Trace) -> Result:
     """Give the mean use of GPUs held, over their time, and how long they were held and idle."""
-    sampled = trace.holds("gpu_samples") and trace.has("how_used")
-    if not sampled and not trace.holds("summaries"):
+    sampled = trace.has_values("gpu_samples") and trace.has("how_used")
+    if not sampled and not trace.has_values("summaries"):
         return _held(trace)
     if sampled:
         # at once, so that the samples are read once

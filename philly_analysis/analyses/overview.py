@@ -48,7 +48,7 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
     if "machines" in trace.tables:
         [(machines, _, gpus)] = trace.answer("cluster_size").fetchall()
     read = sum(a.read for a in trace.manifest.accounts)
-    again = sum(a.again for a in trace.manifest.accounts)
+    again = sum(a.duplicates for a in trace.manifest.accounts)
     rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts) - again
     return (
         Fact("jobs", log.jobs, "jobs submitted"),

@@ -26,7 +26,7 @@ def compute(trace: Trace) -> Result:
     The table has a row per reason (``trials``, ``early``, ``timed``, ``gpu_h``), or per gang size
     (``jobs``, ``failed``).
     """
-    if not trace.holds("failures"):
+    if not trace.has_values("failures"):
         return _untold(trace)
     found = trace.answer("why_failures").df()
     table = found.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()

@@ -160,7 +160,7 @@ def _waits(trace: Trace) -> tuple[pd.DataFrame, tuple[str, ...]]:
             "none": ("No quota is known or can be estimated.",),
         }.get(method, (f"Quotas are estimated ({method} of what a virtual cluster held).",))
         return found[found["method"] == method].reset_index(drop=True), quotas
-    if trace.has("why_waits_told") and trace.holds("jobs.eligible_at"):
+    if trace.has("why_waits_told") and trace.has_values("jobs.eligible_at"):
         return trace.answer("why_waits_told").df(), ("What kept a job is what was last recorded.",)
     return (
         trace.answer("why_waits_untold").df(),

@@ -38,7 +38,7 @@ def compute(trace: Trace) -> Result:
     """Name the users and jobs of most GPU hours idle, and of most lost to failures."""
     parts, facts, said = [_EMPTY], [], []
     for kind, relation in (("idle", "worst_offenders_idle"), ("failed", "worst_offenders_failed")):
-        if kind == "idle" and not (trace.holds("gpu_samples") and trace.has(relation)):
+        if kind == "idle" and not (trace.has_values("gpu_samples") and trace.has(relation)):
             continue
         jobs = trace.answer(relation).df().fillna({"user": NOBODY})
         lost_h = float(jobs["lost_h"].sum())

@@ -18,7 +18,7 @@ from philly_analysis.atlas.claim import (
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Resampling, resampling
 from philly_analysis.progress import step
 from philly_analysis.results import Result, count, told_apart
-from philly_analysis.trace import CHOSEN_BY, Sample, Trace
+from philly_analysis.trace import SELECTION_CRITERIA, Sample, Trace
 
 LACKS = {
     "starts": "starts, so waits",
@@ -190,7 +190,7 @@ def survey(traces: Sequence[Trace]) -> Atlas:
         clusters.append(cluster)
         with step(f"asking {name}"):
             for claim in CLAIMS.values():
-                with trace.asked() as asked:
+                with trace.record_reads() as asked:
                     findings[claim.name, name] = ask(trace, claim, cluster)
                 reads[claim.name] |= asked
     for name, claim in CLAIMS.items():  # its own first, asked or not
@@ -233,7 +233,7 @@ def ask(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
         why = f"Lacks {_listed([LACKS.get(n, n) for n in lacking])}."
         return replace(unsaid, why=why, brief=brief)
     chosen = cluster.sample.by if cluster.sample else ()
-    if spoiled := [CHOSEN_BY[b] for b in chosen if b in claim.spoiled_by]:
+    if spoiled := [SELECTION_CRITERIA[b] for b in chosen if b in claim.spoiled_by]:
         why = f"A sample, chosen by {_listed(spoiled)}."
         return replace(unsaid, why=why, brief="sample")
     rows = trace.answer(claim.relation).df()

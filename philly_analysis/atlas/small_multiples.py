@@ -11,7 +11,7 @@ from philly_analysis.atlas.claim import Claim, Finding, Verdict
 from philly_analysis.atlas.evaluate import Atlas
 from philly_analysis.results import number
 from philly_analysis.study import summaries
-from philly_analysis.trace import Relation, behind
+from philly_analysis.trace import Relation, with_dependencies
 
 SYMBOLS = {Verdict.HOLDS: "●", Verdict.DOES_NOT: "✕", Verdict.UNSAID: "?"}
 """A symbol per verdict, so that colour is never all that tells them apart."""
@@ -166,7 +166,7 @@ def _plate(claim: Claim, atlas: Atlas) -> Plate:
             for why, some in groupby(unasked, key=lambda one: one[0])
         ),
         notes=tuple((f.cluster, note) for f in findings for note in f.notes),
-        sql=behind(atlas.reads[claim.name]),
+        sql=with_dependencies(atlas.reads[claim.name]),
     )
 
 

@@ -438,7 +438,7 @@ def export(
     force: Force = False,
 ) -> None:
     """Write a workload in another tool's format."""
-    from philly_analysis.trace import Manifest, at_hand
+    from philly_analysis.trace import Manifest, fetch_trace
 
     done = library.export(
         workload,
@@ -457,7 +457,7 @@ def export(
         force=force,
     )
     say(str(done))
-    made = Manifest.read(at_hand(workload))
+    made = Manifest.read(fetch_trace(workload))
     if made.source == "sample":  # what its model does not know, the export does not either
         for note in made.notes:
             say(f"note: {note}")

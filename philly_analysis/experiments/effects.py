@@ -6,7 +6,7 @@ from itertools import chain
 
 import pandas as pd
 
-from philly_analysis.parallel import Here, spread
+from philly_analysis.parallel import InlineExecutor, map_ordered
 from philly_analysis.results import Paired, count, paired
 
 ARM = ["setting", "load", "arm", "seed"]
@@ -35,7 +35,9 @@ def trials(
     executor
         None: here.
     """
-    rows = chain.from_iterable(spread(executor or Here(), of_seed, seeds, ahead=len(seeds)))
+    rows = chain.from_iterable(
+        map_ordered(executor or InlineExecutor(), of_seed, seeds, ahead=len(seeds))
+    )
     return pd.DataFrame(list(rows), columns=[*ARM, *measures])
 
 

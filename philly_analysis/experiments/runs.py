@@ -9,14 +9,14 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from philly_analysis.atomic import session_folder
+from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.models import load_model, shipped
-from philly_analysis.parallel import see
+from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, simulate
 from philly_analysis.simulator.policies import list_policies, policy_named
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import MANIFEST, Manifest, Trace, at_hand
+from philly_analysis.trace import MANIFEST, Manifest, Trace, fetch_trace
 from philly_analysis.workload import Workload, measures
 
 DRAWN_JOBS = 2_000
@@ -146,7 +146,7 @@ def runs(
     for name, chosen in arms:
         policy_named(name, dict(chosen))
     found: list[Run] = []
-    for workload in (str(at_hand(one)) for one in workloads):
+    for workload in (str(fetch_trace(one)) for one in workloads):
         recorded = (Path(workload) / MANIFEST).is_file()
         if recorded and seeds > 1:
             raise SimulationError(
@@ -181,8 +181,8 @@ def outcome_of(run: Run) -> dict[str, float]:
         What it reads cannot be seen from here.
     """
     if isinstance(run.assumed.outages, Path):
-        see([run.assumed.outages])
-    with tempfile.TemporaryDirectory(dir=session_folder()) as scratch:
+        require_visible([run.assumed.outages])
+    with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
         made = simulate(
             _workload(run),
             run.policy,
@@ -198,7 +198,7 @@ def outcome_of(run: Run) -> dict[str, float]:
 
 def _workload(run: Run) -> Workload:
     if run.workload not in shipped():
-        see([run.workload])
+        require_visible([run.workload])
     if (Path(run.workload) / MANIFEST).is_file():
         return Workload.from_trace(run.workload)
     return load_model(run.workload).sample(jobs=run.jobs, gpus=run.assumed.gpus, seed=run.seed)

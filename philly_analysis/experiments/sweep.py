@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
 from philly_analysis.experiments.curves import over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
 from philly_analysis.experiments.runs import Run, outcome_of
-from philly_analysis.parallel import spread
+from philly_analysis.parallel import map_ordered
 from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
 from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
 from philly_analysis.workload import SCALARS
@@ -61,7 +61,7 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
     due = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
-    for run, outcome in zip(due, spread(executor, outcome_of, due, ahead=64), strict=True):
+    for run, outcome in zip(due, map_ordered(executor, outcome_of, due, ahead=64), strict=True):
         _write(folder / f"{run.key()}.json", outcome)
     rows = [
         (
@@ -78,7 +78,7 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
 
 def _write(file: Path, outcome: Mapping[str, float]) -> None:
     try:
-        with appearing(file) as partial:
+        with atomic_write(file) as partial:
             partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
     except OSError as error:
         raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None

@@ -60,7 +60,7 @@ def appearing(file: Path, force: bool) -> Iterator[Path]:
     if file.exists() and not sidecar.is_file():
         raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
     try:
-        with atomic.appearing(file) as partial:
+        with atomic.atomic_write(file) as partial:
             try:
                 yield partial
                 sidecar_of(partial).replace(sidecar)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
-from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Input, Manifest, Table, Tells
+from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Input, Manifest, Table, TextKind
 
 _KEY_BYTES = 32
 _HASH_BYTES = 10
@@ -151,7 +151,7 @@ def _rewrite(file: Path, table: Table, names: Names) -> None:
 
 
 def _without_names(rows: pa.Table, table: Table, names: Names) -> pa.Table:
-    said: dict[Tells, Callable[[str], str | None]] = {
+    said: dict[TextKind, Callable[[str], str | None]] = {
         "name": names.name,
         "path": names.path,
         "phrase": _first_word,

@@ -36,7 +36,7 @@ from philly_analysis.ingest.source import Raw, Source
 from philly_analysis.ingest.table import TABLE, by_map
 from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.loading import fill_telemetry
-from philly_analysis.parallel import give_way
+from philly_analysis.parallel import lower_priority
 from philly_analysis.progress import silence, step
 from philly_analysis.trace import (
     DEVICES,
@@ -52,15 +52,15 @@ from philly_analysis.trace import (
     Account,
     Manifest,
     Table,
-    growing,
-    laid_out,
-    new_folder,
-    seal,
-    swap,
+    append_to,
+    create_trace,
+    find_files,
+    replace_manifest,
     tables_read,
+    write_manifest,
     write_quotas,
 )
-from philly_analysis.trace import SAID as QUOTAS_GIVEN
+from philly_analysis.trace import QUOTAS_NOTE as QUOTAS_GIVEN
 
 SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
@@ -106,7 +106,7 @@ def run(
             "another folder."
         )
     if not append or not out.exists():
-        with new_folder(out, force=force) as folder:
+        with create_trace(out, force=force) as folder:
             kept = Kept(folder, masked=masked)
             made = _made(reader, raw, kept, failures, telemetry, out, executor)
             made = _with_quotas(made, kept, quotas)
@@ -114,8 +114,8 @@ def run(
             if key is not None:
                 with step("taking names out"):
                     manifest = anonymize(folder, manifest, key)
-            return seal(folder, manifest, manifest.rows)
-    with growing(out) as (folder, before):
+            return write_manifest(folder, manifest, manifest.rows)
+    with append_to(out) as (folder, before):
         _check_can_grow(before, reader, out)
         kept = Kept(folder, out, before, masked=masked)
         made = _made(reader, raw, kept, failures, telemetry, out, executor)
@@ -133,7 +133,7 @@ def run(
                 "Say synthetic=True of both or neither, or make another trace."
             )
         manifest = replace(made, name=name or before.name, synthetic=before.synthetic)
-        return swap(out, manifest)
+        return replace_manifest(out, manifest)
 
 
 def _check_can_grow(before: Manifest, reader: Source, out: Path) -> None:
@@ -182,7 +182,7 @@ def _made(
                 note = f"Nothing new: {raw.name} was read before."
                 return replace(before, notes=(*before.notes, note))
             # what fills the gaps that two busy threads leave costs little
-            with ThreadPoolExecutor(1, initializer=give_way) as pool:
+            with ThreadPoolExecutor(1, initializer=lower_priority) as pool:
                 digests = [pool.submit(input_of, path) for path in opened.files]
                 _fill(reader, opened, fill, kept)
                 _check_kept(fill, raw)
@@ -236,7 +236,7 @@ def _with_quotas(made: Manifest, kept: Kept, given: Mapping[str, int] | None) ->
 
 def _files(kept: Kept) -> dict[str, tuple[str, ...]]:
     """Name the files of a trace: those just written, and of samples those from before as well."""
-    new = laid_out(kept.folder)
+    new = find_files(kept.folder)
     if kept.before is None:
         return new
     at = kept.folder.relative_to(kept.trace)

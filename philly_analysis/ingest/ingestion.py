@@ -12,7 +12,7 @@ from philly_analysis.ingest.failure_output.loading import failure_output
 from philly_analysis.ingest.raw_file import refuse_pointers
 from philly_analysis.ingest.telemetry import telemetry_at
 from philly_analysis.parallel import workers
-from philly_analysis.trace import Manifest, Quotas, copied, grown, quotas_given
+from philly_analysis.trace import Manifest, Quotas, fetch_raw, read_quotas, upload_appended
 
 
 def ingest(
@@ -104,16 +104,16 @@ def ingest(
         appending to it.
     """
     with ExitStack() as stack:
-        logs = stack.enter_context(copied(raw))
+        logs = stack.enter_context(fetch_raw(raw))
         output, readings = (
-            None if one is None else stack.enter_context(copied(one))
+            None if one is None else stack.enter_context(fetch_raw(one))
             for one in (failures, telemetry)
         )
         refuse_pointers(logs, output, readings)
         return run(
             source_of(logs) if source == AUTO else source,
             logs,
-            stack.enter_context(grown(out)) if append else Path(out),
+            stack.enter_context(upload_appended(out)) if append else Path(out),
             append=append,
             force=force,
             name=name,
@@ -122,7 +122,7 @@ def ingest(
             failures=failure_output(output, output_name, clock, masked=not keep_secrets),
             telemetry=telemetry_at(readings, telemetry_clock),
             map=map,
-            quotas=None if quotas is None else quotas_given(quotas),
+            quotas=None if quotas is None else read_quotas(quotas),
             names_key=None if anonymize is None else Path(anonymize),
             executor=None if cluster is None else stack.enter_context(workers(cluster=cluster)),
         )

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.failures import mask
-from philly_analysis.trace import Account, Input, Table, digest, glob_safe
+from philly_analysis.trace import Account, Input, Table, digest, escape_glob
 
 _MASKABLE = (
     r"(?i)://|@|~|-----BEGIN|pass|pwd|secret|token|key|auth|cookie|sig=|[/\\](home|users|u)[/\\]"
@@ -119,5 +119,5 @@ def path_text(path: str | Path) -> str:
 
 def parquet(files: Iterable[Path], options: str = "union_by_name = false") -> str:
     """Return the table function that reads Parquet files, whatever their folders are called."""
-    listed = ", ".join(path_text(glob_safe(file)) for file in sorted(files))
+    listed = ", ".join(path_text(escape_glob(file)) for file in sorted(files))
     return f"read_parquet([{listed}], {options})"

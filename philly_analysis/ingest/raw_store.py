@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.ingest.loading import RAW_SHOWN, masked_raw, parquet, path_text
-from philly_analysis.trace import RAW, Account, Manifest, is_one_of
+from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Kept:
         """Tell whether a file of the same bytes was read before."""
         seen = self.before.inputs if self.before else ()
         size = file.stat().st_size
-        return is_one_of(file, {i.digest for i in seen if i.bytes == size})
+        return matches_any(file, {i.digest for i in seen if i.bytes == size})
 
     def fresh(self, files: Iterable[Path]) -> list[Path]:
         """Return the files that were not read before, and pass over the others."""

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view, summary
 from philly_analysis.models.between_period import LEARNED, MONTH_D
@@ -208,7 +208,7 @@ class WorkloadModel(Parts):
         """
         try:
             Path(path).parent.stat()  # no folder is made for it
-            with appearing(Path(path)) as partial:
+            with atomic_write(Path(path)) as partial:
                 partial.write_text(to_json(self), "utf-8")
         except OSError as error:
             raise ModelError(f"the model cannot be written to {path}: {error}") from None

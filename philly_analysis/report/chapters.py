@@ -56,7 +56,7 @@ from philly_analysis.analyses import (
 from philly_analysis.analyses.published import of_philly
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
-from philly_analysis.parallel import Here
+from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
 from philly_analysis.results import Result, Results, figures
 from philly_analysis.study import RunPolicy
@@ -67,8 +67,8 @@ from philly_analysis.trace import (
     is_selected,
     load_figure,
     load_result,
-    opened,
-    replaced,
+    open_trace,
+    replaced_error,
     store_figure,
     store_result,
 )
@@ -255,7 +255,7 @@ def analyze(
     for word in wanted:
         if isinstance(word, str) and word not in ANALYSES:
             raise UnknownNameError("analysis", word, ANALYSES)
-    with opened(trace, run_policy) as held:
+    with open_trace(trace, run_policy) as held:
         results = Results()
         asked = wanted or [n for n in about(held) if not lacking(held, n)]
         for i, one in enumerate(asked, 1):
@@ -285,7 +285,7 @@ def lacking(trace: Trace, name: str) -> tuple[str, ...]:
     absent = tuple(
         need
         for need in ANALYSES[name].NEEDS
-        if not any(trace.holds(one) for one in need.split(" or "))
+        if not any(trace.has_values(one) for one in need.split(" or "))
     )
     some = name in AMONG_ALL and is_selected(trace.manifest)
     return (*absent, "the jobs that were not chosen") if some else absent
@@ -307,7 +307,7 @@ def answer(trace: Trace, name: str) -> Result:
     once.
     """
     analysis = ANALYSES[name]
-    with trace.asked() as reads:
+    with trace.record_reads() as reads:
         known = _known(trace, name)
         computed = known or analysis.compute(trace)
         result = known or replace(
@@ -361,7 +361,7 @@ def _answer_there(
 ) -> Results:
     with Trace(path, run_policy=run_policy) as trace:
         if trace.manifest != manifest:
-            raise replaced(path)
+            raise replaced_error(path)
         return Results({name: answer(trace, name) for name in names})
 
 
@@ -376,7 +376,7 @@ def own_answer(trace: Trace, own: Own) -> Result:
     name = own.__name__
     if name in ANALYSES:
         raise OutputError(f"{name} is an analysis of the package: call yours otherwise.")
-    with trace.asked() as reads:
+    with trace.record_reads() as reads:
         made = own(trace)
     if not isinstance(made, Result):
         raise OutputError(
@@ -426,7 +426,7 @@ def drawn(
             else:
                 yield result
 
-    drawer = executor or Here()
+    drawer = executor or InlineExecutor()
     begun: list[tuple[Result, Future[tuple[str, str]]]] = []
     try:
         begun += ((result, drawer.submit(figure, result)) for result in undrawn())

@@ -57,14 +57,14 @@ def answer(traces: Sequence[Trace]) -> Result:
     reads: dict[str, None] = {}
     everyone: list[pd.DataFrame] = []
     for trace in traces:
-        with trace.asked() as asked:
+        with trace.record_reads() as asked:
             everyone.append(trace.answer("completions").df())
         reads |= asked
     common = reduce(lambda a, b: a.merge(b, on=_SAME), (ended[_SAME] for ended in everyone))
     beside = {n: len(ended) - len(common) for n, ended in zip(names, everyone, strict=True)}
     for name, trace, all_ended in zip(names, traces, everyone, strict=True):
         ended = all_ended.merge(common, on=_SAME) if len(common) else all_ended
-        with trace.asked() as asked:
+        with trace.record_reads() as asked:
             numbers = measures(trace, ended)
         reads |= asked
         rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]

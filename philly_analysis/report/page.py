@@ -26,7 +26,7 @@ from philly_analysis.atlas import (
     plates,
     short,
 )
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
@@ -46,7 +46,7 @@ from philly_analysis.report.chapters import (
 from philly_analysis.report.sections import Card, Chapter, Gap, Section, section
 from philly_analysis.results import NOT_KNOWN, Result, csv_text, number, together, write_csv
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import MACROS, REJECTS, Trace, TraceLike, behind, opened
+from philly_analysis.trace import MACROS, REJECTS, Trace, TraceLike, open_trace, with_dependencies
 
 PAGE = "report.html"
 ATLAS = "atlas.html"
@@ -116,7 +116,7 @@ def report(
         there = None
         if jobs != 1 or cluster:
             there = stack.enter_context(workers(jobs, cluster))
-        held = stack.enter_context(opened(trace, run_policy, executor=there))
+        held = stack.enter_context(open_trace(trace, run_policy, executor=there))
         chapters, gaps = _answer(held, executor or there)
         if own := [own_answer(held, one) for one in also]:
             chapters.insert(1, Chapter(OWN, tuple(_drawn(result) for result in own)))
@@ -192,7 +192,7 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: str | Path)
         colors=COLORS,
         marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
         short=short,
-        relations=behind(atlas.result().reads),
+        relations=with_dependencies(atlas.result().reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
         csv=_data_uri(csv_text(atlas.table)),
@@ -351,7 +351,10 @@ def _report(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
 def _sql(chapters: Iterable[Chapter]) -> dict[str, object]:
     """Return all SQL that the findings rest on, each file once, for the end of a page."""
     reads = dict.fromkeys(n for c in chapters for s in c.sections for n in s.result.reads)
-    return {"relations": sorted(behind(tuple(reads)), key=attrgetter("name")), "macros": MACROS}
+    return {
+        "relations": sorted(with_dependencies(tuple(reads)), key=attrgetter("name")),
+        "macros": MACROS,
+    }
 
 
 def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
@@ -375,7 +378,7 @@ def _replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
     if out.exists() and not (out / page).is_file():
         raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
     try:
-        with appearing(out) as partial:
+        with atomic_write(out) as partial:
             partial.mkdir()
             yield partial
     except OSError as error:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import NOT_KNOWN, Result, figures
-from philly_analysis.trace import Relation, behind
+from philly_analysis.trace import Relation, with_dependencies
 
 _PREVIEW_ROWS = 12
 _PERCENTILES = (50, 90)
@@ -82,7 +82,7 @@ class Section:
     @property
     def sql(self) -> list[Relation]:
         """The SQL that was asked for the finding, and all that it reads."""
-        return behind(self.result.reads)
+        return with_dependencies(self.result.reads)
 
     @property
     def width(self) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import AskedElsewhereError, OutputError, UnknownNameError
 from philly_analysis.results.escaping import csv_text, write_csv
 from philly_analysis.results.formatting import quantity
@@ -261,7 +261,7 @@ def save_table(table: pd.DataFrame, path: Path) -> None:
     """
     try:
         path.parent.stat()  # no folder is made for it
-        with appearing(path) as partial:
+        with atomic_write(path) as partial:
             write_csv(table, partial, compression=_PACKED.get(path.suffix))
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, overload
 import numpy as np
 import pandas as pd
 
-from philly_analysis.parallel import Here, spread
+from philly_analysis.parallel import InlineExecutor, map_ordered
 from philly_analysis.results import Fact, Result, duration, paired
 from philly_analysis.trace import Trace, TraceLike
 from philly_analysis.workload import SCALARS, Ensemble, Workload, measures
@@ -80,7 +80,9 @@ def over_months(
         p5, p95 (between which nine of ten months lie), and meaning.
     """
     of_seed = partial(_of_seed, ensemble, out, one)
-    found = pd.DataFrame(list(spread(executor or Here(), of_seed, ensemble.seeds, ahead=64)))
+    found = pd.DataFrame(
+        list(map_ordered(executor or InlineExecutor(), of_seed, ensemble.seeds, ahead=64))
+    )
     rows = []
     for measure, unit, meaning in SCALARS:
         values = found[measure].dropna().to_numpy(float) if measure in found else np.empty(0)

@@ -30,7 +30,7 @@ from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.speed.recorded import at_full_speed, beside_holders
 from philly_analysis.simulator.speed.speed import Speed, speed_named
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import Manifest, TraceLike, fill, new_folder, seal
+from philly_analysis.trace import Manifest, TraceLike, create_trace, write_manifest, write_tables
 from philly_analysis.workload import (
     JobSpec,
     Machine,
@@ -277,8 +277,10 @@ def simulate(
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
     )
-    with new_folder(out, force=force) as folder:
-        rows = fill(folder, tables(workload, specs, servers, schedule, origin_at, quotas, policy))
+    with create_trace(out, force=force) as folder:
+        rows = write_tables(
+            folder, tables(workload, specs, servers, schedule, origin_at, quotas, policy)
+        )
         waits = timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at")
         pq.write_table(waits.to_arrow(), folder / WAIT_CAUSES, compression="zstd")
         if schedule.outages.height:
@@ -290,7 +292,7 @@ def simulate(
             rows["gpu_samples"] = write_gpu_samples(
                 folder, schedule, specs, servers, origin_at, law, rng
             )
-        seal(folder, manifest, rows)
+        write_manifest(folder, manifest, rows)
     return Path(out)
 
 

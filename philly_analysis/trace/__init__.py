@@ -1,33 +1,33 @@
 """A trace: its tables on disk, opened for SQL; schema, manifest, relations, integrity, storage."""
 
-from philly_analysis.trace.checksums import Digest, digest, digest_of, digests, is_one_of
-from philly_analysis.trace.columns import Column, Table, Tells
+from philly_analysis.trace.checksums import Digest, digest, digest_of, digests, matches_any
+from philly_analysis.trace.columns import Column, Table, TextKind
 from philly_analysis.trace.in_memory import is_selected
 from philly_analysis.trace.integrity import verify
 from philly_analysis.trace.manifest import (
-    AGAIN,
-    CHOSEN_BY,
+    DUPLICATES,
     MANIFEST,
     RAW,
+    SELECTION_CRITERIA,
     Account,
     Input,
     Manifest,
     Sample,
-    laid_out,
+    find_files,
 )
-from philly_analysis.trace.object_storage import at_hand, copied, grown
+from philly_analysis.trace.object_storage import fetch_raw, fetch_trace, upload_appended
 from philly_analysis.trace.queries import query, tables
-from philly_analysis.trace.quotas import SAID, Quotas, quotas_given, write_quotas
+from philly_analysis.trace.quotas import QUOTAS_NOTE, Quotas, read_quotas, write_quotas
 from philly_analysis.trace.relations import (
     MACROS,
     Relation,
-    behind,
-    engine,
-    glob_safe,
+    escape_glob,
+    macro_connection,
     tables_read,
+    with_dependencies,
 )
 from philly_analysis.trace.result_cache import load_figure, load_result, store_figure, store_result
-from philly_analysis.trace.sample_reader import MINUTE_US, Real, Whole, moments_us
+from philly_analysis.trace.sample_reader import MINUTE_US, FloatArray, IntArray, timestamps_us
 from philly_analysis.trace.schema import (
     ATTEMPTS,
     DEVICES,
@@ -43,5 +43,19 @@ from philly_analysis.trace.schema import (
     VERSION,
     VIRTUAL_CLUSTERS,
 )
-from philly_analysis.trace.trace import MEMORY_LIMIT, Trace, TraceLike, ask, opened, replaced
-from philly_analysis.trace.writer import fill, growing, new_folder, seal, swap, write
+from philly_analysis.trace.trace import (
+    MEMORY_LIMIT,
+    Trace,
+    TraceLike,
+    evaluate,
+    open_trace,
+    replaced_error,
+)
+from philly_analysis.trace.writer import (
+    append_to,
+    create_trace,
+    replace_manifest,
+    write_manifest,
+    write_tables,
+    write_trace,
+)

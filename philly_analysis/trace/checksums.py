@@ -63,7 +63,7 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
-def is_one_of(path: Path, known: Collection[str]) -> bool:
+def matches_any(path: Path, known: Collection[str]) -> bool:
     """Tell whether the digest of a file is among some."""
     ways = {told.startswith(_BLAKE3): told for told in known}
     return any(digest(path, like)[1] in known for like in ways.values())

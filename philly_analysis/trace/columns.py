@@ -14,7 +14,7 @@ from philly_analysis.errors import TraceError
 
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp", "boolean"]
 
-Tells = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
+TextKind = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
 
 _ARROW: dict[Type, pa.DataType] = {
     "varchar": pa.string(),
@@ -48,7 +48,7 @@ class Column:
     unit: str = ""
     nullable: bool = False
     check: str = ""
-    tells: Tells = ""
+    tells: TextKind = ""
 
     @property
     def arrow(self) -> pa.Field:

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from philly_analysis.trace.sample_reader import (
     MINUTE_US,
     NULL,
+    FloatArray,
+    IntArray,
     Readings,
-    Real,
-    Whole,
     moment_us,
-    moments_us,
+    timestamps_us,
 )
 from philly_analysis.trace.schema import LONGEST_READING
 
@@ -50,13 +50,13 @@ class Stretches:
     """Stretches of time of a relation, with the columns of STRETCH and others, by their starts."""
 
     rows: pa.Table
-    from_us: Whole
-    until_us: Whole
+    from_us: IntArray
+    until_us: IntArray
 
     @classmethod
     def of(cls, rows: pa.Table) -> Self:
         """Take rows that are in order of ``from_at``."""
-        return cls(rows, *(moments_us(rows[name]) for name in ("from_at", "until_at")))
+        return cls(rows, *(timestamps_us(rows[name]) for name in ("from_at", "until_at")))
 
     def within(self, begins: datetime, ends: datetime) -> Self:
         """Return those that readings may have a part in which begin in some time, cut to it."""
@@ -129,7 +129,7 @@ def added_up(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(totals)
 
 
-def _added_up(rows: pa.Table, alike: Whole) -> pa.Table:
+def _added_up(rows: pa.Table, alike: IntArray) -> pa.Table:
     bin_, *summed = COUNTS
     bins = rows[bin_].fill_null(NULL).to_numpy()
     cell = alike * _BINS + bins
@@ -194,7 +194,7 @@ def _columns(found: Sequence[tuple[Any, ...]], *kinds: type) -> list[Any]:
     return [np.concatenate(column) for column in zip(none, *found, strict=True)]
 
 
-def _of_stretches(stretches: pa.Table, which: Whole, told: Mapping[str, pa.Array]) -> pa.Table:
+def _of_stretches(stretches: pa.Table, which: IntArray, told: Mapping[str, pa.Array]) -> pa.Table:
     """Put what was found of stretches beside what they have beside STRETCH."""
     rows = stretches.drop_columns(list(STRETCH)).take(pa.array(which, pa.int64()))
     for name, values in told.items():
@@ -206,11 +206,11 @@ def _of_stretches(stretches: pa.Table, which: Whole, told: Mapping[str, pa.Array
 class _Held:
     """Of each stretch its server, its place there, its time, and a number shared by its like."""
 
-    machine: Whole
-    place: Whole
-    from_us: Whole
-    until_us: Whole
-    alike: Whole
+    machine: IntArray
+    place: IntArray
+    from_us: IntArray
+    until_us: IntArray
+    alike: IntArray
 
     @classmethod
     def of(cls, stretches: pa.Table, machines: pa.Array) -> Self:
@@ -218,13 +218,13 @@ class _Held:
         return cls(
             pc.index_in(stretches["machine_id"], machines).to_numpy().astype(np.int64),
             stretches["place"].to_numpy().astype(np.int64) - 1,
-            moments_us(stretches["from_at"]),
-            moments_us(stretches["until_at"]),
+            timestamps_us(stretches["from_at"]),
+            timestamps_us(stretches["until_at"]),
             _alike(stretches.drop_columns(list(STRETCH))),
         )
 
 
-def _alike(keys: pa.Table) -> Whole:
+def _alike(keys: pa.Table) -> IntArray:
     """Give the rows of a table numbers, those that are the same the same one."""
     numbers = np.zeros(len(keys), np.int64)
     for nth, column in enumerate(keys.columns):
@@ -236,8 +236,8 @@ def _alike(keys: pa.Table) -> Whole:
 
 
 def _met(
-    readings: Readings, held: _Held, first: Whole, end: Whole
-) -> Iterator[tuple[Whole, Whole, Whole, Real]]:
+    readings: Readings, held: _Held, first: IntArray, end: IntArray
+) -> Iterator[tuple[IntArray, IntArray, IntArray, FloatArray]]:
     """Yield stretches, how many readings each has from `first` to before `end`, which and values.
 
     Few at a time: those that have none are left out.
@@ -266,8 +266,8 @@ def _met(
 
 
 def _tallies(
-    readings: Readings, held: _Held, first: Whole, end: Whole, *, clip: bool
-) -> Iterator[tuple[Whole, Whole, Real, Real]]:
+    readings: Readings, held: _Held, first: IntArray, end: IntArray, *, clip: bool
+) -> Iterator[tuple[IntArray, IntArray, FloatArray, FloatArray]]:
     """Yield (stretch, bin, minutes, sum) of each stretch's readings from `first` to before `end`.
 
     Those of stretches that are alike are put together, as of one of them. With `clip`, of each

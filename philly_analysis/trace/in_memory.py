@@ -10,13 +10,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.atomic import session_folder
+from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import TraceError, UnknownNameError
 from philly_analysis.trace.integrity import with_digests
 from philly_analysis.trace.manifest import MANIFEST, Manifest, Sample
-from philly_analysis.trace.quotas import FILE, SAID, write_quotas
+from philly_analysis.trace.quotas import FILE, QUOTAS_NOTE, write_quotas
 from philly_analysis.trace.schema import ATTEMPTS, JOBS, TABLES, VIRTUAL_CLUSTERS
-from philly_analysis.trace.writer import new_folder, seal, write
+from philly_analysis.trace.writer import create_trace, write_manifest, write_trace
 
 _KEY = "job_id"
 _SELECTED = "selection"
@@ -78,7 +78,7 @@ def folder_of(given: Frames) -> Path:
             )
     manifest = Manifest(name="frames", source="frames", synthetic=False, notes=notes)
     try:
-        return write(session_folder() / "frames", tables, manifest)
+        return write_trace(scratch_folder() / "frames", tables, manifest)
     except duckdb.Error as error:
         raise TraceError(f"the frames cannot be read: {str(error).splitlines()[0]}") from None
 
@@ -100,8 +100,8 @@ def selected(
         What to call the new trace.
     """
     rows = {}
-    out = session_folder() / re.sub(r"\W+", "-", name).strip("-")
-    with new_folder(out) as folder:
+    out = scratch_folder() / re.sub(r"\W+", "-", name).strip("-")
+    with create_trace(out) as folder:
         for table, chosen in tables.items():
             schema = TABLES[table].arrow
             file = folder / table / "0.parquet" if TABLES[table].streamed else None
@@ -124,7 +124,7 @@ def selected(
             notes=manifest.notes,
             sample=sample,
         )
-        seal(folder, made, rows)
+        write_manifest(folder, made, rows)
     return out
 
 
@@ -134,7 +134,7 @@ def with_quotas(trace: Path, manifest: Manifest, quotas: Mapping[str, int]) -> P
     Its samples and all else are the other's files. What is computed of it, it keeps itself, so
     that neither takes answers for its own that were given under the other's quotas.
     """
-    out = (session_folder() / trace.name).resolve()
+    out = (scratch_folder() / trace.name).resolve()
     _BESIDE[out] = trace
     files = {n: f for n, f in manifest.files.items() if n != VIRTUAL_CLUSTERS.name}
     for file in (file for found in files.values() for file in found):
@@ -145,7 +145,7 @@ def with_quotas(trace: Path, manifest: Manifest, quotas: Mapping[str, int]) -> P
         manifest,
         rows={**manifest.rows, VIRTUAL_CLUSTERS.name: len(quotas)},
         files={**files, VIRTUAL_CLUSTERS.name: (FILE,)},
-        notes=(*manifest.notes, SAID),
+        notes=(*manifest.notes, QUOTAS_NOTE),
     )
     kept = {file: told for file, told in manifest.digests.items() if file != FILE}
     made = with_digests(out, made, kept)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.checksums import Digest, digest, digests
 from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
@@ -90,14 +90,14 @@ def check(trace: Path, manifest: Manifest, tables: Iterable[str]) -> None:
         _note(trace, found)
 
 
-def seal(folder: Path, name: str) -> None:
+def write_part_checksums(folder: Path, name: str) -> None:
     """Write into the folder of a stored relation, which gets a name, what its parts are."""
     parts = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
     told = {name: [*_state(folder / name), of] for name, (_, of) in parts.items()}
     (folder / SUMS).write_text(json.dumps({"of": name, "parts": told}), "utf-8")
 
 
-def intact(folder: Path, *, throughout: bool = False) -> bool:
+def parts_intact(folder: Path, *, throughout: bool = False) -> bool:
     """Tell whether a stored relation is there, and its parts are as they were written.
 
     Parameters
@@ -160,7 +160,7 @@ def verify(trace: str | Path) -> "pd.DataFrame":
         rows.append((file, found[0], state if wanted else "not known"))
     for folder in sorted((Path(trace) / DERIVED).glob("*.parquet/")):
         size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
-        if not (whole := intact(folder, throughout=True)):
+        if not (whole := parts_intact(folder, throughout=True)):
             shutil.rmtree(folder, ignore_errors=True)
         name = folder.relative_to(Path(trace)).as_posix()
         rows.append((name, size, "as written" if whole else "damaged, removed"))
@@ -198,5 +198,5 @@ def _noted(trace: Path) -> dict[str, list[int]]:
 def _note(trace: Path, files: Iterable[str]) -> None:
     """Keep that files were found as written, where that can be kept."""
     told = _noted(trace) | {file: _state(trace / file) for file in files}
-    with suppress(OSError), appearing(trace / DERIVED / CHECKED) as partial:
+    with suppress(OSError), atomic_write(trace / DERIVED / CHECKED) as partial:
         partial.write_text(json.dumps(told), "utf-8")

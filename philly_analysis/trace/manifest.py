@@ -12,7 +12,7 @@ from typing import Self
 
 import duckdb
 
-from philly_analysis.atomic import settled
+from philly_analysis.atomic import recover
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.checksums import Digest, is_digest
 from philly_analysis.trace.schema import REJECTS, TABLES, VERSION
@@ -36,7 +36,7 @@ class Input:
     digest: str
 
 
-AGAIN = ("the same record, printed again", "an earlier reading of a record")
+DUPLICATES = ("the same record, printed again", "an earlier reading of a record")
 """Reasons for which a raw row is not kept though nothing is wrong with it: another says as much."""
 
 
@@ -58,12 +58,12 @@ class Account:
             )
 
     @property
-    def again(self) -> int:
+    def duplicates(self) -> int:
         """How many of the rejected rows only say again what others say."""
-        return sum(self.rejected.get(reason, 0) for reason in AGAIN)
+        return sum(self.rejected.get(reason, 0) for reason in DUPLICATES)
 
 
-CHOSEN_BY = {
+SELECTION_CRITERIA = {
     "status": "how jobs ended",
     "gang": "gang size",
     "run_time": "run time",
@@ -191,7 +191,7 @@ class Manifest:
         TraceError
             The folder holds no manifest, or one that cannot be read.
         """
-        file = settled(trace) / MANIFEST
+        file = recover(trace) / MANIFEST
         if not file.is_file():
             raise TraceError(
                 f"{trace} is not a trace: it has no {MANIFEST}. Make one with "
@@ -204,7 +204,7 @@ class Manifest:
             *(OverflowError, RecursionError),
         ) as error:
             raise TraceError(f"{file} cannot be read: {error}. Ingest the trace again.") from None
-        return manifest if manifest.files else replace(manifest, files=laid_out(trace))
+        return manifest if manifest.files else replace(manifest, files=find_files(trace))
 
     @property
     def every_file(self) -> list[str]:
@@ -222,7 +222,7 @@ def _seal(told: dict[str, object]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def laid_out(folder: Path) -> dict[str, tuple[str, ...]]:
+def find_files(folder: Path) -> dict[str, tuple[str, ...]]:
     """Find the files that one ingest wrote: ``jobs.parquet``, all in ``gpu_samples/``, ``raw/``."""
     found = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
     for table in TABLES.values():

@@ -22,14 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import ColumnExpression, ConstantExpression
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
-from philly_analysis.parallel import see, spread
+from philly_analysis.parallel import map_ordered, require_visible
 from philly_analysis.progress import step
 from philly_analysis.trace import histograms, sample_reader
-from philly_analysis.trace.integrity import intact, seal
+from philly_analysis.trace.integrity import parts_intact, write_part_checksums
 from philly_analysis.trace.manifest import DERIVED, Manifest
-from philly_analysis.trace.relations import MACROS, Relation, glob_safe, needed
+from philly_analysis.trace.relations import MACROS, Relation, escape_glob, required_relations
 from philly_analysis.trace.schema import LONGEST_READING, REJECTS, TABLES
 
 _GENERATION = re.compile(r"-\d{6}-")
@@ -119,7 +119,7 @@ class Storage:
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table; columns that it was written without, being older than they, are null."""
-        files = [glob_safe(file) for file in self.manifest.paths(self.held, name)]
+        files = [escape_glob(file) for file in self.manifest.paths(self.held, name)]
         return self.con.read_parquet(files, union_by_name=True).select(self._columns(name))
 
     def create(self, found: Sequence[Relation]) -> None:
@@ -169,7 +169,7 @@ class Storage:
 
     def _columns(self, table: str) -> str:
         """Return what to SELECT from the files of a table, so that it has all of its columns."""
-        files = [glob_safe(file) for file in self.manifest.paths(self.held, table)]
+        files = [escape_glob(file) for file in self.manifest.paths(self.held, table)]
         stored = self.con.read_parquet(files, union_by_name=True).columns
         declared = TABLES.get(table, REJECTS)
         return "*" if stored == list(declared.column_names) else declared.completed(stored)
@@ -184,31 +184,31 @@ class Storage:
             with step(f"computing {names}", self.con) if due else nullcontext():
                 yield due
         for relation, (folder, _) in zip(found, rooms, strict=True):
-            files = [glob_safe(file) for file in sorted(folder.glob("*.parquet"))]
+            files = [escape_glob(file) for file in sorted(folder.glob("*.parquet"))]
             self.con.read_parquet(files).create_view(relation.name, replace=True)
 
     @contextmanager
     def _room(self, relation: Relation, home: Path) -> Iterator[tuple[Path, _Room | None]]:
         """Give the folder of a stored relation, and room to write it unless it is there."""
-        order, _ = needed([relation.name])
+        order, _ = required_relations([relation.name])
         # sorted: relations of equal rank come in an order that differs from process to process
         code = "\n".join([MACROS, *sorted(r.sql for r in order), *_SOURCES])
         stem = f"{relation.name}-{self.manifest.generation:06}-"
         key = digest_of(self.said, code)
         folder = home / f"{stem}{key}.parquet"
-        if intact(kept := self.trace / DERIVED / folder.name):
+        if parts_intact(kept := self.trace / DERIVED / folder.name):
             yield kept, None
             return
         others = sorted(kept.parent.glob(f"{relation.name}-*.parquet/"))
         # the last generation's may still be read: weeks are taken over from it, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
         shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
-        with appearing(folder, first_stays=True) as partial:
+        with atomic_write(folder, keep_existing=True) as partial:
             partial.mkdir()
             for stale in set(others) - set(before):
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, _Room(relation, code, partial, before)
-            seal(partial, folder.name)
+            write_part_checksums(partial, folder.name)
 
     def _count(self, table: str, rooms: Sequence[_Room]) -> None:
         """Count or list the readings of each week, or take over what was made of it before."""
@@ -217,7 +217,7 @@ class Storage:
         executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
         ahead = _AHEAD if self.executor else 6
         with executor as workers:
-            counted = spread(workers, _counted, self._parts(table, rooms), ahead=ahead)
+            counted = map_ordered(workers, _counted, self._parts(table, rooms), ahead=ahead)
             for _, week in groupby(counted, lambda found: found[0].week.begins):
                 self._write_week(week)
 
@@ -287,7 +287,7 @@ class Storage:
 
     def _within(self, stretches: Path, week: _Week) -> histograms.Stretches:
         """Read the stretches of time that may have readings of a week, cut to it."""
-        rows = self.con.read_parquet(glob_safe(stretches))
+        rows = self.con.read_parquet(escape_glob(stretches))
         late = ConstantExpression(week.ends + LONGEST_READING)
         rows = rows.filter(ColumnExpression("from_at") < late)
         rows = rows.filter(ColumnExpression("until_at") > ConstantExpression(week.begins))
@@ -304,10 +304,10 @@ class Storage:
             f"select {_WEEK.format('min(stats_min_value::timestamp)')} as week, file_name, "
             f"{_WEEK.format('max(stats_max_value::timestamp)')} = week, sum(num_values)::bigint "
             "from parquet_metadata($files) where path_in_schema = 'sampled_at' group by all",
-            params={"files": [glob_safe(path) for path in paths.values()]},
+            params={"files": [escape_glob(path) for path in paths.values()]},
         ).fetchall()
         known = [(week, name, samples) for week, name, whole, samples in found if whole]
-        others = [glob_safe(paths[name]) for _, name, whole, _ in found if not whole]
+        others = [escape_glob(paths[name]) for _, name, whole, _ in found if not whole]
         if others:
             rows = self.con.read_parquet(others, filename=True)
             week = f"{_WEEK.format('sampled_at')} as week"
@@ -320,7 +320,7 @@ class Storage:
 
 
 def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
-    see(part.week.files)
+    require_visible(part.week.files)
     return part, part.counts.counted()
 
 

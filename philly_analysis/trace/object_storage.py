@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.atomic import appearing, hold, session_folder
+from philly_analysis.atomic import atomic_write, exclusive, scratch_folder
 from philly_analysis.errors import InputError, OutputError, PhillyError, TraceError
 from philly_analysis.progress import transfer
 from philly_analysis.trace.checksums import Digest, digest_of
@@ -34,7 +34,7 @@ def is_address(given: object) -> bool:
     return isinstance(given, str | Path) and _ADDRESS.fullmatch(str(given)) is not None
 
 
-def at_hand(trace: _Text) -> Path:
+def fetch_trace(trace: _Text) -> Path:
     """Return the folder of a trace on this machine; one on object storage is fetched to the cache.
 
     Raises
@@ -50,7 +50,7 @@ def at_hand(trace: _Text) -> Path:
 
 
 @contextmanager
-def copied(raw: _Text) -> Iterator[Path]:
+def fetch_raw(raw: _Text) -> Iterator[Path]:
     """Give raw files on this machine; those on object storage are copied while the block runs.
 
     Raises
@@ -61,7 +61,7 @@ def copied(raw: _Text) -> Iterator[Path]:
     if not is_address(raw):
         yield Path(raw)
         return
-    folder = session_folder()
+    folder = scratch_folder()
     try:
         yield _Stored.at(raw).copied(folder)
     finally:
@@ -87,7 +87,7 @@ def putting(out: _Text, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def grown(out: _Text) -> Iterator[Path]:
+def upload_appended(out: _Text) -> Iterator[Path]:
     """Give the folder of a trace that is to grow; one on object storage is put up when it has.
 
     Where there is none yet, it is the address, for who writes new ones to see.
@@ -233,7 +233,7 @@ class _Stored:
             return here
         try:
             here.parent.mkdir(parents=True, exist_ok=True)
-            with self._alone(), appearing(here) as partial:
+            with self._alone(), atomic_write(here) as partial:
                 self._fill(partial, manifest, Manifest.read(here) if here.exists() else None)
                 (partial / MANIFEST).write_text(text, "utf-8")
         except OSError as error:
@@ -338,11 +338,8 @@ class _Stored:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Let nobody else fetch it to this place meanwhile."""
-        with self.here.with_name("lock").open("a") as lock:
-            try:
-                hold(lock)
-            except OSError:
-                raise OutputError(f"another process fetches {self.address}. Wait for it.") from None
+        busy = OutputError(f"another process fetches {self.address}. Wait for it.")
+        with exclusive(self.here.with_name("lock"), busy):
             yield
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.schema import TABLES
-from philly_analysis.trace.trace import TraceLike, opened
+from philly_analysis.trace.trace import TraceLike, open_trace
 
 
 def tables(trace: TraceLike | None = None) -> pd.DataFrame:
@@ -33,7 +33,7 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
             ],
             columns=["table", "column", "type", "unit", "null", "meaning"],
         )
-    with opened(trace) as held:
+    with open_trace(trace) as held:
         accounts = {account.table: account for account in held.manifest.accounts}
         rows = []
         for name, table in TABLES.items():
@@ -83,7 +83,7 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     """
-    with opened(trace, run_policy) as held:
+    with open_trace(trace, run_policy) as held:
         answer = held.sql(sql)
         try:
             found = pd.DataFrame(answer.fetchall(), columns=answer.columns, dtype=object)

@@ -18,7 +18,7 @@ Quotas: TypeAlias = Mapping[str, int] | str | Path
 FILE = f"{VIRTUAL_CLUSTERS.name}.parquet"
 """Where they are in a trace."""
 _TOO_MANY = 2**31
-SAID = "Quotas of virtual clusters are as they were given, not estimated."
+QUOTAS_NOTE = "Quotas of virtual clusters are as they were given, not estimated."
 """What a trace with them notes."""
 _EXAMPLE = (
     "Give a CSV file with the columns vc and gpus, or a TOML file with a line `vision = 64` per "
@@ -26,7 +26,7 @@ _EXAMPLE = (
 )
 
 
-def quotas_given(given: Quotas) -> dict[str, int]:
+def read_quotas(given: Quotas) -> dict[str, int]:
     """Return GPUs by virtual cluster.
 
     Parameters

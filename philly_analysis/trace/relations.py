@@ -26,7 +26,7 @@ _STORED = re.compile(r"-- (?:stored|(binned|listed) by week of (\w+))\n")
 
 
 @cache
-def engine() -> duckdb.DuckDBPyConnection:
+def macro_connection() -> duckdb.DuckDBPyConnection:
     """Keep an engine with MACROS open in each process that works: to open one takes its time."""
     con = duckdb.connect()
     con.execute(MACROS)
@@ -159,7 +159,7 @@ def relations() -> dict[str, Relation]:
     return found
 
 
-def behind(names: Iterable[str]) -> list[Relation]:
+def with_dependencies(names: Iterable[str]) -> list[Relation]:
     """Return the relations of these names, and then those that they read, level by level."""
     known = relations()
     found = [name for name in dict.fromkeys(names) if name in known]
@@ -168,7 +168,7 @@ def behind(names: Iterable[str]) -> list[Relation]:
     return [known[name] for name in found]
 
 
-def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
+def required_relations(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
     """Return the relations that `names` need, in order of creation, and every other name read.
 
     The second part holds base tables as well as names that nothing defines.
@@ -193,6 +193,6 @@ def needed(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
         raise QueryError(f"relations read each other in a circle: {error.args[1]}") from error
 
 
-def glob_safe(path: Path) -> str:
+def escape_glob(path: Path) -> str:
     """Return a path in which the engine finds no wildcard."""
     return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))

@@ -24,7 +24,7 @@ import matplotlib as mpl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.results import Comparison, Fact, Result
 from philly_analysis.trace.trace import Trace
 
@@ -157,7 +157,7 @@ def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
                 for stale in folder.parent.glob(f"{_kind(trace)}-*"):
                     shutil.rmtree(stale, ignore_errors=True)
                 folder.mkdir(parents=True, exist_ok=True)
-            with appearing(folder / f"{stem}-{_digest(data)}{suffix}") as partial:
+            with atomic_write(folder / f"{stem}-{_digest(data)}{suffix}") as partial:
                 partial.write_bytes(data)
         except OSError:  # a trace on a read-only disk: keep it for this session only
             continue

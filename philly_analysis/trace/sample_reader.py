@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from philly_analysis.errors import TraceError
 
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 NULL = 101
 """What stands for no reading."""
@@ -52,13 +52,13 @@ class Readings:
 
     since: int
     span: int
-    line: Whole
-    from_us: Whole
-    lasts: Whole
-    starts: Whole
-    lengths: Whole
-    values: Real
-    shortest: Whole
+    line: IntArray
+    from_us: IntArray
+    lasts: IntArray
+    starts: IntArray
+    lengths: IntArray
+    values: FloatArray
+    shortest: IntArray
 
     @classmethod
     def of(
@@ -88,7 +88,7 @@ class Readings:
         columns, lists = LISTS[table]
         rows = pa.concat_tables([_read(file, columns, begins, ends) for file in files])
         machine = _numbers(rows["machine_id"], machines)
-        from_us = moments_us(rows["sampled_at"])
+        from_us = timestamps_us(rows["sampled_at"])
         # by numbers as short as can be, which are sorted by their digits; others come last
         number = machine.astype(np.min_scalar_type(len(machines)))
         order = np.argsort(number, kind="stable")
@@ -120,13 +120,13 @@ class Readings:
             shortest,
         )
 
-    def first(self, machine: Whole, moment: Whole) -> Whole:
+    def first(self, machine: IntArray, moment: IntArray) -> IntArray:
         """Return the first reading of each server that begins at a moment or later."""
         after = np.clip(moment - self.since, 0, self.span - 1)
         return np.searchsorted(self.line, machine * self.span + after)
 
 
-def _gpu_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
+def _gpu_lists(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Give the utilisation of each GPU.
 
     That is where the list of each row begins and how many it has, rows in some order; all values.
@@ -139,7 +139,7 @@ def _gpu_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
     return starts, lengths, values.to_numpy()
 
 
-def _host_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
+def _host_lists(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Give the use of the CPU, and memory in use over memory in total; else as of GPUs."""
     cpu, used, total = (
         rows[name].cast(pa.float64()).to_numpy() for name in ("cpu_pct", "mem_used_gb", "mem_gb")
@@ -152,7 +152,7 @@ def _host_lists(rows: pa.Table, order: Whole) -> tuple[Whole, Whole, Real]:
     return order * 2, np.full(len(order), 2), values.reshape(-1)
 
 
-_Lists = Callable[[pa.Table, Whole], tuple[Whole, Whole, Real]]
+_Lists = Callable[[pa.Table, IntArray], tuple[IntArray, IntArray, FloatArray]]
 LISTS: dict[str, tuple[tuple[str, ...], _Lists]] = {
     "gpu_samples": (("util_pct",), _gpu_lists),
     "host_samples": (("cpu_pct", "mem_used_gb", "mem_gb"), _host_lists),
@@ -170,7 +170,7 @@ def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: date
             rows = _completed(file.read_row_groups(groups, wanted, use_threads=False), columns)
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
-    at = moments_us(rows["sampled_at"])
+    at = timestamps_us(rows["sampled_at"])
     inside = (at >= moment_us(begins)) & (at < moment_us(ends))
     return rows if inside.all() else rows.filter(pa.array(inside))
 
@@ -197,7 +197,7 @@ def _completed(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([*_KEY, *columns])
 
 
-def _numbers(names: pa.ChunkedArray, machines: pa.Array) -> Whole:
+def _numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
     """Return the place of each name among those of servers; one beyond them of others."""
     found = [np.empty(0, np.int64)]
     for chunk in names.chunks:
@@ -211,18 +211,18 @@ def moment_us(moment: datetime) -> int:
     return int(np.datetime64(moment, "us").astype(np.int64))
 
 
-def moments_us(moments: pa.Array | pa.ChunkedArray) -> Whole:
+def timestamps_us(moments: pa.Array | pa.ChunkedArray) -> IntArray:
     """Return moments as microseconds since 1970."""
-    us: Whole = moments.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+    us: IntArray = moments.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
     return us
 
 
-def _lasts(seconds: pa.ChunkedArray) -> Whole:
+def _lasts(seconds: pa.ChunkedArray) -> IntArray:
     """Return for how long readings stand, microseconds; one number where all stand alike."""
     if seconds.null_count == len(seconds):
         return np.array([MINUTE_US])
     known = seconds.fill_null(MINUTE_US / 1e6).to_numpy()
     if known.min() == known.max():
         known = known[:1]
-    lasts: Whole = np.rint(known * 1e6).astype(np.int64)
+    lasts: IntArray = np.rint(known * 1e6).astype(np.int64)
     return lasts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import duckdb
 
-from philly_analysis.atomic import Held, session_folder, settled, sweep_within
+from philly_analysis.atomic import FolderHandle, recover, remove_stale_within, scratch_folder
 from philly_analysis.errors import (
     AskedElsewhereError,
     MissingTableError,
@@ -34,14 +34,14 @@ from philly_analysis.trace.in_memory import (
 from philly_analysis.trace.integrity import check, check_sizes
 from philly_analysis.trace.manifest import DERIVED, Manifest
 from philly_analysis.trace.materialized import Storage, digest_of
-from philly_analysis.trace.object_storage import at_hand
-from philly_analysis.trace.quotas import Quotas, quotas_given
+from philly_analysis.trace.object_storage import fetch_trace
+from philly_analysis.trace.quotas import Quotas, read_quotas
 from philly_analysis.trace.relations import (
     MACROS,
     Relation,
-    glob_safe,
-    needed,
+    escape_glob,
     relations,
+    required_relations,
     tables_read,
 )
 from philly_analysis.trace.schema import JOBS, MACHINES, REJECTS, TABLES, VERSION, VIRTUAL_CLUSTERS
@@ -111,11 +111,11 @@ class Trace:
     ) -> None:
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
-        path = at_hand(path) if isinstance(path, str | Path) else folder_of(path)
+        path = fetch_trace(path) if isinstance(path, str | Path) else folder_of(path)
         if quotas is not None:
-            path = with_quotas(path.resolve(), Manifest.read(path), quotas_given(quotas))
-        self.path = settled(path).resolve()
-        self._held = Held(folders_of(self.path))
+            path = with_quotas(path.resolve(), Manifest.read(path), read_quotas(quotas))
+        self.path = recover(path).resolve()
+        self._held = FolderHandle(folders_of(self.path))
         self.manifest = Manifest.read(path)
         if self.manifest.schema > VERSION:
             raise TraceError(
@@ -124,9 +124,9 @@ class Trace:
             )
         self.run_policy = RunPolicy(run_policy)
         check_sizes(self.path, self.manifest)
-        sweep_within(self.path / DERIVED)
+        remove_stale_within(self.path / DERIVED)
         self._checked: set[str] = set()
-        self._scratch = session_folder()
+        self._scratch = scratch_folder()
         self._con = _connect(folders_of(self.path), self._scratch)
         self._storage = Storage(
             self._con, self.path, self._held.path, self._scratch, self.manifest, executor
@@ -297,15 +297,15 @@ class Trace:
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
         self._con.close()
-        self._held.let_go()
+        self._held.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def has(self, name: str) -> bool:
         """Tell whether a table is here, or a relation can be computed from the tables here."""
-        _, others = needed([name])
+        _, others = required_relations([name])
         return others <= self._created
 
-    def holds(self, what: str) -> bool:
+    def has_values(self, what: str) -> bool:
         """Tell whether it has a table (``jobs``); or a column (``jobs.time_limit_s``) with values.
 
         Without a value in any row a column counts as absent.
@@ -353,7 +353,7 @@ class Trace:
         return self._con.table(name)
 
     @contextmanager
-    def asked(self) -> Iterator[dict[str, None]]:
+    def record_reads(self) -> Iterator[dict[str, None]]:
         """Collect the names of the tables and relations that are asked for while a block runs.
 
         Yields
@@ -386,7 +386,7 @@ class Trace:
         """Create the views that `names` need, and write the stored ones where they are due."""
         names = sorted(names)
         self._asked |= dict.fromkeys(names)
-        order, others = needed(names)
+        order, others = required_relations(names)
         for name in sorted(others - self._created):
             if name in TABLES:
                 wanted = ", ".join(sorted(set(names) - {name})) or "this"
@@ -398,7 +398,7 @@ class Trace:
         self._check(others & self.tables)
         sampled = [r for r in order if r.samples and r.name not in self._created]
         # what these read first, so that one pass over the samples serves them all
-        before, _ = needed(name for relation in sampled for name in relation.reads)
+        before, _ = required_relations(name for relation in sampled for name in relation.reads)
         for one in before:
             self._create(one)
         self._create(*sampled)
@@ -418,8 +418,8 @@ class Trace:
         self._checked |= tables
 
     def _check_place(self) -> None:
-        if not self._held.stands:
-            raise replaced(self.path)
+        if not self._held.in_place:
+            raise replaced_error(self.path)
 
     def _create(self, *found: Relation) -> None:
         due = [relation for relation in found if relation.name not in self._created]
@@ -437,7 +437,7 @@ TraceLike: TypeAlias = Trace | str | Path | Frames
 
 
 @contextmanager
-def opened(
+def open_trace(
     trace: TraceLike,
     run_policy: RunPolicy | str | None = None,
     *,
@@ -471,12 +471,12 @@ def opened(
     yield trace
 
 
-def replaced(path: Path) -> TraceError:
+def replaced_error(path: Path) -> TraceError:
     """Say of a trace that is open that another stands in its place now."""
     return TraceError(f"{path} was replaced since it was opened. Open it again.")
 
 
-def ask(
+def evaluate(
     tables: "Mapping[str, pl.DataFrame]", name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM
 ) -> "pl.DataFrame":
     """Answer one relation of the package on tables in memory, as a trace of them would.
@@ -490,7 +490,7 @@ def ask(
     run_policy
         How attempts become a job's run time.
     """
-    order, _ = needed([name])
+    order, _ = required_relations([name])
     with duckdb.connect() as con:
         silence(con)
         con.execute(MACROS)
@@ -530,7 +530,7 @@ def _connect(paths: Iterable[Path], scratch: Path) -> duckdb.DuckDBPyConnection:
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")
     silence(con)
-    allowed = [text for path in paths for text in (str(path), glob_safe(path))] + [str(scratch)]
+    allowed = [text for path in paths for text in (str(path), escape_glob(path))] + [str(scratch)]
     con.execute("set allowed_directories = $folders", {"folders": allowed})
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")

@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.atomic import appearing, owned, sweep
+from philly_analysis.atomic import atomic_write, exclusive, remove_stale
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.columns import Table
 from philly_analysis.trace.integrity import check, check_sizes, with_digests
-from philly_analysis.trace.manifest import MANIFEST, Manifest, laid_out
+from philly_analysis.trace.manifest import MANIFEST, Manifest, find_files
 from philly_analysis.trace.object_storage import is_address, putting
 from philly_analysis.trace.schema import TABLES
 
@@ -27,7 +27,7 @@ _LOCK = ".append.lock"
 
 
 @contextmanager
-def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
+def create_trace(out: str | Path, *, force: bool = False) -> Iterator[Path]:
     """Give a folder to fill that becomes `out` whole when the block ends, or not at all.
 
     Parameters
@@ -41,18 +41,18 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         `out` exists (and is not to be replaced, or is no trace), or cannot be written.
     """
     if is_address(out):
-        with putting(out, force=force) as here, new_folder(here, force=True) as folder:
+        with putting(out, force=force) as here, create_trace(here, force=True) as folder:
             yield folder
         return
     out = Path(out)
-    sweep(out)
+    remove_stale(out)
     if out.exists():
         if not force:
             raise TraceError(f"{out} exists. Give another folder, or force=True to replace it.")
         if not (out / MANIFEST).is_file():
             raise TraceError(f"{out} is not a trace, so it is not replaced. Give another folder.")
     try:
-        with ExitStack() as until_then, appearing(out, replaces=force) as partial:
+        with ExitStack() as until_then, atomic_write(out, replace=force) as partial:
             partial.mkdir()
             yield partial
             if out.exists():
@@ -66,16 +66,16 @@ def new_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
-def seal(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> Manifest:
+def write_manifest(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> Manifest:
     """Write the manifest, the last file of a trace, with each table's rows and files' digests."""
-    whole = replace(manifest, rows=dict(rows), files=laid_out(folder))
+    whole = replace(manifest, rows=dict(rows), files=find_files(folder))
     whole = with_digests(folder, whole, known={})
     (folder / MANIFEST).write_text(whole.to_json(), "utf-8")
     return whole
 
 
 @contextmanager
-def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
+def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
     """Give a folder inside a trace for the files that it grows by, while nobody else may append.
 
     They are part of the trace once :func:`swap` has named them. Files that no manifest names go
@@ -98,7 +98,7 @@ def growing(out: Path) -> Iterator[tuple[Path, Manifest]]:
             manifest = Manifest.read(out)
             check_sizes(out, manifest)
             check(out, manifest, manifest.files)
-            sweep(out / MANIFEST)
+            remove_stale(out / MANIFEST)
             _clear(out, manifest)
             folder = out / PARTS / f"{manifest.generation + 1:06}"
             folder.mkdir(parents=True)
@@ -122,15 +122,14 @@ def _nobody_appends(out: Path) -> Iterator[None]:
     TraceError
         Somebody else is at it.
     """
-    with (out / _LOCK).open("a") as lock:
-        if not owned(out / _LOCK, lock):
-            raise TraceError(
-                f"somebody else is appending to {out} or replaces it. Try again when they are done."
-            )
+    busy = TraceError(
+        f"another process is appending to {out} or replacing it. Try again when it is done."
+    )
+    with exclusive(out / _LOCK, busy):
         yield
 
 
-def swap(out: Path, manifest: Manifest) -> Manifest:
+def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
     """Put a manifest in the place of a trace's own, all at once, when its files are on the disk."""
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
@@ -141,7 +140,7 @@ def swap(out: Path, manifest: Manifest) -> Manifest:
             folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
     for folder in sorted(folders, reverse=True):
         _flush(folder)
-    with appearing(out / MANIFEST) as partial:
+    with atomic_write(out / MANIFEST) as partial:
         partial.write_text(manifest.to_json(), "utf-8")
         _flush(partial)
     _flush(out)
@@ -162,7 +161,7 @@ def _flush(path: Path) -> None:
 def _clear(out: Path, manifest: Manifest) -> None:
     """Remove what no manifest names: tables and raw records of before, parts left half-way."""
     named = {out / file for file in manifest.every_file}
-    written = {out / file for files in laid_out(out).values() for file in files}
+    written = {out / file for files in find_files(out).values() for file in files}
     written |= {file for file in (out / PARTS).rglob("*") if file.is_file()}
     for file in written - named:
         file.unlink()
@@ -171,7 +170,7 @@ def _clear(out: Path, manifest: Manifest) -> None:
             folder.rmdir()
 
 
-def write(
+def write_trace(
     out: str | Path,
     tables: Mapping[str, pl.DataFrame | pa.Table],
     manifest: Manifest,
@@ -192,12 +191,12 @@ def write(
     TraceError
         A row breaks the contract of its table, or the folder cannot be written.
     """
-    with new_folder(out, force=force) as folder:
-        seal(folder, manifest, fill(folder, tables))
+    with create_trace(out, force=force) as folder:
+        write_manifest(folder, manifest, write_tables(folder, tables))
     return Path(out)
 
 
-def fill(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) -> dict[str, int]:
+def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) -> dict[str, int]:
     """Write tables that are in memory into a folder of :func:`new_folder`.
 
     Returns

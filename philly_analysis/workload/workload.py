@@ -21,8 +21,8 @@ from philly_analysis.trace import (
     Table,
     Trace,
     TraceLike,
-    ask,
-    write,
+    evaluate,
+    write_trace,
 )
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.machines import RECORDED, Machine
@@ -123,7 +123,7 @@ class Workload:
         manifest = Manifest(
             name=self.name, source=source, synthetic=self.synthetic, notes=self.notes
         )
-        return write(out, present, manifest, force=force)
+        return write_trace(out, present, manifest, force=force)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -132,7 +132,7 @@ class Workload:
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
         """Return one relation of the package, as a trace of this workload would answer it."""
-        return ask(self.frames, name, run_policy=run_policy)
+        return evaluate(self.frames, name, run_policy=run_policy)
 
     @property
     def origin_at(self) -> datetime | None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.schema import TABLES
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.support.small_traces import at
 
 
@@ -44,7 +44,7 @@ def trace_of(
     if not isinstance(attempts, pl.DataFrame):
         attempts = frame("attempts", ATTEMPTS, attempts)
     tables = {"jobs": jobs, "attempts": attempts} | others
-    return write(out, tables, Manifest(name="t", source=source, synthetic=synthetic))
+    return write_trace(out, tables, Manifest(name="t", source=source, synthetic=synthetic))
 
 
 MACHINES = {"m0": 8, "m1": 8, "m2": 4, "m3": 4, "m4": 2}
@@ -96,7 +96,7 @@ def random_tables(
 
 def write_tables(out: Path, tables: dict[str, pl.DataFrame]) -> Path:
     """Write tables as a synthetic trace."""
-    return write(out, tables, Manifest(name="t", source="test", synthetic=True))
+    return write_trace(out, tables, Manifest(name="t", source="test", synthetic=True))
 
 
 def seconds(earlier: datetime, later: datetime) -> float:

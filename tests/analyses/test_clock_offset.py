@@ -17,7 +17,7 @@ from philly_analysis.ingest import ingest
 from philly_analysis.results import figures
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.samples import (
     MINUTE,
     Tables,
@@ -105,7 +105,7 @@ def as_pacific_strings(samples: pl.DataFrame) -> pl.DataFrame:
 
 def with_samples(out: Path, tables: Tables, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
     new = {k: change(v) if k.endswith("_samples") else v for k, v in tables.items()}
-    return write(out, new, Manifest(name="t", source="test", synthetic=True))
+    return write_trace(out, new, Manifest(name="t", source="test", synthetic=True))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.support.strategies import one_in, tables
 
 Tables = dict[str, pl.DataFrame]
@@ -27,7 +27,7 @@ EMPTY = {name: pl.from_arrow(table.arrow.empty_table()) for name, table in TABLE
 def answers(given_tables: Tables, folder: str) -> dict[str, Result]:
     """Write a trace, read every relation, and ask everything that it has the tables for."""
     path = Path(folder) / "trace"
-    write(path, given_tables, Manifest(name="any", source="philly", synthetic=True))
+    write_trace(path, given_tables, Manifest(name="any", source="philly", synthetic=True))
     with Trace(path) as trace:
         results = analyze(trace)
         for name in relations():

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import philly_analysis
-from philly_analysis.trace.relations import SHELVES, needed, relations
+from philly_analysis.trace.relations import SHELVES, relations, required_relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
@@ -51,7 +51,7 @@ def test_answers_come_in_a_fixed_order(name: str) -> None:
 
 def test_no_relation_reads_what_does_not_exist() -> None:
     for name in relations():
-        _, others = needed([name])
+        _, others = required_relations([name])
         assert others <= {*TABLES, "rejects", "settings", "given_quotas", "given_machines"}, name
 
 

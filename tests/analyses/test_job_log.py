@@ -10,7 +10,7 @@ import pytest
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.support.small_traces import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 
@@ -110,7 +110,7 @@ def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
     manifest = Manifest(
         name="t", source="philly", synthetic=False, accounts=(Account("jobs", 4, 3, {"bad": 1}),)
     )
-    path = write(
+    path = write_trace(
         tmp_path / "t",
         {"jobs": JOBS, "attempts": ATTEMPTS, "machines": MACHINES, "gpu_samples": samples},
         manifest,

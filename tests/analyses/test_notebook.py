@@ -13,7 +13,7 @@ from philly_analysis.report.chapters import ANALYSES
 from philly_analysis.study import published_numbers
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.support.facts import number
 
@@ -88,7 +88,7 @@ def test_gap_between_a_curve_and_observations() -> None:
 def test_every_printed_number_has_a_fact_to_stand_beside(tmp_path: Path) -> None:
     tables = random_tables(7, jobs=200)
     manifest = Manifest(name="t", source="philly", synthetic=False)
-    with Trace(write(tmp_path / "t", tables, manifest)) as trace:
+    with Trace(write_trace(tmp_path / "t", tables, manifest)) as trace:
         for name in {analysis for analysis, _ in published_numbers.numbers()}:
             analysis = ANALYSES[name]
             wanted = {fact for of, fact in published_numbers.numbers() if of == name}
@@ -102,7 +102,7 @@ def test_curves_stand_beside_the_study_cluster_only(tmp_path: Path) -> None:
     tables = random_tables(8, jobs=200)
     for synthetic in (True, False):
         manifest = Manifest(name="t", source="philly", synthetic=synthetic)
-        with Trace(write(tmp_path / f"{synthetic}", tables, manifest)) as trace:
+        with Trace(write_trace(tmp_path / f"{synthetic}", tables, manifest)) as trace:
             found = notebook_definitions.compute(trace).comparisons
         assert bool(found) != synthetic
         assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)

@@ -26,7 +26,7 @@ from philly_analysis.ingest import ingest
 from philly_analysis.report.chapters import ANALYSES, PHILLYS_OWN, about, analyze, lacking
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import JOBS, MACHINES, frame, random_tables, trace_of, write_tables
 from tests.analyses.walks import log_end
 from tests.support.facts import number
@@ -343,7 +343,7 @@ def test_phillys_own_sections_are_for_phillys_traces(
     jobs = frame("jobs", JOBS, [("a", "v", "u", 1, 0, "Pass")])
     inputs = tuple(Input(file, 0, "") for file in files)
     manifest = Manifest(name="t", source=source, synthetic=True, inputs=inputs)
-    with Trace(write(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
+    with Trace(write_trace(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
         assert set(ANALYSES) - set(about(trace)) == (set() if philly else PHILLYS_OWN)
 
 

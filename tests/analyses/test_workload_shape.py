@@ -18,7 +18,7 @@ from philly_analysis.analyses import (
 )
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables, trace_of, write_tables
 from tests.support.facts import number
 
@@ -119,7 +119,7 @@ def test_burstiness_of_the_passed_jobs_of_the_study(traces: Path, tmp_path: Path
         job_id=pl.int_range(pl.len()).cast(pl.String), gpus="num_gpus", submitted_at="timestamp"
     ).drop_nulls()  # one row has no time
     manifest = Manifest(name="passed", source="test", synthetic=False)
-    with Trace(write(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
+    with Trace(write_trace(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
         result = arrivals.compute(trace)
     assert result.fact("gap_cv") == pytest.approx(15.1, abs=0.1)
     assert result.fact("hourly_dispersion") == pytest.approx(164, rel=0.05)

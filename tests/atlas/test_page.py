@@ -18,7 +18,7 @@ from philly_analysis.ingest.table.table_map import SHIPPED
 from philly_analysis.results.formatting import together
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables, trace_of
 from tests.support.html_page import Page
 
@@ -39,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
         manifest = Manifest(
             name=name, source="table", synthetic=True, notes=(HOSTILE,), sample=sample
         )
-        paths.append(write(folder / f"t{seed}", tables, manifest))
+        paths.append(write_trace(folder / f"t{seed}", tables, manifest))
     (folder / "public" / "acme-2023").mkdir(parents=True)
     result = atlas(paths, folder / "atlas", datasets=folder / "public")
     return folder / "atlas", result

@@ -14,11 +14,11 @@ from philly_analysis.atlas.claim import Claim, Verdict
 from philly_analysis.atlas.evaluate import LACKS, ask, describe, survey
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.study.published_numbers import numbers
-from philly_analysis.trace.manifest import CHOSEN_BY, Manifest, Sample
+from philly_analysis.trace.manifest import SELECTION_CRITERIA, Manifest, Sample
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
@@ -71,7 +71,7 @@ def cluster(
         }
     )
     manifest = Manifest(name="t", source="test", synthetic=False, sample=sample)
-    return Trace(write(folder / "t", {"jobs": jobs, "attempts": attempts}, manifest))
+    return Trace(write_trace(folder / "t", {"jobs": jobs, "attempts": attempts}, manifest))
 
 
 SHORT = CLAIMS["jobs_are_short"]
@@ -139,7 +139,7 @@ def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
     for name, claim in CLAIMS.items():
         assert name == claim.name and claim.relation in relations()
         assert set(claim.needs) <= known
-        assert (claim.spoiled_by | claim.bent_by) <= CHOSEN_BY.keys()
+        assert (claim.spoiled_by | claim.bent_by) <= SELECTION_CRITERIA.keys()
         assert not claim.spoiled_by & claim.bent_by
         assert claim.asked.endswith(".") and claim.printed.text.endswith(".")
 

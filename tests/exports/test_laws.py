@@ -14,7 +14,7 @@ from philly_analysis.errors import ExportError, WorkloadError
 from philly_analysis.exports import FORMATS, export, faults
 from philly_analysis.exports.sanitize import SAFE, safe
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from philly_analysis.workload import Workload
 from tests.exports import consumers
 from tests.exports.tiny import TINY
@@ -41,7 +41,9 @@ def test_any_valid_trace_exports_or_says_why_not(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("law")
-    trace = write(folder / "trace", drawn, Manifest(name="drawn", source="test", synthetic=True))
+    trace = write_trace(
+        folder / "trace", drawn, Manifest(name="drawn", source="test", synthetic=True)
+    )
     workload = Workload.from_trace(trace)
     for name, dialect in DIALECTS:
         file = folder / f"{name}-{dialect}"

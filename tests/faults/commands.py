@@ -25,7 +25,7 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow.parquet as pq
 
-from philly_analysis.atomic import settled
+from philly_analysis.atomic import recover
 from philly_analysis.exports.sidecar_writer import sidecar_of
 from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
 from tests.faults.published import know, publish
@@ -307,7 +307,7 @@ def outcome(at: Path) -> dict[str, str]:
 
 def rows_of(trace: Path) -> str:
     """Return a digest of all rows of all tables of a trace."""
-    manifest = Manifest.read(settled(trace))
+    manifest = Manifest.read(recover(trace))
     told = sha256()
     for name in sorted(n for n in manifest.files if "/" not in n):
         tables = [pq.read_table(path) for path in manifest.paths(trace, name)]

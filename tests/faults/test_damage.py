@@ -15,7 +15,7 @@ from philly_analysis import Trace, analyze, verify
 from philly_analysis.cli.app import app
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.manifest import MANIFEST, Manifest
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables, write_tables
 
 QUESTION = "select count(*), sum(gpus), min(submitted_at) from jobs"
@@ -36,7 +36,7 @@ def flip(file: Path, dice: random.Random) -> None:
 
 def replace_by(path: Path, jobs: int) -> None:
     manifest = Manifest(name="t", source="test", synthetic=True)
-    write(path, random_tables(6, jobs=jobs), manifest, force=True)
+    write_trace(path, random_tables(6, jobs=jobs), manifest, force=True)
 
 
 def cut(file: Path, dice: random.Random) -> None:

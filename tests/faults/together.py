@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis import Trace
-from philly_analysis.atomic import appearing
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import PhillyError
 from tests.faults.commands import (
     COMMANDS,
@@ -123,7 +123,7 @@ def read_while_replaced(count: int, at: Path, dice: random.Random) -> Counter[st
     found = Counter[str]()
     for number in range(count):
         time.sleep(dice.uniform(0, 0.3))
-        with appearing(out) as partial:
+        with atomic_write(out) as partial:
             shutil.copytree(place / ("other" if number % 2 else "trace"), partial)
         while heard.poll():
             answers = heard.recv()

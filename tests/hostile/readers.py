@@ -43,9 +43,9 @@ from philly_analysis.ingest.table.table_map import load_map
 from philly_analysis.ingest.telemetry import stage_files, telemetry_at
 from philly_analysis.ingest.telemetry.readings import Stage
 from philly_analysis.models.workload_model import WorkloadModel
-from philly_analysis.trace.manifest import AGAIN, MANIFEST, Manifest
+from philly_analysis.trace.manifest import DUPLICATES, MANIFEST, Manifest
 from philly_analysis.trace.queries import query
-from philly_analysis.trace.quotas import quotas_given
+from philly_analysis.trace.quotas import read_quotas
 from philly_analysis.trace.trace import Trace
 from tests.hostile import documents as docs
 from tests.hostile.bending import NAMES, TEXTS, as_bytes, bent_text, chance, field_line, spoiled
@@ -326,7 +326,7 @@ def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _quotas_case(rng: Random, p: float, folder: Path) -> Outcome:
     data, name = docs.quotas(rng, p)
-    found = quotas_given(_written(folder, name, data))
+    found = read_quotas(_written(folder, name, data))
     for vc, gpus in found.items():
         pa.array([vc], pa.string())
         pa.array([gpus], pa.int32())
@@ -522,8 +522,8 @@ def accounted(out: Path, manifest: Manifest) -> Outcome:
             assert rows == account.kept, f"{account.table}: {rows} rows, {account.kept} kept"
         stored, counted = refused[account.table], Counter(account.rejected)
         if manifest.generation > 1:  # what an append prints again is counted, and not kept again
-            assert stored[AGAIN[0]] <= counted[AGAIN[0]], account
-            stored[AGAIN[0]] = counted[AGAIN[0]]
+            assert stored[DUPLICATES[0]] <= counted[DUPLICATES[0]], account
+            stored[DUPLICATES[0]] = counted[DUPLICATES[0]]
         assert stored == counted, account
         kept, rejected = kept + account.kept, rejected + counted.total()
     return Outcome(kept, rejected)

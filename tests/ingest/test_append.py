@@ -495,9 +495,9 @@ def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) 
     for said in ("trace up to date", "Nothing new: raw was read before."):
         result = CliRunner().invoke(app, typed)
         assert result.exit_code == 0 and said in result.output + result.stderr
-    with writer.growing(out), pytest.raises(TraceError, match="somebody else is appending"):
+    with writer.append_to(out), pytest.raises(TraceError, match="another process is appending"):
         ingest("table", more, out, append=True)
-    with writer.growing(out), pytest.raises(TraceError, match="somebody else is appending"):
+    with writer.append_to(out), pytest.raises(TraceError, match="another process is appending"):
         ingest("table", more, out, force=True)
     with pytest.raises(TraceError, match="not both"):
         ingest("table", more, out, append=True, force=True)

@@ -6,7 +6,7 @@ import pytest
 
 from philly_analysis import analyze, ingest
 from philly_analysis.errors import InputError
-from philly_analysis.trace.quotas import quotas_given
+from philly_analysis.trace.quotas import read_quotas
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.support.small_traces import paper_trace
@@ -25,7 +25,7 @@ GIVEN = {"a": 8, "b": 0}
 )
 def test_files_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    assert quotas_given(tmp_path / name) == GIVEN
+    assert read_quotas(tmp_path / name) == GIVEN
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_other_files_are_refused(tmp_path: Path, name: str, text: str | None, sa
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=said):
-        quotas_given(tmp_path / name)
+        read_quotas(tmp_path / name)
 
 
 def quotas(trace: Trace) -> set[tuple[str, str, int]]:

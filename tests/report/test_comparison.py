@@ -14,7 +14,7 @@ from philly_analysis.report.comparison import in_words, plot, side_by_side
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 
 T = datetime(2026, 3, 2)
 
@@ -58,7 +58,9 @@ def trace(
     tables["placements"] = tables["attempts"].select(
         "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
     )
-    out = write(tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=True))
+    out = write_trace(
+        tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=True)
+    )
     return Trace(out)
 
 

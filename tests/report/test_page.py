@@ -24,9 +24,9 @@ from philly_analysis.report.chapters import (
 from philly_analysis.report.page import report
 from philly_analysis.results.formatting import number, quantity, together
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.relations import needed, relations
+from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.support.html_page import Page
 from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
 
@@ -68,7 +68,7 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
         # where that trace lacks what an analysis would ask first, it asks something else
         otherwise = {"why_failures": "tried_jobs", "how_used": "idle_gpus"}.get(name, name)
         assert name not in relations() or shown[0] == otherwise
-        assert set(shown) == {r.name for r in needed(result.reads)[0]}
+        assert set(shown) == {r.name for r in required_relations(result.reads)[0]}
         for read in shown:
             assert page.count(f'id="sql-{read}"') == 1
             assert page.count(str(escape(relations()[read].sql))) == 1
@@ -141,7 +141,7 @@ def test_a_card_says_what_a_trace_lacks_for_it(
 ) -> None:
     monkeypatch.setattr(page_module, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
     told = Manifest(name="t", source="test", synthetic=True)
-    path = write(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
+    path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
     first = report(path, tmp_path / "out").read_text("utf-8")
     assert "How well are GPUs used?</h2><p>This trace cannot say: it lacks" in first
 

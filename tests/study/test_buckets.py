@@ -16,7 +16,7 @@ import pytest
 import philly_analysis
 from philly_analysis.report.chapters import ANALYSES
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, random_tables
 from tests.analyses.samples import gpu_frame
 from tests.support.small_traces import ORIGIN
@@ -87,7 +87,7 @@ def _trace(out: Path) -> Path:
         ("job_id", "attempt", "gpus", "util_pct"),
         [(job, 1, gpus, 50.0) for job, gpus in tables["jobs"].select("job_id", "gpus").iter_rows()],
     )
-    return write(out, tables, Manifest(name="t", source="philly", synthetic=False))
+    return write_trace(out, tables, Manifest(name="t", source="philly", synthetic=False))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 
 ORIGIN = datetime(2017, 10, 3)
 
@@ -55,4 +55,4 @@ def paper_trace(out: Path, **tables: pl.DataFrame) -> Path:
         "machines": MACHINES,
         "placements": PLACEMENTS,
     } | tables
-    return write(out, held, Manifest(name="paper", source="test", synthetic=True))
+    return write_trace(out, held, Manifest(name="paper", source="test", synthetic=True))

@@ -19,9 +19,9 @@ from philly_analysis.cli.app import app
 from philly_analysis.errors import InputError, OutputError, TraceError
 from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST, Manifest
-from philly_analysis.trace.object_storage import at_hand, is_address
+from philly_analysis.trace.object_storage import fetch_trace, is_address
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write
+from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables
 from tests.ingest.test_slurm import LINES
 from tests.ingest.test_slurm import write as slurm
@@ -69,7 +69,7 @@ def made(seed: int) -> dict[str, pl.DataFrame]:
 
 def put(out: str, seed: int = 1, *, force: bool = False) -> None:
     manifest = Manifest(name="ours", source="test", synthetic=True)
-    write(out, made(seed), manifest, force=force)
+    write_trace(out, made(seed), manifest, force=force)
 
 
 def test_an_address_is_told_from_a_path() -> None:
@@ -82,7 +82,7 @@ def test_an_address_is_told_from_a_path() -> None:
 
 def test_what_is_put_up_is_asked_there_as_here(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
-    write(tmp_path / "ours", made(1), Manifest(name="ours", source="test", synthetic=True))
+    write_trace(tmp_path / "ours", made(1), Manifest(name="ours", source="test", synthetic=True))
     *_, last = store.noted["put_file"] + store.noted["pipe_file"]
     assert last == MANIFEST
     for given in (ADDRESS, Path(ADDRESS)):
@@ -120,7 +120,7 @@ def test_a_fetch_that_broke_off_goes_on_with_what_came(
     shutil.rmtree(cache)
     whole = store.store.pop("/lake/traces/ours/attempts.parquet")
     with pytest.raises(TraceError, match=r"attempts\.parquet is missing"):
-        at_hand(ADDRESS)
+        fetch_trace(ADDRESS)
     came = len(store.noted["get_file"])
     assert came
     assert not list(cache.rglob(MANIFEST))
@@ -183,7 +183,7 @@ def test_one_that_is_there_is_replaced_only_when_asked(store: Store) -> None:
 def test_files_of_the_one_that_was_replaced_go(store: Store) -> None:
     put(ADDRESS)
     alone = {name: made(1)[name] for name in ("jobs", "attempts")}
-    write(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
+    write_trace(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
     there = {key.rpartition("/")[2] for key in store.store}
     assert there == {"jobs.parquet", "attempts.parquet", MANIFEST}
 
@@ -207,12 +207,12 @@ def test_it_grows_there_and_only_what_is_new_is_moved(
     for raw in months:
         ingest("slurm", raw, ADDRESS, append=True)
         ingest("slurm", raw, tmp_path / "ours", append=True)
-    assert Manifest.read(at_hand(ADDRESS)).generation == 2
+    assert Manifest.read(fetch_trace(ADDRESS)).generation == 2
     everything = "select * from attempts order by all"
     assert query(ADDRESS, everything).equals(query(tmp_path / "ours", everything))
     assert set(verify(ADDRESS)["state"]) == {"as written"}
     there = {key.rpartition("ours/")[2] for key in store.store}
-    assert there == {*Manifest.read(at_hand(ADDRESS)).every_file, MANIFEST}
+    assert there == {*Manifest.read(fetch_trace(ADDRESS)).every_file, MANIFEST}
 
 
 def test_who_has_it_fetches_only_what_it_grew_by(
@@ -220,7 +220,7 @@ def test_who_has_it_fetches_only_what_it_grew_by(
 ) -> None:
     put(ADDRESS)
     monkeypatch.setenv("PHILLY_CACHE", str(tmp_path / "other"))
-    first = at_hand(ADDRESS)
+    first = fetch_trace(ADDRESS)
     (first / "derived").mkdir(exist_ok=True)
     (first / "derived" / "waits-000001-0.parquet").write_text("kept")
     manifest = Manifest.read(first)
@@ -237,7 +237,7 @@ def test_who_has_it_fetches_only_what_it_grew_by(
     told["digests"]["parts/000002/jobs.parquet"] = digest(extra)
     store.pipe_file(f"{ADDRESS}/{MANIFEST}", json.dumps(told).encode())
     store.noted["get_file"].clear()
-    assert at_hand(ADDRESS) == first
+    assert fetch_trace(ADDRESS) == first
     assert store.noted["get_file"] == ["parts/000002/jobs.parquet"]
     assert (first / "derived" / "waits-000001-0.parquet").read_text() == "kept"
 
@@ -387,7 +387,7 @@ def test_all_of_it_on_a_server(
     philly("ingest", "slurm", str(more), address, "--append")
     shutil.rmtree(cache)
     assert query(address, COUNT)["n"][0] == 5
-    key = f"lake/traces/ours/{Manifest.read(at_hand(address)).files['jobs'][0]}"
+    key = f"lake/traces/ours/{Manifest.read(fetch_trace(address)).files['jobs'][0]}"
     there.pipe_file(key, b"not it")
     assert CliRunner().invoke(app, ["verify", address]).exit_code == 1
     shutil.rmtree(cache)
@@ -408,5 +408,5 @@ def test_a_server_that_is_not_there(s3: Store, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_nothing_of_it_is_opened_for_a_trace_here(tmp_path: Path) -> None:
-    assert at_hand(tmp_path) == tmp_path
+    assert fetch_trace(tmp_path) == tmp_path
     assert "PHILLY_CACHE" not in os.environ

@@ -118,7 +118,7 @@ def test_who_draws_makes_no_difference(
 def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str]) -> None:
     found = []
     for _ in range(2):
-        with Trace(path) as trace, trace.asked() as asked:
+        with Trace(path) as trace, trace.record_reads() as asked:
             found.append((analyze(trace, [NAME])[NAME].reads, list(asked)))
     assert computed == [NAME]
     assert found[0] == found[1]

@@ -10,7 +10,12 @@ import pytest
 
 from philly_analysis.errors import MissingTableError, QueryError, TraceError, UnknownNameError
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.relations import behind, needed, relations, tables_read
+from philly_analysis.trace.relations import (
+    relations,
+    required_relations,
+    tables_read,
+    with_dependencies,
+)
 from philly_analysis.trace.schema import TABLES, VERSION
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
@@ -42,9 +47,9 @@ def test_waits_of_the_paper_trace(path: Path) -> None:
 def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
     with Trace(path) as trace:
         trace.answer("snapshot")
-        with trace.asked() as outer:
+        with trace.record_reads() as outer:
             trace.sql("select * from Waits cross join machines")
-            with trace.asked() as inner:
+            with trace.record_reads() as inner:
                 trace.answer("job_runs")
                 assert trace.has("room")
             trace.answer("waits")
@@ -53,9 +58,9 @@ def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
 
 
 def test_behind_a_relation_stand_all_that_it_reads() -> None:
-    names = [r.name for r in behind(["waits_by_day", "jobs", "retries"])]
+    names = [r.name for r in with_dependencies(["waits_by_day", "jobs", "retries"])]
     assert names[:2] == ["waits_by_day", "retries"]
-    assert set(names) == {r.name for r in needed(["waits_by_day", "retries"])[0]}
+    assert set(names) == {r.name for r in required_relations(["waits_by_day", "retries"])[0]}
     assert len(names) == len(set(names))
     for i, name in enumerate(names[2:], 2):
         assert any(name in relations()[before].reads for before in names[:i])
@@ -138,7 +143,7 @@ def test_ctes_and_subqueries_are_seen_through() -> None:
 
 def test_relations_come_after_what_they_read() -> None:
     seen: set[str] = set()
-    order, _ = needed(relations())
+    order, _ = required_relations(relations())
     for relation in order:
         assert relation.reads & set(relations()) <= seen
         seen.add(relation.name)

@@ -9,7 +9,7 @@ import pytest
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.schema import TABLES
-from philly_analysis.trace.writer import new_folder
+from philly_analysis.trace.writer import create_trace
 from philly_analysis.workload import Workload
 from tests.support.small_traces import ATTEMPTS, JOBS, PLACEMENTS, at, paper_trace
 
@@ -61,19 +61,19 @@ def test_an_existing_folder_is_replaced_only_when_told_and_only_if_it_is_a_trace
     path = paper_trace(tmp_path / "t")
     with pytest.raises(TraceError, match="exists"):
         paper_trace(path)
-    with new_folder(path, force=True) as folder:
+    with create_trace(path, force=True) as folder:
         (folder / "manifest.json").write_text("{}")
     assert [f.name for f in path.iterdir()] == ["manifest.json"]
     precious = tmp_path / "precious"
     precious.mkdir()
-    with pytest.raises(TraceError, match="not a trace"), new_folder(precious, force=True):
+    with pytest.raises(TraceError, match="not a trace"), create_trace(precious, force=True):
         pass
     assert precious.is_dir()
 
 
 def test_nothing_is_left_of_a_folder_whose_filling_failed(tmp_path: Path) -> None:
     def fill() -> None:
-        with new_folder(tmp_path / "t") as folder:
+        with create_trace(tmp_path / "t") as folder:
             (folder / "half").write_text("x")
             raise RuntimeError
 

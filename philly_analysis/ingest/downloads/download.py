@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from philly_analysis.atomic import appearing, owned
+from philly_analysis.atomic import atomic_write, exclusive
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.ingest.downloads.http_file import Download, Patience, download, is_there
 
@@ -56,7 +56,7 @@ def fetch_together(
                     _lay(folder / file.name, beside)
                 elif not is_there(file, beside):
                     download(file, beside, patience)
-            with appearing(folder) as partial:
+            with atomic_write(folder) as partial:
                 partial.mkdir()
                 for file in files:
                     _lay(beside / file.name, partial)
@@ -78,9 +78,8 @@ def fetch_together(
 def _held(beside: Path, folder: Path) -> Iterator[None]:
     """Keep others from a folder in which files are gathered; leave none that holds nothing."""
     beside.mkdir(parents=True, exist_ok=True)
-    with (beside / _LOCK).open("a") as lock:
-        if not owned(beside / _LOCK, lock):  # or it was removed just now
-            raise OutputError(f"another process fetches {folder}. Wait for it.")
+    busy = OutputError(f"another process fetches {folder}. Wait for it.")
+    with exclusive(beside / _LOCK, busy):
         try:
             yield
         finally:

@@ -12,7 +12,7 @@ from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from philly_analysis.atomic import owned
+from philly_analysis.atomic import exclusive
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.progress import transfer
 from philly_analysis.trace import digest_of
@@ -199,10 +199,13 @@ def _blob(file: IO[bytes]) -> str:
 @contextmanager
 def _locked(path: Path) -> Iterator[_Part]:
     """Give the part of a file, which no other process writes meanwhile."""
-    with path.open("a+b") as file:
-        if not owned(path, file):  # or it became the whole file just now
-            raise OutputError(f"another process fetches {path}. Wait for it.")
-        yield _Part(path, file)
+    lock = path.with_name(f".{path.stem}.lock")
+    with exclusive(lock, OutputError(f"another process fetches {path}. Wait for it.")):
+        try:
+            with path.open("a+b") as file:
+                yield _Part(path, file)
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def _receive(file: Download, part: _Part, patience: Patience, show: Callable[[int], None]) -> None:

@@ -15,7 +15,7 @@ from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, un
 from philly_analysis.ingest.philly.utilisation import STREAMS
 from philly_analysis.ingest.raw_store import Kept
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.trace import glob_safe
+from philly_analysis.trace import escape_glob
 
 _GLIMPSES = 64
 _GLIMPSE_BYTES = 1 << 18
@@ -116,7 +116,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -
             "copy (select 'cluster_job_log' as source_file, row_number() over () as source_line, "
             "json as entry from read_json_objects($path, format = 'array')) "
             f"to {path_text(entries)} (format parquet)",
-            {"path": glob_safe(path)},
+            {"path": escape_glob(path)},
         )
     except (duckdb.Error, UnicodeDecodeError) as error:  # the latter: in the engine's own words
         first = str(error).split("\n")[0]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis.ingest.loading import parquet
 from philly_analysis.ingest.samples.staging import AT, KEY
-from philly_analysis.trace import Table, moments_us
+from philly_analysis.trace import Table, timestamps_us
 
 _GROUP_ROWS = 122_880
 """Rows of a row group, the least of a file that the engine reads."""
@@ -62,7 +62,7 @@ class SampleFile:
         """Write the rows of each part, whose moments lie between two."""
         before = self._before(begins, ends)
         keys = [
-            self._keys(moments_us(rows["sampled_at"]), rows["machine"], begins) for rows in given
+            self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], begins) for rows in given
         ]
         found = [
             _firsts(key, rows["line"].to_numpy(), before)
@@ -112,7 +112,7 @@ class SampleFile:
             params={"names": self.names.to_pylist(), "origin": origin, "end": end},
         )
         rows = found.to_arrow_table()
-        return np.sort(self._keys(moments_us(rows["sampled_at"]), rows["machine"], origin))
+        return np.sort(self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], origin))
 
     def _joined(
         self, given: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int

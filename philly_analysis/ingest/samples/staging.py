@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from philly_analysis.trace import moments_us
+from philly_analysis.trace import timestamps_us
 
 HOUR_US = 3_600_000_000
 AT = pa.field("sampled_at", pa.timestamp("us"))
@@ -79,7 +79,7 @@ class Staged:
         OutOfOrderError
             Some are of an hour that is done.
         """
-        hours = moments_us(batch["sampled_at"]) // HOUR_US
+        hours = timestamps_us(batch["sampled_at"]) // HOUR_US
         if (hours[1:] < hours[:-1]).any():
             order = np.argsort(hours, kind="stable")
             batch, hours = batch.take(pa.array(order)), hours[order]

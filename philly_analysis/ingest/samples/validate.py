@@ -17,8 +17,8 @@ from philly_analysis.ingest.csv_file import Block, CsvFile, Piece
 from philly_analysis.ingest.samples.ordered_map import in_order
 from philly_analysis.ingest.samples.staging import AT
 from philly_analysis.ingest.source import NEVER, Read, Readings
-from philly_analysis.parallel import see, spread
-from philly_analysis.trace import TABLES, engine
+from philly_analysis.parallel import map_ordered, require_visible
+from philly_analysis.trace import TABLES, macro_connection
 
 _TOGETHER = 2
 """Blocks that a worker is given at once: a task costs as much as a good part of one."""
@@ -81,7 +81,7 @@ class Judge:
             yield from in_order(pool, self.block, self.file.blocks())
             return
         if executor:
-            done = spread(executor, self.there, self.file.pieces(_TOGETHER), ahead=_AHEAD)
+            done = map_ordered(executor, self.there, self.file.pieces(_TOGETHER), ahead=_AHEAD)
         else:
             done = in_order(pool, self.there, self.file.pieces(1))
         first = 2
@@ -97,7 +97,7 @@ class Judge:
         InputError
             The file cannot be seen from here.
         """
-        see([self.file.path])
+        require_visible([self.file.path])
         return [self.block(block) for block in self.file.read_pieces(pieces)]
 
     def block(self, block: Block) -> Judged:
@@ -138,7 +138,7 @@ class Judge:
         columns = {name: column.take(doubtful) for name, column in readings.columns.items()}
         given = {"sampled_at": moments, "machine_id": names, **columns}
         table = TABLES[self.table]
-        with engine().cursor() as cursor:
+        with macro_connection().cursor() as cursor:
             cursor.register("doubtful", pa.table(given))
             reasons = cursor.execute(
                 f"select case when sampled_at is null then $untimely else {table.fault_sql} end "

@@ -26,7 +26,7 @@ from philly_analysis.ingest.slurm.node_list import hosts
 from philly_analysis.ingest.slurm.printed import Header, documented, header_of, insert, read_printed
 from philly_analysis.ingest.slurm.running import COLUMNS, read_running
 from philly_analysis.ingest.source import Raw, Source
-from philly_analysis.trace import AGAIN, RAW
+from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
 """Why the one row of such a file is rejected."""
@@ -113,7 +113,7 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
         files=tuple(file for file in fresh if file not in refused),
         # a file that is none has no line, and counts as a record that others tell of
         records={"attempts": before + records + len(refused) - unlined},
-        again={"attempts": {AGAIN[0]: again}} if again else {},
+        again={"attempts": {DUPLICATES[0]: again}} if again else {},
     )
 
 

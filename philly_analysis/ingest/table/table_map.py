@@ -12,7 +12,7 @@ from typing import Any, Literal
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.timezones import zone_named
 from philly_analysis.study import END_REASONS, STATUSES
-from philly_analysis.trace import ATTEMPTS, CHOSEN_BY, JOBS, MACHINES, Column, Sample
+from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
 
 SHIPPED = Path(__file__).parent / "maps"
 """Folder of the maps that ship with the package."""
@@ -145,8 +145,8 @@ def load_map(name: str | Path) -> TableMap:
 def _sample(said: "_Said") -> Sample:
     said.only("how", "by")
     by = said.texts("by")
-    if unknown := [word for word in by if word not in CHOSEN_BY]:
-        raise said.wrong(f"{unknown[0]!r} is none of {', '.join(CHOSEN_BY)}", "by")
+    if unknown := [word for word in by if word not in SELECTION_CRITERIA]:
+        raise said.wrong(f"{unknown[0]!r} is none of {', '.join(SELECTION_CRITERIA)}", "by")
     return Sample(said.text("how"), by)
 
 

@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from philly_analysis import datasets, fetch, ingest
-from philly_analysis.atomic import hold
 from philly_analysis.cli.app import app
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads import catalogue
@@ -225,10 +225,11 @@ def test_a_name_that_another_file_has_is_left_alone(published: Dataset, tmp_path
 
 def test_two_do_not_write_one_file(server: Server, published: Dataset, tmp_path: Path) -> None:
     server.answers = (whole,)
-    with (tmp_path / "file.bin.part").open("a+b") as other:
-        hold(other)
-        with pytest.raises(OutputError, match="another process fetches"):
-            fetch("mine", tmp_path)
+    with (
+        FileLock(tmp_path / ".file.bin.lock"),
+        pytest.raises(OutputError, match="another process fetches"),
+    ):
+        fetch("mine", tmp_path)
     assert server.asked == []
 
 
