@@ -1,10 +1,10 @@
-"""Writes the output of the failed attempts of a synthetic archive, as JSON lines.
+"""Generate the output of a synthetic archive's failed attempts, as JSON lines.
 
 Usage: python data/failure_output.py ARCHIVE OUT.jsonl.gz [--seed N]
 
-The same archive and seed give the same bytes. Reasons are drawn from the study's Table 7: by its
-trials per demand, and by how likely its run times to failure make the attempt's own run time. The
-texts are ours (failure_texts.py).
+The same archive and seed give the same bytes. Reasons are drawn from the study's Table 7, weighted
+by its trials per gang size and by the likelihood of the attempt's run time. The texts are our own
+(failure_texts.py).
 """
 
 import argparse
@@ -26,16 +26,16 @@ Z90 = 1.2815515655
 """The normal distribution's 90th percentile, in standard deviations."""
 LEAST_SIGMA = 0.3
 REPEATS = 0.6
-"""Share of repeated failures of a job that have the same reason again."""
+"""Share of repeated failures of a job with the previous failure's reason."""
 NO_OUTPUT = 0.03
 """Share of failed attempts whose output was lost."""
 BROKEN = 3
-"""Records that are wrong on purpose: unknown job, twice the same attempt, no text."""
+"""Deliberately invalid records: an unknown job, a repeated attempt, and no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failed attempt: `run_s` is None where the log does not know its times."""
+    """A failed attempt; `run_s` is None if the log lacks its times."""
 
     job_id: str
     attempt: int
@@ -44,7 +44,7 @@ class Failed:
 
 
 def failed_attempts(log: list[object]) -> Iterator[Failed]:
-    """Find the attempts of a job log that failed: another followed, or the job did."""
+    """Yield the failed attempts of a job log: those before a retry, and the last of failed jobs."""
     for job in log:
         if not isinstance(job, dict) or "jobid" not in job:
             continue
@@ -64,9 +64,9 @@ def _run_s(attempt: dict[str, str]) -> float | None:
 
 
 def likelihood(row: StudyRow, gpus: int, run_s: float | None) -> float:
-    """How likely a trial of this size and run time is to have this row's reason.
+    """Return the likelihood, up to a factor, of this row's reason for a gang size and run time.
 
-    The run time to failure is taken as log-normal with the row's median and 90th percentile.
+    The run time to failure is log-normal with the row's median and 90th percentile.
     """
     trials = row.gpus_1 if gpus <= 1 else row.gpus_2_4 if gpus <= 4 else row.gpus_over_4
     if run_s is None or not trials:
@@ -77,7 +77,7 @@ def likelihood(row: StudyRow, gpus: int, run_s: float | None) -> float:
 
 
 def draw_reasons(attempts: Iterable[Failed], rng: np.random.Generator) -> Iterator[str]:
-    """Draw a reason for each attempt; a job's next failure often repeats its last reason."""
+    """Draw a reason for each attempt; repeated failures of a job often have the same one."""
     rows = table_7()
     last: dict[str, str] = {}
     for attempt in attempts:
@@ -90,7 +90,7 @@ def draw_reasons(attempts: Iterable[Failed], rng: np.random.Generator) -> Iterat
 
 
 def compose(reason: str, gpus: int, run_s: float | None, rng: np.random.Generator) -> str:
-    """Compose one attempt's output: a start, some progress, what decides, what follows of it."""
+    """Compose one attempt's output: banner, progress, root cause, follow-up errors."""
     minutes = 1.0 if run_s is None else run_s / 60
     values = {
         "script": f"{_one(('train', 'main', 'run', 'finetune'), rng)}.py",
@@ -107,8 +107,8 @@ def compose(reason: str, gpus: int, run_s: float | None, rng: np.random.Generato
     lines = [_one(BANNERS, rng).format(**values)]
     progress = _one(PROGRESS, rng)
     for step in range(int(min(8, math.log2(1 + minutes)))):
-        said = values | {"epoch": step, "step": 100 * (step + 1), "loss": 7 * 0.8**step}
-        lines.append(progress.format(**said))
+        values_now = values | {"epoch": step, "step": 100 * (step + 1), "loss": 7 * 0.8**step}
+        lines.append(progress.format(**values_now))
     lines.append(_one(ROOTS[reason], rng).format(**values))
     if gpus > 1 and reason not in ("No signature", "Job preempted") and rng.random() < 0.7:
         lines.append(_one(CASCADES, rng).format(**values))
@@ -120,29 +120,29 @@ def _one(texts: tuple[str, ...], rng: np.random.Generator) -> str:
 
 
 def records(attempts: list[Failed], rng: np.random.Generator) -> Iterator[dict[str, object]]:
-    """Yield one record per failed attempt, and a few that are wrong."""
-    kept = [a for a in attempts if rng.random() >= NO_OUTPUT]
-    for attempt, reason in zip(kept, draw_reasons(kept, rng), strict=True):
+    """Yield one record per failed attempt, and a few invalid ones."""
+    recorded = [a for a in attempts if rng.random() >= NO_OUTPUT]
+    for attempt, reason in zip(recorded, draw_reasons(recorded, rng), strict=True):
         text = compose(reason, attempt.gpus, attempt.run_s, rng)
         yield {"job_id": attempt.job_id, "attempt": attempt.attempt, "text": text}
-    if kept:
-        again = {"job_id": kept[0].job_id, "attempt": kept[0].attempt}
+    if recorded:
+        again = {"job_id": recorded[0].job_id, "attempt": recorded[0].attempt}
         yield {"job_id": "application_0_0000", "attempt": 1, "text": "KeyError: 1"}
         yield again | {"text": "KeyError: 2"}
         yield again
 
 
 def write(archive: Path, out: Path, seed: int) -> int:
-    """Write the records of an archive's failed attempts; return how many there are."""
+    """Write the records of an archive's failed attempts; return their number."""
     plain, packed = archive / "cluster_job_log", archive / "cluster_job_log.gz"
     log = json.loads(
         gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
     )
-    made = list(records(list(failed_attempts(log)), np.random.default_rng(seed)))
-    text = "".join(json.dumps(record) + "\n" for record in made)
+    found = list(records(list(failed_attempts(log)), np.random.default_rng(seed)))
+    text = "".join(json.dumps(record) + "\n" for record in found)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    return len(made)
+    return len(found)
 
 
 if __name__ == "__main__":
@@ -150,5 +150,5 @@ if __name__ == "__main__":
     parser.add_argument("archive", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=SEED)
-    given = parser.parse_args()
-    print(f"{write(given.archive, given.out, given.seed):,} records")
+    args = parser.parse_args()
+    print(f"{write(args.archive, args.out, args.seed):,} records")

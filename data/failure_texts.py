@@ -1,4 +1,4 @@
-"""Pieces of failed output, by reason: our own wording, in the manner of the programs named.
+"""Templates of failure output by reason, worded like the output of the named programs.
 
 Placeholders: {script}, {data}, {ckpt}, {module}, {host}, {rank}, {step}, {gib}, {pid}, {n}.
 """

@@ -1,11 +1,11 @@
-"""Writes a small synthetic archive in the raw format of the Philly traces, quirks included.
+"""Generate a small synthetic archive in the raw format of the Philly traces.
 
 Usage: python data/generate.py OUT [--seed N] [--days N] [--jobs N] [--machines N] [--gzip]
 
-The same arguments give the same bytes. Nothing in it was recorded: jobs are drawn from shipped
-models (demand.py) and published figures, simulated under the study's scheduler,
-cut to what a cluster would have recorded (recording.py), exported in the archive's layout, and
-given the archive's quirks (quirks.py).
+The same arguments give the same bytes. Nothing in the archive was recorded: jobs are sampled from
+shipped models (demand.py) and published figures, simulated under the study's scheduler, and cut to
+what a cluster would have recorded (recording.py). The result is exported in the archive's layout
+and gets the archive's quirks (quirks.py).
 """
 
 import argparse
@@ -26,12 +26,12 @@ from philly_analysis.simulator.output.samples import PublishedMeans
 from philly_analysis.workload import Machine, fleet
 
 UTILISATION = PublishedMeans(between=4.0, within=0.8)
-"""Jobs and their minutes are spread such that percentiles of the notebook's Figure 5 are met to 4
+"""Spreads between and within jobs that meet the percentiles of the notebook's Figure 5 to within 4
 points on average."""
 
 
 def servers(count: int, rng: np.random.Generator) -> tuple[list[Machine], list[Machine]]:
-    """Return machines in racks of one kind, and those that nobody uses.
+    """Return the machines, in racks of equal ones, and the machines that no job uses.
 
     About half have 8 GPUs, a third have 2, a few have 4.
     """
@@ -46,7 +46,7 @@ def servers(count: int, rng: np.random.Generator) -> tuple[list[Machine], list[M
 
 
 def synthetic(plan: Plan, compress: bool) -> str:
-    """Return the text of SYNTHETIC.md, whose first paragraph says what the archive is."""
+    """Return the text of SYNTHETIC.md; its first paragraph describes the archive."""
     options = f"--seed {plan.seed} --days {plan.days} --jobs {plan.jobs} --machines {plan.machines}"
     sampled = [plan.at(s) for s in plan.sampled_s]
     command = f"python data/generate.py OUT {options}{' --gzip' if compress else ''}"
@@ -99,15 +99,15 @@ def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
         if name == "cluster_machine_list":
             (out / name).write_text(text, "utf-8")
             continue
-        spoiled = (
+        corrupted = (
             quirks.job_log(text, large, rng)
             if name == "cluster_job_log"
             else quirks.utilisation(name, text, large, rng)
         )
         if compress:
-            (out / f"{name}.gz").write_bytes(gzip.compress(spoiled.encode(), 9, mtime=0))
+            (out / f"{name}.gz").write_bytes(gzip.compress(corrupted.encode(), 9, mtime=0))
         else:
-            (out / name).write_text(spoiled, "utf-8")
+            (out / name).write_text(corrupted, "utf-8")
 
 
 if __name__ == "__main__":
@@ -118,7 +118,5 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=3200)
     parser.add_argument("--machines", type=int, default=28)
     parser.add_argument("--gzip", action="store_true", help="compress all but the machine list")
-    given = parser.parse_args()
-    generate(
-        Plan(given.seed, given.days, given.jobs, given.machines), given.out, compress=given.gzip
-    )
+    args = parser.parse_args()
+    generate(Plan(args.seed, args.days, args.jobs, args.machines), args.out, compress=args.gzip)

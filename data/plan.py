@@ -1,4 +1,4 @@
-"""The plan of the synthetic sample: what to generate, and the clocks that it is written in."""
+"""Size, dates and clocks of the synthetic sample."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 PACIFIC = ZoneInfo("America/Los_Angeles")
 DAY_S = 86_400
 WARM_UP_S = 7 * DAY_S
-"""Jobs run before the first day; those that ended by then are left out, as in the archive."""
+"""Simulated time before the first day; jobs that end in it are excluded, as in the archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to generate: the first day is centred so that 2017-11-05 falls inside."""
+    """Size and dates of the sample; its days are centred on 2017-11-05."""
 
     seed: int
     days: int
@@ -27,12 +27,12 @@ class Plan:
 
     @property
     def sampled_s(self) -> tuple[int, int]:
-        """Seconds after the origin between which utilisation was recorded: the middle half."""
+        """Seconds from the origin to the start and end of the samples: the middle half."""
         return (self.days // 4 * DAY_S, (self.days - self.days // 4) * DAY_S)
 
     @property
     def restarts_s(self) -> tuple[int, ...]:
-        """When the resource manager restarted: before the log, and twice in it."""
+        """Restarts of the resource manager: one before the log, two in it."""
         return (-40 * DAY_S - 4_987, 3 * DAY_S + 51_582, 7 * DAY_S + 8_384)
 
     def at(self, seconds: float) -> datetime:
@@ -41,5 +41,5 @@ class Plan:
 
 
 def clock(at: datetime) -> str:
-    """Write a moment as the job log does: UTC, no zone."""
+    """Format a time as the job log does: UTC, without a zone."""
     return at.strftime("%Y-%m-%d %H:%M:%S")

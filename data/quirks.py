@@ -1,4 +1,4 @@
-"""The archive's quirks: what its files have beside the layout, put into an exported archive."""
+"""Add the irregularities of the real archive's files to an exported archive."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from philly_analysis.study.published_numbers import archive
 Entry = dict[str, Any]
 NO_START_FRAC = round(archive()["attempts_without_start"] / archive()["attempts"], 3)
 NO_END_FRAC = 0.01
-"""Fewer than in the archive, whose many jobs still running have no end either."""
+"""Fewer than in the archive, where many running jobs have no end either."""
 REPEATED_IP_FRAC = round(archive()["jobs_repeating_a_machine"] / archive()["jobs_sampled"], 2)
-"""Gangs for which the log names a machine once per GPU."""
+"""Share of gangs for which the log lists a machine once per GPU."""
 DOUBLED_FRAC = 0.003
-"""Rows of 8-GPU machines that carry each value twice."""
+"""Share of rows of 8-GPU machines with each value twice."""
 
 
 def job_log(text: str, large: Sequence[str], rng: np.random.Generator) -> str:
@@ -34,12 +34,12 @@ def job_log(text: str, large: Sequence[str], rng: np.random.Generator) -> str:
         attempts[k]["start_time"] = "None"
     vcs = list(dict.fromkeys(entry["vc"] for entry in entries))[:4]
     entries += fake_starts(large, vcs)
-    spoil_jobs(entries, rng)
+    corrupt_jobs(entries, rng)
     return "[" + ",\n".join(json.dumps(e) for e in entries) + "]\n"
 
 
 def _containers(detail: list[Entry], rng: np.random.Generator) -> list[Entry]:
-    """Give some gangs several containers on one machine."""
+    """Split the GPUs of some gangs into several containers on one machine."""
     entries = []
     for held in detail:
         gpus = held["gpus"]
@@ -51,7 +51,7 @@ def _containers(detail: list[Entry], rng: np.random.Generator) -> list[Entry]:
 
 
 def fake_starts(large: Sequence[str], vcs: Sequence[str]) -> list[Entry]:
-    """Return jobs of August that all start in the one second in which the archive says so."""
+    """Return jobs of August that all start in the same second, as in the archive."""
     entries: list[Entry] = []
     for k, machine_id in enumerate(large[:8]):
         submitted = datetime(2017, 8, 14, 20, 11, 7) + timedelta(hours=7.3 * k)
@@ -76,8 +76,8 @@ def fake_starts(large: Sequence[str], vcs: Sequence[str]) -> list[Entry]:
     return entries
 
 
-def spoil_jobs(entries: list[Any], rng: np.random.Generator) -> None:
-    """Make a handful of entries wrong, in place; each should be a counted reject or a flag."""
+def corrupt_jobs(entries: list[Any], rng: np.random.Generator) -> None:
+    """Corrupt a few entries in place; each must become a counted reject or a flag."""
     retried = [
         e
         for e in entries
@@ -108,28 +108,28 @@ def utilisation(name: str, text: str, large: Sequence[str], rng: np.random.Gener
     lines = text.splitlines()
     if name == "cluster_gpu_util":
         lines = _doubled(lines, rng)
-    return "\n".join(_spoil(name, lines, large[0])) + "\n"
+    return "\n".join(_corrupt(name, lines, large[0])) + "\n"
 
 
 def _doubled(lines: list[str], rng: np.random.Generator) -> list[str]:
     """Record each GPU twice: always on some 2-GPU machines, and in some rows of 8-GPU machines."""
     small: dict[str, int] = {}
-    told = [lines[0]]
+    doubled = [lines[0]]
     for line, chance in zip(lines[1:], rng.random(len(lines) - 1), strict=True):
         at, machine_id, *cells = line.split(",")
         values = [c for c in cells if c]
-        pairs = chance < DOUBLED_FRAC and len(values) == 8 and "NA" not in values
+        twice = chance < DOUBLED_FRAC and len(values) == 8 and "NA" not in values
         if len(values) == 2:
-            pairs = small.setdefault(machine_id, len(small)) % 2 == 1
-        if pairs:
+            twice = small.setdefault(machine_id, len(small)) % 2 == 1
+        if twice:
             values = [v for v in values for _ in range(2)]
             cells = [*values, *[""] * (8 - len(values)), ""]
-        told.append(",".join((at, machine_id, *cells)))
-    return told
+        doubled.append(",".join((at, machine_id, *cells)))
+    return doubled
 
 
-def _spoil(name: str, lines: list[str], machine: str) -> list[str]:
-    """Repeat some rows, and add a handful about one machine that no table can take."""
+def _corrupt(name: str, lines: list[str], machine: str) -> list[str]:
+    """Repeat some rows, and add a few invalid rows of one machine."""
     time = lines[1].split(",")[0]
     wrong = {
         "cluster_gpu_util": (
@@ -150,14 +150,14 @@ def _spoil(name: str, lines: list[str], machine: str) -> list[str]:
             f"{time},{machine},528272752.0",
         ),
     }[name]
-    spoiled = list(lines)
-    for k in range(12):  # the same machine and minute twice, every other time with other values
+    corrupted = list(lines)
+    for k in range(12):  # a machine and minute twice, half of them with other values
         at = len(lines) * (k + 1) // 14
         again = lines[at] if k % 2 else ",".join([*lines[at].split(",")[:2], *_values(lines, at)])
-        spoiled.insert(at + k + 1, again)
+        corrupted.insert(at + k + 1, again)
     for k, row in enumerate(wrong):
-        spoiled.insert(len(lines) * (k + 1) // (len(wrong) + 1), row)
-    return spoiled
+        corrupted.insert(len(lines) * (k + 1) // (len(wrong) + 1), row)
+    return corrupted
 
 
 def _values(lines: list[str], at: int) -> list[str]:

@@ -1,6 +1,6 @@
-"""How hard laws are tried; where the tests find real data, and why they skip without it.
+"""Hypothesis profiles, and fixtures for real data and report pages.
 
-`pytest --hypothesis-profile=thorough` chooses another profile.
+`pytest --hypothesis-profile=thorough` selects another profile.
 """
 
 import gc
@@ -15,7 +15,7 @@ from tests.support.report_pages import Pages
 
 _ROOT = Path(__file__).parent.parent
 
-# A try that takes a minute hangs, however busy the machine; nothing shorter is timed.
+# An example that takes a minute hangs, however busy the machine is.
 settings.register_profile(
     "dev",
     max_examples=8,
@@ -31,7 +31,7 @@ settings.load_profile("ci" if "CI" in os.environ else "dev")
 
 @pytest.fixture(scope="session")
 def traces() -> Path:
-    """Folder of the real traces."""
+    """Return the folder of the real traces; skip the test without it."""
     folder = Path(os.environ.get("PHILLY_TRACES", _ROOT.parent / "shared" / "traces"))
     if not folder.is_dir():
         pytest.skip(f"no real traces at {folder}: set PHILLY_TRACES to their folder")
@@ -40,13 +40,13 @@ def traces() -> Path:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
-    """A page of every kind."""
+    """Return the pages of all kinds, generated on first use."""
     return Pages(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture(scope="session")
 def failure_logs() -> Path:
-    """Folder of the labelled failure logs."""
+    """Return the folder of the labelled failure logs; skip the test without it."""
     folder = Path(os.environ.get("PHILLY_FAILURE_LOGS", _ROOT.parent / "shared" / "failure-logs"))
     if not folder.is_dir():
         pytest.skip(f"no failure logs at {folder}: set PHILLY_FAILURE_LOGS to their folder")
@@ -54,9 +54,9 @@ def failure_logs() -> Path:
 
 
 def pytest_unconfigure() -> None:
-    """Let go of what Hypothesis asks of the garbage collector.
+    """Remove the garbage-collector callback of Hypothesis.
 
-    Its callback stays until Python ends, and with it, by its globals, all that is imported: the
-    engine then says at exit that its types leaked. (Whether it does hangs on which tests ran.)
+    It would keep all imported modules alive until Python exits, where DuckDB would then report
+    leaked types.
     """
     gc.callbacks.clear()

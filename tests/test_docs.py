@@ -1,4 +1,4 @@
-"""The documentation: every page is there, its links lead somewhere, and it builds."""
+"""Check the documentation: descriptions of findings and relations, links, a Sphinx build."""
 
 import re
 import subprocess
@@ -12,21 +12,21 @@ from philly_analysis.trace.relations import relations
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
-WRITTEN = [
+PAGES = [
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "notebooks/README.md")),
 ]
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_a_finding_says_what_it_is_and_what_can_mislead(name: str) -> None:
-    what, misleads = (ANALYSES[name].__doc__ or "").strip().split("\n\n")
-    assert "\n" not in what
-    assert len(misleads) > 80
+def test_a_finding_describes_itself_and_its_limits(name: str) -> None:
+    summary, limits = (ANALYSES[name].__doc__ or "").strip().split("\n\n")
+    assert "\n" not in summary
+    assert len(limits) > 80
 
 
 @pytest.mark.parametrize("name", relations())
-def test_a_relation_says_what_it_answers_and_what_each_column_holds(name: str) -> None:
+def test_a_relation_has_a_question_a_grain_and_described_columns(name: str) -> None:
     relation = relations()[name]
     assert relation.question.endswith("?")
     assert relation.row.startswith("One row")
@@ -34,20 +34,20 @@ def test_a_relation_says_what_it_answers_and_what_each_column_holds(name: str) -
     assert all(column in relation.sql for column in relation.columns)
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
-def test_links_lead_somewhere(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_resolve(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
         if not link.startswith(("http", "made/")):
             assert (page.parent / link).exists(), link
 
 
 @pytest.mark.slow
-def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+def test_sphinx_builds_it_without_warnings(tmp_path: Path) -> None:
     if not SAMPLE.is_file():
         pytest.skip("the sample was not ingested here: `make reports` does")
-    asked = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     done = subprocess.run(
-        [*asked, ROOT / "docs", tmp_path], capture_output=True, text=True, check=False
+        [*command, ROOT / "docs", tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     for name in ANALYSES:

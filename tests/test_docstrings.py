@@ -1,7 +1,7 @@
-"""Docstrings keep one form, numpy's, and name what is there: the checks that ruff has no rule for.
+"""Check that numpy-style docstrings have known sections and name existing parameters.
 
-Types stand in annotations, so that an entry is a name, or several, on a line of its own with its
-meaning below.
+Types are in annotations, so that an entry is a line with one or more names, followed by their
+meaning. Ruff checks the rest.
 """
 
 import ast
@@ -19,7 +19,7 @@ ENTRY = re.compile(r"\*{0,2}\w+(, \*{0,2}\w+)*")
 
 
 def sections(doc: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each section's title and the lines in it that are not indented."""
+    """Yield each section's title and its unindented lines."""
     lines = doc.split("\n")
     starts = [i for i, line in enumerate(lines) if i and line and set(line) == {"-"}]
     for start, end in pairwise([*starts, len(lines) + 1]):
@@ -28,7 +28,7 @@ def sections(doc: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
-    """Return the arguments of a function; the fields, methods and attributes of a class."""
+    """Return the arguments of a function, or the fields, methods and attributes of a class."""
     if isinstance(node, ast.FunctionDef):
         return {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     found = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
@@ -43,7 +43,7 @@ def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_sections_are_numpys_and_their_entries_exist(file: Path) -> None:
+def test_sections_are_known_and_their_entries_exist(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
             continue
@@ -51,5 +51,5 @@ def test_sections_are_numpys_and_their_entries_exist(file: Path) -> None:
             assert title in SECTIONS, f"{node.name}: {title}"
             if title in ("Parameters", "Attributes"):
                 assert entries and all(map(ENTRY.fullmatch, entries)), f"{node.name}: {entries}"
-                said = {name.lstrip("*") for entry in entries for name in entry.split(", ")}
-                assert said <= names_of(node), f"{node.name}: {said - names_of(node)}"
+                listed = {name.lstrip("*") for entry in entries for name in entry.split(", ")}
+                assert listed <= names_of(node), f"{node.name}: {listed - names_of(node)}"

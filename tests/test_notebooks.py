@@ -1,4 +1,4 @@
-"""The notebooks as committed: what their scripts say, run to the end, with pictures."""
+"""Check that committed notebooks equal their scripts, ran to the end and show figures."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 SCRIPTS = sorted(NOTEBOOKS.glob("[0-9]-*.py"))
 
 
-def _shown(notebook: NotebookNode) -> list[str]:
+def _figures(notebook: NotebookNode) -> list[str]:
     return [
         text
         for cell in notebook.cells
@@ -22,24 +22,24 @@ def _shown(notebook: NotebookNode) -> list[str]:
     ]
 
 
-def test_there_is_a_tour_and_one_per_question() -> None:
+def test_there_are_seven_notebooks_with_their_scripts() -> None:
     assert len(SCRIPTS) == 7
     assert {s.stem for s in SCRIPTS} == {p.stem for p in NOTEBOOKS.glob("*.ipynb")}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.stem)
-def test_a_committed_notebook_is_its_script_run_to_the_end_and_shows_pictures(
+def test_a_committed_notebook_equals_its_script_and_ran_to_the_end(
     script: Path,
 ) -> None:
-    said = jupytext.read(script)
+    source = jupytext.read(script)
     run = jupytext.read(script.with_suffix(".ipynb"))
     assert [(c.cell_type, c.source) for c in run.cells] == [
-        (c.cell_type, c.source) for c in said.cells
+        (c.cell_type, c.source) for c in source.cells
     ], "the script was edited: run `make notebooks`"
     code = [cell for cell in run.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert not [o for cell in code for o in cell.outputs if o.output_type == "error"]
-    assert len(_shown(run)) >= 2
+    assert len(_figures(run)) >= 2
     synthetic = "".join(cell.source for cell in run.cells if cell.cell_type == "markdown")
     assert "**synthetic**" in synthetic
 
@@ -47,7 +47,7 @@ def test_a_committed_notebook_is_its_script_run_to_the_end_and_shows_pictures(
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.stem)
 def test_a_notebook_runs_on_a_copy(script: Path, tmp_path: Path) -> None:
-    """Run beside a copy of the folder, so that what is committed stays as it is."""
+    """Run a copy, so that the committed notebook does not change."""
     sample = NOTEBOOKS.parent / "data" / "traces" / "sample"
     if not (sample / "manifest.json").is_file():
         pytest.skip("the sample was not ingested here: `make reports` does")
@@ -65,4 +65,4 @@ def test_a_notebook_runs_on_a_copy(script: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(_shown(jupytext.read(folder / f"{script.stem}.ipynb"))) >= 2
+    assert len(_figures(jupytext.read(folder / f"{script.stem}.ipynb"))) >= 2

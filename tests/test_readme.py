@@ -1,4 +1,4 @@
-"""What the README and the pages of docs/ tell people to type works as it stands there."""
+"""Run the commands and code of the README and the pages of docs/."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ from tests.ingest.test_slurm import LINES, write
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md"), key=lambda p: p.stem != "start"), ROOT / "README.md"]
-"""First steps before all, which makes what the others take for granted."""
+"""All pages; first steps come first, as the others use the files that it creates."""
 README = "\n".join(page.read_text("utf-8") for page in PAGES)
 SHORTER = {
     "--jobs 100000": "--jobs 300",
@@ -33,9 +33,9 @@ SHORTER = {
     "--seeds 10 --cluster": "--seeds 2 --draw 60 --cluster",
     "s3://": "memory://",
 }
-"""What is run instead, so that it takes seconds; the second sample replaces the first."""
+"""Shorter replacements of options; the second sample replaces the first."""
 LONG = ("philly experiment", "philly experiment conclusions --jobs 2")
-"""What takes half an hour, and is not run."""
+"""Commands that take half an hour, which the test skips."""
 
 
 def blocks(language: str) -> list[str]:
@@ -50,13 +50,13 @@ def lines(program: str) -> list[str]:
 
 
 def words(line: str) -> Iterator[str]:
-    """Yield a command's words, patterns of file names replaced by the files, as a shell does."""
+    """Yield a command's words, with file patterns expanded."""
     for word in shlex.split(line)[1:]:
         yield from map(str, sorted(Path().glob(word))) if "*" in word else [word]
 
 
 @pytest.mark.parametrize("line", lines("philly"))
-def test_each_command_has_the_verb_and_the_options(line: str) -> None:
+def test_each_command_parses(line: str) -> None:
     verb, *rest = shlex.split(line)[1:]
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
@@ -66,7 +66,7 @@ def test_each_command_has_the_verb_and_the_options(line: str) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the README takes for granted, by their names there."""
+    """Return a folder with the files that the README names."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "sample").symlink_to(ROOT / "data" / "sample")
@@ -89,14 +89,14 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cluster() -> Iterator[str]:
-    """The address of a Dask cluster."""
+    """Yield the address of a Dask cluster."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as run:
         yield run.scheduler_address
 
 
 @pytest.mark.slow
-def test_the_commands_run_one_after_the_other(
+def test_the_commands_run_in_order(
     workplace: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PHILLY_CACHE", str(workplace / "cache"))
@@ -110,7 +110,7 @@ def test_the_commands_run_one_after_the_other(
     assert (workplace / "reports" / "philly" / "report.html").is_file()
 
 
-def test_its_example_of_a_map_reads_its_example_of_a_table(workplace: Path) -> None:
+def test_the_example_map_reads_the_example_table(workplace: Path) -> None:
     manifest = ingest("table", "queue.csv", "lab")
     assert {a.table: (a.read, a.kept) for a in manifest.accounts} == {
         "jobs": (3, 3),
@@ -147,7 +147,7 @@ def test_its_example_of_a_map_reads_its_example_of_a_table(workplace: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_python_runs(workplace: Path) -> None:
+def test_the_python_code_runs(workplace: Path) -> None:
     ingest("philly", "data/sample", "data/traces/sample")
     for block in blocks("python"):
         exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - our own README
@@ -161,11 +161,11 @@ def test_targets_and_variables_of_make_exist() -> None:
     assert named
     for line in named:
         for word in shlex.split(line)[1:]:
-            name, given, _ = word.partition("=")
-            assert name in (variables if given else targets), line
+            name, equals, _ = word.partition("=")
+            assert name in (variables if equals else targets), line
 
 
-def test_what_it_names_is_there() -> None:
+def test_paths_and_extras_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert set(re.findall(r"\.\[(\w+)\]", README)) <= set(extras["optional-dependencies"])
     paths = re.findall(r"`((?:philly_analysis|data|notebooks|[A-Z]+)[/.][^`<*]*)[`<]", README)
@@ -173,15 +173,15 @@ def test_what_it_names_is_there() -> None:
     assert [p for p in paths if not (ROOT / p).exists()] == []
 
 
-def test_it_counts_what_there_is() -> None:
+def test_counts_match_the_package() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     dialects = sum(len(f.dialects) for f in FORMATS.values())
-    for said, n in (
+    for pattern, n in (
         (r"Findings \| (\d+) of them", len(ANALYSES)),
         (r"(\d+) policies", len(POLICIES)),
         (r"(\d+) dialects", dialects),
     ):
-        assert re.findall(said, text) == [str(n)]
+        assert re.findall(pattern, text) == [str(n)]
 
 
 def test_versions_agree() -> None:

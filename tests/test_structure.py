@@ -40,14 +40,26 @@ PENDING = RETIRED.pop("pending")
 UNDOCUMENTED = ("tests/models/", "tests/distributions/", "tests/simulator/test_recorded_data.py")
 """Tests whose modules still lack a summary."""
 
-REWORDED = ("docs/conf.py", "tests/test_structure.py", "tests/support/facts.py")
+REWORDED = (
+    "docs/conf.py",
+    "data/generate.py",
+    "data/plan.py",
+    "data/quirks.py",
+    "data/failure_",
+    "tests/test_structure.py",
+    "tests/test_readme.py",
+    "tests/test_docs",
+    "tests/support/",
+    "tests/bench/",
+    "tests/conftest.py",
+)
 """Modules whose summaries use standard words."""
 
 MODEL_KEYS = {"crowding", "law", "settled"}
 """Keys in the JSON of models, which stay as they are."""
 
 SHOWN_WORDS = re.compile(
-    r"\b(asks?|judge[ds]?|harmless|intact|knows?|laws?|says?|stands?|tells?|told|whoever|"
+    r"\b(asks?|judge[ds]?|harmless|intact|knows?|laws?|says?|stands|tells?|told|whoever|"
     r"as (it was|they were) written|whole or not)\b",
     re.IGNORECASE,
 )

@@ -1,4 +1,4 @@
-"""What is built for others to install works in a place of its own, and has all that it needs."""
+"""Build and install the wheel and the source distribution; check their files and the demo."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders into which the wheel and the source distribution are installed, by what it is."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return folders with the installed wheel and source distribution."""
     built = tmp_path_factory.mktemp("built")
     found = {}
     for kind, pattern in {"wheel": "*.whl", "sdist": "*.tar.gz"}.items():
@@ -28,8 +28,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def place(places: dict[str, Path]) -> Path:
-    return places["wheel"]
+def place(installed: dict[str, Path]) -> Path:
+    return installed["wheel"]
 
 
 def run(words: list[str | Path], folder: Path, **variables: str) -> str:
@@ -50,20 +50,20 @@ def philly(place: Path, folder: Path, *words: str) -> str:
     return run([sys.executable, "-c", call, *words], folder, PYTHONPATH=str(place))
 
 
-def test_every_file_that_the_package_reads_is_in_it(place: Path) -> None:
-    kept = {".js", ".py", ".typed", ".sql", ".toml", ".csv", ".json", ".html", ".md"}
+def test_the_wheel_contains_every_file_of_the_package(place: Path) -> None:
+    suffixes = {".js", ".py", ".typed", ".sql", ".toml", ".csv", ".json", ".html", ".md"}
     ours = {
         path.relative_to(ROOT)
         for path in (ROOT / "philly_analysis").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {path.suffix for path in ours} <= kept | {""}
+    assert {path.suffix for path in ours} <= suffixes | {""}
     assert [path for path in ours if not (place / path).is_file()] == []
     assert (place / "philly_analysis" / "sample" / "SYNTHETIC.md").is_file()
 
 
-def test_both_ways_of_installing_it_give_the_same(places: dict[str, Path]) -> None:
-    files = {kind: contents(place / "philly_analysis") for kind, place in places.items()}
+def test_wheel_and_source_distribution_install_the_same_files(installed: dict[str, Path]) -> None:
+    files = {kind: contents(place / "philly_analysis") for kind, place in installed.items()}
     assert files["wheel"] == files["sdist"]
 
 
@@ -86,18 +86,18 @@ def test_each_requirement_is_locked(lock: str) -> None:
     assert [need.name for need in wanted if need.name not in pinned] == []
 
 
-def test_it_runs_where_it_was_installed(place: Path, tmp_path: Path) -> None:
-    where = run(
+def test_the_installed_package_runs(place: Path, tmp_path: Path) -> None:
+    location = run(
         [sys.executable, "-c", "import philly_analysis; print(philly_analysis.__file__)"],
         tmp_path,
         PYTHONPATH=str(place),
     )
-    assert Path(where.strip()).is_relative_to(place)
+    assert Path(location.strip()).is_relative_to(place)
     assert "literature" in philly(place, tmp_path, "models", "--csv")
 
 
 @pytest.mark.slow
-def test_its_demo_writes_a_page(place: Path, tmp_path: Path) -> None:
+def test_the_demo_writes_a_page(place: Path, tmp_path: Path) -> None:
     philly(place, tmp_path, "demo")
     [page] = tmp_path.rglob("report.html")
     assert "synthetic" in page.read_text("utf-8")

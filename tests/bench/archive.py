@@ -1,4 +1,4 @@
-"""Writes a raw archive as large as the public Philly trace, or a fraction of it, in minutes."""
+"""Generate a raw archive of the public Philly trace's size, or of a fraction of it."""
 
 import argparse
 from pathlib import Path
@@ -7,9 +7,9 @@ import duckdb
 
 JOBS = 117_325
 MACHINES = 420
-"""Machines that report in a minute of the public trace."""
+"""Machines that report in each minute of the public trace."""
 MINUTES = 106_900
-"""Minutes of its utilisation files: with `MACHINES`, 44.9 million rows each."""
+"""Minutes of its utilisation files; with `MACHINES`, 44.9 million rows in each file."""
 
 _START = "timestamp '2017-10-03 07:00:00'"
 
@@ -24,21 +24,21 @@ def write(
     machines: int | None = None,
     every: int = 1,
 ) -> None:
-    """Write the five files.
+    """Write the five files of an archive.
 
     Parameters
     ----------
     fraction
         Share of the public trace's jobs and minutes; above 1, a longer trace.
     hard
-        As hard to read as the public trace: all its days, on a fraction of its machines; jobs
-        hold as many GPU hours as its jobs do, on GPUs that others hold too, and retry more; one
-        row in 16 is missing, in each file another; some values are NA, some rows have 16, some
-        repeat, and some are wrong.
+        Whether the archive is as hard to read as the public trace. It then covers all its days on
+        a fraction of its machines. Jobs hold as many GPU hours as in the trace, on GPUs that
+        other jobs hold too, and retry more often. One row in 16 is missing, different ones in
+        each file. Some values are NA; some rows have 16 values, repeat, or are malformed.
     jobs, machines
-        How many, if not what the fraction gives.
+        Their numbers; default: from the fraction.
     every
-        Keep one of so many sample rows, any of them: for questions that only jobs make dear.
+        Keep one random sample row of this many, for measurements that depend on the jobs alone.
     """
     out.mkdir(parents=True)
     jobs = jobs or round(JOBS * fraction)
@@ -48,7 +48,7 @@ def write(
         con.execute("set memory_limit = '2GB'")
         con.execute("set preserve_insertion_order = false")
         con.execute(f"select setseed({seed / 1000})")
-        # half the machines hold 8 GPUs, the others 2, which the file records twice
+        # half of the machines have 8 GPUs, the others 2, which the file records twice
         con.execute(
             "create table machines as select 'm' || i as machine_id, "
             f"case when i % 2 = 0 then 8 else 2 end as gpus from range({machines}) r(i)"
@@ -73,8 +73,11 @@ def write(
 def _job_log(
     con: duckdb.DuckDBPyConnection, out: Path, jobs: int, minutes: int, machines: int, *, hard: bool
 ) -> None:
-    """Jobs whose sizes and retries are roughly the public trace's; placements may overlap."""
-    # seconds of a run: log-normal, about exp(7) in the median; its mean is 1.9 h, or 10 h
+    """Write jobs with roughly the gang sizes and retries of the public trace.
+
+    Placements may overlap.
+    """
+    # run time in seconds: log-normal, median about exp(7), mean 1.9 h (hard: 10 h)
     spread = 2.65 if hard else 1.9
     retries = "(random() < 0.2)::int" + (" * (1 - 4 * ln(1 - random()))::int" if hard else "")
     con.execute(
@@ -116,7 +119,7 @@ def _samples(
     hard: bool,
     every: int,
 ) -> None:
-    """One row per machine and minute in each file, ordered by time as a collector writes them."""
+    """Write one row per machine and minute to each file, ordered by time."""
     rows = f"range({minutes} * {machines} // {every}) r(i)"
     if every > 1:
         rows = f"(select i * {every} + floor(random() * {every})::bigint as i from {rows})"
@@ -128,7 +131,7 @@ def _samples(
         f"from (select i % {machines} as m, {_START} + to_minutes(i // {machines}) as t, "
         f"t < timestamp '2017-11-05 09:00:00' as pdt from {rows})"
     )
-    # nearly a third of the readings are zero; of the others, some have nine decimals
+    # nearly a third of the readings are zero; some of the others have nine decimals
     value = (
         "case when r{i} < 0.32 then '0.0' when r{i} < 0.4 then '100.0' when r{i} < 0.7 "
         "then (r{i} * 100)::decimal(12, 1)::varchar else (r{i} * 100)::decimal(12, 9)::varchar end"
@@ -179,13 +182,13 @@ if __name__ == "__main__":
     parser.add_argument("--hard", action="store_true")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--machines", type=int)
-    parser.add_argument("--every", type=int, default=1, help="keep one of so many sample rows")
-    given = parser.parse_args()
+    parser.add_argument("--every", type=int, default=1, help="keep one sample row of this many")
+    args = parser.parse_args()
     write(
-        given.out,
-        given.fraction,
-        hard=given.hard,
-        jobs=given.jobs,
-        machines=given.machines,
-        every=given.every,
+        args.out,
+        args.fraction,
+        hard=args.hard,
+        jobs=args.jobs,
+        machines=args.machines,
+        every=args.every,
     )

@@ -1,11 +1,14 @@
-"""What each step costs at the size of the public Philly trace, beside a bare typed scan.
+"""Measure each step at the size of the public Philly trace against a bare typed scan.
 
-Two archives in turn, generated outside of the tree: a plain one, and one as hard to read as the
-public trace. Each step runs in a process of its own: DuckDB's scan of the raw files, ingest, the
-first report on the new trace, the report once more, what else libraries need by themselves; and
-apart, the joins of samples with attempts, the report that finds them done, each analysis. Then
-where the CPU seconds of ingest and report go, on a small archive.
-Everything generated is removed at the end.
+The benchmark generates two archives in turn outside the repository: a plain one, and one as hard
+to read as the public trace. Each step runs in its own process:
+
+- DuckDB's typed scan of the raw files;
+- ingest, the first report on the new trace, and a second report;
+- lower bounds: hashing the raw files and copying the samples, by libraries alone;
+- separately, the joins of samples with attempts, a report that reuses them, and each analysis.
+
+A profile of ingest and report on a small archive follows. All generated files are removed.
 """
 
 import argparse
@@ -33,7 +36,7 @@ from tests.bench.steps import measure, profiled
 OUT = Console(width=100)
 ARCHIVES = ("plain", "hard")
 PROFILE_SCALE = 0.01
-"""Size of the archive that is profiled."""
+"""Scale of the archive that is profiled."""
 
 
 def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
@@ -46,7 +49,7 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
         OUT.print(f"  {step}")
         return measure(step, raw, trace, names or [""])
 
-    costs = run("scan", "", "")[1:]  # the second: by then the files are in memory
+    costs = run("scan", "", "")[1:]  # the second run reads cached files
     costs += run("ingest")
     if only == "ingest":
         return costs
@@ -61,25 +64,25 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
 
 
 def _forget(trace: Path) -> None:
-    """Remove what was computed from a trace, but for which of its files were found intact."""
-    for kept in (trace / DERIVED).iterdir():
-        if kept.name != CHECKED:
-            shutil.rmtree(kept)
+    """Remove the derived data of a trace, except for the record of verified files."""
+    for derived in (trace / DERIVED).iterdir():
+        if derived.name != CHECKED:
+            shutil.rmtree(derived)
 
 
 def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
-    """Print the steps and their sums, each beside the scan and what it may take of it."""
+    """Print the steps and their sums, with their ratios to the scan and the limits of these."""
     base, rows = costs[0], _sample_rows(trace)
     table = Table(
         title=f"{kind} archive: {rows:,} rows, {_gb(raw):.2f} GB raw, {_gb(trace):.2f} GB trace, "
         f"{os.cpu_count()} cores",
         box=box.SIMPLE_HEAD,
     )
-    headings = ("step", "wall s", "CPU s", "peak MB", "× scan", "× its CPU", "may", "M rows/s")
+    headings = ("step", "wall s", "CPU s", "peak MB", "× scan", "× scan CPU", "limit", "M rows/s")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "step" else "right", no_wrap=True)
 
-    def row(cost: Cost, may: str = "") -> None:
+    def row(cost: Cost, limit: str = "") -> None:
         table.add_row(
             cost.step,
             f"{cost.wall_s:.1f}",
@@ -87,7 +90,7 @@ def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
             f"{cost.peak_mb:.0f}",
             f"{cost.wall_s / base.wall_s:.2f}",
             f"{cost.cpu_s / base.cpu_s:.2f}",
-            may,
+            limit,
             "" if cost.step.startswith("analysis") else f"{rows / cost.wall_s / 1e6:.1f}",
         )
 
@@ -100,9 +103,9 @@ def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
 
 
 def show_profile(step: str, spent: list[tuple[str, float]]) -> None:
-    """Print which functions took the CPU seconds of a step."""
-    table = Table(title=f"where {step}'s CPU goes", box=box.SIMPLE_HEAD)
-    table.add_column("function, with what it asked of libraries", min_width=50)
+    """Print the functions that took most CPU time in a step."""
+    table = Table(title=f"CPU time of {step} by function", box=box.SIMPLE_HEAD)
+    table.add_column("function, with the library calls it makes", min_width=50)
     table.add_column("CPU s", justify="right")
     for function, seconds in spent:
         table.add_row(function, f"{seconds:.2f}")
@@ -120,7 +123,7 @@ def _gb(folder: Path) -> float:
 
 @contextmanager
 def generated(scale: float, *, hard: bool, within: Path | None) -> Iterator[tuple[Path, Path]]:
-    """Generate an archive, and remove it and what was made of it at the end."""
+    """Generate an archive; remove it and the trace made from it on exit."""
     folder = Path(tempfile.mkdtemp(prefix="philly-bench-", dir=within))
     try:
         write(folder / "raw", scale, hard=hard)
@@ -132,25 +135,25 @@ def generated(scale: float, *, hard: bool, within: Path | None) -> Iterator[tupl
 def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="1 is the public trace's size")
+    parser.add_argument("--scale", type=float, default=1.0, help="1: the size of the public trace")
     parser.add_argument("--folder", type=Path, help="where to generate; default: $TMPDIR")
     parser.add_argument("--only", choices=["ingest"], default="", help="stop after this step")
     parser.add_argument("--archive", choices=ARCHIVES, action="append", help="default: each")
     parser.add_argument("--keep-history", action="store_true", help="append to history.csv")
-    given = parser.parse_args()
+    args = parser.parse_args()
     measured = commit()
-    # as it is where the package was installed by pip, or ran before
+    # as after an installation by pip
     compileall.compile_dir(Path(philly_analysis.__file__).parent, quiet=1)
-    for kind in given.archive or ARCHIVES:
-        OUT.print(f"measuring a {kind} archive, {given.scale:g} times the public trace")
-        with generated(given.scale, hard=kind == "hard", within=given.folder) as (raw, trace):
-            costs = bench(raw, trace, only=given.only)
+    for kind in args.archive or ARCHIVES:
+        OUT.print(f"measuring a {kind} archive, {args.scale:g} times the public trace")
+        with generated(args.scale, hard=kind == "hard", within=args.folder) as (raw, trace):
+            costs = bench(raw, trace, only=args.only)
             show(kind, costs, raw, trace)
-        if given.keep_history:
-            append(measured, given.scale, kind, costs)
-    small = min(given.scale, PROFILE_SCALE)
-    with generated(small, hard=True, within=given.folder) as (raw, trace):
-        for step in [given.only] if given.only else ["ingest", "report"]:
+        if args.keep_history:
+            append(measured, args.scale, kind, costs)
+    small = min(args.scale, PROFILE_SCALE)
+    with generated(small, hard=True, within=args.folder) as (raw, trace):
+        for step in [args.only] if args.only else ["ingest", "report"]:
             show_profile(step, profiled(step, raw, trace))
 
 

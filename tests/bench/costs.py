@@ -1,11 +1,11 @@
-"""What a step cost, what steps cost together, and what each may."""
+"""Costs of the benchmark's steps, their sums, and the limits of these."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a step took: wall-clock and CPU seconds, and peak memory of its process."""
+    """Wall-clock and CPU seconds of a step, and the peak memory of its process."""
 
     step: str
     wall_s: float
@@ -19,16 +19,15 @@ AIMS: dict[str, tuple[frozenset[str], float]] = {
     "report": (frozenset({"report"}), 1),
     "raw files to page": (frozenset({"ingest", "page"}), 5),
 }
-"""By name of a sum: the first words of the steps it adds up, and how many times the scan they may
-take together.
+"""By name of a sum: the first words of its steps' names, and its limit as a multiple of the scan.
 
-``page`` is the first report on a new trace, which also joins samples with attempts; ``join`` and
-``report`` take these apart.
+``page`` is the first report on a new trace, including the joins of samples with attempts.
+``join`` and ``report`` measure the two separately.
 """
 
 
 def totals(costs: list[Cost]) -> list[Cost]:
-    """Add up the steps of each aim, where all were run: time adds, memory is the largest."""
+    """Sum the steps of each aim if all of them ran: times add up, memory is the maximum."""
     sums = []
     for name, (words, _) in AIMS.items():
         parts = [c for c in costs if c.step.split()[0] in words]

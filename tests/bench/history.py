@@ -1,4 +1,4 @@
-"""How the costs went from commit to commit: kept in ``history.csv``, drawn to reports/bench.svg."""
+"""Record the benchmark's costs by commit in ``history.csv``; draw them to reports/bench.svg."""
 
 import argparse
 import csv
@@ -32,23 +32,23 @@ DRAWN = (*AIMS, "later report")
 def append(
     commit: str, scale: float, archive: str, costs: list[Cost], path: Path = HISTORY
 ) -> None:
-    """Append a line for each step and each sum that is not a step itself."""
+    """Append one line per step, and one per sum that is not itself a step."""
     steps = {c.step for c in costs}
-    kept = [*costs, *(t for t in totals(costs) if t.step not in steps)]
+    recorded = [*costs, *(t for t in totals(costs) if t.step not in steps)]
     run = (f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}", commit, os.cpu_count(), scale, archive)
     new = not path.exists()
     with path.open("a", newline="") as out:
         lines = csv.writer(out, lineterminator="\n")
         if new:
             lines.writerow(COLUMNS)
-        for c in kept:
+        for c in recorded:
             ratio = c.wall_s / costs[0].wall_s
             costed = (f"{c.wall_s:.3f}", f"{c.cpu_s:.3f}", f"{c.peak_mb:.0f}", f"{ratio:.3f}")
             lines.writerow((*run, c.step, *costed))
 
 
 def draw(history: pd.DataFrame) -> str:
-    """Draw the sums of the runs that had the last one's scale and cores, as SVG."""
+    """Draw the sums of all runs with the scale and cores of the last one, as SVG."""
     last = history.iloc[-1]
     like = history[(history["scale"] == last["scale"]) & (history["cores"] == last["cores"])]
     fig, axes = figures.canvas(like["archive"].nunique(), width=9.5, sharey=True)
@@ -63,7 +63,7 @@ def draw(history: pd.DataFrame) -> str:
             if name in AIMS:
                 aim = AIMS[name][1]
                 ax.axhline(aim, color=color, linewidth=0.8, linestyle=":")
-                label = f"{name}, to take {aim:g} at most"
+                label = f"{name} (limit {aim:g})"
             ax.plot(range(len(times)), times[name], "o-", color=color, label=label)
         ax.set_xticks(range(len(times)), [str(at) for _, at in times.index], rotation=90)
         ax.set(title=f"{archive} archive", xlabel="commit", yscale="log")
@@ -76,7 +76,7 @@ def draw(history: pd.DataFrame) -> str:
 
 
 def commit() -> str:
-    """Return the commit, with a + where files differ from it; unknown outside of git."""
+    """Return the commit, with a + if files differ from it; ``unknown`` outside of git."""
 
     def git(*command: str) -> str:
         return subprocess.run(
@@ -92,9 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--history", type=Path, default=HISTORY)
     parser.add_argument("--out", type=Path, default=Path("reports/bench.svg"))
-    given = parser.parse_args()
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(draw(pd.read_csv(given.history, dtype={"commit": str})), "utf-8")
+    args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(draw(pd.read_csv(args.history, dtype={"commit": str})), "utf-8")
 
 
 if __name__ == "__main__":

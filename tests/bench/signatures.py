@@ -1,10 +1,10 @@
-"""How fast the worst logs are classified: ``python -m tests.bench.signatures --mb 1 --mb 64``.
+"""Measure the failure classifier's speed on worst-case logs.
 
-For each signature, logs in which nothing stands but its own words: the first line of its example
-and its hint, the same ones again and again, each line with another number, or all in one line. The
-slowest of each size and form are printed, in MB of log per second of CPU; and the rate of a log in
-which the signatures take turns, line by line. Of a log the first 4 and the last 12 MB are read, so
-that a longer one is read faster.
+``python -m tests.bench.signatures --mb 1 --mb 64`` generates, for each signature, logs that repeat
+the first line of its example or its hint: as they are, with CRLF, numbered, or as one line. It
+prints the slowest signatures per size and form in MB of log per CPU second, and the rate for a log
+in which the signatures alternate line by line. The classifier reads the first 4 MB and the last
+12 MB of a log, so that longer logs are read faster.
 """
 
 import argparse
@@ -37,15 +37,15 @@ FORMS: dict[str, Callable[[Signature], str]] = {
 }
 
 
-def in_turn() -> str:
-    """Return lines of which each is another signature's, with a number of its own."""
+def alternating() -> str:
+    """Return numbered lines in which the signatures alternate."""
     lines = [_line(rule) for rule in signatures()]
     mean = sum(map(len, lines)) // len(lines)
     return "".join(f"{i} {lines[i % len(lines)]}\n" for i in range(BLOCK // mean))
 
 
 def speed(text: str, mb: int, log: Path, tries: int) -> float:
-    """Return MB/s of CPU time over a log of a text again and again, of the best of some tries."""
+    """Return the best of several rates, in MB per CPU second, on a log that repeats a text."""
     block = text.encode()
     block *= BLOCK // len(block) + 1
     with log.open("wb") as file:
@@ -60,19 +60,19 @@ def speed(text: str, mb: int, log: Path, tries: int) -> float:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--mb", type=int, action="append", help="default: 1, 4, 16 and 64")
-    asked.add_argument("--form", action="append", choices=FORMS, help="default: each")
-    asked.add_argument("--every", type=int, default=1, help="take every n-th signature")
-    asked.add_argument("--tries", type=int, default=3)
-    given = asked.parse_args()
-    rules = signatures()[:: given.every]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=int, action="append", help="default: 1, 4, 16 and 64")
+    parser.add_argument("--form", action="append", choices=FORMS, help="default: each")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th signature")
+    parser.add_argument("--tries", type=int, default=3)
+    args = parser.parse_args()
+    rules = signatures()[:: args.every]
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "worst.log"
         speed(rules[0].example, 1, log, 1)
-        for mb in given.mb or (1, 4, 16, 64):
-            for form in given.form or FORMS:
-                found = [(speed(FORMS[form](r), mb, log, given.tries), r.id) for r in rules]
+        for mb in args.mb or (1, 4, 16, 64):
+            for form in args.form or FORMS:
+                found = [(speed(FORMS[form](r), mb, log, args.tries), r.id) for r in rules]
                 found.sort()
                 median = found[len(found) // 2][0]
                 slowest = ", ".join(f"{name} {rate:.0f}" for rate, name in found[:3])
@@ -82,8 +82,8 @@ def main() -> None:
                     f"{slow} of {len(found)} below 50; slowest: {slowest}",
                     flush=True,
                 )
-            rate = speed(in_turn(), mb, log, given.tries)
-            print(f"{mb:3} MB of all signatures in turn {rate:.0f} MB/s", flush=True)
+            rate = speed(alternating(), mb, log, args.tries)
+            print(f"{mb:3} MB, all signatures in turn: {rate:.0f} MB/s", flush=True)
 
 
 if __name__ == "__main__":

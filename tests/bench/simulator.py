@@ -1,17 +1,16 @@
-"""What simulations cost under each policy, on jobs and machines like Philly's.
+"""Measure the simulator's speed under each policy, on jobs and machines like Philly's.
 
 ``python -m tests.bench.simulator [POLICY …]`` prints CPU seconds and events per second for 10,000,
-40,000 and 117,325 jobs at a load of 0.9, and by how much four times the jobs take longer;
-``--large`` a million jobs, and ``--wide`` 100,000 GPUs, instead. ``--growth N`` measures 10,000
-and 40,000 jobs N times each, in turn, and prints the ratio of the least times beside those of
-what any simulator of the policy has to go through, and of the starts among it.
+40,000 and 117,325 jobs at a load of 0.9, and the ratio of times for four times the jobs.
+``--large`` simulates a million jobs instead, ``--wide`` 100,000 GPUs. ``--growth N`` measures
+10,000 and 40,000 jobs N times each, alternating. It prints the ratio of the minimum times, of the
+events that any simulator of the policy must process, and of the starts among these.
 
-At the same load more jobs wait the longer the log is: 10,000 jobs of Philly's fill the cluster
-but hardly wait, 40,000 queue. So beside the time stand the starts, which preemption multiplies,
-and how long each waited on average: who compares must compare those, too. Two more ratios do, of
-10,000 jobs so close together that they queue as 117,325 do: ``again``, those four times over, one
-lot after the other, where what grows is the log alone; and ``wider``, four times the jobs on four
-times the machines, where queue, running jobs, users and machines all grow with it.
+At the same load more jobs wait in a longer log: 10,000 of Philly's jobs fill the cluster but
+hardly wait, 40,000 queue. The output therefore includes the starts, which preemption multiplies,
+and the mean wait per start. Two more ratios start from 10,000 jobs at a load at which they queue
+as 117,325 do. ``again`` repeats these jobs four times, so that only the log grows. ``wider`` has
+four times the jobs on four times the machines: queue, running jobs and users grow as well.
 """
 
 import argparse
@@ -27,10 +26,10 @@ from philly_analysis.simulator.jobs.job import OF_THE_SCHEDULER
 from philly_analysis.workload import JobSpec, Machine, fleet
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
-from tests.bench.steps import forget_peak, peak_mb
+from tests.bench.steps import peak_mb, reset_peak
 
 MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
-"""552 machines, 2,592 GPUs: what placements in the Philly archive show, nearly."""
+"""552 machines with 2,592 GPUs: about those of the placements in the Philly archive."""
 
 JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
@@ -38,17 +37,17 @@ QUEUEING = 9.0
 """A load at which 10,000 jobs preempt each other as often as 117,325 do at 0.9."""
 GROWTH = (
     ("at that load", "10,000", "40,000"),
-    ("one lot after the other", "once", "again"),
+    ("repeated", "once", "again"),
     ("on four times the machines", "once", "wider"),
 )
-"""What is compared: words, the smaller work, the larger."""
+"""Compared works: description, the smaller one, the larger one."""
 WIDE = 40
-"""Philly's clusters in the wide one, and the jobs of as many."""
+"""Copies of Philly's cluster in the wide one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one simulation took."""
+    """Size and cost of one simulation."""
 
     policy: str
     jobs: int
@@ -61,18 +60,18 @@ class Measured:
 
     @property
     def events_per_s(self) -> float:
-        """Events per second of processor time."""
+        """Events per CPU second."""
         return self.events / self.cpu_s
 
     @property
-    def happenings(self) -> int:
-        """What happens whoever simulates it: arrivals, ends, rounds; starts, and other stops."""
+    def required_events(self) -> int:
+        """Events that any simulator of the policy must process: arrivals, ends, starts, stops."""
         return self.events + self.starts + self.stops
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Jobs at a load, where they run, and the quotas."""
+    """Jobs at a load, machines and quotas to simulate."""
 
     specs: Sequence[JobSpec]
     machines: Sequence[Machine]
@@ -80,7 +79,7 @@ class Work:
 
 
 def work(jobs: int, *, clusters: int = 1, load: float = LOAD, seed: int = 0) -> Work:
-    """Draw the calibrated model's jobs, at a load on so many clusters like Philly's."""
+    """Sample jobs of the shipped model ``philly`` at a load on copies of Philly's cluster."""
     one = fleet(MACHINES)
     machines = [
         replace(m, machine_id=f"{i}-{m.machine_id}", rack=f"{i}-{m.rack}")
@@ -93,31 +92,31 @@ def work(jobs: int, *, clusters: int = 1, load: float = LOAD, seed: int = 0) -> 
     return Work(at_load(list(drawn.specs()), load, gpus), machines, dict(quotas))
 
 
-def again(given: Work, times: int) -> Work:
-    """Return the same jobs so many times over, each lot when the one before has long ended."""
-    submitted_s = [spec.submit_s for spec in given.specs]
-    apart_s = 4 * (max(submitted_s) - min(submitted_s) + max(spec.run_s for spec in given.specs))
+def repeated(work: Work, times: int) -> Work:
+    """Repeat the jobs; each repetition starts after the one before has ended."""
+    submitted_s = [spec.submit_s for spec in work.specs]
+    apart_s = 4 * (max(submitted_s) - min(submitted_s) + max(spec.run_s for spec in work.specs))
     specs = [
         replace(spec, job_id=f"{i}-{spec.job_id}", submit_s=spec.submit_s + i * apart_s)
         for i in range(times)
-        for spec in given.specs
+        for spec in work.specs
     ]
-    return Work(specs, given.machines, given.quotas)
+    return Work(specs, work.machines, work.quotas)
 
 
-def measure(policy: str, given: Work) -> Measured:
-    """Simulate, and say what it took; ``peak_mb`` is of the whole process, with the jobs."""
+def measure(policy: str, work: Work) -> Measured:
+    """Simulate and measure; ``peak_mb`` is that of the process, including the jobs."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
-    specs = speed.completed(given.specs, np.random.default_rng(0))
-    forget_peak()
+    specs = speed.completed(work.specs, np.random.default_rng(0))
+    reset_peak()
     begin_s = time.process_time()
-    schedule = run(specs, given.machines, chosen, speed=speed, quotas=given.quotas)
+    schedule = run(specs, work.machines, chosen, speed=speed, quotas=work.quotas)
     cpu_s = time.process_time() - begin_s
     waits = schedule.waits
     return Measured(
         policy,
-        len(given.specs),
+        len(work.specs),
         schedule.events,
         schedule.attempts.height,
         int(schedule.attempts["end_reason"].is_in(OF_THE_SCHEDULER).sum()),
@@ -128,35 +127,36 @@ def measure(policy: str, given: Work) -> Measured:
 
 
 def simulate(policies: Sequence[str], works: Mapping[str, Work]) -> None:
-    """Print what each policy takes, and how it grows with the jobs."""
+    """Print the cost of each policy, and its growth with the number of jobs."""
     for policy in policies:
-        took = {}
-        for name, given in works.items():
-            took[name] = m = measure(policy, given)
+        costs = {}
+        for name, one in works.items():
+            costs[name] = m = measure(policy, one)
             print(  # noqa: T201
                 f"simulate {m.policy:12} {name:8} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
                 f"{m.events_per_s:8,.0f} events/s {m.peak_mb:7,.0f} MB, {m.starts:9,} starts, "
-                f"which waited for {m.wait_s:8,.1f} s",
+                f"mean wait {m.wait_s:8,.1f} s",
                 flush=True,
             )
         ratios = [
-            f"{words} {took[more].cpu_s / took[less].cpu_s:.1f}"
-            for words, less, more in GROWTH
-            if less in took and more in took
+            f"{description} {costs[larger].cpu_s / costs[smaller].cpu_s:.1f}"
+            for description, smaller, larger in GROWTH
+            if smaller in costs and larger in costs
         ]
         if ratios:
             print(f"simulate {policy:12} four times the jobs: {', '.join(ratios)}")  # noqa: T201
 
 
 def growth(policies: Sequence[str], times: int) -> None:
-    """Print by how much the larger of two logs takes longer: the least times, taken in turn."""
+    """Print the growth from the smaller to the larger log, from the minimum of several times."""
     works = [work(jobs) for jobs in JOBS[:2]]
     for policy in policies:
-        found = [[measure(policy, given) for given in works] for _ in range(times)]
+        found = [[measure(policy, one) for one in works] for _ in range(times)]
         small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*found, strict=True))
         print(  # noqa: T201
             f"| {policy} | {small.cpu_s:.2f} | {large.cpu_s:.2f} | "
-            f"**{large.cpu_s / small.cpu_s:.1f}** | {large.happenings / small.happenings:.2f} | "
+            f"**{large.cpu_s / small.cpu_s:.1f}** | "
+            f"{large.required_events / small.required_events:.2f} | "
             f"{large.starts / small.starts:.1f} | {small.wait_s:,.0f} | {large.wait_s:,.0f} |",
             flush=True,
         )
@@ -169,21 +169,21 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="a million jobs")
     parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
     parser.add_argument("--growth", type=int, metavar="N", help="10,000 and 40,000 jobs, N times")
-    given = parser.parse_args()
-    names = given.policies or [name for name in POLICIES if name != "recorded"]
-    if given.growth:
-        growth(names, given.growth)
+    args = parser.parse_args()
+    names = args.policies or [name for name in POLICIES if name != "recorded"]
+    if args.growth:
+        growth(names, args.growth)
         return
-    if given.large:
+    if args.large:
         works = {"large": work(1_000_000)}
-    elif given.wide:
+    elif args.wide:
         works = {"wide": work(40_000, clusters=WIDE)}
     else:
         once = work(JOBS[0], load=QUEUEING)
         works = {
             **{f"{jobs:,}": work(jobs) for jobs in JOBS},
             "once": once,
-            "again": again(once, 4),
+            "again": repeated(once, 4),
             "wider": work(4 * JOBS[0], clusters=4, load=QUEUEING),
         }
     simulate(names, works)

@@ -1,6 +1,6 @@
-"""The steps, and what each takes in a process of its own.
+"""Run a step of the benchmark in a new process and measure its time and memory.
 
-``python -m tests.bench.steps STEP RAW TRACE NAME…`` is how :func:`measure` starts one.
+:func:`measure` starts ``python -m tests.bench.steps STEP RAW TRACE NAME…``.
 """
 
 import gc
@@ -31,7 +31,7 @@ from tests.bench.costs import Cost
 
 
 def scan(raw: Path, _trace: Path, _name: str) -> None:
-    """Parse every field of the raw files with its type, and keep nothing."""
+    """Parse every field of the raw files as its type, and discard the rows."""
     gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(16))
     columns = {
         "cluster_gpu_util": f"{gpus}, 'rest': 'varchar'",
@@ -54,9 +54,9 @@ def scan(raw: Path, _trace: Path, _name: str) -> None:
 
 
 def floor(raw: Path, trace: Path, name: str) -> None:
-    """Do, as a library does it by itself, what is to be done beside parsing the raw files.
+    """Run the lower bounds of ingest beside parsing, by libraries alone.
 
-    ``hash``: each of them once; ``copy``: read the samples of the trace once, and write them.
+    ``hash`` hashes each raw file once; ``copy`` reads and writes the samples of the trace once.
     """
     with TemporaryDirectory(dir=trace.parent) as made, ThreadPoolExecutor() as pool:
         if name == "hash":
@@ -73,14 +73,14 @@ def _copy(file: Path, folder: Path) -> None:
 
 
 def ingest(raw: Path, trace: Path, _name: str) -> None:
-    """Make the trace."""
+    """Ingest the raw files."""
     from philly_analysis.ingest import ingest as run
 
     run("philly", raw, trace, force=True)
 
 
 def join(_raw: Path, trace: Path, samples: str) -> None:
-    """Read the samples for all the relations that a page rests on."""
+    """Create all relations that a report needs from one table of samples."""
     from philly_analysis.report.chapters import SAMPLED
     from philly_analysis.trace.relations import relations
     from philly_analysis.trace.trace import Trace
@@ -90,7 +90,7 @@ def join(_raw: Path, trace: Path, samples: str) -> None:
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
-    """Compute one analysis, whether or not it was kept."""
+    """Compute one analysis without the result cache."""
     from philly_analysis.report.chapters import ANALYSES
     from philly_analysis.trace.trace import Trace
 
@@ -99,7 +99,7 @@ def analysis(_raw: Path, trace: Path, name: str) -> None:
 
 
 def report(_raw: Path, trace: Path, _name: str) -> None:
-    """Compute what is not kept, and write the page, as the command line does."""
+    """Compute what the result cache lacks and write the report, as the command line does."""
     from philly_analysis.cli.app import app
 
     app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
@@ -111,36 +111,36 @@ STEPS: dict[str, Callable[[Path, Path, str], None]] = {
 
 
 def measure(step: str, raw: Path, trace: Path, names: Iterable[str] = ("",)) -> list[Cost]:
-    """Run a step for each name, all in one new process whose start is not counted."""
-    return [Cost(**cost) for cost in _beside(step, raw, trace, names)]
+    """Run a step for each name in one new process; its start is not counted."""
+    return [Cost(**cost) for cost in _in_new_process(step, raw, trace, names)]
 
 
 def profiled(step: str, raw: Path, trace: Path) -> list[tuple[str, float]]:
-    """Run a step, and return where its CPU seconds go, as :func:`_spent` does."""
-    return [(name, cpu_s) for name, cpu_s in _beside("profile", raw, trace, [step])]
+    """Run a step in a new process and return its CPU time by function (see :func:`_profile`)."""
+    return [(name, cpu_s) for name, cpu_s in _in_new_process("profile", raw, trace, [step])]
 
 
 def cpu_s() -> float:
-    """CPU seconds of this process so far, with those of ended processes that it started."""
+    """Return the CPU seconds of this process and of its ended child processes so far."""
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def _beside(step: str, raw: Path, trace: Path, names: Iterable[str]) -> list[Any]:
+def _in_new_process(step: str, raw: Path, trace: Path, names: Iterable[str]) -> list[Any]:
     command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith(("{", "["))]
 
 
-def forget_peak() -> None:
-    """Let :func:`peak_mb` count from here, where the system can."""
+def reset_peak() -> None:
+    """Reset the peak that :func:`peak_mb` returns, where the system supports it."""
     refs = Path("/proc/self/clear_refs")
     if refs.exists():
         refs.write_text("5")
 
 
 def peak_mb() -> float:
-    """Peak memory of this process, or of the largest ended one that it started."""
+    """Return the peak memory of this process, or of its largest ended child if that is more."""
     largest_kb = getrusage(RUSAGE_CHILDREN).ru_maxrss
     status = Path("/proc/self/status")
     if not status.exists():
@@ -150,18 +150,18 @@ def peak_mb() -> float:
 
 
 def _run(step: str, raw: Path, trace: Path, name: str) -> Cost:
-    forget_peak()
+    reset_peak()
     wall, cpu = time.perf_counter(), cpu_s()
     STEPS[step](raw, trace, name)
     wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
     return Cost(f"{step} {name}".strip(), wall, cpu, peak_mb())
 
 
-def _spent(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
-    """Run a step, and return the functions of the package that took most CPU seconds.
+def _profile(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
+    """Run a step and return the functions of the package that took most CPU time.
 
-    What libraries take, on all their threads, counts for the function that called them, and what
-    importing a module takes, for its ``<module>``.
+    The time of libraries, on all their threads, counts for the function that called them. The
+    time of an import counts for the ``<module>`` of the imported file.
     """
     here = str(Path(philly_analysis.__file__).parent)
     spent: defaultdict[str, float] = defaultdict(float)
@@ -177,7 +177,7 @@ def _spent(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
             spent[f"{Path(code.co_filename).relative_to(here)}:{code.co_name}"] += now - counted
         counted = now
 
-    # during a long call of a library this waits for its end, and then counts all of it
+    # the signal is handled after a long library call returns, and then counts all of it
     signal.signal(signal.SIGPROF, count)
     signal.siginterrupt(signal.SIGPROF, False)
     signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
@@ -189,14 +189,14 @@ def _spent(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
 
 
 def main(step: str, raw: str, trace: str, *names: str) -> None:
-    """Run a step in this process, and print a line of JSON for each name.
+    """Run a step in this process and print one line of JSON per name.
 
-    Relations and analyses are measured warm: the rooms open and the SQL read. The report, which
-    pays for that once whatever it computes, is measured cold.
+    Joins and analyses are measured warm: after the modules are imported and the SQL is read. The
+    report is measured cold.
     """
     if step == "profile":
         [profiled_step] = names
-        said: list[Any] = _spent(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
+        lines: list[Any] = _profile(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
     else:
         gc.set_threshold(100_000)  # as the command line does
         if step in ("join", "analysis"):
@@ -205,8 +205,8 @@ def main(step: str, raw: str, trace: str, *names: str) -> None:
 
             relations()
             assert ANALYSES
-        said = [asdict(_run(step, Path(raw), Path(trace), name)) for name in names]
-    sys.stdout.write("\n" + "".join(json.dumps(line) + "\n" for line in said))
+        lines = [asdict(_run(step, Path(raw), Path(trace), name)) for name in names]
+    sys.stdout.write("\n" + "".join(json.dumps(line) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

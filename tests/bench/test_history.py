@@ -1,4 +1,4 @@
-"""Costs add up to what the aims are about, and are kept and drawn."""
+"""Check the sums of costs, and that history.csv grows and is drawn."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ COSTS = [
 ]
 
 
-def test_sums_take_each_step_to_the_page_once() -> None:
+def test_each_sum_counts_each_of_its_steps_once() -> None:
     sums = {t.step: (t.wall_s, t.cpu_s, t.peak_mb) for t in totals(COSTS)}
     assert sums == {
         "ingest": (10, 17, 70),
@@ -37,7 +37,7 @@ def test_history_grows_and_is_drawn(tmp_path: Path) -> None:
         for archive in ("plain", "hard"):
             append(commit, 0.1, archive, COSTS, path)
     history = pd.read_csv(path)
-    assert len(history) == 4 * (len(COSTS) + 2)  # two sums are no steps
+    assert len(history) == 4 * (len(COSTS) + 2)  # two sums are not steps
     last = history.iloc[-1]
     assert (last["commit"], last["archive"], last["step"]) == (
         "bbbbbbb+",

@@ -274,7 +274,7 @@ def faults(fig: Figure) -> list[str]:
 def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
     pages: Pages, kind: str
 ) -> None:
-    drawn = pages.drawn(kind)
+    drawn = pages.figures(kind)
     assert len(drawn) >= pages.page(kind).read_text("utf-8").count('<div class="wide of')
     assert bool(drawn) == (kind != "atlas"), "its own panels are looked at in a browser"
     assert [found for fig in drawn if (found := faults(fig))] == []

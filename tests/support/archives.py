@@ -1,4 +1,4 @@
-"""Lays out raw archives in the published Philly format from extracts of the real one."""
+"""Write raw archives in the published Philly format from extracts of the real one."""
 
 import csv
 import gzip
@@ -15,7 +15,7 @@ EASTERN = ZoneInfo("America/New_York")
 
 
 def multigpu_archive(traces: Path, out: Path) -> Path:
-    """Lay out ``philly-multigpu-jobs`` with the archive's own list of machines.
+    """Write ``philly-multigpu-jobs`` with the archive's own list of machines.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def multigpu_archive(traces: Path, out: Path) -> Path:
 
 
 def attempts_archive(traces: Path, out: Path) -> Path:
-    """Lay out ``philly-attempts``: 151,816 real attempts, all that have both times.
+    """Write ``philly-attempts``: 151,816 real attempts, all with both times.
 
-    The extract has an attempt's length, its job's submission and gang, and no job: attempts of
-    one second and gang are taken for one job, in the order of the file. It has no starts: the
-    first attempt starts with the submission and each other with the end of the one before. So
-    lengths, gangs and dates are real, waits are none, and machines are invented as in
-    `large_job_archive`; status is unknown and set to Pass. There are no other files.
+    The extract has each attempt's length and its job's submission and gang, but no job ids:
+    attempts with equal submission and gang form one job, in the order of the file. It has no
+    starts: the first attempt starts at submission, each other one at the end of the last. Lengths,
+    gangs and dates are real; waits are zero, machines are invented as in `large_job_archive`, and
+    each status is Pass. There are no other files.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def attempts_archive(traces: Path, out: Path) -> Path:
     out.mkdir(parents=True)
     log, machines = [], 0
     for number, ((epoch, gpus), lengths) in enumerate(jobs.items()):
-        # the publisher read the archive's clock, which is UTC, as US Eastern time
+        # the publisher parsed the archive's UTC times as US Eastern time
         at = datetime.fromtimestamp(epoch, EASTERN).replace(tzinfo=None)
         detail = _invented(machines, gpus)
         machines += len(detail)
@@ -90,13 +90,13 @@ def attempts_archive(traces: Path, out: Path) -> Path:
 
 
 def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
-    """Lay out ``philly-large-job-attempts``: 3,034 real Passed jobs with all their attempts.
+    """Write ``philly-large-job-attempts``: 3,034 real Passed jobs with all their attempts.
 
-    The extract has no placements, users or virtual clusters, and the raw format tells a gang
-    only by its placements. With `placed`, each job therefore gets machines of its own invention,
-    named ``invented<n>``, with up to 8 GPUs each: right in gang, times and retries, meaningless
-    in place. Without it ``detail`` is empty, and the gang unknown, as for a few jobs of the
-    archive. There are no other files.
+    The extract has no placements, users or virtual clusters, and the raw format has gangs only as
+    placements. With `placed`, each job therefore gets invented machines of its own, named
+    ``invented<n>``, with up to 8 GPUs each: gangs, times and retries are real, places are not.
+    Without it ``detail`` is empty and the gang unknown, as for a few jobs of the archive. There
+    are no other files.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
 
 
 def _invented(first: int, gpus: int) -> list[dict[str, object]]:
-    """Place a gang on machines that nobody else has, eight GPUs each."""
+    """Place a gang on machines of its own, with eight GPUs each."""
     sizes = [min(8, gpus - at) for at in range(0, gpus, 8)]
     return [
         {"ip": f"invented{first + n}", "gpus": [f"gpu{g}" for g in range(size)]}

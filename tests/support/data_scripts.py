@@ -1,4 +1,4 @@
-"""Scripts of ``data/``, which are no package, for tests."""
+"""Import the scripts of ``data/``, which are not a package, for tests."""
 
 import sys
 from pathlib import Path

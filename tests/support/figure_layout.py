@@ -1,4 +1,4 @@
-"""Where things stand in a figure as drawn: texts and marks, and which of them overlap."""
+"""Find overlapping or clipped texts and empty panels in a rendered figure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox, IdentityTransform
 
 _HAIR = 1.0
-"""Points that boxes may share: a font's box is wider than its letters."""
+"""Points by which boxes may overlap: a font's box is wider than its letters."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A text or a legend, as drawn."""
+    """The bounding box of a text or legend, as drawn."""
 
     what: str
     box: Bbox
@@ -31,7 +31,7 @@ class Box:
 
 
 def overlaps(fig: Figure) -> list[str]:
-    """Say which texts overlap each other, are cut off, or cover what the figure shows."""
+    """Return messages on texts that overlap, are clipped, or cover marks of the figure."""
     canvas = FigureCanvasAgg(fig)
     canvas.draw()  # type: ignore[no-untyped-call]
     boxes = [*_texts(fig)]
@@ -40,8 +40,8 @@ def overlaps(fig: Figure) -> list[str]:
         for a, b in combinations(boxes, 2)
         if _shared(a.box, b.box) and not _belong(a, b)
     ]
-    whole = fig.bbox.padded(_HAIR)
-    found += [f"{b.what!r} is cut off" for b in boxes if not _within(b.box, whole)]
+    canvas_box = fig.bbox.padded(_HAIR)
+    found += [f"{b.what!r} is cut off" for b in boxes if not _within(b.box, canvas_box)]
     for box in boxes:
         for ax in fig.axes:
             if ax.get_visible() and box.artist is not ax.title:
@@ -50,7 +50,7 @@ def overlaps(fig: Figure) -> list[str]:
 
 
 def bare_panels(fig: Figure) -> list[str]:
-    """Say which panels have axes and show nothing within them."""
+    """Return messages on panels that have axes and no marks."""
     return [
         f"panel {i} ({ax.get_title(loc='left') or ax.get_ylabel()}) is bare"
         for i, ax in enumerate(fig.axes)
@@ -100,7 +100,7 @@ def _legend(legend: Legend, ax: Axes | None) -> Iterator[Box]:
 
 
 def _belong(a: Box, b: Box) -> bool:
-    """Tell whether two texts are parts of one: the title at the left stands for that of all."""
+    """Return whether two texts are copies of one title."""
     return a.axes is b.axes and a.what == b.what
 
 
@@ -154,7 +154,7 @@ def _any_in(points: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", a: Bbox
 
 
 def _over_edge(patch: Patch, box: Bbox, frame: Bbox) -> bool:
-    """Tell whether a text lies half on a bar: inside of one is where its number stands."""
+    """Return whether a text lies partly on a bar; labels inside a bar are fine."""
     if not patch.get_visible():
         return False
     path = patch.get_path().transformed(patch.get_transform())
@@ -177,8 +177,8 @@ def _over_points(collection: Collection, box: Bbox, frame: Bbox) -> bool:
         return _any_in(points, box, frame)
     for vertices in paths:
         points = collection.get_transform().transform(vertices)
-        whole = Line2D(points[:, 0], points[:, 1])
-        whole.set_transform(IdentityTransform())
-        if _crosses(whole, box, frame):
+        outline = Line2D(points[:, 0], points[:, 1])
+        outline.set_transform(IdentityTransform())
+        if _crosses(outline, box, frame):
             return True
     return False

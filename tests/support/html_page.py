@@ -1,10 +1,10 @@
-"""Pages as a browser would take them."""
+"""Parse the tags and attributes of an HTML page."""
 
 from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Collects the tags and attributes that a browser acts on; ids, those of sections; styles."""
+    """Tags, addresses, ids, sections and inline styles of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

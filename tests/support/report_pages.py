@@ -19,12 +19,12 @@ KINDS = (
     *EXPERIMENTS,
 )
 _FEW = {"synergy": {"jobs": 300, "window": (150, 250)}}
-"""Jobs that an experiment runs here, where a hundred are too few."""
+"""Jobs of an experiment for which a hundred are too few."""
 
 
 @dataclass
 class Pages:
-    """Where pages are made, each when it is first asked for."""
+    """Pages by kind, each generated on first use."""
 
     folder: Path
 
@@ -35,21 +35,21 @@ class Pages:
         """Return the page of a kind."""
         return self._of(kind)[0]
 
-    def drawn(self, kind: str) -> list[Figure]:
-        """Return the figures on it."""
+    def figures(self, kind: str) -> list[Figure]:
+        """Return the figures on the page of a kind."""
         return self._of(kind)[1]
 
     def _of(self, kind: str) -> tuple[Path, list[Figure]]:
         if kind not in self._made:
             drawn: list[Figure] = []
-            written = figures.svg
+            render = figures.svg
 
-            def kept(fig: Figure) -> str:
+            def recording(fig: Figure) -> str:
                 drawn.append(fig)
-                return written(fig)
+                return render(fig)
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(figures, "svg", kept)
+                patch.setattr(figures, "svg", recording)
                 self._made[kind] = self._make(kind, patch), drawn
         return self._made[kind]
 
@@ -85,7 +85,7 @@ class Pages:
         return out / kind / "page" / "report.html"
 
     def trace(self, kind: str) -> Path:
-        """Return a trace that pages are of."""
+        """Return the trace of a kind of page, ingested on first use."""
         trace = self.folder / kind
         if trace.exists():
             return trace

@@ -1,4 +1,4 @@
-"""A trace small enough to draw: three jobs on two machines, one of them retried, one running."""
+"""A trace of three jobs on two machines: one retried job, one still running."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ ORIGIN = datetime(2017, 10, 3)
 
 
 def at(minutes: float) -> datetime:
-    """Moment that many minutes after the trace's origin."""
+    """Return the time so many minutes after the trace's origin."""
     return ORIGIN + timedelta(minutes=minutes)
 
 
@@ -48,11 +48,11 @@ PLACEMENTS = pl.DataFrame(
 
 
 def paper_trace(out: Path, **tables: pl.DataFrame) -> Path:
-    """Write the trace, with tables replaced or added."""
-    held = {
+    """Write the trace, with some tables replaced or added."""
+    merged = {
         "jobs": JOBS,
         "attempts": ATTEMPTS,
         "machines": MACHINES,
         "placements": PLACEMENTS,
     } | tables
-    return write_trace(out, held, Manifest(name="paper", source="test", synthetic=True))
+    return write_trace(out, merged, Manifest(name="paper", source="test", synthetic=True))

@@ -1,8 +1,8 @@
-"""Hypothesis strategies for valid traces, derived from the declarations of the schema.
+"""Hypothesis strategies for valid traces, derived from the schema.
 
-A column's values follow from its type, and from the list in its check where there is one; keys
-are unique, references exist, and rows that the schema's own predicates find wrong are left out.
-All else is free: attempts overlap, gangs disagree with placements, times are missing or jump.
+A column's type and the list of values in its check determine its values. Keys are unique,
+references exist, and rows that violate the schema's checks are dropped. Everything else is free:
+attempts overlap, gangs disagree with placements, times are missing or jump.
 """
 
 import re
@@ -40,18 +40,18 @@ _SIZES = {
 
 
 def one_in(tries: int) -> settings:
-    """Settings of a law whose tries are slow: one where the profile would have so many."""
+    """Return settings for slow examples: one example per `tries` of the profile."""
     return settings(max_examples=max(1, settings().max_examples // tries))
 
 
 def _values(column: Column) -> st.SearchStrategy[Any]:
-    """Values of one column, null among them where it may be."""
+    """Return a strategy for the values of a column, including null if it is nullable."""
     if listed := _LISTED.search(column.check):
         some: st.SearchStrategy[Any] = st.sampled_from(re.findall(r"'(.*?)'", listed[1]))
     elif column.type == "varchar":
         some = st.sampled_from(_TEXTS)
     elif column.type == "timestamp":
-        # moments of a few hours, many of them equal, some weeks apart
+        # times within a few hours, many of them equal; some weeks apart
         seconds = st.integers(0, 240).map(lambda m: 60 * m) | st.integers(0, 3_000_000)
         some = seconds.map(lambda s: _FROM + timedelta(seconds=s))
         if column.name == "sampled_at":
@@ -69,7 +69,7 @@ def _values(column: Column) -> st.SearchStrategy[Any]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
-    """Tables of a valid trace: jobs and attempts, and any others whose references are there."""
+    """Draw the tables of a valid trace: jobs and attempts, and others whose references exist."""
     optional = [t for t in TABLES if t not in ("jobs", "attempts")]
     wanted = {"jobs", "attempts", *draw(st.sets(st.sampled_from(optional)) | st.just(optional))}
     found: dict[str, list[Row]] = {}
@@ -80,7 +80,7 @@ def tables(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
 
 
 def _rows(draw: st.DrawFn, table: Table, found: dict[str, list[Row]]) -> list[Row]:
-    """Rows whose references exist and whose keys are unique."""
+    """Draw rows with existing references and unique keys."""
     parents = [found[r.table] for r in table.references]
     if not all(parents):
         return []
@@ -98,7 +98,7 @@ def _rows(draw: st.DrawFn, table: Table, found: dict[str, list[Row]]) -> list[Ro
 
 
 def _valid(table: Table, rows: list[Row]) -> list[Row]:
-    """Rows in which the schema finds no fault."""
+    """Return the rows that satisfy the checks of the schema."""
     with duckdb.connect() as con:
         con.register("drawn", _arrow(table, rows))
         faults = con.sql(f"select {table.fault_sql} from drawn").fetchall()

@@ -1,22 +1,22 @@
-"""Published simulators are run where they are, and skipped with a reason where they are not."""
+"""Run published simulators through stand-ins; check the reason where none is installed."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.bench import peers
-from tests.bench.simulator import Work, again
+from tests.bench import other_simulators
+from tests.bench.simulator import Work, repeated
 from tests.simulator.drawn import job, machines
 
 
-def test_programs_that_are_not_here_are_skipped_with_a_reason() -> None:
-    lines = list(peers.beside({}, 1000))
-    assert len(lines) == len(peers.PEERS)
+def test_missing_simulators_are_skipped_with_a_reason() -> None:
+    lines = list(other_simulators.compared({}, 1000))
+    assert len(lines) == len(other_simulators.SIMULATORS)
     assert all("skipped" in line and "get it from" in line for line in lines)
 
 
-def test_a_program_is_run_and_what_it_found_is_read(
+def test_a_simulator_runs_in_its_own_folder_and_its_result_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "program"
@@ -29,21 +29,23 @@ def test_a_program_is_run_and_what_it_found_is_read(
     )
     monkeypatch.setenv("PYTHONPATH", "x")
     given = f"{sys.executable},{program}"
-    found = peers.theirs(peers.PEERS["tiresias"], given, tmp_path / "out", "fifo", tmp_path)
+    found = other_simulators.theirs(
+        other_simulators.SIMULATORS["tiresias"], given, tmp_path / "out", "fifo", tmp_path
+    )
     assert found.mean_jct_s == 20 and found.cpu_s > 0
     assert not (program / "result").exists()
 
 
-def test_what_accasim_found_is_read(tmp_path: Path) -> None:
+def test_the_result_of_accasim_is_read(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "stats-x").write_text("Total jobs: 2\nAvg. waiting times: 5.50\n")
     (tmp_path / "x.swf").write_text("; Version: 2\n1 0 0 10 1\n2 5 0 20 1\n")
-    accasim = peers.PEERS["accasim"]
+    accasim = other_simulators.SIMULATORS["accasim"]
     assert accasim.mean_jct_s(tmp_path, tmp_path / "x.swf") == pytest.approx(15 + 5.5)
 
 
-def test_the_same_jobs_again_come_when_those_before_have_ended() -> None:
+def test_each_repetition_of_the_jobs_starts_after_the_last_has_ended() -> None:
     once = Work([job("a", 0, 1, 100), job("b", 30, 1, 10)], machines(2), {})
-    twice = again(once, 2)
+    twice = repeated(once, 2)
     assert len({spec.job_id for spec in twice.specs}) == 4
     assert min(spec.submit_s for spec in twice.specs[2:]) > 100

@@ -1,10 +1,10 @@
-"""The simulator beside published ones: the same jobs under the same policy, in the same run.
+"""Compare the simulator's speed with published simulators on the same jobs and policies.
 
-``python -m tests.bench.peers --peer accasim=PYTHON --peer tiresias=PYTHON,FOLDER`` exports jobs,
-runs each program on them and then ``philly simulate``, each in a process of its own, and prints
-what they took and the mean completion times, which say whether both did the same. Nothing of the
-programs is kept here: PYTHON is an interpreter that has what the program needs, FOLDER holds a copy
-of it. A program that was not named is skipped, and where to get it is said.
+``python -m tests.bench.other_simulators --with accasim=PYTHON --with tiresias=PYTHON,FOLDER``
+exports jobs, runs each program on them and then ``philly simulate``, each in its own process. It
+prints CPU seconds and mean completion times; equal times show that both did the same. The programs
+are not part of the project: PYTHON is an interpreter with the program's requirements, FOLDER holds
+a copy of the program. A program that is not named is skipped, with a line on where to get it.
 """
 
 import argparse
@@ -30,35 +30,35 @@ JOBS, GPUS, LOAD = (5_000, 10_000), 128, 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
-    """What a process took, and the mean completion time that it found (s)."""
+class Outcome:
+    """CPU seconds of a process, and the mean completion time (s) that it computed."""
 
     cpu_s: float
     mean_jct_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class OtherSimulator:
     """A published simulator.
 
     Attributes
     ----------
-    get
+    source
         Where to get it.
     format
-        The export that it reads.
+        Name of the export format that it reads.
     policies
-        Its policies, and ours that are the same.
-    words
-        What its interpreter is told: of the export, the file or folder, and of the policy.
+        Our equivalent policy by the name of each of its policies.
+    arguments
+        Arguments of its interpreter, from the exported file or folder and the policy.
     mean_jct_s
-        Reads what it found, in the folder where it ran; the export is given, too.
+        Reads its result from the folder where it ran and from the export.
     """
 
-    get: str
+    source: str
     format: str
     policies: dict[str, str]
-    words: Callable[[Path, str], list[str]]
+    arguments: Callable[[Path, str], list[str]]
     mean_jct_s: Callable[[Path, Path], float]
 
 
@@ -84,10 +84,10 @@ def _accasim(out: Path, policy: str) -> list[str]:
 
 def _accasim_jct_s(folder: Path, out: Path) -> float:
     [stats] = (folder / "results").glob("stats-*")
-    said = re.search(r"Avg\. waiting times: ([\d.]+)", stats.read_text("utf-8"))
+    mean = re.search(r"Avg\. waiting times: ([\d.]+)", stats.read_text("utf-8"))
     jobs = [row.split() for row in out.read_text("utf-8").splitlines() if row[:1] != ";"]
-    assert said, stats.read_text("utf-8")
-    return float(said[1]) + sum(float(job[3]) for job in jobs) / len(jobs)
+    assert mean, stats.read_text("utf-8")
+    return float(mean[1]) + sum(float(job[3]) for job in jobs) / len(jobs)
 
 
 def _tiresias(out: Path, policy: str) -> list[str]:
@@ -107,15 +107,15 @@ def _tiresias_jct_s(folder: Path, _: Path) -> float:
     return sum(found) / len(found)
 
 
-PEERS = {
-    "accasim": Peer(
+SIMULATORS = {
+    "accasim": OtherSimulator(
         "pip install accasim==1.1.3, Python 3.9",
         "swf",
         {"FirstInFirstOut": "fifo", "ShortestJobFirst": "sjf"},
         _accasim,
         _accasim_jct_s,
     ),
-    "tiresias": Peer(
+    "tiresias": OtherSimulator(
         "github.com/SymbioticLab/Tiresias at 959f9b0, the folder simulator; Python 2.7 with numpy",
         "tiresias",
         {"fifo": "fifo", "shortest": "srtf"},
@@ -125,49 +125,56 @@ PEERS = {
 }
 
 
-def cpu_s(words: Sequence[str], folder: Path, **env: str) -> float:
-    """Run a command in a folder, and return its CPU seconds."""
+def cpu_s(command: Sequence[str], folder: Path, **env: str) -> float:
+    """Run a command in a folder and return its CPU seconds."""
     before = getrusage(RUSAGE_CHILDREN)
-    there = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env
-    done = subprocess.run(words, cwd=folder, env=there, capture_output=True, check=False, text=True)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, check=False, text=True
+    )
     if done.returncode:
-        raise RuntimeError(f"{words[:2]} failed: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{command[:2]} failed: {done.stderr[-2000:]}")
     after = getrusage(RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def theirs(peer: Peer, given: str, out: Path, policy: str, scratch: Path) -> Took:
-    """Run a program as it was given: an interpreter and, after a comma, a folder to copy."""
-    python, _, program = given.partition(",")
+def theirs(
+    simulator: OtherSimulator, program: str, out: Path, policy: str, scratch: Path
+) -> Outcome:
+    """Run a program, named by its interpreter and, after a comma, a folder to copy."""
+    python, _, source = program.partition(",")
     folder = scratch / policy
-    if program:
-        shutil.copytree(program, folder)
+    if source:
+        shutil.copytree(source, folder)
     folder.mkdir(exist_ok=True)
-    for file in out.glob("yarn-*.csv") if out.is_dir() else ():  # read from where it runs
+    for file in out.glob("yarn-*.csv") if out.is_dir() else ():  # read from the working folder
         (folder / file.name).write_bytes(file.read_bytes())
-    return Took(cpu_s([python, *peer.words(out, policy)], folder), peer.mean_jct_s(folder, out))
+    return Outcome(
+        cpu_s([python, *simulator.arguments(out, policy)], folder),
+        simulator.mean_jct_s(folder, out),
+    )
 
 
-def ours(jobs: Path, policy: str, scratch: Path) -> Took:
-    """Run ``philly simulate`` on the same jobs, as the export made runs of them."""
-    made = scratch / f"{jobs.name}-{policy}"
-    words = ["simulate", str(jobs), policy, str(made), "--gpus", str(GPUS), "--load", str(LOAD)]
+def ours(jobs: Path, policy: str, scratch: Path) -> Outcome:
+    """Run ``philly simulate`` on the same jobs, with run times as in the export."""
+    out = scratch / f"{jobs.name}-{policy}"
+    arguments = ["simulate", str(jobs), policy, str(out), "--gpus", str(GPUS), "--load", str(LOAD)]
     philly = [sys.executable, "-c", "from philly_analysis.cli.app import main; main()"]
     root = str(Path(__file__).parents[2])
-    lasted_s = cpu_s([*philly, *words, "--run-policy", "sum"], scratch, PYTHONPATH=root)
-    with Trace(made) as trace:
+    spent_s = cpu_s([*philly, *arguments, "--run-policy", "sum"], scratch, PYTHONPATH=root)
+    with Trace(out) as trace:
         [[mean_s]] = trace.sql(
             "select avg(epoch(e) - epoch(submitted_at)) from jobs join (select job_id, "
             "max(ended_at) as e from attempts group by job_id) using (job_id)"
         ).fetchall()
-    return Took(lasted_s, float(mean_s))
+    return Outcome(spent_s, float(mean_s))
 
 
-def beside(given: dict[str, str], jobs: int) -> Iterator[str]:
-    """Yield a line for each program and policy: its cost beside ours."""
-    for name in sorted(PEERS.keys() - given.keys()):
-        yield f"{name}: skipped, as no --peer {name}=… was given; get it from {PEERS[name].get}"
-    if not given:
+def compared(programs: dict[str, str], jobs: int) -> Iterator[str]:
+    """Yield one line per program and policy with its cost and ours."""
+    for name in sorted(SIMULATORS.keys() - programs.keys()):
+        yield f"{name}: skipped: --with {name}=… is missing; get it from {SIMULATORS[name].source}"
+    if not programs:
         return
     with tempfile.TemporaryDirectory(prefix="philly-peers-") as folder:
         scratch = Path(folder)
@@ -175,31 +182,33 @@ def beside(given: dict[str, str], jobs: int) -> Iterator[str]:
         drawn = load_model("philly").sample(jobs=jobs, gpus=GPUS, seed=1)
         drawn.to_trace(trace, source="sample")
         work = Work(at_load(list(drawn.specs()), LOAD, GPUS), servers(GPUS), {})
-        here: dict[str, Took] = {}
-        for name, program in given.items():
-            peer, out = PEERS[name], scratch / name
-            export(trace, peer.format, out, gpus=GPUS, load=LOAD)
+        here: dict[str, Outcome] = {}
+        for name, program in programs.items():
+            simulator, out = SIMULATORS[name], scratch / name
+            export(trace, simulator.format, out, gpus=GPUS, load=LOAD)
             (scratch / f"{name}-runs").mkdir()
-            for policy, same in peer.policies.items():
+            for policy, same in simulator.policies.items():
                 if same not in here:
                     here[same] = ours(trace, same, scratch)
-                there = theirs(peer, program, out, policy, scratch / f"{name}-runs")
+                there = theirs(simulator, program, out, policy, scratch / f"{name}-runs")
                 alone = measure(same, work).cpu_s
                 yield (
                     f"{jobs:,} jobs, {name} {policy}: {there.cpu_s:.1f} CPU s, mean JCT "
                     f"{there.mean_jct_s:,.1f} s; philly simulate {same}: {here[same].cpu_s:.1f} "
-                    f"CPU s, {here[same].mean_jct_s:,.1f} s; of it the engine {alone:.1f} CPU s"
+                    f"CPU s, {here[same].mean_jct_s:,.1f} s; its engine alone {alone:.1f} CPU s"
                 )
 
 
 def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON[,FOLDER]")
+    parser.add_argument(
+        "--with", dest="programs", action="append", default=[], metavar="NAME=PYTHON[,FOLDER]"
+    )
     parser.add_argument("--jobs", type=int, action="append", help="default: 5,000 and 10,000")
-    given = parser.parse_args()
-    for jobs in given.jobs or JOBS:
-        for line in beside(dict(word.split("=", 1) for word in given.peer), jobs):
+    args = parser.parse_args()
+    for jobs in args.jobs or JOBS:
+        for line in compared(dict(word.split("=", 1) for word in args.programs), jobs):
             print(line, flush=True)  # noqa: T201
 
 
