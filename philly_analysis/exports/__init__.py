@@ -1,4 +1,4 @@
 """Export a workload to the file formats of other simulators."""
 
 from philly_analysis.exports.sidecar import Exported
-from philly_analysis.exports.writer import FORMATS, export, faults, list_formats
+from philly_analysis.exports.writer import export, list_formats, validate

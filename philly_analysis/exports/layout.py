@@ -1,53 +1,54 @@
-"""Delimited text: one table of fields both writes a file and checks every byte rule of it."""
+"""Layouts of delimited text files: one table of fields writes a file and validates its bytes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any, Self
 
 import polars as pl
 
-from philly_analysis.exports.sanitize import SAFE
+from philly_analysis.exports.sanitize import PLAIN_NAME
 
 COUNT = r"[0-9]+"
 POSITIVE = r"0*[1-9][0-9]*"
 DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 NUMBER = rf"{DECIMAL}(?:e-?[0-9]+)?"
 TIMESTAMP = r"[0-9]{4}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
-NAME = SAFE
+NAME = PLAIN_NAME
+_PATTERNS = {
+    "count": COUNT,
+    "positive": POSITIVE,
+    "decimal": DECIMAL,
+    "timestamp": TIMESTAMP,
+    "name": NAME,
+}
 
 _BLOCK = 1 << 26
 _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a line: its name, and the pattern that the whole of it must match."""
-
-    name: str
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
 class Layout:
     """The lines of a text file.
 
-    Nothing is ever quoted: a value that held the separator would break its line, and fails its
-    pattern.
+    Values are never quoted: one that contains the separator fails its pattern.
 
     Attributes
     ----------
+    fields
+        Name of each field, and the pattern that the whole field must match.
     ascending
         Field whose numbers or timestamps must not fall from line to line.
     unique
         Field whose values must all differ.
     comment
-        Lines that start with it stand before the others and are no records.
+        Prefix of comment lines, which precede the records.
     tail
         Ends each record, after its last field.
     """
 
-    fields: tuple[Field, ...]
+    fields: Mapping[str, str]
     separator: str = ","
     header: bool = True
     ascending: str = ""
@@ -55,10 +56,15 @@ class Layout:
     comment: str = ""
     tail: str = ""
 
+    @classmethod
+    def of(cls, fields: Mapping[str, str], **options: Any) -> Self:
+        """Return a layout whose fields may name a common pattern: count, positive, decimal, …."""
+        return cls({name: _PATTERNS.get(kind, kind) for name, kind in fields.items()}, **options)
+
     @property
     def names(self) -> list[str]:
         """Names of the fields, in order."""
-        return [f.name for f in self.fields]
+        return list(self.fields)
 
     def write(
         self,
@@ -88,18 +94,18 @@ class Layout:
         records = self._records(lines)
         return self._split(records.slice(1) if self.header else records)
 
-    def faults(self, path: Path) -> list[str]:
-        """Say what breaks the rules of this layout; empty when nothing does.
+    def validate(self, path: Path) -> list[str]:
+        """Return the violations of this layout in a file.
 
         The file is read block by block, so it may be larger than memory; only the values of
         `unique` are kept.
         """
         try:
-            return self._faults(path)
+            return self._violations(path)
         except UnicodeDecodeError as error:
             return [f"{path.name}: not UTF-8 ({error.reason})"]
 
-    def _faults(self, path: Path) -> list[str]:
+    def _violations(self, path: Path) -> list[str]:
         with path.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(file.tell() - 1, 0))
@@ -113,7 +119,7 @@ class Layout:
                 if records[0] != header:
                     return [f"{path.name}: the first line is not {header!r}"]
                 header, records = None, records.slice(1)
-            if found := self._record_faults(path, records, count):
+            if found := self._record_violations(path, records, count):
                 return found
             rows = self._split(records)
             if self.unique:
@@ -122,7 +128,7 @@ class Layout:
                 values = rows[self.ascending]
                 order = values if "-" in values[0] else values.cast(pl.Float64)
                 falls = order < order.shift(1, fill_value=order[0] if last is None else last)
-                if found := broken(path, values, falls, f"{self.ascending} falls", count):
+                if found := violations(path, values, falls, f"{self.ascending} falls", count):
                     return found
                 last = order[-1]
             count += records.len()
@@ -130,24 +136,23 @@ class Layout:
             return [f"{path.name}: it has no records"]
         if self.unique:
             values = pl.concat(seen)
-            return broken(path, values, values.is_duplicated(), f"{self.unique} repeats")
+            return violations(path, values, values.is_duplicated(), f"{self.unique} repeats")
         return []
 
-    def _record_faults(self, path: Path, records: pl.Series, before: int) -> list[str]:
-        """Check the fields of some records, one by one."""
-        found = broken(path, records, records.str.contains("\r", literal=True), "CR", before)
+    def _record_violations(self, path: Path, records: pl.Series, before: int) -> list[str]:
+        """Check each field of some records."""
+        found = violations(path, records, records.str.contains("\r", literal=True), "CR", before)
         ends = records.str.ends_with(self.tail)
-        found += broken(path, records, ~ends, f"no {self.tail!r} at the end", before)
+        found += violations(path, records, ~ends, f"no {self.tail!r} at the end", before)
         fields = records.str.strip_suffix(self.tail).str.count_matches(self.separator, literal=True)
         wrong = fields + 1 != len(self.fields)
-        found += broken(path, records, wrong, f"not {len(self.fields)} fields", before)
+        found += violations(path, records, wrong, f"not {len(self.fields)} fields", before)
         if found:
             return found
         rows = self._split(records)
-        for field in self.fields:
-            ok = rows[field.name].str.contains(f"^(?:{field.pattern})$")
-            rule = f"{field.name} is not {field.pattern}"
-            found += broken(path, rows[field.name], ~ok, rule, before)
+        for name, pattern in self.fields.items():
+            ok = rows[name].str.contains(f"^(?:{pattern})$")
+            found += violations(path, rows[name], ~ok, f"{name} is not {pattern}", before)
         return found
 
     def _records(self, lines: pl.Series) -> pl.Series:
@@ -162,25 +167,24 @@ class Layout:
 
 
 def _blocks(path: Path) -> Iterator[pl.Series]:
-    """Yield the lines of a file, some tens of megabytes at a time."""
+    """Yield the lines of a file in blocks of some tens of megabytes."""
     rest = b""
     with path.open("rb") as file:
         for block in chain(iter(lambda: file.read(_BLOCK), b""), [b""]):
-            whole, newline, part = (rest + block).rpartition(b"\n")
-            rest = part
+            complete, newline, rest = (rest + block).rpartition(b"\n")
             if newline:
-                yield pl.Series(whole.decode().split("\n"), dtype=pl.String)
+                yield pl.Series(complete.decode().split("\n"), dtype=pl.String)
 
 
-def broken(
+def violations(
     path: Path, values: pl.Series, wrong: pl.Series, rule: str, before: int = 0
 ) -> list[str]:
-    """Say how many values break a rule, and which is the first; empty when none does.
+    """Return how many values violate a rule and which is the first; empty if none does.
 
     Parameters
     ----------
     before
-        Records of the file that stand before the first value.
+        Records of the file before the first value.
     """
     wrong = wrong.fill_null(True)
     if not wrong.any():

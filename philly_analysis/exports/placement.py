@@ -1,4 +1,4 @@
-"""Places gangs on the servers of an endless cluster, so that no GPU is held twice at once."""
+"""Place gangs on the servers of an infinite cluster, so that no GPU is allocated twice at once."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,13 +7,23 @@ import polars as pl
 from philly_analysis.workload import SERVER
 
 _GPUS = SERVER.gpus
+_SCHEMA = {
+    "job_id": pl.String(),
+    "attempt": pl.Int32(),
+    "container": pl.Int64(),
+    "machine_id": pl.String(),
+    "gpu": pl.List(pl.Int64()),
+}
 
 
-def slots(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return a number from 0 for each interval, such that no two that overlap share one.
+def colour_intervals(
+    start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return a number from 0 for each interval, such that no two overlapping intervals share one.
 
-    As few numbers as can be are used. The one that was given back first is taken first; without
-    a loop over the intervals: the k-th to reuse a number takes that of the k-th to end.
+    This is the colouring of an interval graph with the fewest colours; the colour that was freed
+    first is reused first. It needs no loop: the k-th interval to reuse a colour takes that of the
+    k-th interval to end.
 
     Parameters
     ----------
@@ -27,7 +37,7 @@ def slots(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArr
     by_end = np.argsort(ends, kind="stable")
     ended = np.searchsorted(ends[by_end], begins, side="right")
     rank = np.arange(start.size)
-    # one reuse more with each interval, but never more than have ended by then
+    # each interval adds at most one reuse, and never more than have ended by its start
     reuses = np.minimum.accumulate(ended - rank) + rank
     reusing = np.diff(reuses, prepend=0) > 0
     origin = rank.copy()
@@ -41,41 +51,43 @@ def slots(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArr
 
 
 def place(gangs: pl.DataFrame, first: int) -> pl.DataFrame:
-    """Give each gang its GPUs: whole servers of 8, and a part of one for the rest.
+    """Place each gang on whole servers of 8 GPUs, and on part of one for the remainder.
 
     Parameters
     ----------
     gangs
         job_id, attempt, gpus (at least 1), started_at and ended_at (never null).
     first
-        Number of the first server: it is called ``m<first>``.
+        Number of the first server, whose name is ``m<first>``.
 
     Returns
     -------
     DataFrame
         One row per (job_id, attempt, container): machine_id and gpu, the list of GPU indices.
     """
+    servers = pl.int_ranges(pl.col("gpus") // _GPUS)
+    remainder = pl.col("gpus") % _GPUS
     parts = pl.concat(
         [
             gangs.filter(pl.col("gpus") >= _GPUS)
-            .with_columns(container=pl.int_ranges(pl.col("gpus") // _GPUS), width=pl.lit(_GPUS))
+            .with_columns(container=servers, width=pl.lit(_GPUS))
             .explode("container", empty_as_null=True, keep_nulls=True),
-            gangs.filter(pl.col("gpus") % _GPUS > 0).with_columns(
-                container=(pl.col("gpus") // _GPUS).cast(pl.Int64), width=pl.col("gpus") % _GPUS
+            gangs.filter(remainder > 0).with_columns(
+                container=(pl.col("gpus") // _GPUS).cast(pl.Int64), width=remainder
             ),
         ],
         how="vertical_relaxed",
     )
-    placed = []
+    placed = [pl.DataFrame(schema=_SCHEMA)]
     for width in parts["width"].unique().sort():
         part = parts.filter(pl.col("width") == width)
-        slot = slots(
+        slot = colour_intervals(
             part["started_at"].cast(pl.Int64).to_numpy(), part["ended_at"].cast(pl.Int64).to_numpy()
         )
-        room = _GPUS // width
-        offset = pl.Series(slot % room * width)
-        server = first + slot // room
-        first += int(slot.max()) // room + 1
+        per_server = _GPUS // width
+        offset = pl.Series(slot % per_server * width)
+        server = first + slot // per_server
+        first += int(slot.max()) // per_server + 1
         placed.append(
             part.select(
                 "job_id",
@@ -85,11 +97,4 @@ def place(gangs: pl.DataFrame, first: int) -> pl.DataFrame:
                 gpu=pl.int_ranges(offset, offset + width),
             )
         )
-    empty: dict[str, pl.DataType] = {
-        "job_id": pl.String(),
-        "attempt": pl.Int32(),
-        "container": pl.Int64(),
-        "machine_id": pl.String(),
-        "gpu": pl.List(pl.Int64()),
-    }
-    return pl.concat(placed) if placed else pl.DataFrame(schema=empty)
+    return pl.concat(placed, how="vertical_relaxed")

@@ -1,4 +1,4 @@
-"""Published profiles of jobs, and the seeded draw that gives each job one of them."""
+"""Published profiles of jobs, and the seeded draw that assigns one to each job."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+from philly_analysis.errors import ExportError
 
 _FOLDER = Path(__file__).parent / "profiles"
 _SOURCE = "# source: "
@@ -18,8 +20,8 @@ class Profiles:
     Attributes
     ----------
     table
-        One row per profile. A column ``job_type`` names it; ``weight``, where there is one, is
-        how often it is drawn.
+        One row per profile. Column ``job_type`` is its name; ``weight``, where present, is
+        proportional to how often it is drawn.
     source
         Where the numbers come from.
     """
@@ -34,7 +36,7 @@ class Profiles:
 
 
 @cache
-def profiles(name: str) -> Profiles:
+def read_profiles(name: str) -> Profiles:
     """Read one of the tables in ``profiles/``: a CSV whose first line is its source."""
     text = (_FOLDER / f"{name}.csv").read_text("utf-8")
     source = text.partition("\n")[0].removeprefix(_SOURCE)
@@ -42,26 +44,31 @@ def profiles(name: str) -> Profiles:
 
 
 def assign(
-    jobs: pl.DataFrame, table: pl.DataFrame, by: str, rng: np.random.Generator
+    jobs: pl.DataFrame, table: pl.DataFrame, rng: np.random.Generator, by: str | None = None
 ) -> pl.DataFrame:
-    """Give each job one profile among those of its class.
+    """Assign each job one profile among those of its class.
 
     A job whose own ``job_type`` names a profile of its class gets (one of) that; the others draw.
 
     Parameters
     ----------
     jobs
-        Has the columns `by` and ``job_type``, and keeps its order.
+        Has the columns `by` and ``job_type``; its order is kept.
     table
         Profiles, with the column `by`; every class of `jobs` must occur in it.
+    by
+        Column of the classes; None: all jobs are one class.
 
     Returns
     -------
     DataFrame
         `jobs` with the columns of `table`.
     """
+    if by is None:
+        by, one = "class", pl.lit(0).alias("class")
+        return assign(jobs.with_columns(one), table.with_columns(one), rng, by).drop(by)
     table = table.with_row_index("profile")
-    known = table.select(pl.col(by), job_type=pl.col("job_type"), known=pl.lit(True)).unique()
+    known = table.select(by, "job_type", known=pl.lit(True)).unique()
     marked = jobs.join(known, on=[by, "job_type"], how="left", maintain_order="left")
     wanted = marked.select(by, job_type=pl.when("known").then(pl.col("job_type")))
     chosen = np.zeros(jobs.height, dtype=np.int64)
@@ -81,3 +88,15 @@ def assign(
         )
     drawn = table[chosen].drop("profile", by, "weight", strict=False)
     return jobs.drop(drawn.columns, strict=False).hstack(drawn)
+
+
+def check_gangs(jobs: pl.DataFrame, table: pl.DataFrame, source: Path) -> None:
+    """Check that a table of measured speeds has every gang size of the jobs.
+
+    Raises
+    ------
+    ExportError
+        It lacks some.
+    """
+    if lacking := set(jobs["gpus"].unique()) - set(table["gpus"].unique()):
+        raise ExportError(f"{source} has no speed for gangs of {sorted(lacking)} GPUs.")

@@ -1,4 +1,4 @@
-"""What a writer has to work with: a workload walked once, and the cluster it is meant for."""
+"""Prepare a workload for export: its jobs, run times and target cluster, computed once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import polars as pl
 
 from philly_analysis.errors import ExportError
 from philly_analysis.exports.estimates import estimated_s
-from philly_analysis.exports.gangs import PART, fitted
-from philly_analysis.exports.sanitize import safe
+from philly_analysis.exports.gangs import PART, adapt_gangs
+from philly_analysis.exports.sanitize import plain_names
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.workload import (
     Cluster,
@@ -34,39 +34,39 @@ class Request:
     Attributes
     ----------
     workload
-        As it is to be written: its submissions are stretched where a load was asked for.
-    whole
+        The workload to write; its submissions are rescaled if a load was requested.
+    runnable
         All jobs of the workload that can be run.
     demand
-        Those of them that the dialect takes.
+        Those of them that the dialect accepts.
     jobs
-        The same, with what most formats write, made once. Beside the columns of
+        The same, with columns that most formats write. Beside those of
         :class:`~philly_analysis.workload.demand.Demand`: ``id``, ``user_id`` and ``vc_id`` (names
         that no text format breaks), ``duration_s`` (run time in whole seconds, at least 1),
-        ``cpus_due`` and ``mem_gb_due`` (as asked for, else a server's share by GPU), ``part`` (of
+        ``cpus_due`` and ``mem_gb_due`` (as requested, else a server's share by GPU), ``part`` (of
         a gang that was split, else null).
     cluster
-        The cluster that the jobs are meant for.
+        The target cluster.
     estimates
-        What a scheduler is told of run times; None: the format has no place for it.
-    made
-        Sentences: what was done to gangs so that the reader takes them.
-    stretch
+        Kind of estimated run times; None: the format holds none.
+    gang_notes
+        Sentences: changes to gangs, so that the program accepts them.
+    arrival_factor
         Factor on the time between submissions; 1: as in the workload.
     throughputs
-        The consumer's own file (or folder) of measured speeds.
+        The program's own file (or folder) of measured speeds.
     """
 
     workload: Workload
-    whole: Demand
+    runnable: Demand
     demand: Demand
     jobs: pl.DataFrame
     cluster: Cluster
     rng: np.random.Generator
     run_policy: RunPolicy
     estimates: Estimates | None = None
-    made: tuple[str, ...] = ()
-    stretch: float = 1.0
+    gang_notes: tuple[str, ...] = ()
+    arrival_factor: float = 1.0
     throughputs: Path | None = None
 
     @property
@@ -75,8 +75,8 @@ class Request:
         return -(-self.cluster.gpus // self.cluster.server.gpus)
 
     @property
-    def measured(self) -> Path:
-        """The consumer's own file of speeds, where the dialect cannot do without."""
+    def speeds_file(self) -> Path:
+        """The program's own file of measured speeds, for dialects that require it."""
         if self.throughputs is None:
             raise ExportError("the consumer's own file of measured speeds is missing.")
         return self.throughputs
@@ -87,11 +87,11 @@ class Request:
         return offered_load(self.demand.gpu_s, self.demand.span_s, self.cluster.gpus)
 
     def estimated_s(self) -> pl.Series:
-        """Return what a scheduler is told of each job's run time, in s."""
+        """Return the estimate of each job's run time, in s."""
         return estimated_s(self.estimates or Estimates.EXACT, self.jobs, self.rng)
 
     def quotas(self) -> tuple[dict[str, int], str]:
-        """Return GPUs by virtual cluster, given or estimated as everywhere, and which of these."""
+        """Return GPUs by virtual cluster, and a sentence on where they come from."""
         return quotas_of(self.workload, self.cluster.gpus)
 
 
@@ -100,7 +100,7 @@ def prepare(
     *,
     run_policy: RunPolicy,
     seed: int,
-    sizes: Sequence[int] | None = None,
+    sizes: Sequence[int] = (),
     gangs: Gangs = Gangs.DROP,
     estimates: Estimates | None = None,
     load: float | None = None,
@@ -109,60 +109,56 @@ def prepare(
     throughputs: Path | None = None,
     timed: bool = True,
 ) -> Request:
-    """Walk a workload once, for whatever format it is to be written in.
+    """Prepare a workload for any format.
 
     Parameters
     ----------
     sizes
-        Gang sizes that the reader takes; None: all.
+        Gang sizes that the program accepts; empty: all.
     gangs
         What becomes of other gangs.
     estimates
-        What a scheduler is told of run times.
+        Kind of estimated run times.
     load
-        Offered load wanted on the cluster; None: submissions stay as they are.
+        Offered load wanted on the cluster; None: submissions stay.
     gpus, machines
         The cluster; neither: the workload's own, else one that is assumed.
     timed
-        False where the reader needs no run times, so that there may be no job with one.
+        False if the program needs no run times, so that no job needs to have one.
 
     Raises
     ------
     WorkloadError
-        No job can be run, a cluster without GPUs was asked for, or a load and the jobs offer none.
+        No job can be run, the cluster has no GPUs, or the jobs offer no load to rescale.
     """
-    whole = demand_of(workload, run_policy)
+    runnable = demand_of(workload, run_policy)
     if timed:
-        whole = some(whole)
-    target = cluster(workload, whole, gpus=gpus, machines=machines)
-    needs = whole
-    made: tuple[str, ...] = ()
+        runnable = some(runnable)
+    target = cluster(workload, runnable, gpus=gpus, machines=machines)
+    demand = runnable.within(target.gpus) if timed else runnable
+    gang_notes: tuple[str, ...] = ()
+    if sizes:
+        demand, gang_notes = adapt_gangs(demand, sizes, gangs)
     if timed:
-        needs = needs.within(target.gpus)
-    if sizes is not None:
-        needs, made = fitted(needs, sizes, gangs)
-    if timed:
-        needs = some(needs)
+        demand = some(demand)
     factor = 1.0
     if load is not None:
-        factor = factor_to(load, needs.gpu_s, needs.span_s, target.gpus)
+        factor = factor_to(load, demand.gpu_s, demand.span_s, target.gpus)
     if factor != 1:
-        workload, needs = stretched(workload, factor), needs.stretched(factor)
-    server, asked = target.server, needs.jobs
-    if PART not in asked.columns:
-        asked = asked.with_columns(pl.lit(None, pl.Int64).alias(PART))
-    name = safe(asked["job_id"])
+        workload, demand = stretched(workload, factor), demand.stretched(factor)
+    server, jobs = target.server, demand.jobs
+    if PART not in jobs.columns:
+        jobs = jobs.with_columns(pl.lit(None, pl.Int64).alias(PART))
+    name = plain_names(jobs["job_id"])
+    is_part = pl.col(PART).is_not_null()
     return Request(
         workload=workload,
-        whole=whole,
-        demand=needs,
-        jobs=asked.with_columns(
-            pl.when(pl.col(PART).is_not_null())
-            .then(pl.format("{}:{}", name, PART))
-            .otherwise(name)
-            .alias("id"),
-            safe(asked["user"]).alias("user_id"),
-            safe(asked["vc"]).alias("vc_id"),
+        runnable=runnable,
+        demand=demand,
+        jobs=jobs.with_columns(
+            id=pl.when(is_part).then(pl.format("{}:{}", name, PART)).otherwise(name),
+            user_id=plain_names(jobs["user"]),
+            vc_id=plain_names(jobs["vc"]),
             duration_s=pl.col("run_s").round().cast(pl.Int64).clip(1),
             cpus_due=pl.coalesce("cpus", pl.col("gpus") * ((server.cpus or 0) / server.gpus)),
             mem_gb_due=pl.coalesce("mem_gb", pl.col("gpus") * ((server.mem_gb or 0) / server.gpus)),
@@ -171,7 +167,7 @@ def prepare(
         rng=np.random.default_rng(seed),
         run_policy=run_policy,
         estimates=estimates,
-        made=made,
-        stretch=factor,
+        gang_notes=gang_notes,
+        arrival_factor=factor,
         throughputs=throughputs,
     )

@@ -1,4 +1,4 @@
-"""The side-car of an export: how to run it, what is read of it, what was left out and assumed."""
+"""Sidecar of an export: how to run it, which jobs it holds, what was assumed and excluded."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 from string import Template
 
-from philly_analysis.exports.format import Dialect
+from philly_analysis.exports.dialect import Dialect
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Digest
 from philly_analysis.workload import UNKNOWN, Cluster, Demand
@@ -19,11 +19,11 @@ class RunWith:
     Attributes
     ----------
     program, source
-        What it is called, and the repository and commit (or package) that this was tried with.
+        Its name, and the repository and commit (or package) that was tried.
     needs
         What it runs on, versions pinned.
     command
-        Shell lines that run it on this export; empty where none was tried.
+        Shell lines that run it on this export; empty: not tried.
     """
 
     program: str
@@ -45,7 +45,7 @@ class Exported:
     jobs
         Records in the file: jobs, or parts of gangs that were split.
     jobs_read, gpu_h_read
-        Jobs that the program takes, by its own rules, and their GPU hours; None: it has run
+        Jobs that the program accepts, by its own rules, and their GPU hours; None: it has run
         times of its own.
     read_by
         Those rules.
@@ -54,16 +54,16 @@ class Exported:
     left_out
         Jobs of the workload that are not in the file, by reason.
     account
-        Sentences: which of the workload's jobs and GPU hours it is made of, and which not.
+        Sentences: which of the workload's jobs and GPU hours are in the file, and which are not.
     not_carried, assumed
-        Sentences: what the format cannot carry, and what it wants that the workload lacks.
+        Sentences: what the format cannot hold, and what it requires that the workload lacks.
     sources
         Where assumed numbers come from.
     run_policy
         How attempts became a run time: ``span``, ``sum`` or ``last``.
     cluster_gpus, offered_load
-        GPUs of the target cluster, and GPU-seconds asked for / (GPUs x seconds from first to
-        last submission), of the jobs that the reader takes; None where it cannot be told.
+        GPUs of the target cluster, and GPU-seconds requested / (GPUs x seconds from first to
+        last submission), of the jobs that the program accepts; None: not defined.
     arrivals_stretched
         Factor on the time between submissions; 1: as in the workload.
     digests
@@ -98,11 +98,11 @@ class Exported:
     made_by: str
 
     def to_json(self) -> str:
-        """Return it as JSON text, as the side-car holds it."""
+        """Return the content of the sidecar file: JSON text."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     def __str__(self) -> str:
-        """Return it as lines for a terminal."""
+        """Return a summary for a terminal."""
         load = "not defined" if self.offered_load is None else f"{self.offered_load:.2f}"
         read_h = "run times of its own" if self.gpu_h_read is None else f"{self.gpu_h_read:,.0f}"
         lines = [
@@ -126,36 +126,34 @@ class Exported:
         return "\n".join(lines)
 
 
-def run_with(request: Request, spelling: Dialect, file: Path, jobs: int) -> RunWith:
-    """Say how to run the program that this file is for."""
-    program = spelling.program
-    command = Template(program.command).substitute(
+def run_with(request: Request, dialect: Dialect, file: Path, records: int) -> RunWith:
+    """Return how to run the program that a file is for."""
+    command = Template(dialect.command).substitute(
         gpus=request.cluster.gpus,
         nodes=request.nodes,
         per_node=request.cluster.server.gpus,
-        jobs=jobs,
+        jobs=records,
     )
     return RunWith(
-        program=program.name,
-        source=program.source,
-        needs=program.needs,
+        program=dialect.program,
+        source=dialect.source,
+        needs=dialect.needs,
         command=command and f"export OUT={quote(str(file.resolve()))}\n{command}",
     )
 
 
-def unnamed(needs: Demand) -> tuple[str, ...]:
-    """Say how many jobs have nobody's name."""
-    n = needs.jobs.height
-    lacking = {what: int((needs.jobs[what] == UNKNOWN).sum()) for what in ("vc", "user")}
+def unnamed_notes(demand: Demand) -> tuple[str, ...]:
+    """Return how many jobs have no virtual cluster or user."""
+    missing = {what: int((demand.jobs[what] == UNKNOWN).sum()) for what in ("vc", "user")}
     return tuple(
-        f"{count:,} of {n:,} jobs have no {what}: called {UNKNOWN!r}"
-        for what, count in lacking.items()
+        f"{count:,} of {demand.jobs.height:,} jobs have no {what}: called {UNKNOWN!r}"
+        for what, count in missing.items()
         if count
     )
 
 
 def cluster_notes(target: Cluster) -> tuple[str, ...]:
-    """Say so where the cluster was assumed."""
+    """Return which cluster was assumed, if one was."""
     if not target.assumed:
         return ()
     return (

@@ -1,7 +1,7 @@
-"""A file that appears whole with its side-car, or not at all.
+"""Replace an export and its sidecar together.
 
-The side-car comes first, and names the digest of each file that it tells of: where a writer is
-killed before the file comes too, it is seen that they do not belong together.
+The sidecar is replaced first and names the digest of each file. If a writer is killed between the
+two replacements, the digests show that they do not match.
 """
 
 import json
@@ -15,46 +15,46 @@ from philly_analysis.trace import Digest, digests
 
 
 def sidecar_of(file: Path) -> Path:
-    """Return where the side-car of a file lies."""
+    """Return the path of a file's sidecar."""
     return file.with_name(file.name + ".json")
 
 
-def contents(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
+def export_digests(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
     """Return the size and digest of each file of an export; one that is a file itself is ``.``.
 
-    `known` has those that they are to be compared with.
+    `known` has digests to compare with.
     """
     files = [path for path in export.rglob("*") if path.is_file()] if export.is_dir() else [export]
     return digests(export, sorted(path.relative_to(export).as_posix() for path in files), known)
 
 
-def _belongs(export: Path, sidecar: Path) -> bool:
-    """Tell whether an export is what a side-car tells of; one from before digests is."""
+def _matches(export: Path, sidecar: Path) -> bool:
+    """Return whether an export has the digests of its sidecar, or the sidecar has none."""
     try:
-        told = json.loads(sidecar.read_text("utf-8")).get("digests")
-        if told is None:
+        recorded = json.loads(sidecar.read_text("utf-8")).get("digests")
+        if recorded is None:
             return True
-        known = {name: (size, of) for name, (size, of) in told.items()}
-        return known == contents(export, known)
+        known = {name: (size, of) for name, (size, of) in recorded.items()}
+        return known == export_digests(export, known)
     except (ValueError, AttributeError, TypeError):
         return False
 
 
 @contextmanager
-def appearing(file: Path, force: bool) -> Iterator[Path]:
-    """Give a path to write that becomes `file`, with its side-car, when the block ends well.
+def replace_export(file: Path, force: bool) -> Iterator[Path]:
+    """Yield a path to write; it replaces `file`, and its sidecar that of `file`, at the end.
 
     Raises
     ------
     ExportError
-        Something stands there that is not to be replaced, or it cannot be written.
+        A file exists that must not be replaced, or `file` cannot be written.
     """
     sidecar = sidecar_of(file)
     if file.exists() and not force:
-        if sidecar.is_file() and not _belongs(file, sidecar):
+        if sidecar.is_file() and not _matches(file, sidecar):
             raise ExportError(
-                f"{file} is not what {sidecar.name} tells of: a writer was killed, or it was "
-                "changed. Give another name, or force=True to replace it."
+                f"{file} does not match the digests in {sidecar.name}: a writer was killed, or "
+                "the file was changed. Give another name, or force=True to replace it."
             )
         raise ExportError(f"{file} exists. Give another name, or force=True to replace it.")
     if file.exists() and not sidecar.is_file():

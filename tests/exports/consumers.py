@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.profiles import profiles
+from philly_analysis.exports.profiles import read_profiles
 
 _GAVEL_SCALES = (1, 2, 4, 8)
 _ELASTICFLOW_GPUS = (1, 2, 4, 8, 16, 32, 64)
@@ -20,7 +20,7 @@ def throughput_json(path: Path) -> Path:
     """Write a file like Gavel's ``simulation_throughputs.json``."""
     table = {
         f"('{job_type}', {gpus})": {"null": steps_per_s(job_type, gpus), "('A3C', 1)": [1.0, 1.0]}
-        for job_type in profiles("gavel").job_types
+        for job_type in read_profiles("gavel").job_types
         for gpus in _GAVEL_SCALES
     }
     path.write_text(json.dumps({"k80": {}, "v100": table}))

@@ -1,27 +1,28 @@
 """Batsim's JSON workload of delay profiles, in the spelling of version 4 or 5."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
+from philly_analysis.exports.dialect import Accepted, Codec, Notes, accepted_jobs, read_format
 from philly_analysis.exports.request import Request
 from philly_analysis.results import count
 
 _LEAST_S = 0.001
 
 
-def _write(request: Request, path: Path, spelling: str) -> Written:
+def _write(request: Request, path: Path, profile: str) -> Notes:
     jobs = request.jobs
     walltime = pl.when(pl.col("time_limit_s").is_not_null()).then(
         pl.format(', "walltime": {}', pl.col("time_limit_s").round(3))
     )
-    # version 5 refuses the whole file for one job that takes no time
+    # version 5 refuses a file with a job that takes no time
     run_s = pl.col("run_s").round(3).clip(_LEAST_S)
     instant = int((jobs["run_s"].round(3) < _LEAST_S).sum())
-    # ids are plain, so nothing in them needs escaping
+    # ids are plain names, which need no escaping
     entries = jobs.select(
         pl.format(
             '{{"id": "{}", "subtime": {}, "res": {}, "profile": "delay_{}"{}}}',
@@ -34,7 +35,7 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
     ).to_series()
     delays = (
         jobs.select(run_s.unique().sort().alias("s"))
-        .select(pl.format('"delay_{}": {{"type": "{}", "delay": {}}}', "s", pl.lit(spelling), "s"))
+        .select(pl.format('"delay_{}": {{"type": "{}", "delay": {}}}', "s", pl.lit(profile), "s"))
         .to_series()
     )
     resources = max(request.cluster.gpus, int(jobs["gpus"].max() or 0))  # type: ignore[arg-type]
@@ -44,8 +45,7 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
         file.write('\n],\n"profiles": {\n')
         file.write(",\n".join(delays))
         file.write("\n}}\n")
-    return Written(
-        jobs=jobs.height,
+    return Notes(
         assumed=(
             "a job is a delay: how fast it runs never changes",
             *([f"{count(instant, 'run')} of no time: 1 ms each"] if instant else []),
@@ -53,15 +53,15 @@ def _write(request: Request, path: Path, spelling: str) -> Written:
     )
 
 
-def _taken(request: Request, path: Path) -> Taken:
+def _accepted(request: Request, path: Path) -> Accepted:
     workload: dict[str, Any] = json.loads(path.read_text("utf-8"))
     delays = {name: profile["delay"] for name, profile in workload["profiles"].items()}
     jobs = workload["jobs"]
     run_s = pl.Series([delays[job["profile"]] for job in jobs], dtype=pl.Float64)
-    return taken_of(request, pl.Series([job["res"] for job in jobs]), run_s)
+    return accepted_jobs(request, pl.Series([job["res"] for job in jobs]), run_s)
 
 
-def _faults(path: Path, spelling: str) -> list[str]:
+def _validate(path: Path, _: Path | None, profile: str) -> list[str]:
     try:
         workload: dict[str, Any] = json.loads(path.read_text("utf-8"))
         resources, jobs, profiles = (workload[k] for k in ("nb_res", "jobs", "profiles"))
@@ -73,10 +73,10 @@ def _faults(path: Path, spelling: str) -> list[str]:
     ids = [job.get("id") for job in jobs]
     if len(set(ids)) != len(ids):
         found.append(f"{path.name}: job ids repeat")
-    for name, profile in profiles.items():
-        delay = profile.get("delay")
-        if profile.get("type") != spelling or not _number(delay) or delay <= 0:
-            found.append(f"{path.name}: profile {name!r} is not a {spelling}: {profile!r}")
+    for name, entry in profiles.items():
+        delay = entry.get("delay")
+        if entry.get("type") != profile or not _number(delay) or delay <= 0:
+            found.append(f"{path.name}: profile {name!r} is not a {profile}: {entry!r}")
             break
     for job in jobs:
         if not (
@@ -96,55 +96,9 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-_RUN = """git clone https://github.com/oar-team/batsim && cd batsim && git checkout v4.2.1
-sed "s/0-511/0-$$(($gpus - 1))/" platforms/cluster512.xml > export.xml
-cat > fcfs.py <<'END'
-from batsim.batsim import BatsimScheduler
-from procset import ProcSet
-
-class Fcfs(BatsimScheduler):
-    def onAfterBatsimInit(self):
-        self.queue, self.free = [], ProcSet((0, self.bs.nb_compute_resources - 1))
-
-    def start(self):
-        while self.queue and self.queue[0].requested_resources <= len(self.free):
-            job = self.queue.pop(0)
-            job.allocation = ProcSet(*list(self.free)[:job.requested_resources])
-            self.free -= job.allocation
-            self.bs.execute_jobs([job])
-
-    def onJobSubmission(self, job):
-        self.queue.append(job)
-        self.start()
-
-    def onJobCompletion(self, job):
-        self.free |= job.allocation
-        self.start()
-END
-batsim -p export.xml -w $$OUT -e result &
-pybatsim fcfs.py && wait"""
-"""Batsim leaves the scheduler to others: here the shortest that there is."""
-
-_V4 = Program(
-    "Batsim up to 4.2",
-    source="oar-team/batsim v4.2.1",
-    needs="Batsim 4.2.1 built with SimGrid 3.32 as `batsim`; Python 3.9, pybatsim 3.2.1",
-    command=_RUN,
-    rules="every job that takes time",
-)
-_V5 = Program("Batsim 5", rules=_V4.rules)
+def _codec(profile: str) -> Codec:
+    """Return the codec of a version of Batsim, by its name for a delay profile."""
+    return Codec(partial(_write, profile=profile), _accepted, partial(_validate, profile=profile))
 
 
-def _dialect(name: str, spelling: str, program: Program) -> Dialect:
-    return Dialect(
-        name=name,
-        program=program,
-        carries="arrival, gang size, run time, time limit",
-        write=lambda request, path: _write(request, path, spelling),
-        taken=_taken,
-        faults=lambda path, _: _faults(path, spelling),
-        not_carried=("users, virtual clusters, status, waits, attempts and placements",),
-    )
-
-
-BATSIM = Format("batsim", (_dialect("v4", "delay", _V4), _dialect("v5", "DelayProfile", _V5)))
+BATSIM = read_format("batsim", v4=_codec("delay"), v5=_codec("DelayProfile"))

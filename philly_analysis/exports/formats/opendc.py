@@ -1,13 +1,14 @@
 """OpenDC's workload traces: tasks and fragments in Parquet, utilisation series included."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written, taken_of
+from philly_analysis.exports.dialect import Accepted, Codec, Notes, accepted_jobs, read_format
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Trace
 
@@ -21,9 +22,7 @@ _MILLISECONDS = pa.timestamp("ms", tz="UTC")
 UTILISATION = (Path(__file__).parent / "opendc_utilisation.sql").read_text("utf-8")
 
 
-def _required(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
-
+_required = partial(pa.field, nullable=False)
 
 _TASKS = pa.schema(
     [
@@ -83,7 +82,7 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
-    """Spread the readings of each task evenly over its run time; the last takes the remainder."""
+    """Spread the samples of each task evenly over its run time; the last takes the remainder."""
     count, index = pl.len().over("id"), pl.int_range(pl.len()).over("id")
     each = pl.col("duration") // count
     return (
@@ -104,7 +103,7 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _write(request: Request, folder: Path) -> Written:
+def _write(request: Request, folder: Path) -> Notes:
     tasks = _tasks(request)
     pq.write_table(tasks.to_arrow().cast(_TASKS), folder / TASKS, compression="zstd")
     measured = pl.Series(dtype=pl.Int32)
@@ -133,10 +132,10 @@ def _write(request: Request, folder: Path) -> Written:
         assumed.append(
             f"readings of {sampled:,} jobs, in order, are spread evenly over their run time"
         )
-    return Written(jobs=jobs.height, assumed=tuple(assumed))
+    return Notes(tuple(assumed))
 
 
-def _faults(folder: Path, _: Path | None) -> list[str]:
+def _validate(folder: Path, _: Path | None) -> list[str]:
     found = []
     for name, schema in ((TASKS, _TASKS), (FRAGMENTS, _FRAGMENTS)):
         try:
@@ -169,23 +168,9 @@ def _faults(folder: Path, _: Path | None) -> list[str]:
     return found
 
 
-def _taken(request: Request, folder: Path) -> Taken:
+def _accepted(request: Request, folder: Path) -> Accepted:
     tasks = pl.read_parquet(folder / TASKS)
-    return taken_of(request, tasks["gpu_count"], tasks["duration"] / 1000)
+    return accepted_jobs(request, tasks["gpu_count"], tasks["duration"] / 1000)
 
 
-OPENDC = Format(
-    "opendc",
-    (
-        Dialect(
-            name="opendc",
-            program=Program("OpenDC", rules="every task, times in whole milliseconds"),
-            carries="submission, run time, job ids, GPUs, CPU and memory demand, GPU utilisation",
-            write=_write,
-            taken=_taken,
-            faults=_faults,
-            not_carried=("users, virtual clusters, status, attempts, placements and waits",),
-            folder=True,
-        ),
-    ),
-)
+OPENDC = read_format("opendc", opendc=Codec(_write, _accepted, _validate))

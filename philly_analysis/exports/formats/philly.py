@@ -1,17 +1,18 @@
 """The layout of the Microsoft Philly archive: job log, machine list, utilisation files."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written
+from philly_analysis.exports.dialect import Accepted, Codec, Notes, read_format, read_layouts
 from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
-from philly_analysis.exports.layout import COUNT, NAME, TIMESTAMP, Field, Layout, broken
+from philly_analysis.exports.layout import NAME, TIMESTAMP, violations
 from philly_analysis.exports.placement import place
 from philly_analysis.exports.request import Request
-from philly_analysis.exports.sanitize import safe
+from philly_analysis.exports.sanitize import plain_names
 from philly_analysis.study import PASS, STATUSES
 from philly_analysis.workload import SERVER, Workload
 
@@ -20,25 +21,16 @@ _NONE = "None"
 _CLOCK = "%Y-%m-%d %H:%M:%S"
 _ANY = r"(?s).*"
 _TIMES = rf"{TIMESTAMP}|{_NONE}"
-_ENTRY = (
-    Field("status", "|".join(STATUSES)),
-    Field("vc", _ANY),
-    Field("jobid", _ANY),
-    Field("submitted_time", TIMESTAMP),
-    Field("user", _ANY),
-)
-_ATTEMPT = (Field("start_time", _TIMES), Field("end_time", _TIMES))
-_DETAIL = (Field("ip", NAME),)
-
-# the blanks before the second and third name belong to the archive's header
-_MACHINES = Layout(
-    (
-        Field("machineId", NAME),
-        Field(" number of GPUs", COUNT),
-        Field(" single GPU mem", r" (?:[0-9.]+GB)?"),
-    ),
-    unique="machineId",
-)
+_ENTRY = {
+    "status": "|".join(STATUSES),
+    "vc": _ANY,
+    "jobid": _ANY,
+    "submitted_time": TIMESTAMP,
+    "user": _ANY,
+}
+_ATTEMPT = {"start_time": _TIMES, "end_time": _TIMES}
+_DETAIL = {"ip": NAME}
+_MACHINES = read_layouts("philly")["machines"]
 
 
 def _clock(column: str) -> pl.Expr:
@@ -90,7 +82,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
     by_attempt = (
         details.with_columns(
             detail=pl.struct(
-                ip=safe(details["machine_id"]),
+                ip=plain_names(details["machine_id"]),
                 gpus=pl.col("gpu").list.eval(pl.format("gpu{}", pl.element())),
             )
         )
@@ -145,7 +137,7 @@ def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
     size = pl.col("gpu_mem_gb").cast(pl.String).str.strip_suffix(".0") + "GB"
     both = pl.concat([listed, made_up], how="vertical_relaxed")
     return both.select(
-        safe(both["machine_id"]).alias("machineId"),
+        plain_names(both["machine_id"]).alias("machineId"),
         pl.col("gpus").alias(" number of GPUs"),
         (" " + size.fill_null("")).alias(" single GPU mem"),
     )
@@ -159,7 +151,7 @@ def _first_free(workload: Workload) -> int:
     return 0 if largest is None else int(largest) + 1  # type: ignore[arg-type]
 
 
-def _write(request: Request, folder: Path) -> Written:
+def _write(request: Request, folder: Path) -> Notes:
     workload = request.workload
     attempts = workload.attempts
     # an entry of the log names its GPUs: where the trace does not, they are packed anew
@@ -195,11 +187,11 @@ def _write(request: Request, folder: Path) -> Written:
         )
     if workload.machines.height and workload.machines["gpus_listed"].is_null().all():
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
-    return Written(jobs=workload.jobs.height, assumed=tuple(assumed), not_carried=tuple(lost))
+    return Notes(tuple(assumed), tuple(lost))
 
 
 def _level(
-    what: str, items: list[Any], fields: tuple[Field, ...], holds: str
+    what: str, items: list[Any], fields: Mapping[str, str], holds: str
 ) -> tuple[list[str], list[Any]]:
     """Check one level of the job log: objects with text `fields` and the list `holds`.
 
@@ -211,74 +203,50 @@ def _level(
     for n, item in enumerate(items, 1):
         if not isinstance(item, dict) or not isinstance(item.get(holds), list):
             return [f"{JOB_LOG}: {what} {n:,} is no object with a list {holds}: {item!r:.100}"], []
-        if any(not isinstance(item.get(f.name), str) for f in fields):
-            names = ", ".join(f.name for f in fields)
+        if any(not isinstance(item.get(name), str) for name in fields):
+            names = ", ".join(fields)
             return [f"{JOB_LOG}: {what} {n:,} has not all of {names} as text: {item!r:.100}"], []
     found = []
-    for field in fields:
-        values = pl.Series([item[field.name] for item in items], dtype=pl.String)
-        ok = values.str.contains(f"^(?:{field.pattern})$")
-        rule = f"{what} whose {field.name} is not {field.pattern}"
-        found += broken(Path(JOB_LOG), values, ~ok, rule)
+    for name, pattern in fields.items():
+        values = pl.Series([item[name] for item in items], dtype=pl.String)
+        ok = values.str.contains(f"^(?:{pattern})$")
+        rule = f"{what} whose {name} is not {pattern}"
+        found += violations(Path(JOB_LOG), values, ~ok, rule)
     return found, [member for item in items for member in item[holds]]
 
 
-def _log_faults(log: object) -> list[str]:
+def _validate_log(log: object) -> list[str]:
     if not isinstance(log, list) or not log:
         return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
     found, below = _level("entry", log, _ENTRY, "attempts")
     if not found:
         ids = pl.Series([entry["jobid"] for entry in log])
-        found += broken(Path(JOB_LOG), ids, ids.is_duplicated(), "a jobid that repeats")
+        found += violations(Path(JOB_LOG), ids, ids.is_duplicated(), "a jobid that repeats")
     for what, fields, holds in (("attempt", _ATTEMPT, "detail"), ("detail", _DETAIL, "gpus")):
         if not found:
             found, below = _level(what, below, fields, holds)
     if not found:
         gpus = pl.Series([g if isinstance(g, str) else "" for g in below], dtype=pl.String)
         wrong = ~gpus.str.contains(r"^gpu\d+$")
-        found += broken(Path(JOB_LOG), gpus, wrong, "a GPU that is not gpu and its index")
+        found += violations(Path(JOB_LOG), gpus, wrong, "a GPU that is not gpu and its index")
     return found
 
 
-def _faults(folder: Path, _: Path | None) -> list[str]:
+def _validate(folder: Path, _: Path | None) -> list[str]:
     try:
-        found = _log_faults(json.loads((folder / JOB_LOG).read_text("utf-8")))
+        found = _validate_log(json.loads((folder / JOB_LOG).read_text("utf-8")))
     except ValueError as error:
         return [f"{JOB_LOG}: not JSON ({error})"]
     if (folder / MACHINE_LIST).is_file():
-        found += _MACHINES.faults(folder / MACHINE_LIST)
+        found += _MACHINES.validate(folder / MACHINE_LIST)
     for name, file in SAMPLE_FILES.items():
         if (folder / name).is_file():
-            found += file.layout.faults(folder / name)
+            found += file.layout.validate(folder / name)
     return found
 
 
-def _taken(request: Request, _: Path) -> Taken:
-    return Taken(request.workload.jobs.height, None)
+def _accepted(request: Request, _: Path) -> Accepted:
+    return Accepted(request.workload.jobs.height, None)
 
 
-PHILLY = Format(
-    "philly",
-    (
-        Dialect(
-            name="philly",
-            program=Program(
-                "Starburst, RAPS, and every notebook of the Philly archive",
-                rules="every entry, as the archive has them; Synergy's and Blox' Philly modes "
-                "take gang sizes only and draw arrivals and run times of their own",
-            ),
-            carries="jobs, attempts, placements, machine list and, where the trace has them, "
-            "utilisation samples",
-            write=_write,
-            taken=_taken,
-            faults=_faults,
-            not_carried=(
-                "CPU and memory demand, time limits, job types, eligible times",
-                "end reasons and exit codes of attempts; racks, GPU models, CPUs and memory of "
-                "machines; quotas of virtual clusters; failure output",
-            ),
-            folder=True,
-            timed=False,
-        ),
-    ),
-)
+PHILLY = read_format("philly", philly=Codec(_write, _accepted, _validate))

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.layout import NAME, NUMBER, Field, Layout
-from philly_analysis.exports.sanitize import safe
+from philly_analysis.exports.layout import NAME, NUMBER, Layout
+from philly_analysis.exports.sanitize import plain_names
 from philly_analysis.trace import GPU_SAMPLES, HOST_SAMPLES, Manifest
 from philly_analysis.workload import Workload
 
@@ -18,7 +18,7 @@ _KB_PER_GB = 1 << 20
 _BATCH = 500_000
 _NA = "NA"
 
-_TIME = Field("time", r"[0-9]{4}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9] P[DS]T")
+_TIME = r"[0-9]{4}-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9] P[DS]T"
 _READING = rf"{NUMBER}|{_NA}"
 _GPU_COLUMNS = tuple(f"gpu{i}_util" for i in range(_GPUS))
 
@@ -60,26 +60,19 @@ SAMPLE_FILES: dict[str, SampleFile] = {
     "cluster_gpu_util": SampleFile(
         GPU_SAMPLES.name,
         Layout(
-            (_TIME, Field("machineId", NAME), *(Field(c, f"|{_READING}") for c in _GPU_COLUMNS)),
+            {"time": _TIME, "machineId": NAME, **dict.fromkeys(_GPU_COLUMNS, f"|{_READING}")},
             tail=",",
         ),
         _gpu_values,
     ),
     "cluster_cpu_util": SampleFile(
         HOST_SAMPLES.name,
-        Layout((_TIME, Field("machine_id", NAME), Field("cpu_util", _READING))),
+        Layout({"time": _TIME, "machine_id": NAME, "cpu_util": _READING}),
         lambda: [_reading(pl.col("cpu_pct")).alias("cpu_util")],
     ),
     "cluster_mem_util": SampleFile(
         HOST_SAMPLES.name,
-        Layout(
-            (
-                _TIME,
-                Field("machine_id", NAME),
-                Field("mem_total", _READING),
-                Field("mem_free", _READING),
-            )
-        ),
+        Layout({"time": _TIME, "machine_id": NAME, "mem_total": _READING, "mem_free": _READING}),
         _memory_values,
     ),
 }
@@ -98,7 +91,7 @@ def _frames(parts: Sequence[Path], file: SampleFile) -> Iterator[pl.DataFrame]:
                 pl.col("sampled_at")
                 .replace_strict(stamps, local.dt.strftime("%Y-%m-%d %H:%M:%S %Z"))
                 .alias(time),
-                safe(rows["machine_id"]).alias(machine),
+                plain_names(rows["machine_id"]).alias(machine),
                 *file.values(),
             )
 

@@ -1,82 +1,52 @@
 """Inputs of Pollux (OSDI'21) and Sia (SOSP'23): workloads, and a summary to draw them from."""
 
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Program, Taken, Written
-from philly_analysis.exports.layout import COUNT, NAME, POSITIVE, TIMESTAMP, Field, Layout, broken
-from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.exports.delimited import FILE, Content, delimited
+from philly_analysis.exports.dialect import Accepted, Codec, Notes, read_format, read_layouts
+from philly_analysis.exports.layout import violations
+from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.request import Request
 
-_SUMMARY = Layout(
-    (
-        Field("timestamp", TIMESTAMP),
-        Field("duration", COUNT),
-        Field("num_gpus", POSITIVE),
-        Field("gpu_time", COUNT),
-        Field("cluster", NAME),
-    ),
-    ascending="timestamp",
-)
-_WORKLOAD = Layout(
-    (
-        Field("name", r"[a-z0-9]+-[0-9]+"),
-        Field("time", COUNT),
-        Field("application", "|".join(profiles("pollux").job_types)),
-        Field("num_replicas", r"[1-9]|1[0-6]"),
-        Field("batch_size", POSITIVE),
-    ),
-    ascending="time",
-    unique="name",
-)
-_SIA_WORKLOAD = Layout(
-    (*_WORKLOAD.fields, Field("category", "adaptive|scale-gpus|rigid")),
-    ascending="time",
-    unique="name",
-)
-_MOST_REPLICAS = 16
 _CLASSES_H = {1: "small", 10: "medium", 100: "large"}
 _LARGEST = "extra-large"
 _LEAST_S, _MOST_GPU_H, _DAY_S = 60, 1000, 86_400
 
 
-def _write_summary(request: Request, path: Path) -> Written:
+def _summary(request: Request) -> Content:
     seconds = pl.col("run_s").round().cast(pl.Int64)
-    summary = request.jobs.select(
+    rows = request.jobs.select(
         cluster="vc_id",
         timestamp=pl.col("submitted_at").dt.strftime("%Y-%m-%d %H:%M:%S"),
         duration=seconds,
         num_gpus="gpus",
         gpu_time=seconds * pl.col("gpus"),
     )
-    _SUMMARY.write(summary, path)
-    return Written(jobs=summary.height)
+    return Content({FILE: rows}, Notes())
 
 
-def _drawn_from(path: Path) -> pl.DataFrame:
-    """Return what the generator draws from: duration and gpu_time, in s, by line."""
-    rows = _SUMMARY.read(path).with_columns(pl.col("duration", "gpu_time").cast(pl.Int64))
+def _drawable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the column kept: whether the generator draws from a line; times become integers."""
     kept = (pl.col("duration") >= _LEAST_S) & (pl.col("gpu_time") < _MOST_GPU_H * 3600)
-    return rows.with_columns(kept=kept)
+    return rows.with_columns(pl.col("duration", "gpu_time").cast(pl.Int64)).with_columns(kept=kept)
 
 
-def _taken_summary(request: Request, path: Path) -> Taken:
-    kept = _drawn_from(path)["kept"]
-    return Taken(request.jobs["job_id"].filter(kept).n_unique(), None)
+def _accepted_summary(request: Request, rows: pl.DataFrame) -> Accepted:
+    kept = _drawable(rows)["kept"]
+    return Accepted(request.jobs["job_id"].filter(kept).n_unique(), None)
 
 
-def _faults_summary(path: Path) -> list[str]:
-    if found := _SUMMARY.faults(path):
-        return found
-    rows = _drawn_from(path)
-    product = rows["duration"] * rows["num_gpus"].cast(pl.Int64)
-    wrong = product != rows["gpu_time"]
-    found = broken(path, rows["gpu_time"], wrong, "gpu_time is not duration x num_gpus")
-    # of such a job it asks what others of its class within a day held, and crashes without one
+def _check_summary(path: Path, text: pl.DataFrame, _: Path | None) -> list[str]:
+    rows = _drawable(text)
+    wrong = rows["duration"] * rows["num_gpus"].cast(pl.Int64) != rows["gpu_time"]
+    found = violations(path, rows["gpu_time"], wrong, "gpu_time is not duration x num_gpus")
+    # for a job that it draws the generator looks up those of its class that ran at most a day
     for least, below in ((10, 100), (100, _MOST_GPU_H)):
-        held_h = rows.filter("kept")["gpu_time"] / 3600
-        of_class = rows.filter("kept").filter((held_h >= least) & (held_h < below))
+        gpu_h = pl.col("gpu_time") / 3600
+        of_class = rows.filter("kept").filter((gpu_h >= least) & (gpu_h < below))
         if of_class.height and not (of_class["duration"] <= _DAY_S).any():
             found.append(
                 f"{path.name}: {of_class.height} jobs of {least} to {below} GPU hours, but none "
@@ -85,14 +55,13 @@ def _faults_summary(path: Path) -> list[str]:
     return found
 
 
-def _write(request: Request, path: Path, layout: Layout) -> Written:
-    published = profiles("pollux")
-    gpu_h = pl.col("gpu_s") / 3600
+def _content(request: Request, name: str) -> Content:
+    published = read_profiles("pollux")
     group = pl.lit(_LARGEST)
-    for most, name in sorted(_CLASSES_H.items(), reverse=True):
-        group = pl.when(gpu_h < most).then(pl.lit(name)).otherwise(group)
+    for most, label in sorted(_CLASSES_H.items(), reverse=True):
+        group = pl.when(pl.col("gpu_s") / 3600 < most).then(pl.lit(label)).otherwise(group)
     classed = request.jobs.with_columns(gpu_time=group)
-    rows = assign(classed, published.table, "gpu_time", request.rng).select(
+    rows = assign(classed, published.table, request.rng, by="gpu_time").select(
         name=pl.format("{}-{}", "job_type", pl.int_range(pl.len())),
         time=pl.col("submit_s").round().cast(pl.Int64),
         application="job_type",
@@ -100,25 +69,25 @@ def _write(request: Request, path: Path, layout: Layout) -> Written:
         batch_size=pl.min_horizontal(pl.col("least_batch") * pl.col("gpus"), "most_batch"),
         category=pl.lit("adaptive"),
     )
-    layout.write(rows, path)
-    return Written(
-        jobs=rows.height,
+    notes = Notes(
         assumed=(
             "application drawn among those of the job's GPU-time class (below 1, 10, 100 h and "
             "above); its profile, not the trace, decides how long the job runs",
             "batch size is the application's least times the gang size, up to its largest",
-            *(["every job is adaptive"] if "category" in layout.names else []),
+            *(["every job is adaptive"] if name == "sia" else []),
         ),
         sources=(published.source,),
     )
+    return Content({FILE: rows}, notes)
 
 
-def _faults(path: Path, layout: Layout) -> list[str]:
-    if found := layout.faults(path):
-        return found
-    rows = layout.read(path)
+def _accepted(request: Request, _: pl.DataFrame) -> Accepted:
+    return Accepted(request.jobs["job_id"].n_unique(), None)
+
+
+def _check(path: Path, rows: pl.DataFrame, _: Path | None) -> list[str]:
     limits = rows.join(
-        profiles("pollux").table,
+        read_profiles("pollux").table,
         left_on="application",
         right_on="job_type",
         how="left",
@@ -126,81 +95,19 @@ def _faults(path: Path, layout: Layout) -> list[str]:
     )
     batch = limits["batch_size"].cast(pl.Int64)
     outside = (batch < limits["least_batch"]) | (batch > limits["most_batch"])
-    return broken(path, rows["batch_size"], outside, "batch size outside its range")
+    return violations(path, rows["batch_size"], outside, "batch size outside its range")
 
 
-def _workload(name: str, program: Program, layout: Layout) -> Dialect:
-    return Dialect(
-        name=name,
-        program=program,
-        carries="arrival, gang size, class of GPU time",
-        write=lambda request, path: _write(request, path, layout),
-        taken=lambda request, _: Taken(request.jobs["job_id"].n_unique(), None),
-        faults=lambda path, _: _faults(path, layout),
-        not_carried=("run times, names of jobs, users, virtual clusters, status, attempts",),
-        gangs=range(1, _MOST_REPLICAS + 1),
-    )
+def _codec(name: str) -> Codec:
+    layout = read_layouts(name)["workload"]
+    return delimited({FILE: layout}, partial(_content, name=name), _accepted, _check)
 
 
-_RULES = "gangs up to 16 GPUs; applications bring run times of their own"
-_ADAPTDL = "petuum/adaptdl c793c70 (branch osdi21-artifact)"
-_RUN = """git clone https://github.com/petuum/adaptdl && cd adaptdl
-git checkout c793c70 && cd simulator
-NODES=$$(($gpus / 4))    # servers of 4 GPUs are the largest that it knows
-python simulator.py --policy tiresias --num-gpus 4 --min-nodes $$NODES --max-nodes $$NODES $$OUT"""
-_SIA_RUN = """git clone https://github.com/siasosp23/artifacts && cd artifacts
-git checkout aaf7a0d && cd sia-simulator
-python multi_simulator.py $$OUT --policy=sia --policy_p_val=-0.5 --mip_lambda_a=0.01 \\
-  --mip_lambda_n=1.1 --interval=60 --project_throughput --share_max_replicas"""
-
-POLLUX = Format(
+POLLUX = read_format(
     "pollux",
-    (
-        _workload(
-            "pollux",
-            Program(
-                "Pollux' simulator",
-                source=_ADAPTDL,
-                needs="Python 3.8, numpy 1.19.5, pandas 1.1.5, scipy 1.5.4, pymoo 0.4.2.1",
-                command=_RUN,
-                rules=_RULES,
-            ),
-            _WORKLOAD,
-        ),
-        Dialect(
-            name="generator",
-            program=Program(
-                "Pollux' generator of workloads",
-                source=_ADAPTDL,
-                needs="Python 3.8, numpy 1.19.5, pandas 1.2.4, scipy 1.5.4",
-                command="git clone https://github.com/petuum/adaptdl && cd adaptdl\n"
-                "git checkout c793c70 && cd simulator && cp $$OUT traces/philly.csv\n"
-                "python workload.py --start 0 --duration 24 --num-jobs 160 --output workload.csv",
-                rules=f"jobs of at least {_LEAST_S} s and below {_MOST_GPU_H:,} GPU hours, of "
-                "which it draws some, by hour of the day; applications bring run times",
-            ),
-            carries="submission, run time, gang size, virtual cluster",
-            write=_write_summary,
-            taken=_taken_summary,
-            faults=lambda path, _: _faults_summary(path),
-            not_carried=("users, job ids, status, attempts and placements",),
-        ),
+    pollux=_codec("pollux"),
+    generator=delimited(
+        {FILE: read_layouts("pollux")["summary"]}, _summary, _accepted_summary, _check_summary
     ),
 )
-SIA = Format(
-    "sia",
-    (
-        _workload(
-            "sia",
-            Program(
-                "Sia's simulator",
-                source="siasosp23/artifacts aaf7a0d",
-                needs="Python 3.10, numpy 1.23, pandas 1.5, scipy 1.10, pymoo 0.4.2.2, cvxpy 1.3 "
-                "with cvxopt and cylp, rich, psutil",
-                command=_SIA_RUN,
-                rules=f"{_RULES}; its cluster of three kinds of GPU is part of its code",
-            ),
-            _SIA_WORKLOAD,
-        ),
-    ),
-)
+SIA = read_format("sia", sia=_codec("sia"))

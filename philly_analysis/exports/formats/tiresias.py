@@ -1,29 +1,15 @@
-"""Inputs of Tiresias' simulator (NSDI'19), and of those that grew from it or read the like."""
-
-from pathlib import Path
+"""Inputs of Tiresias' simulator (NSDI'19), and of its successors with a similar CSV of jobs."""
 
 import numpy as np
 import polars as pl
 
-from philly_analysis.exports.format import Dialect, Format, Program, Written
+from philly_analysis.exports.delimited import Content, delimited
+from philly_analysis.exports.dialect import Notes, read_format
 from philly_analysis.exports.formats.elasticflow import ELASTICFLOW
-from philly_analysis.exports.formats.job_csv import (
-    DURATION,
-    GPUS,
-    ID,
-    INTERVAL,
-    MODEL,
-    NOT_CARRIED,
-    SERVERS,
-    SUBMIT,
-    jobs_csv,
-    taken,
-    timed,
-)
+from philly_analysis.exports.formats.job_csv import LAYOUTS, accepted, job_rows
 from philly_analysis.exports.formats.muri import MURI
 from philly_analysis.exports.formats.pai import PAI
-from philly_analysis.exports.layout import POSITIVE, Field, Layout
-from philly_analysis.exports.profiles import assign, profiles
+from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.request import Request
 from philly_analysis.workload import Cluster
 
@@ -31,13 +17,9 @@ JOBS, CLUSTER, GPU_TIMES = "jobs.csv", "cluster.csv", "yarn-gput1000.csv"
 _GPU_TIMES = 1000
 _MEMORY_GB = 10**12
 
-_JOBS = jobs_csv(ID, GPUS, SUBMIT, Field("iterations", POSITIVE), MODEL, DURATION, INTERVAL)
-_CLUSTER = Layout(tuple(Field(name, POSITIVE) for name in SERVERS))
-_SAMPLE = Layout((Field("duration", POSITIVE),), ascending="duration")
-
 
 def _homogeneous(request: Request) -> tuple[str, ...]:
-    """Say so where servers that are all alike do not add up to the cluster."""
+    """Return a note if servers of one size do not add up to the cluster."""
     alike, gpus = request.nodes * request.cluster.server.gpus, request.cluster.gpus
     if len({m.gpus for m in request.cluster.machines if m.gpus}) == 1 and alike == gpus:
         return ()
@@ -54,28 +36,24 @@ def _cluster_row(target: Cluster) -> pl.DataFrame:
             "num_switch": [1],
             "num_node_p_switch": [-(-target.gpus // server.gpus)],
             "num_gpu_p_node": [server.gpus],
-            # jobs must fit the CPUs that the simulator counts, or they never start; of memory its
-            # preemptive schedules give none back when placing by yarn, until no job fits
+            # a job that exceeds the simulator's CPUs never starts; its preemptive schedules never
+            # return memory when placing by yarn, until no job fits
             "num_cpu_p_node": [max(128, round(server.cpus or 0))],
             "mem_p_node": [_MEMORY_GB],
         }
     )
 
 
-def _write(request: Request, folder: Path) -> Written:
-    models = profiles("tiresias")
-    jobs = timed(request.jobs.with_columns(one=pl.lit(1)))
-    lines = assign(
-        jobs, models.table.with_columns(one=pl.lit(1, pl.Int32)), "one", request.rng
-    ).with_columns(model_name="job_type", iterations="duration")
-    _JOBS.write(lines, folder / JOBS)
-    _CLUSTER.write(_cluster_row(request.cluster), folder / CLUSTER)
+def _content(request: Request) -> Content:
+    models = read_profiles("tiresias")
+    jobs = job_rows(request.jobs)
+    rows = assign(jobs, models.table, request.rng).with_columns(
+        model_name="job_type", iterations="duration"
+    )
     ranks = (np.arange(_GPU_TIMES) + 0.5) / _GPU_TIMES
     gpu_s = np.quantile(jobs["gpu_s"].to_numpy(), ranks, method="inverted_cdf")
-    sample = pl.DataFrame({"duration": gpu_s.round().astype(int).clip(1)})
-    _SAMPLE.write(sample, folder / GPU_TIMES)
-    return Written(
-        jobs=lines.height,
+    quantiles = pl.DataFrame({"duration": gpu_s.round().astype(int).clip(1)})
+    notes = Notes(
         assumed=(
             "model: drawn uniformly among the simulator's nine, unless the workload names one; it "
             "decides its memory and network log only",
@@ -87,42 +65,22 @@ def _write(request: Request, folder: Path) -> Written:
         ),
         sources=(models.source,),
     )
+    tables = {JOBS: rows, CLUSTER: _cluster_row(request.cluster), GPU_TIMES: quantiles}
+    return Content(tables, notes)
 
 
-def _faults(folder: Path, _: Path | None) -> list[str]:
-    return [
-        *_JOBS.faults(folder / JOBS),
-        *_CLUSTER.faults(folder / CLUSTER),
-        *_SAMPLE.faults(folder / GPU_TIMES),
-    ]
-
-
-_RUN = """git clone https://github.com/SymbioticLab/Tiresias && cd Tiresias/simulator
-git checkout 959f9b0 && cp $$OUT/yarn-gput1000.csv .
-python2.7 run_sim.py --cluster_spec=$$OUT/cluster.csv --trace_file=$$OUT/jobs.csv \\
-  --schedule=fifo --scheme=count --log_path=result"""
-
-TIRESIAS = Format(
+TIRESIAS = read_format(
     "tiresias",
-    (
-        Dialect(
-            name="tiresias",
-            program=Program(
-                "Tiresias' simulator",
-                source="SymbioticLab/Tiresias 959f9b0",
-                needs="Python 2.7.18, numpy 1.16.6",
-                command=_RUN,
-                rules="every job whose gang the cluster has room for, times in whole seconds",
-            ),
-            carries="arrival, gang size, run time, cluster shape, GPU-time sample",
-            write=_write,
-            taken=lambda request, folder: taken(request, folder / JOBS, _JOBS),
-            faults=_faults,
-            not_carried=("users", *NOT_CARRIED, "fractions of a second"),
-            folder=True,
-        ),
-        MURI,
-        ELASTICFLOW,
-        PAI,
+    tiresias=delimited(
+        {
+            JOBS: LAYOUTS["tiresias"],
+            CLUSTER: LAYOUTS["cluster"],
+            GPU_TIMES: LAYOUTS["gpu_times"],
+        },
+        _content,
+        accepted,
     ),
+    muri=MURI,
+    elasticflow=ELASTICFLOW,
+    pai=PAI,
 )
