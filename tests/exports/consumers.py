@@ -1,4 +1,4 @@
-"""Small files of the kind that consumers bring along: made up here, in their layout."""
+"""Write small files of measured speeds in the layouts of the programs that require them."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ _ELASTICFLOW_GPUS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def steps_per_s(job_type: str, gpus: int) -> float:
-    """Speed in the throughput file that this module makes up."""
+    """Return the speed in the throughput file below."""
     return len(job_type) / 4 * gpus
 
 
@@ -33,7 +33,7 @@ def throughput_folder(path: Path) -> Path:
     head = "global_batch_size," + ",".join(map(str, _ELASTICFLOW_GPUS))
     speeds = ",".join(str(0.5 * g) for g in _ELASTICFLOW_GPUS)
     (path / "vgg16.csv").write_text(f"{head}\n64,{speeds}\n128,{speeds}\n")
-    # a model that was not measured on many GPUs
+    # a model without speeds on 16 GPUs or more
     (path / "resnet50_cifar10.csv").write_text(f"{head}\n64,28.6,27.6,28.7,27.5,0,0,0")
     return path
 
@@ -57,7 +57,7 @@ def single_data(path: Path) -> Path:
 
 
 def all_of(folder: Path) -> dict[tuple[str, str], Path]:
-    """Write each of them, and return it by (format, dialect)."""
+    """Write each of them and return its path by (format, dialect)."""
     folder.mkdir(exist_ok=True)
     gavel = throughput_json(folder / "throughputs.json")
     return {

@@ -1,4 +1,4 @@
-"""The archive's own layout: what ingest makes of an export is the trace that was exported."""
+"""Export traces in the Philly archive's layout, ingest them again and compare."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from philly_analysis.exports import export, faults
+from philly_analysis.exports import export, validate
 from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
@@ -21,15 +21,11 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
 LOG = [
     {
-        "status": "Failed",
-        "vc": "v1",
-        "jobid": "application_1_2",
-        "user": 'u"1,\t',
+        "status": "Failed", "vc": "v1", "jobid": "application_1_2", "user": 'u"1,\t',
         "submitted_time": "2017-11-05 08:10:00",
         "attempts": [
             {
-                "start_time": "2017-11-05 08:20:00",
-                "end_time": "None",
+                "start_time": "2017-11-05 08:20:00", "end_time": "None",
                 "detail": [
                     {"ip": "m2", "gpus": ["gpu1", "gpu0"]},
                     {"ip": "m2", "gpus": ["gpu3"]},
@@ -38,29 +34,21 @@ LOG = [
             },
             {"start_time": "2017-11-05 09:00:00", "end_time": "2017-11-05 09:00:00", "detail": []},
             {
-                "start_time": "2017-11-05 09:30:00",
-                "end_time": "2017-11-05 10:30:00",
+                "start_time": "2017-11-05 09:30:00", "end_time": "2017-11-05 10:30:00",
                 "detail": [{"ip": "m2", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}],
             },
         ],
     },
     {
-        "status": "Pass",
-        "vc": "v2",
-        "jobid": "application_1_1",
-        "user": "None",
-        "submitted_time": "2017-11-05 08:05:00",
-        "attempts": [],
+        "status": "Pass", "vc": "v2", "jobid": "application_1_1", "user": "None",
+        "submitted_time": "2017-11-05 08:05:00", "attempts": [],
     },
     {
-        "status": "Killed",
-        "vc": "v1",
-        "jobid": "application_1_3",
-        "user": "u2",
+        "status": "Killed", "vc": "v1", "jobid": "application_1_3", "user": "u2",
         "submitted_time": "2017-11-05 09:10:00",
         "attempts": [{"start_time": "None", "end_time": "2017-11-05 09:11:00", "detail": []}],
     },
-]
+]  # fmt: skip
 # 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
 GPU_UTIL = """\
 time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,gpu7_util
@@ -107,13 +95,13 @@ def assert_traces_equal(one: Path, two: Path) -> None:
             assert_frame_equal(left, right, check_row_order=False)
 
 
-def test_ingest_of_export_is_the_trace(raw: Path, tmp_path: Path) -> None:
+def test_ingesting_an_export_gives_the_trace(raw: Path, tmp_path: Path) -> None:
     one = ingest("philly", raw, tmp_path / "one")
     done = export(tmp_path / "one", "philly", tmp_path / "again")
     ingest("philly", tmp_path / "again", tmp_path / "two")
     assert_traces_equal(tmp_path / "one", tmp_path / "two")
     assert done.jobs == 3 and done.assumed[1:] == () and one is not None
-    # what the log did not know is still the text None, never null
+    # unknown values are the text None, never null
     log = json.loads((tmp_path / "again" / "cluster_job_log").read_text())
     assert [e["jobid"][-1] for e in log] == ["1", "2", "3"]  # by submission
     log = [log[1], log[0], log[2]]
@@ -132,7 +120,7 @@ def test_ingest_of_export_is_the_trace(raw: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bundled_sample_comes_back(tmp_path: Path) -> None:
+def test_round_trip_of_the_bundled_sample(tmp_path: Path) -> None:
     ingest("philly", SAMPLE, tmp_path / "one")
     export(tmp_path / "one", "philly", tmp_path / "raw")
     ingest("philly", tmp_path / "raw", tmp_path / "two")
@@ -156,7 +144,7 @@ def test_bundled_sample_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("layout", [archives.multigpu_archive, archives.large_job_archive])
-def test_real_jobs_come_back(
+def test_round_trip_of_real_jobs(
     layout: Callable[[Path, Path], Path], traces: Path, tmp_path: Path
 ) -> None:
     raw = layout(traces, tmp_path / "raw")
@@ -166,7 +154,7 @@ def test_real_jobs_come_back(
     assert_traces_equal(tmp_path / "one", tmp_path / "two")
 
 
-def test_a_synthetic_workload_gets_placements_that_can_be(tmp_path: Path) -> None:
+def test_a_synthetic_workload_is_placed_without_conflicts(tmp_path: Path) -> None:
     done = export(TINY, "philly", tmp_path / "raw")
     assert "placements of 6 attempts" in " ".join(done.assumed)
     ingest("philly", tmp_path / "raw", tmp_path / "trace")
@@ -191,7 +179,7 @@ def test_a_synthetic_workload_gets_placements_that_can_be(tmp_path: Path) -> Non
         assert spread == [("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 2)]
 
 
-def test_made_up_servers_do_not_take_the_names_of_known_ones(tmp_path: Path) -> None:
+def test_added_servers_have_new_names(tmp_path: Path) -> None:
     known = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
     partly = Workload("partly", TINY.jobs, TINY.attempts, machines=known)
     export(partly, "philly", tmp_path / "raw")
@@ -202,7 +190,7 @@ def test_made_up_servers_do_not_take_the_names_of_known_ones(tmp_path: Path) -> 
     assert names[:3] == ["m3", "rack", "m4"] and len(set(names)) == len(names)
 
 
-def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+def test_notes_list_what_is_not_carried(tmp_path: Path) -> None:
     jobs = pl.DataFrame(
         {"job_id": ["x"], "gpus": [4], "submitted_at": [datetime(2017, 10, 3, 7, 0, 0, 400_000)]}
     )
@@ -213,7 +201,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     [entry] = json.loads((tmp_path / "raw" / "cluster_job_log").read_text())
     assert entry["submitted_time"] == "2017-10-03 07:00:00"
     assert entry["vc"] == entry["user"] == "None"
-    # the archive knows three statuses, and its readers ask for Pass
+    # the archive has three statuses, and its readers select Pass
     assert entry["status"] == "Pass"
     assert "status of 1 jobs: Pass" in done.assumed
 
@@ -234,7 +222,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         (lambda log: log.clear(), "empty"),
     ],
 )
-def test_the_validator_finds(
+def test_invalid_logs_have_a_violation(
     spoil: Callable[[list[Any]], object], complaint: str, tmp_path: Path
 ) -> None:
     export(TINY, "philly", tmp_path / "raw")
@@ -242,11 +230,11 @@ def test_the_validator_finds(
     log = json.loads(path.read_text())
     spoil(log)
     path.write_text(json.dumps(log))
-    [fault] = faults(tmp_path / "raw", "philly")
-    assert complaint in fault
+    [violation] = validate(tmp_path / "raw", "philly")
+    assert complaint in violation
 
 
-def test_times_are_those_of_the_workload(tmp_path: Path) -> None:
+def test_times_are_in_utc_seconds(tmp_path: Path) -> None:
     export(TINY, "philly", tmp_path / "raw")
     log = json.loads((tmp_path / "raw" / "cluster_job_log").read_text())
     assert log[1]["attempts"][1]["start_time"] == f"{at(200):%F %T}"

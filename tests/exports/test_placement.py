@@ -1,22 +1,22 @@
-"""Gangs on an endless cluster: no GPU twice at once, and no more servers than needed."""
+"""Check placements on an infinite cluster: no GPU twice at once, as few servers as possible."""
 
 import numpy as np
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.exports.placement import place, slots
+from philly_analysis.exports.placement import colour_intervals, place
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), min_size=1, max_size=30)
 
 
 @given(INTERVALS)
-def test_overlapping_intervals_never_share_a_slot_and_slots_are_few(
+def test_overlapping_intervals_differ_in_colour_and_colours_are_few(
     drawn: list[tuple[int, int]],
 ) -> None:
     start = np.array([s for s, _ in drawn])
     end = start + np.array([length for _, length in drawn])
-    slot = slots(start, end)
+    slot = colour_intervals(start, end)
     until = np.maximum(end, start + 1)
     for i in range(len(drawn)):
         for j in range(i):
@@ -27,7 +27,7 @@ def test_overlapping_intervals_never_share_a_slot_and_slots_are_few(
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 40), st.integers(0, 15)), max_size=15))
-def test_gangs_get_their_gpus_on_as_few_servers_as_hold_them(
+def test_gangs_are_placed_on_the_fewest_servers(
     drawn: list[tuple[int, int, int]],
 ) -> None:
     gangs = pl.DataFrame(
@@ -41,7 +41,7 @@ def test_gangs_get_their_gpus_on_as_few_servers_as_hold_them(
         schema_overrides={"job_id": pl.String, "gpus": pl.Int32},
     )
     placed = place(gangs, first=7)
-    held: dict[tuple[str, int, int], str] = {}
+    allocated: dict[tuple[str, int, int], str] = {}
     for i, (gpus, start, length) in enumerate(drawn):
         mine = placed.filter(pl.col("job_id") == f"j{i}")
         assert mine["gpu"].list.len().sum() == gpus
@@ -51,4 +51,4 @@ def test_gangs_get_their_gpus_on_as_few_servers_as_hold_them(
             assert int(machine[1:]) >= 7 and set(indices) <= set(range(8))
             for moment in range(start, start + max(length, 1)):
                 for gpu in indices:
-                    assert held.setdefault((machine, gpu, moment), f"j{i}") == f"j{i}"
+                    assert allocated.setdefault((machine, gpu, moment), f"j{i}") == f"j{i}"

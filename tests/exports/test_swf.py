@@ -1,4 +1,4 @@
-"""SWF: the header, the 18 fields, and a reader of our own that gets back what they carry."""
+"""Read exported SWF files back: the header, the 18 fields and a round trip."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -6,30 +6,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from philly_analysis.exports import export, faults
+from philly_analysis.exports import export, validate
 from philly_analysis.workload import Workload
+from tests.exports.files import read_swf
 from tests.exports.tiny import TINY
-
-
-def _read(path: Path) -> tuple[dict[str, str], dict[int, str], list[list[int]]]:
-    """Read an SWF file as its definition says: header, queues by number, records."""
-    header, queues, records = {}, {}, []
-    for line in path.read_text().split("\n")[:-1]:
-        if line.startswith(";"):
-            key, _, value = line[1:].partition(":")
-            if key.strip() == "Queue":
-                number, name = value.split()
-                queues[int(number)] = name
-            else:
-                header[key.strip()] = value.strip()
-        else:
-            records.append([int(v) for v in line.split()])
-    return header, queues, records
 
 
 def test_header_and_fields(tmp_path: Path) -> None:
     export(TINY, "swf", tmp_path / "out.swf", gpus=16)
-    header, queues, records = _read(tmp_path / "out.swf")
+    header, queues, records = read_swf(tmp_path / "out.swf")
     assert header["Version"] == "2.2" and header["TimeZoneString"] == "UTC"
     assert header["MaxJobs"] == header["MaxRecords"] == "5"
     assert header["MaxNodes"] == "2" and header["MaxProcs"] == "16"
@@ -37,7 +22,7 @@ def test_header_and_fields(tmp_path: Path) -> None:
         "2017-10-03T07:00:00+00:00"
     )
     assert queues == {1: "v1", 2: "v2"}
-    # who has no time limit asks for what it needs
+    # the requested time of a job without a time limit is its run time
     # job submit wait run procs cpu mem req_procs req_time req_mem status user group exe queue …
     assert records == [
         [1, 0, 5, 600, 1, -1, -1, 1, 600, -1, 1, 1, -1, -1, 2, -1, -1, -1],
@@ -49,17 +34,17 @@ def test_header_and_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("policy", "run_s"), [("sum", 400), ("span", 490), ("last", 300)])
-def test_run_time_follows_the_named_policy(policy: str, run_s: int, tmp_path: Path) -> None:
+def test_run_times_follow_the_run_policy(policy: str, run_s: int, tmp_path: Path) -> None:
     done = export(TINY, "swf", tmp_path / "out.swf", run_policy=policy)
-    _, _, records = _read(tmp_path / "out.swf")
+    _, _, records = read_swf(tmp_path / "out.swf")
     assert records[1][3] == run_s
     assert done.run_policy == policy
 
 
-def test_round_trip_gives_back_what_swf_carries(tmp_path: Path) -> None:
+def test_a_round_trip_keeps_the_records(tmp_path: Path) -> None:
     """Read the file into a workload and export it again: the records are the same."""
     export(TINY, "swf", tmp_path / "one.swf", gpus=16)
-    header, queues, records = _read(tmp_path / "one.swf")
+    header, queues, records = read_swf(tmp_path / "one.swf")
     origin = datetime.fromtimestamp(int(header["UnixStartTime"]), UTC).replace(tzinfo=None)
     status = {1: "Pass", 0: "Failed", 5: "Killed"}
     rows = [
@@ -88,10 +73,10 @@ def test_round_trip_gives_back_what_swf_carries(tmp_path: Path) -> None:
     assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
 
 
-def test_start_before_submission_is_no_wait(tmp_path: Path) -> None:
+def test_a_start_before_submission_has_no_wait(tmp_path: Path) -> None:
     early = TINY.attempts.with_columns(pl.col("started_at") - pl.duration(seconds=7))
     done = export(Workload("early", TINY.jobs, early), "swf", tmp_path / "out.swf")
-    _, _, records = _read(tmp_path / "out.swf")
+    _, _, records = read_swf(tmp_path / "out.swf")
     assert [r[2] for r in records] == [-1, -1, 3, 3, 93]
     assert any(s.startswith("waits of 2 jobs") for s in done.not_carried)
-    assert faults(tmp_path / "out.swf", "swf") == []
+    assert validate(tmp_path / "out.swf", "swf") == []

@@ -1,4 +1,4 @@
-"""Five jobs whose files one can write by hand."""
+"""Five jobs whose exported files can be written by hand."""
 
 from datetime import datetime, timedelta
 
@@ -10,7 +10,7 @@ ORIGIN = datetime(2017, 10, 3, 7)
 
 
 def at(seconds: float) -> datetime:
-    """Moment that many seconds after the first submission."""
+    """Return the time that many seconds after the first submission."""
     return ORIGIN + timedelta(seconds=seconds)
 
 
