@@ -1,7 +1,7 @@
-"""How the documentation is built: ``make docs`` writes it to ``reports/docs/``.
+"""Sphinx configuration; ``make docs`` writes the documentation to ``reports/docs/``.
 
-Pages under ``made/`` come from the package itself (schema, headers of SQL files, docstrings,
-tables of choices) and from the sample's answers, before Sphinx reads the folder.
+Before Sphinx reads the folder, the pages under ``made/`` are generated from the package (schema,
+headers of SQL files, docstrings, lists of sources, models, formats, policies) and the sample.
 """
 
 import sys

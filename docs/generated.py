@@ -1,4 +1,4 @@
-"""Writes the pages that say what the package says of itself: nothing here is said twice."""
+"""Generate the reference pages and the architecture picture from the package itself."""
 
 import shutil
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import architecture
 import pandas as pd
 
 import philly_analysis
@@ -25,17 +26,18 @@ def write(folder: Path, trace: Path) -> None:
     Parameters
     ----------
     folder
-        Where to.
+        Output folder.
     trace
-        The sample, ingested: findings show what they say of it.
+        The ingested sample; the pages of findings show its results.
 
     Raises
     ------
     TraceError
-        The sample was not ingested: ``make reports`` does.
+        The sample was not ingested (``make reports`` ingests it).
     """
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "findings").mkdir(parents=True)
+    (folder / "architecture.svg").write_text(architecture.svg(), "utf-8")
     pages = {
         "tables.md": "\n".join(_tables()),
         "relations.md": "\n".join(_relations()),
@@ -57,7 +59,7 @@ def write(folder: Path, trace: Path) -> None:
 
 
 def table(rows: Iterable[Iterable[object]], *columns: str) -> Iterator[str]:
-    """Yield a Markdown table, line by line; what a cell holds is text, not markup."""
+    """Yield a Markdown table line by line; cells are text, not markup."""
     yield ""
     yield f"| {' | '.join(columns)} |"
     yield f"| {' | '.join('---' for _ in columns)} |"
@@ -67,7 +69,7 @@ def table(rows: Iterable[Iterable[object]], *columns: str) -> Iterator[str]:
 
 
 def cell(value: object) -> str:
-    """Return what stands in a cell: text on one line, no markup but code; nothing for nothing."""
+    """Return a value as one line of text without markup except code; empty for missing values."""
     if value is None or value is pd.NA or value != value:
         return ""
     text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -84,8 +86,8 @@ def _frame(frame: pd.DataFrame) -> Iterator[str]:
 def _tables() -> Iterator[str]:
     yield "# Tables of a trace\n"
     yield "A trace is a folder of Parquet files; `manifest.json` names those of each table."
-    yield "Times are UTC. `philly tables` prints the same, and `philly tables TRACE` what a trace"
-    yield "holds.\n"
+    yield "Times are UTC. `philly tables` prints the same; `philly tables TRACE` prints the tables"
+    yield "of a trace.\n"
     columns = tables()
     for name, one in TABLES.items():
         yield f"## `{name}`\n"
@@ -97,8 +99,8 @@ def _tables() -> Iterator[str]:
 
 def _relations() -> Iterator[str]:
     yield "# Relations derived from the tables\n"
-    yield "Each is one SELECT in a file of its name, and is there in every trace: in"
-    yield "`trace.sql(…)`, as `trace.<name>`, in `philly query`. Those that are stored are computed"
+    yield "Each is one SELECT in a file of its name. Every trace has all of them: in"
+    yield "`trace.sql(…)`, as `trace.<name>` and in `philly query`. A stored relation is computed"
     yield "once per trace.\n"
     for name, relation in sorted(relations().items()):
         yield f"## `{name}`\n"
@@ -116,13 +118,13 @@ def _paragraphs(module: object) -> list[str]:
 def _index() -> Iterator[str]:
     yield "# Findings\n"
     yield "One page per finding: its definition and SQL, what can mislead, what the study printed."
-    yield "In the order of the report's page.\n"
-    for chapter, held in CHAPTERS.items():
+    yield "Findings are in the order of the report.\n"
+    for chapter, analyses in CHAPTERS.items():
         yield f"## {chapter}\n"
-        for name, analysis in held.items():
+        for name, analysis in analyses.items():
             yield f"- [{analysis.QUESTION}]({name}.md) `{name}`"
         yield ""
-        yield "```{toctree}\n:hidden:\n" + "\n".join(held) + "\n```\n"
+        yield "```{toctree}\n:hidden:\n" + "\n".join(analyses) + "\n```\n"
 
 
 def _finding(name: str, result: Result | None) -> Iterator[str]:
@@ -141,33 +143,33 @@ def _finding(name: str, result: Result | None) -> Iterator[str]:
         yield "## What the study printed\n"
         yield from table(
             ((c.what, c.published, c.unit, c.source, c.reason) for c in printed),
-            *("what", "printed", "unit", "where", "why ours may differ"),
+            *("what", "printed", "unit", "source", "why ours may differ"),
         )
     if result is None:
-        yield "The bundled sample lacks what this needs.\n"
+        yield "The bundled sample lacks the data that this finding needs.\n"
         files = [r for n, r in relations().items() if n.startswith(name)]
     else:
         yield "## On the bundled sample\n"
-        yield "These numbers are **synthetic**: nothing of the sample was recorded on a cluster.\n"
-        yield from (f"- {cell(said)}" for said in (*result.sentences, *result.caveats))
+        yield "These numbers are **synthetic**: the sample was not recorded on a cluster.\n"
+        yield from (f"- {cell(text)}" for text in (*result.sentences, *result.caveats))
         yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
         yield "## Its facts\n"
         yield from table(
             ((f"`{f.name}`", f.said, f.meaning) for f in result.facts),
-            *("fact", "here", "meaning"),
+            *("fact", "value", "meaning"),
         )
         files = [relations()[n] for n in result.reads if n in relations()]
     if files:
         yield "## How it is computed\n"
-        yield "By these, and by what they read ([all relations](../relations.md)).\n"
+        yield "These relations and those that they read ([all relations](../relations.md)).\n"
     for relation in files:
         yield f"### `{relation.name}`\n"
         yield f"```sql\n{relation.sql.strip()}\n```\n"
 
 
 def _command_line() -> str:
-    """Return what typer prints of the command line."""
-    asked = [
+    """Return the reference of the command line, as typer prints it."""
+    command = [
         sys.executable,
         "-m",
         "typer",
@@ -177,13 +179,13 @@ def _command_line() -> str:
         "--name",
         "philly",
     ]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
     return done.stdout.replace("# `philly`", "# Command line", 1)
 
 
 def _python() -> Iterator[str]:
     yield "# Python\n"
-    yield "Each verb of the shell is a function of the same name, with the same words and defaults."
+    yield "Each verb of the command line is a function with the same name, options and defaults."
     yield "\n```{eval-rst}"
     for name in philly_analysis.__all__:
         kind = "class" if isinstance(getattr(philly_analysis, name), type) else "function"
@@ -196,7 +198,7 @@ def _python() -> Iterator[str]:
 
 
 def _choices() -> Iterator[str]:
-    yield "# What there is to choose\n"
+    yield "# Sources, models, formats and policies\n"
     yield "## Sources\n"
     yield from _frame(sources())
     yield "## Models\n"
@@ -213,8 +215,8 @@ def _choices() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     yield "# Claims of the atlas\n"
-    yield "What `philly atlas` asks of every cluster. Each is answered with *holds*, *does not"
-    yield "hold* or *cannot be said from these data*, an effect and an interval.\n"
+    yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *does not"
+    yield "hold* or *cannot be said from these data*, with an effect and an interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
         yield f"{cell(claim.asked)}\n"
@@ -225,11 +227,11 @@ def _claims() -> Iterator[str]:
 
 def _published() -> Iterator[str]:
     yield "# What the study printed\n"
-    yield "Each number stands under the finding and the fact that measure the same thing.\n"
+    yield "Each number is listed with the finding and the fact that measure the same quantity.\n"
     yield from table(
         (
             (f"[`{of}`](findings/{of}.md)", f"`{fact}`", c.what, c.published, c.unit, c.source)
             for (of, fact), c in numbers().items()
         ),
-        *("finding", "fact", "what", "printed", "unit", "where"),
+        *("finding", "fact", "what", "printed", "unit", "source"),
     )

@@ -1,14 +1,18 @@
 """Check the documentation: descriptions of findings and relations, links, a Sphinx build."""
 
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
+import philly_analysis
 from philly_analysis.report.chapters import ANALYSES
 from philly_analysis.trace.relations import relations
+from tests.support.scripts import architecture
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
@@ -39,6 +43,27 @@ def test_links_resolve(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
         if not link.startswith(("http", "made/")):
             assert (page.parent / link).exists(), link
+
+
+def test_the_picture_shows_each_package_and_its_noun() -> None:
+    listed = {name for layer in architecture.layers() for name in layer}
+    texts = {text.text for text in ET.fromstring(architecture.svg()).iter() if text.text}  # noqa: S314 - our own
+    assert listed | architecture.NOUNS.keys() <= texts
+    assert {by for _, by, _ in architecture.FLOWS} | set(architecture.NOUNS.values()) <= listed
+    for noun, package in architecture.NOUNS.items():
+        exported = vars(importlib.import_module(f"philly_analysis.{package}"))
+        assert any(
+            name.endswith(noun) for name, value in exported.items() if isinstance(value, type)
+        )
+
+
+def test_the_tree_of_the_documentation_is_that_of_the_package() -> None:
+    page = (ROOT / "docs" / "built.md").read_text("utf-8")
+    tree = page.split("philly_analysis/\n")[1].split("```")[0]
+    described = {line.split()[0].removesuffix("/") for line in tree.splitlines()}
+    folder = Path(philly_analysis.__file__).parent
+    found = {path.name for path in folder.iterdir() if path.suffix in ("", ".py")}
+    assert described == found - {"__main__.py", "__pycache__"}
 
 
 @pytest.mark.slow

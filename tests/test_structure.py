@@ -28,7 +28,7 @@ MODULES = {
     ): path
     for path in PACKAGE.rglob("*.py")
 }
-PAGES = [ROOT / "docs" / "simulators.md"]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 _TABLES = tomllib.loads((ROOT / "tests" / "retired_names.toml").read_text("utf-8"))
 RETIRED: dict[str, set[str]] = {kind: set(names) for kind, names in _TABLES.items()}

@@ -10,8 +10,8 @@ import pytest
 
 from philly_analysis.failures import classify_text
 from philly_analysis.study.failures import table_7
-from tests.support.data_scripts import failure_output as made
-from tests.support.data_scripts import failure_texts
+from tests.support.scripts import failure_output as made
+from tests.support.scripts import failure_texts
 
 _DATA = Path(__file__).parents[2] / "data"
 

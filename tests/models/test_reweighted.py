@@ -9,7 +9,7 @@ from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.models.between_period import LEARNED, Variation
 from philly_analysis.models.validation.coverage import STATISTICS, Window, by_model, statistics
 from tests.models.test_workload_model import DATA
-from tests.support.data_scripts import reweighted
+from tests.support.scripts import reweighted
 
 START_S = float(DATA.jobs["submitted_s"].iloc[0])
 WINDOW = Window(DATA, START_S, int((DATA.jobs["submitted_s"].iloc[-1] - START_S) // 86_400) + 1)

@@ -1,7 +1,7 @@
 import gzip
 from pathlib import Path
 
-from tests.support.data_scripts import coverage
+from tests.support.scripts import coverage
 
 LOG = """\
 ; Computer: an example

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from philly_analysis.models.between_period import LEARNED
-from tests.support.data_scripts import turnover
+from tests.support.scripts import turnover
 
 TRUTH = {
     "leaving": 0.4,
