@@ -17,13 +17,13 @@ from philly_analysis.workload import (
     Demand,
     Machine,
     Workload,
-    cluster,
     demand_of,
-    factor_to,
     offered_load,
     quotas_of,
-    some,
-    stretched,
+    require_jobs,
+    rescale_arrivals,
+    rescaling_factor,
+    target_cluster,
 )
 
 
@@ -133,19 +133,19 @@ def prepare(
     """
     runnable = demand_of(workload, run_policy)
     if timed:
-        runnable = some(runnable)
-    target = cluster(workload, runnable, gpus=gpus, machines=machines)
+        runnable = require_jobs(runnable)
+    target = target_cluster(workload, runnable, gpus=gpus, machines=machines)
     demand = runnable.within(target.gpus) if timed else runnable
     gang_notes: tuple[str, ...] = ()
     if sizes:
         demand, gang_notes = adapt_gangs(demand, sizes, gangs)
     if timed:
-        demand = some(demand)
+        demand = require_jobs(demand)
     factor = 1.0
     if load is not None:
-        factor = factor_to(load, demand.gpu_s, demand.span_s, target.gpus)
+        factor = rescaling_factor(load, demand.gpu_s, demand.span_s, target.gpus)
     if factor != 1:
-        workload, demand = stretched(workload, factor), demand.stretched(factor)
+        workload, demand = rescale_arrivals(workload, factor), demand.rescaled(factor)
     server, jobs = target.server, demand.jobs
     if PART not in jobs.columns:
         jobs = jobs.with_columns(pl.lit(None, pl.Int64).alias(PART))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from philly_analysis.errors import ModelError
 from philly_analysis.results import count
 from philly_analysis.trace import Trace
-from philly_analysis.workload import account, not_taken
+from philly_analysis.workload import account, excluded_jobs
 
 _JOB_COLUMNS = (
     "submitted_s",
@@ -124,7 +124,7 @@ class Observations:
             trace.manifest.name,
             frames.pop("jobs"),
             account=account(
-                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), not_taken(told)
+                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), excluded_jobs(told)
             ),
             run_policy=str(trace.run_policy),
             synthetic=trace.manifest.synthetic,

@@ -35,16 +35,16 @@ from philly_analysis.workload import (
     JobSpec,
     Machine,
     Workload,
+    as_single_runs,
+    default_servers,
     demand_of,
-    factor_to,
     fleet,
-    in_one_run,
     quotas_of,
-    stretched,
-    with_failures,
-    with_use,
+    rescale_arrivals,
+    rescaling_factor,
+    with_failure_reasons,
+    with_gpu_use,
 )
-from philly_analysis.workload import servers as servers_of
 
 WAIT_CAUSES = "wait_causes.parquet"
 """File beside the tables: what the engine knows of each wait."""
@@ -168,12 +168,14 @@ def simulate(
     if isinstance(machines, str):
         machines = fleet(machines)
     if machines is None:
-        machines = workload.servers() if gpus is None else servers_of(gpus)
+        machines = workload.servers() if gpus is None else default_servers(gpus)
     servers = [m for m in machines if m.gpus]
     capacity = sum(m.gpus for m in servers)
     if load is not None:
         needs = demand_of(workload).within(capacity)
-        workload = stretched(workload, factor_to(load, needs.gpu_s, needs.span_s, capacity))
+        workload = rescale_arrivals(
+            workload, rescaling_factor(load, needs.gpu_s, needs.span_s, capacity)
+        )
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
     recorded = list(workload.specs(stays=speed.by_place or policy.replays))
@@ -183,9 +185,9 @@ def simulate(
                 f"{policy.name} runs attempts as they were recorded, so it cannot take jobs as one "
                 "run each: leave out the run policy."
             )
-        recorded = in_one_run(recorded, demand_of(workload, run_policy))
+        recorded = as_single_runs(recorded, demand_of(workload, run_policy))
     if speed.by_use or samples:
-        recorded = with_use(workload, recorded)
+        recorded = with_gpu_use(workload, recorded)
     as_placed: tuple[str, ...] = ()
     if policy.replays:
         recorded = beside_holders(recorded)
@@ -202,7 +204,7 @@ def simulate(
         guided += ("Gangs have their servers to themselves.",)
     prerun = Prerun(prerun_servers, prerun_s) if prerun_servers else None
     if prerun or retry_by_reason:
-        told = with_failures(workload, specs)
+        told = with_failure_reasons(workload, specs)
         specs = with_reasons(told, rng)
         guided += says_reasons(told, specs)
     if retry_by_reason:

@@ -1,4 +1,4 @@
-"""The demand of a workload: one row per job that can be run, and the account of all the others."""
+"""Demand of a workload: one row per runnable job, and why the other jobs are excluded."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +12,20 @@ from philly_analysis.workload.job import AttemptSpec, JobSpec
 from philly_analysis.workload.workload import Workload
 
 UNKNOWN = "unknown"
-"""What a virtual cluster or user is called that nobody named."""
+"""Name of a virtual cluster or user that is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The jobs that can be run, each with one run time, and the account of the others.
+    """The jobs that can be run, each with one run time, and the number of the others by reason.
 
     Attributes
     ----------
     jobs
         One row per job, by submission then job_id: job_id, vc, user (never null), gpus, status,
         job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first), wait_s
-        (submission to first start, null: unknown), run_s, gpu_frac, gpu_s, censored (still ran
-        as the log ended: run_s is a lower bound).
+        (submission to first start, null: unknown), run_s, gpu_frac, gpu_s, censored (still
+        running at the end of the log: run_s is a lower bound).
     left_out
         Columns reason, jobs and gpu_h (GPU hours known of them): the workload's other jobs.
     """
@@ -41,7 +41,7 @@ class Demand:
 
     @property
     def gpu_s(self) -> float:
-        """GPU-seconds that the jobs ask for."""
+        """GPU-seconds that the jobs request."""
         return float(self.jobs["gpu_s"].sum())
 
     @property
@@ -51,16 +51,16 @@ class Demand:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Jobs that are left out, by reason."""
+        """Excluded jobs, by reason."""
         return dict(self.left_out.select("reason", "jobs").iter_rows())
 
     def account(self) -> tuple[str, ...]:
-        """Say how many jobs and GPU hours are in it, which run times are bounds, what is not."""
+        """Return its jobs and GPU hours, its censored run times, and the excluded jobs."""
         running = int(self.jobs["censored"].sum())
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
-    def stretched(self, factor: float) -> "Demand":
-        """Return it with submissions `factor` times as far apart, to the second, all else as is."""
+    def rescaled(self, factor: float) -> "Demand":
+        """Return it with the time between submissions multiplied by a factor, to the second."""
         submit_s = (pl.col("submit_s") * factor).round()
         return replace(
             self,
@@ -71,21 +71,21 @@ class Demand:
             ).sort("submit_s", "job_id"),
         )
 
-    def of(self, jobs: pl.DataFrame) -> "Demand":
-        """Return it with these jobs instead; what is left out stays."""
+    def with_jobs(self, jobs: pl.DataFrame) -> "Demand":
+        """Return it with other jobs; the excluded ones stay."""
         return replace(self, jobs=jobs)
 
     def within(self, gpus: int) -> "Demand":
-        """Return it without the gangs that a cluster of so many GPUs has no room for."""
+        """Return it without gangs larger than a cluster of so many GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
 
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
-        """Return it with jobs of these gang sizes only; the others join those left out."""
+        """Return it with jobs of these gang sizes only; the others become excluded."""
         sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
         return self._only(pl.col("gpus").is_in(list(gangs)), f"gang size not among {sizes}")
 
     def _only(self, fits: pl.Expr, reason: str) -> "Demand":
-        """Return it with some jobs only, its clock from the first of them."""
+        """Return it with some jobs only; submit_s counts from the first of them."""
         others, jobs = self.jobs.filter(~fits), self.jobs.filter(fits)
         if not others.height:
             return self
@@ -105,16 +105,16 @@ class Demand:
 
 
 def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tuple[str, ...]:
-    """Say what a workload takes from a trace and what not; nothing where it takes all as it is.
+    """Return which jobs of a trace a workload has and which it excludes; nothing if it has all.
 
-    Whatever takes jobs from a trace says these sentences: page, model, export and what-if.
+    Pages, models, exports and what-ifs show these sentences.
 
     Parameters
     ----------
     jobs, gpu_h
         Jobs in the workload, and their GPU hours.
     running
-        How many of them still ran as the log ended.
+        How many of them were still running at the end of the log.
     left_out
         As in :class:`Demand`.
     """
@@ -122,25 +122,25 @@ def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tu
     if not out and not running:
         return ()
     all_h = gpu_h + float(left_out["gpu_h"].sum())
-    said = [
+    sentences = [
         f"The workload is {jobs:,} of {jobs + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
     ]
-    said += [
+    sentences += [
         f"{count(n, 'job')} left out ({hours:,.0f} GPU hours): {reason}."
         for reason, n, hours in left_out.iter_rows()
     ]
     if running:
-        said.append(
+        sentences.append(
             f"{count(running, 'job')} still ran as the log ended: the time that had passed counts "
             "as the whole."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
-def not_taken(told: pl.DataFrame) -> pl.DataFrame:
-    """Return jobs and GPU hours by reason for being left out, of a frame of ``workload_jobs``."""
+def excluded_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return jobs and GPU hours by reason for exclusion, of a frame of ``workload_jobs``."""
     return (
-        told.filter(pl.col("left_out").is_not_null())
+        jobs.filter(pl.col("left_out").is_not_null())
         .group_by(reason="left_out")
         .agg(jobs=pl.len().cast(pl.Int64), gpu_h=pl.col("gpu_h").sum())
         .sort("jobs", "reason", descending=[True, False])
@@ -161,12 +161,12 @@ def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -
     UnknownNameError
         There is no such run policy.
     """
-    told = workload.answer("workload_jobs", run_policy=run_policy)
-    asked = workload.jobs.select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
+    recorded = workload.answer("workload_jobs", run_policy=run_policy)
+    requested = workload.jobs.select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
     since_first = pl.col("submitted_at") - pl.col("submitted_at").min()
     jobs = (
-        told.filter(pl.col("left_out").is_null())
-        .join(asked, on="job_id")
+        recorded.filter(pl.col("left_out").is_null())
+        .join(requested, on="job_id")
         .with_columns(
             pl.col("vc", "user").fill_null(UNKNOWN),
             submit_s=since_first.dt.total_microseconds() / 1e6,
@@ -177,32 +177,32 @@ def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -
         .drop("left_out", "gpu_h", "service_s")
         .sort("submit_s", "job_id")
     )
-    return Demand(workload.name, jobs, not_taken(told))
+    return Demand(workload.name, jobs, excluded_jobs(recorded))
 
 
-def in_one_run(specs: Iterable[JobSpec], needs: Demand) -> list[JobSpec]:
-    """Return jobs as their demand has them: each as one run, which ends as its last attempt did."""
-    run_s = dict(needs.jobs.select("job_id", "run_s").iter_rows())
+def as_single_runs(specs: Iterable[JobSpec], demand: Demand) -> list[JobSpec]:
+    """Return jobs with one run each, of the demand's run time and the last attempt's end reason."""
+    run_s = dict(demand.jobs.select("job_id", "run_s").iter_rows())
     return [
         replace(spec, attempts=(AttemptSpec(run_s[spec.job_id], spec.attempts[-1].end_reason),))
         for spec in specs
     ]
 
 
-def some(needs: Demand) -> Demand:
-    """Return a demand that has jobs.
+def require_jobs(demand: Demand) -> Demand:
+    """Return a demand, which must have jobs.
 
     Raises
     ------
     WorkloadError
-        It has none; the message gives the account.
+        It has none; the message lists why jobs are excluded.
     """
-    if needs.jobs.height:
-        return needs
-    why = "; ".join(f"{n:,}: {reason}" for reason, n, _ in needs.left_out.iter_rows())
-    total = int(needs.left_out["jobs"].sum())
+    if demand.jobs.height:
+        return demand
+    why = "; ".join(f"{n:,}: {reason}" for reason, n, _ in demand.left_out.iter_rows())
+    total = int(demand.left_out["jobs"].sum())
     raise WorkloadError(
-        f"none of the {total:,} jobs of {needs.workload} can be run ({why})."
+        f"none of the {total:,} jobs of {demand.workload} can be run ({why})."
         if total
-        else f"{needs.workload} has no jobs: there is nothing to run."
+        else f"{demand.workload} has no jobs: there is nothing to run."
     )

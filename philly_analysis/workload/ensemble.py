@@ -1,4 +1,4 @@
-"""Months that might have been: workloads of one model, a seed each, drawn when asked for."""
+"""Ensembles: workloads of one model, one per seed, drawn on access."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,48 +9,47 @@ from philly_analysis.workload.workload import Workload
 
 
 class Model(Protocol):
-    """What workloads are drawn from."""
+    """A model that workloads are drawn from."""
 
     @property
     def name(self) -> str:
-        """What it models."""
+        """Name of the model."""
 
     @property
     def sample(self) -> Callable[..., Any]:
-        """Draws a workload: the same seed gives the same."""
+        """Function that draws a workload; equal seeds give equal workloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ensemble(Sequence[Workload]):
-    """Several months of a model, each as likely as any other.
+    """Several independent draws of a model.
 
-    A sequence of workloads of which none is held: each is drawn as it is asked for, so that thirty
-    months of a large cluster take the memory of one. It may be pickled, and gives the same
-    workloads wherever it is read.
+    A sequence of workloads that keeps none in memory: each access draws one again. It can be
+    pickled, and gives the same workloads in every process.
 
     Attributes
     ----------
     model
-        What the months are drawn from.
+        The model that is drawn from.
     seeds
-        Of the months, one each.
-    asked
-        What else the model's ``sample`` was asked for, by name.
+        One per draw.
+    options
+        Other arguments of the model's ``sample``, by name.
 
     Raises
     ------
     WorkloadError
-        There is no seed, or one comes twice: the same month again is not another one.
+        There is no seed, or one repeats.
     """
 
     model: Model
     seeds: tuple[int, ...]
-    asked: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise WorkloadError(
-                f"an ensemble of the seeds {self.seeds} was asked for; give one or more, each once."
+                f"an ensemble needs one or more different seeds, but got {self.seeds}."
             )
 
     @property
@@ -59,8 +58,8 @@ class Ensemble(Sequence[Workload]):
         return self.model.name
 
     def of_seed(self, seed: int) -> Workload:
-        """Draw the month of a seed."""
-        drawn: Workload = self.model.sample(seed=seed, **dict(self.asked))
+        """Draw the workload of a seed."""
+        drawn: Workload = self.model.sample(seed=seed, **dict(self.options))
         return drawn
 
     @overload
@@ -76,6 +75,5 @@ class Ensemble(Sequence[Workload]):
         return len(self.seeds)
 
     def __repr__(self) -> str:
-        given = ((name, value) for name, value in self.asked if value is not None)
-        asked = "".join(f", {name}={value!r}" for name, value in given)
-        return f"Ensemble({self.name!r}, {len(self)} seeds from {self.seeds[0]}{asked})"
+        options = "".join(f", {k}={v!r}" for k, v in self.options if v is not None)
+        return f"Ensemble({self.name!r}, {len(self)} seeds from {self.seeds[0]}{options})"

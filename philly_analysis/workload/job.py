@@ -1,4 +1,4 @@
-"""One job to run: what it asks for, and what it does once it has its GPUs."""
+"""One job to run: its requests, its attempts and their run times."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Stay:
     shares
         Of each server: its identifier, how many of its GPUs, and their indices where known.
     guest
-        Whether it ran beside the holders of its GPUs.
+        Whether it shared GPUs that were allocated to other jobs.
     """
 
     start_s: float
@@ -24,24 +24,24 @@ class Stay:
 
     @property
     def gpus(self) -> int:
-        """GPUs that it held."""
+        """GPUs that were allocated to it."""
         return sum(count for _, count, _ in self.shares)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptSpec:
-    """One attempt of a job: how long it runs, and how it then ends (see study.END_REASONS).
+    """One attempt of a job: its run time and its end reason (see study.END_REASONS).
 
     Attributes
     ----------
     stay
-        Where and when it ran, for those who ask (see ``Workload.specs``).
+        Where and when it ran, if requested (see ``Workload.specs``).
     failure
-        Why it failed, in the words of the study's Table 7, for those who ask (see
-        :func:`philly_analysis.workload.failure_reasons.with_failures`); None: it did not, or nobody
-        knows.
+        Failure reason as in the study's Table 7, if requested (see
+        :func:`philly_analysis.workload.with_failure_reasons`); None: it did not fail, or the
+        reason is not known.
     believed_s
-        How long it is believed to run, for those who plan by that; None: as long as it does.
+        Estimated run time for schedulers that plan by it; None: the run time itself.
     """
 
     run_s: float
@@ -60,13 +60,13 @@ class JobSpec:
     submit_s
         Seconds after the workload's origin.
     attempts
-        What happens to it, attempt after attempt; the last one decides the status.
+        Its attempts in order; the last one decides the status.
     gpu_frac
-        Share of each GPU that it asks for, above 0 to 1.
+        Share of each GPU that it requests, above 0 to 1.
     util_frac, gpu_mem_frac
         Share of a GPU's compute and memory that it uses, 0 to 1; None: not known.
     censored
-        True when it still ran as its log ended: it runs for at least as long as is known.
+        Whether it was still running at the end of its log: its run time is a lower bound.
     """
 
     job_id: str
@@ -87,10 +87,10 @@ class JobSpec:
 
     @property
     def run_s(self) -> float:
-        """Seconds of service that it needs in all."""
+        """Seconds of service over all attempts."""
         return sum(a.run_s for a in self.attempts)
 
     @property
     def gpu_s(self) -> float:
-        """GPU-seconds that it needs in all."""
+        """GPU-seconds over all attempts."""
         return self.gpus * self.gpu_frac * self.run_s

@@ -1,4 +1,4 @@
-"""Offered load: what jobs ask for relative to what the cluster has while they come."""
+"""Offered load: GPU-seconds requested over those of the cluster, and arrivals rescaled to it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,32 +14,31 @@ ALL = slice(None)
 
 
 def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
-    """Return GPU-seconds asked for over those that the cluster has while jobs come.
+    """Return the GPU-seconds that jobs request over those that the cluster has in the window.
 
-    This is the one definition of load: what the jobs submitted inside the measured window ask
-    for, over what the cluster has in it. Jobs that are no part of the workload, and jobs outside
-    of the window, are in neither.
+    This is the only definition of load. Jobs that are excluded from the workload, and jobs
+    submitted outside the window, count in neither.
 
     Parameters
     ----------
     gpu_s
-        GPU-seconds that the jobs ask for.
+        GPU-seconds that the jobs request.
     span_s
-        Seconds that the window lasts: from the first submission to the last, unless only part of
-        the jobs is measured.
+        Seconds of the window: from the first submission to the last, unless only some of the jobs
+        are measured.
     gpus
         GPUs of the cluster.
 
     Returns
     -------
     float or None
-        None where it is not defined: all jobs come at once, or there are no GPUs.
+        None: all jobs are submitted at once, or there are no GPUs.
     """
     return gpu_s / (gpus * span_s) if span_s > 0 and gpus > 0 else None
 
 
-def factor_to(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
-    """Return by what to stretch submissions, so that jobs offer a given load.
+def rescaling_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
+    """Return the factor on the time between submissions with which jobs offer a given load.
 
     Parameters
     ----------
@@ -49,50 +48,50 @@ def factor_to(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
     Raises
     ------
     WorkloadError
-        The load is not above 0, or the jobs offer none.
+        The load is not above 0, or the jobs offer no load.
     """
     if load <= 0:
-        raise WorkloadError(f"an offered load of {load:g} was asked for; give one above 0.")
+        raise WorkloadError(f"the offered load must be above 0, but is {load:g}.")
     now = offered_load(gpu_s, span_s, gpus)
     if not now:
+        missing = "a run time above 0" if not gpu_s else "two different submission times"
         raise WorkloadError(
-            f"an offered load of {load:g} was asked for, but there is none to rescale: jobs need "
-            "run times and at least two different submission times."
+            f"arrivals cannot be rescaled to an offered load of {load:g}: no jobs have {missing}. "
+            f"Give jobs with {missing}, or leave out load=."
         )
     return now / load
 
 
 def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
-    """Return the load that jobs offer a cluster of so many GPUs, inside the measured window.
+    """Return the load that jobs in the measured window offer a cluster of so many GPUs.
 
     Parameters
     ----------
     window
-        Which jobs are measured, by their places in the order of submission; what comes before
-        and after them counts for nothing. The window lasts until the next job comes, or the last
-        of all has come.
+        Positions of the measured jobs in the order of submission. The window ends when the next
+        job is submitted, or the last of all.
 
     Raises
     ------
     WorkloadError
-        The jobs are all submitted at once, or ask for nothing.
+        The jobs are all submitted at once, or have no run time.
     """
     in_order = sorted(specs, key=lambda s: s.submit_s)
     measured = in_order[window]
     until = min(window.indices(len(in_order))[1], len(in_order) - 1)
     span_s = in_order[until].submit_s - measured[0].submit_s if measured else 0.0
-    asked_gpu_s = sum(s.gpu_s for s in measured)
-    load = offered_load(asked_gpu_s, span_s, gpus)
+    gpu_s = sum(s.gpu_s for s in measured)
+    load = offered_load(gpu_s, span_s, gpus)
     if not load:
         raise WorkloadError(
-            f"{len(measured):,} jobs over {span_s:g} s that ask for {asked_gpu_s:g} GPU-seconds "
-            f"offer {gpus:,} GPUs no load. Give jobs that arrive over time and take time."
+            f"{len(measured):,} jobs over {span_s:g} s that request {gpu_s:g} GPU-seconds "
+            f"offer {gpus:,} GPUs no load. Give jobs with run times and different submission times."
         )
     return load
 
 
 def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = ALL) -> list[JobSpec]:
-    """Return the jobs with their submissions stretched so that they offer a given load.
+    """Return the jobs with submissions rescaled so that they offer a given load.
 
     Parameters
     ----------
@@ -104,13 +103,12 @@ def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = AL
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 
 
-def stretched(workload: Workload, factor: float) -> Workload:
-    """Return the workload with its submissions `factor` times as far apart, to the second.
+def rescale_arrivals(workload: Workload, factor: float) -> Workload:
+    """Return the workload with the time between submissions multiplied by a factor, to the second.
 
-    Most formats know seconds only, so whoever reads one has the same submissions. Attempts move
-    with their jobs, so waits and run times stay: an attempt that still ran keeps the time that it
-    had run (as ``run_s``), wherever the log now ends. Recorded placements and samples no longer
-    fit and are dropped.
+    Whole seconds keep submissions equal in formats without fractions. Attempts move with their
+    jobs, so waits and run times stay; one that was still running at the end of the log keeps its
+    time so far as ``run_s``. Recorded placements and samples no longer match and are dropped.
     """
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     since_us = (pl.col("submitted_at") - origin).dt.total_microseconds()

@@ -1,4 +1,4 @@
-"""The machines to run jobs on: a server, servers by the number, a fleet from a short text."""
+"""Machines to run jobs on: a default server, several of them, or a fleet from a short text."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ class Machine:
     Attributes
     ----------
     slices
-        Into how many slices each of its GPUs may be cut for jobs that ask for a share of one;
-        None: a job may hold any share. No trace says so: it is asked of a what-if.
+        Number of slices into which each GPU may be cut for jobs that request a share of one;
+        None: any share. Traces do not record it; what-ifs set it.
     """
 
     machine_id: str
@@ -32,14 +32,14 @@ class Machine:
 
 
 RECORDED = tuple(f.name for f in fields(Machine) if f.name != "slices")
-"""What the table of machines says of each."""
+"""Attributes that are columns of the table of machines."""
 
 SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
-"""Server assumed where nothing better is known: Synergy's (OSDI'22), 3 CPUs, 62.5 GB a GPU."""
+"""Default server: Synergy's (OSDI'22), 3 CPUs and 62.5 GB per GPU."""
 
 
-def servers(gpus: int) -> tuple[Machine, ...]:
-    """Return servers of 8 GPUs, the last one smaller where `gpus` asks for it."""
+def default_servers(gpus: int) -> tuple[Machine, ...]:
+    """Return servers of 8 GPUs that have `gpus` in all; the last one may be smaller."""
     full, rest = divmod(gpus, SERVER.gpus)
     sizes = [SERVER.gpus] * full + [rest] * bool(rest)
     return tuple(
@@ -54,8 +54,8 @@ def servers(gpus: int) -> tuple[Machine, ...]:
     )
 
 
-def frame_of(machines: Sequence[Machine]) -> pl.DataFrame:
-    """Return machines as rows of the table of that name."""
+def machine_rows(machines: Sequence[Machine]) -> pl.DataFrame:
+    """Return machines as rows of the table machines."""
     types = {"gpus": pl.Int32, "cpus": pl.Float64, "mem_gb": pl.Float64}
     schema = {name: types.get(name, pl.String) for name in RECORDED}
     rows = [[getattr(m, name) for name in RECORDED] for m in machines]
@@ -74,15 +74,15 @@ def fleet(text: str) -> tuple[Machine, ...]:
     Parameters
     ----------
     text
-        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add into how many slices
-        its GPUs are cut for jobs that ask for a share of one (``64x8/7``, NVIDIA's MIG; 2 to 8),
-        CPUs and memory in GB (``16x8:24:500``), machines per rack (``240x8@40``) and racks per pod
-        (``240x8@40/3``), and the model of their GPUs (``240x8=V100``).
+        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add the number of
+        slices of a GPU (``64x8/7``, NVIDIA's MIG; 2 to 8), CPUs and memory in GB
+        (``16x8:24:500``), machines per rack (``240x8@40``) and racks per pod (``240x8@40/3``),
+        and the GPU model (``240x8=V100``).
 
     Raises
     ------
     WorkloadError
-        The text does not read like this.
+        The text has another form.
     """
     machines: list[Machine] = []
     racks = pods = 0
@@ -94,24 +94,21 @@ def fleet(text: str) -> tuple[Machine, ...]:
                 "CPUs:GB, @machines-per-rack/racks-per-pod and =model if wanted, e.g. 240x8,288x2 "
                 "or 16x8:24:500@8=V100."
             )
-        count, per_rack = int(match["count"]), int(match["rack"] or 0)
-        per_pod = int(match["pod"] or 0)
-        for i in range(count):
-            if per_rack and i % per_rack == 0:
-                racks += 1
-            if per_rack and per_pod and i % (per_rack * per_pod) == 0:
-                pods += 1
-            machines.append(
-                Machine(
-                    machine_id=f"m{len(machines)}",
-                    gpus=int(match["gpus"]),
-                    cpus=float(match["cpus"]) if match["cpus"] else None,
-                    mem_gb=float(match["mem_gb"]) if match["mem_gb"] else None,
-                    rack=(f"p{pods - 1}/" if per_pod else "") + f"r{racks - 1}"
-                    if per_rack
-                    else None,
-                    gpu_model=match["model"],
-                    slices=int(match["slices"]) if match["slices"] else None,
-                )
-            )
+        numbers = {k: float(v) for k, v in match.groupdict().items() if v and k != "model"}
+        per_rack, per_pod = int(numbers.get("rack", 0)), int(numbers.get("pod", 0))
+        alike = Machine(
+            machine_id="",
+            gpus=int(match["gpus"]),
+            cpus=numbers.get("cpus"),
+            mem_gb=numbers.get("mem_gb"),
+            gpu_model=match["model"],
+            slices=int(match["slices"]) if match["slices"] else None,
+        )
+        for i in range(int(match["count"])):
+            rack = None
+            if per_rack:
+                racks += i % per_rack == 0
+                pods += bool(per_pod) and i % (per_rack * per_pod) == 0
+                rack = (f"p{pods - 1}/" if per_pod else "") + f"r{racks - 1}"
+            machines.append(replace(alike, machine_id=f"m{len(machines)}", rack=rack))
     return tuple(machines)

@@ -1,4 +1,4 @@
-"""Measures of what became of a trace's jobs: completion times, waits, GPU use, fairness."""
+"""Scheduling measures of a trace: completion times, waits, GPU allocation, fairness."""
 
 import pandas as pd
 
@@ -9,27 +9,27 @@ SCALARS = (
     ("mean_jct_s", "s", "job completion time, mean"),
     ("p50_jct_s", "s", "job completion time, median"),
     ("p99_jct_s", "s", "job completion time, 99th percentile"),
-    ("mean_wait_s", "s", "time that a job did not run, mean"),
-    ("p50_wait_s", "s", "time that a job did not run, median"),
-    ("p99_wait_s", "s", "time that a job did not run, 99th percentile"),
+    ("mean_wait_s", "s", "queueing delay (wait), mean"),
+    ("p50_wait_s", "s", "queueing delay (wait), median"),
+    ("p99_wait_s", "s", "queueing delay (wait), 99th percentile"),
     ("makespan_s", "s", "first submission to last end"),
-    ("held_frac", "", "share of GPU time that jobs held, while the log is complete"),
-    ("fragmented_frac", "", "share of idle GPU time on servers that are in part in use"),
+    ("held_frac", "", "share of GPU time allocated to jobs, while the log is complete"),
+    ("fragmented_frac", "", "share of idle GPU time on partly used servers"),
     ("vc_fairness", "", "Jain's index of the virtual clusters' mean slowdown; 1: all alike"),
     ("preemptions", "attempts", "attempts ended by preemption"),
     ("migrations", "attempts", "attempts ended by migration"),
     ("resizes", "attempts", "attempts ended by a change of GPUs"),
     ("lost_gpu_h", "GPU h", "work done and lost to preemption"),
-    ("waiting_gpu_h", "GPU h", "GPUs held idle by gangs that were not whole yet"),
+    ("waiting_gpu_h", "GPU h", "GPUs allocated to gangs that were not complete yet"),
 )
 """Measures with one number per trace: name, unit, meaning. The order is the table's."""
 
 CURVES = ("jct_s", "wait_s")
-"""Measures with a distribution."""
+"""Measures that are distributions."""
 
 
 def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float]:
-    """Return the measures with one number that a trace has the tables for, by name.
+    """Return the scalar measures for which a trace has the tables, by name.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float
     numbers: dict[str, float] = {"jobs": len(ended)}
     if len(ended):
         for name in CURVES:
-            numbers[f"mean_{name}"] = float(ended[name].mean())
-            numbers[f"p50_{name}"] = float(ended[name].quantile(0.5))
-            numbers[f"p99_{name}"] = float(ended[name].quantile(0.99))
+            times = ended[name]
+            numbers[f"mean_{name}"] = float(times.mean())
+            numbers |= {f"p{p}_{name}": float(times.quantile(p / 100)) for p in (50, 99)}
         by_vc = ended.groupby("vc", dropna=False)["slowdown"].mean().to_numpy()
         numbers["vc_fairness"] = float(by_vc.sum() ** 2 / (len(by_vc) * (by_vc**2).sum()))
     [(began_at, _, ended_at)] = trace.answer("snapshot").fetchall()
@@ -63,7 +63,7 @@ def measures(trace: Trace, ended: pd.DataFrame | None = None) -> dict[str, float
     if attempts["lost_s"].notna().any():
         numbers["lost_gpu_h"] = float((attempts["lost_s"] * attempts["gpus"]).sum()) / 3600
     if HOLDS.name in trace.tables:
-        held = trace.answer(HOLDS.name).df()
-        idle = (held["ended_at"] - held["started_at"]).sum()
+        incomplete = trace.answer(HOLDS.name).df()
+        idle = (incomplete["ended_at"] - incomplete["started_at"]).sum()
         numbers["waiting_gpu_h"] = idle.total_seconds() / 3600
     return numbers

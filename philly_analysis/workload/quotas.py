@@ -1,18 +1,17 @@
-"""What each virtual cluster is entitled to: its quota, or the estimate of `vc_quotas`."""
+"""Quotas of virtual clusters: the workload's own, else the estimates of `vc_quotas`."""
 
 import polars as pl
 
 from philly_analysis.workload.workload import Workload
 
 ESTIMATE = "p99"
-"""The method of ``vc_quotas`` that stands for a quota wherever none is given."""
+"""Method of ``vc_quotas`` whose estimate replaces a missing quota."""
 
 
 def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
-    """Return GPUs by virtual cluster, and where the numbers come from.
+    """Return GPUs by virtual cluster, and a sentence on where they come from.
 
-    A workload that names no quotas gets the estimates that the findings use; on another cluster
-    than its own they are scaled with the size.
+    Without quotas in the workload they are the estimates of the findings, scaled to the cluster.
 
     Parameters
     ----------

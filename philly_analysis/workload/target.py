@@ -1,4 +1,4 @@
-"""The cluster that jobs are meant for: as given, their own, or one that is assumed."""
+"""Target cluster of a workload: the requested one, its own, or an assumed one."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.demand import Demand
-from philly_analysis.workload.machines import SERVER, Machine, servers
+from philly_analysis.workload.machines import SERVER, Machine, default_servers
 from philly_analysis.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The machines that the jobs are meant for.
+    """The machines that jobs are exported for.
 
     Attributes
     ----------
     assumed
-        True when nobody said which machines: they were made up.
+        Whether the machines are neither requested nor recorded.
     """
 
     machines: tuple[Machine, ...]
@@ -45,31 +45,32 @@ class Cluster:
         )
 
 
-def cluster(
+def target_cluster(
     workload: Workload,
-    needs: Demand,
+    demand: Demand,
     *,
     gpus: int | None = None,
     machines: Sequence[Machine] | None = None,
 ) -> Cluster:
-    """Return the target cluster: as given, else the workload's own, else one that is assumed.
+    """Return the target cluster: the requested one, else the workload's own, else an assumed one.
 
-    The assumed one has servers of 8 GPUs, enough for the largest gang and for an offered load
-    of at most 1.
+    The assumed cluster has servers of 8 GPUs, enough for the largest gang and for an offered
+    load of at most 1.
 
     Raises
     ------
     WorkloadError
-        A cluster without GPUs was asked for.
+        The requested cluster has no GPUs.
     """
     if machines is not None:
         return Cluster(tuple(machines), assumed=False)
     if gpus is not None:
         if gpus < 1:
-            raise WorkloadError(f"a cluster of {gpus} GPUs was asked for; give at least 1.")
-        return Cluster(servers(gpus), assumed=False)
+            raise WorkloadError(f"a cluster needs at least 1 GPU, but {gpus} were requested.")
+        return Cluster(default_servers(gpus), assumed=False)
     if own := tuple(m for m in workload.servers() if m.gpus):
         return Cluster(own, assumed=False)
-    busy = needs.gpu_s / needs.span_s if needs.span_s else 0.0
-    enough = max(needs.largest_gang, busy)
-    return Cluster(servers(-(-int(enough + 1) // SERVER.gpus) * SERVER.gpus), assumed=True)
+    busy = demand.gpu_s / demand.span_s if demand.span_s else 0.0
+    enough = max(demand.largest_gang, busy)
+    gpus = -(-int(enough + 1) // SERVER.gpus) * SERVER.gpus
+    return Cluster(default_servers(gpus), assumed=True)

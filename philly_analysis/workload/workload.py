@@ -1,4 +1,4 @@
-"""A Workload is the jobs to run and the machines to run them on, from a trace or to one."""
+"""Workload: the jobs to run and the machines to run them on, read from or written to a trace."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,14 +30,14 @@ from philly_analysis.workload.machines import RECORDED, Machine
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
 
 
-def _none(table: Table) -> pl.DataFrame:
+def _empty(table: Table) -> pl.DataFrame:
     frame = pl.from_arrow(table.arrow.empty_table())
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table, not an array, went in
     return frame
 
 
-def _whole(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Return a frame with all columns of its table, typed; nullable ones that it lacks are null."""
+def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return a frame with all columns of its table and their types; missing ones are null."""
     absent = [c.name for c in table.columns if not c.nullable and c.name not in frame.columns]
     if absent:
         raise WorkloadError(f"the {table.name} of a workload lack {', '.join(absent)}.")
@@ -45,12 +45,12 @@ def _whole(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         raise WorkloadError(f"{table.name} have no column {', '.join(sorted(unknown))}.")
     return frame.select(
         (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
-        for name, dtype in _none(table).schema.items()
+        for name, dtype in _empty(table).schema.items()
     )
 
 
-def _same(word: str | None) -> str | None:
-    """Return the one string that all jobs have who are told the same: each row brings its own."""
+def _interned(word: str | None) -> str | None:
+    """Return one shared string for equal ones, which each row would hold again."""
     return word and intern(word)
 
 
@@ -58,40 +58,40 @@ def _same(word: str | None) -> str | None:
 class Workload:
     """Jobs, their attempts, and machines, as frames with the columns of the schema's tables.
 
-    A workload that was sampled is the trace of an infinite cluster where nobody waits: each
-    attempt starts when its job is submitted or the attempt before has ended.
+    A sampled workload is the trace of an infinite cluster without waits: each attempt starts when
+    its job is submitted or the previous attempt ends.
 
     Attributes
     ----------
     jobs, attempts, machines, placements, virtual_clusters
         Frames with the columns of the tables of these names; the last three may be empty.
-        Nullable columns that a frame lacks are added, null.
+        Missing nullable columns are added as nulls.
     synthetic
         True unless every row was recorded on a real cluster.
     notes
-        What a reader should know: assumptions, seeds, sources.
+        Assumptions, seeds and sources.
     trace
-        Folder of the trace that it came from, for readers that also want its samples.
+        Folder of the trace that it was read from, for its samples.
 
     Raises
     ------
     WorkloadError
-        A frame lacks a column that its table cannot do without, or has one too many.
+        A frame lacks a required column of its table, or has one that is not in it.
     """
 
     name: str
     jobs: pl.DataFrame
     attempts: pl.DataFrame
-    machines: pl.DataFrame = field(default_factory=lambda: _none(MACHINES))
-    placements: pl.DataFrame = field(default_factory=lambda: _none(PLACEMENTS))
-    virtual_clusters: pl.DataFrame = field(default_factory=lambda: _none(VIRTUAL_CLUSTERS))
+    machines: pl.DataFrame = field(default_factory=lambda: _empty(MACHINES))
+    placements: pl.DataFrame = field(default_factory=lambda: _empty(PLACEMENTS))
+    virtual_clusters: pl.DataFrame = field(default_factory=lambda: _empty(VIRTUAL_CLUSTERS))
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
 
     def __post_init__(self) -> None:
         for table in _TABLES:
-            object.__setattr__(self, table.name, _whole(getattr(self, table.name), table))
+            object.__setattr__(self, table.name, _completed(getattr(self, table.name), table))
 
     @classmethod
     def from_trace(cls, trace: TraceLike) -> Self:
@@ -100,7 +100,7 @@ class Workload:
             with Trace(trace) as opened:
                 return cls.from_trace(opened)
         frames = {
-            t.name: trace.answer(t.name).pl() if t.name in trace.tables else _none(t)
+            t.name: trace.answer(t.name).pl() if t.name in trace.tables else _empty(t)
             for t in _TABLES
         }
         return cls(
@@ -112,12 +112,12 @@ class Workload:
         )
 
     def to_trace(self, out: str | Path, *, source: str, force: bool = False) -> Path:
-        """Write the workload as a trace; empty optional tables are left out.
+        """Write the workload as a trace, without its empty optional tables.
 
         Raises
         ------
         TraceError
-            A row breaks the contract of its table, or the folder cannot be written.
+            A row violates a rule of its table, or the folder cannot be written.
         """
         present = {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
         manifest = Manifest(
@@ -131,29 +131,28 @@ class Workload:
         return {t.name: getattr(self, t.name) for t in _TABLES}
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
-        """Return one relation of the package, as a trace of this workload would answer it."""
+        """Return one relation of the package, computed on this workload."""
         return evaluate(self.frames, name, run_policy=run_policy)
 
     @property
     def origin_at(self) -> datetime | None:
-        """First submission of a job that is part of it; ``JobSpec.submit_s`` counts from there.
+        """First submission of a job that is not excluded; ``JobSpec.submit_s`` counts from it.
 
-        None without such jobs. Those that are left out, such as stragglers from before the log
-        began, move no clock.
+        None: there is no such job.
         """
-        told = self.answer("workload_jobs")
-        first = told.filter(pl.col("left_out").is_null())["submitted_at"].min()
+        jobs = self.answer("workload_jobs")
+        first = jobs.filter(pl.col("left_out").is_null())["submitted_at"].min()
         return first if isinstance(first, datetime) else None
 
     def specs(self, *, stays: bool = False) -> Iterator[JobSpec]:
-        """Yield the jobs that make up the workload (see ``workload_jobs``), by submission.
+        """Yield the jobs that are not excluded (see ``workload_jobs``), by submission.
 
         Parameters
         ----------
         stays
-            Whether attempts say where and when they ran.
+            Whether attempts include where and when they ran.
         """
-        mine = self.answer("workload_jobs").filter(pl.col("left_out").is_null())
+        included = self.answer("workload_jobs").filter(pl.col("left_out").is_null())
         runs = (
             self.answer("workload_attempts")
             .sort("job_id", "attempt")
@@ -164,38 +163,38 @@ class Workload:
         since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
         jobs = (
             self.jobs.with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
-            .join(mine.select("job_id", "censored"), on="job_id")
+            .join(included.select("job_id", "censored"), on="job_id")
             .join(runs, on="job_id")
             .sort("submit_s", "job_id")
         )
         for row in jobs.iter_rows(named=True):
             yield JobSpec(
                 job_id=row["job_id"],
-                vc=_same(row["vc"]) or "",
-                user=_same(row["user"]) or "",
+                vc=_interned(row["vc"]) or "",
+                user=_interned(row["user"]) or "",
                 gpus=row["gpus"],
                 submit_s=row["submit_s"],
                 attempts=tuple(
-                    AttemptSpec(run_s, _same(end_reason), stay_of.get((row["job_id"], attempt)))
+                    AttemptSpec(run_s, _interned(end_reason), stay_of.get((row["job_id"], attempt)))
                     for attempt, run_s, end_reason in zip(
                         row["attempt"], row["run_s"], row["end_reason"], strict=True
                     )
                 ),
-                status=_same(row["status"]),
+                status=_interned(row["status"]),
                 cpus=row["cpus"],
                 mem_gb=row["mem_gb"],
-                job_type=_same(row["job_type"]),
+                job_type=_interned(row["job_type"]),
                 time_limit_s=row["time_limit_s"],
                 censored=row["censored"],
                 gpu_frac=row["gpu_frac"] or 1.0,
             )
 
     def _stays(self) -> dict[tuple[str, int], Stay]:
-        """Return where and when each attempt ran whose start and end are known."""
+        """Return where and when each attempt ran, if its start and end are known."""
         key = ["job_id", "attempt"]
         origin = pl.lit(self.origin_at, pl.Datetime("us"))
         ran = self.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))
-        # a share whose size is not known leaves the place unknown
+        # a share of unknown size makes the placement unknown
         shares = (
             self.placements.with_columns(
                 pl.when(pl.col("gpu").is_not_null()).then(1).otherwise("gpus").alias("gpus")
@@ -218,11 +217,11 @@ class Workload:
             .select(*key, "started_at", "until_at", "guest", "machine_id", "gpus_right", "known")
         )
         found = {}
-        for job_id, attempt, start_s, end_s, guest, servers, counts, known in rows.iter_rows():
-            placed = zip(servers or (), counts or (), known or (), strict=True)
+        for job_id, attempt, start_s, end_s, guest, servers, counts, indices in rows.iter_rows():
+            placed = zip(servers or (), counts or (), indices or (), strict=True)
             places = tuple((m, n, tuple(gpus or ())) for m, n, gpus in placed)
-            sure = all(n is not None for _, n, _ in places)
-            found[job_id, attempt] = Stay(start_s, end_s, places if sure else (), guest)
+            known = all(n is not None for _, n, _ in places)
+            found[job_id, attempt] = Stay(start_s, end_s, places if known else (), guest)
         return found
 
     def servers(self) -> list[Machine]:

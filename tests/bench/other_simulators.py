@@ -23,7 +23,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from philly_analysis import export, load_model
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload.load import at_load
-from philly_analysis.workload.machines import servers
+from philly_analysis.workload.machines import default_servers
 from tests.bench.simulator import Work, measure
 
 JOBS, GPUS, LOAD = (5_000, 10_000), 128, 0.7
@@ -181,7 +181,7 @@ def compared(programs: dict[str, str], jobs: int) -> Iterator[str]:
         trace = scratch / "jobs"
         drawn = load_model("philly").sample(jobs=jobs, gpus=GPUS, seed=1)
         drawn.to_trace(trace, source="sample")
-        work = Work(at_load(list(drawn.specs()), LOAD, GPUS), servers(GPUS), {})
+        work = Work(at_load(list(drawn.specs()), LOAD, GPUS), default_servers(GPUS), {})
         here: dict[str, Outcome] = {}
         for name, program in programs.items():
             simulator, out = SIMULATORS[name], scratch / name

@@ -26,7 +26,7 @@ from philly_analysis.study.terms import Gangs, RunPolicy
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import Demand, demand_of
-from philly_analysis.workload.load import at_load, load_of, stretched
+from philly_analysis.workload.load import at_load, load_of, rescale_arrivals
 from tests.exports import consumers
 from tests.exports.files import read_swf
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
@@ -124,7 +124,7 @@ def test_rescaled_arrivals_keep_the_run_times_of_running_jobs(tmp_path: Path) ->
     assert done.offered_load == pytest.approx(gpu_s / (100 * SPAN_S) / 3)
     assert [r[3] for r in read_swf(tmp_path / "out")[2]] == [600, 400, 4000, 8270, 7200]
     for factor in (0.2, 3):
-        runs = [s.run_s for s in stretched(workload, factor).specs()]
+        runs = [s.run_s for s in rescale_arrivals(workload, factor).specs()]
         assert runs == [600, 400, 4000, 8270, 7200]
 
 
@@ -240,7 +240,7 @@ def test_impossible_options_raise(options: dict[str, Any], message: str, tmp_pat
 
 def test_a_load_needs_a_span(tmp_path: Path) -> None:
     at_once = TINY.jobs.with_columns(submitted_at=pl.lit(at(0)))
-    with pytest.raises(WorkloadError, match="two different submission times"):
+    with pytest.raises(WorkloadError, match="no jobs have two different submission times"):
         export(replace(TINY, jobs=at_once), "swf", tmp_path / "out", load=0.5)
     done = export(replace(TINY, jobs=at_once), "swf", tmp_path / "out")
     assert done.offered_load is None
@@ -422,8 +422,8 @@ def test_load_of_a_window() -> None:
     specs = list(TINY.specs())
     assert load_of(specs, 100, slice(1, 3)) == pytest.approx((800 + 16_000) / (100 * 10))
     assert load_of(specs, 100) == pytest.approx(GPU_S / (100 * SPAN_S))
-    stretched = at_load(specs, 0.5, 100, slice(1, 4))
-    assert load_of(stretched, 100, slice(1, 4)) == pytest.approx(0.5)
+    rescaled = at_load(specs, 0.5, 100, slice(1, 4))
+    assert load_of(rescaled, 100, slice(1, 4)) == pytest.approx(0.5)
     with pytest.raises(WorkloadError, match="offer 100 GPUs no load"):
         load_of(specs, 100, slice(2, 3))
 

@@ -17,7 +17,7 @@ from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.policies import policy_named
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload, fleet
-from philly_analysis.workload.machines import frame_of
+from philly_analysis.workload.machines import machine_rows
 from tests.simulator.test_simulation import workload
 from tests.support.strategies import one_in
 
@@ -33,7 +33,7 @@ def _pool(name: str, seed: int) -> Workload:
         load,
         jobs=load.jobs.with_columns(*renamed, pl.format(f"{name}-{{}}", "vc").alias("vc")),
         attempts=load.attempts.with_columns(*renamed),
-        machines=frame_of(own),
+        machines=machine_rows(own),
     )
 
 
@@ -142,7 +142,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
         gpu_model=pl.Series(models, dtype=pl.String), gpus=pl.Series(gpus, dtype=pl.Int32)
     )
     machines = fleet("1x8=v100,1x8=a100")
-    load = replace(load, jobs=jobs, machines=frame_of(machines))
+    load = replace(load, jobs=jobs, machines=machine_rows(machines))
     with Trace(simulate(load, "fifo", tmp_path / "out")) as trace:
         where = dict(trace.sql("select distinct job_id, machine_id from placements").fetchall())
         notes = " ".join(trace.manifest.notes)
@@ -156,7 +156,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
 
 def test_no_pool_mixes_models_of_gpus_though_no_job_names_one() -> None:
     machines = fleet("2x8=v100,1x8=a100,1x8")
-    load = replace(workload(60), machines=frame_of(machines))
+    load = replace(workload(60), machines=machine_rows(machines))
     pools, left_out = pools_of(load, list(load.specs()), machines)
     assert [{m.gpu_model for m in p.machines} for p in pools] == [{"a100"}, {None}, {"v100"}]
     sixteen = [s.job_id for s in load.specs() if s.gpus == 16]

@@ -19,8 +19,8 @@ from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.speed.speed import HostResources, Locality, Sharing
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
-from philly_analysis.workload.gpu_use import with_use
 from philly_analysis.workload.outcomes import measures
+from philly_analysis.workload.recorded_details import with_gpu_use
 from tests.simulator.drawn import done, gantt, job, machines
 from tests.simulator.test_simulation import MACHINES, workload
 
@@ -108,7 +108,7 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
                 if start <= moment and (end - moment).total_seconds() >= 60:
                     means.setdefault(job_id, []).append(value)
     load = Workload.from_trace(out)
-    known = {s.job_id: s.util_frac for s in with_use(load, load.specs())}
+    known = {s.job_id: s.util_frac for s in with_gpu_use(load, load.specs())}
     assert all(known[j] is not None for j in means) and len(means) > 40
     long = {j: v for j, v in means.items() if len(v) > 120}
     for job_id, values in long.items():  # the first and last minute weigh little

@@ -1,4 +1,4 @@
-"""Ensembles: months by their seeds, taken whole by what-ifs and experiments."""
+"""Check ensembles: draws by seed, offered loads, what-ifs of every draw."""
 
 import pickle
 from pathlib import Path
@@ -20,12 +20,12 @@ from philly_analysis.workload.outcomes import measures
 MODEL = load_model("itp-01")
 
 
-def span_s(month: Workload) -> float:
-    since = month.jobs["submitted_at"] - month.jobs["submitted_at"].min()
+def span_s(drawn: Workload) -> float:
+    since = drawn.jobs["submitted_at"] - drawn.jobs["submitted_at"].min()
     return float(since.dt.total_seconds().max())  # type: ignore[arg-type]
 
 
-def test_a_month_is_what_its_seed_gives_whoever_asks() -> None:
+def test_equal_seeds_give_equal_workloads() -> None:
     months = MODEL.sample(jobs=40, gpus=64, seeds=range(3, 6))
     assert len(months) == 3 and months.seeds == (3, 4, 5) and months.name == "itp-01"
     alone = [MODEL.sample(jobs=40, gpus=64, seed=seed) for seed in (3, 4, 5)]
@@ -37,23 +37,23 @@ def test_a_month_is_what_its_seed_gives_whoever_asks() -> None:
     assert not alone[0].attempts.equals(alone[1].attempts)
 
 
-def test_a_month_has_28_days_unless_said() -> None:
+def test_a_draw_has_28_days_by_default() -> None:
     [month] = load_model("philly-attempts").sample(seeds=(1,))
     assert 25 < span_s(month) / 86_400 <= 28
 
 
-def test_an_ensemble_has_seeds_and_each_once() -> None:
+def test_missing_or_repeated_seeds_raise() -> None:
     for seeds in ((), (1, 2, 1)):
-        with pytest.raises(WorkloadError, match="each once"):
+        with pytest.raises(WorkloadError, match="different seeds"):
             MODEL.sample(jobs=10, seeds=seeds)
 
 
 @pytest.mark.parametrize("name", ["literature", "thetagpu", "itp-04"])
-def test_the_load_asked_for_is_the_load_offered(name: str) -> None:
+def test_draws_offer_the_requested_load(name: str) -> None:
     sizes: tuple[dict[str, Any], ...] = ({"jobs": 400}, {"days": 7})
     for size in sizes:
         drawn = load_model(name).sample(gpus=64, offered=0.8, seed=2, **size)
-        # by hand: what the jobs ask for, over what 64 GPUs have while they come
+        # GPU-seconds of the jobs over those of 64 GPUs from the first submission to the last
         ran = drawn.attempts.select(
             s=((pl.col("ended_at") - pl.col("started_at")).dt.total_seconds() * pl.col("gpus"))
         )["s"].sum()
@@ -65,13 +65,13 @@ def test_the_load_asked_for_is_the_load_offered(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", shipped())
-def test_every_law_offers_the_load_asked_for(name: str) -> None:
+def test_every_model_offers_the_requested_load(name: str) -> None:
     for seed, offered in enumerate((0.5, 0.8, 1.0, 1.2)):
         drawn = load_model(name).sample(jobs=2_000, gpus=128, offered=offered, seed=seed)
         assert load_of(list(drawn.specs()), 128) == pytest.approx(offered, abs=0.03)
 
 
-def test_a_load_that_is_settled_or_of_nothing_is_refused() -> None:
+def test_conflicting_or_undefined_loads_raise() -> None:
     literature = load_model("literature")
     sizes: tuple[dict[str, Any], ...] = ({"jobs": 10, "days": 1}, {"jobs": 10, "load": 2.0})
     for size in sizes:
@@ -84,7 +84,7 @@ def test_a_load_that_is_settled_or_of_nothing_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_what_if_of_an_ensemble_is_that_of_each_month(tmp_path: Path) -> None:
+def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
     months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
     found = simulate(months, "fifo", tmp_path / "all", gpus=16)
     mean_s = []
@@ -107,7 +107,7 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_month(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_months_are_the_same_wherever_they_are_run(tmp_path: Path) -> None:
+def test_processes_give_the_same_draws(tmp_path: Path) -> None:
     months = MODEL.sample(jobs=60, gpus=64, offered=0.9, seeds=(1, 2, 3))
     here = simulate(months, "las", tmp_path / "here", gpus=64)
     with workers(2) as executor:

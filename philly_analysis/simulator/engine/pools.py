@@ -7,7 +7,7 @@ import polars as pl
 
 from philly_analysis.results import count
 from philly_analysis.simulator.engine.schedule import Schedule
-from philly_analysis.workload import JobSpec, Machine, Workload, frame_of
+from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def pools_of(
     """
     if not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
-    there = replace(workload, machines=frame_of(machines))
+    there = replace(workload, machines=machine_rows(machines))
     of_machine = _apart(
         dict(there.answer("machine_pools").select("machine_id", "pool").iter_rows()), machines
     )

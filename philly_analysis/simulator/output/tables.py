@@ -8,7 +8,7 @@ import polars as pl
 from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.policies import Policy
 from philly_analysis.study import FAILED, STATUS_AFTER
-from philly_analysis.workload import JobSpec, Machine, Workload, frame_of
+from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
 
 
 def timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataFrame:
@@ -110,4 +110,4 @@ def tables(
 def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
     known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
     listed = workload.machines.select("machine_id", *known)
-    return frame_of(servers).join(listed, on="machine_id", how="left")
+    return machine_rows(servers).join(listed, on="machine_id", how="left")

@@ -1,4 +1,4 @@
-"""Page, models, calibration, exports and simulator take the same jobs from the same trace."""
+"""Compare the jobs of a trace in demand, models, pages, exports and simulations."""
 
 import json
 import pickle
@@ -19,7 +19,7 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a plain walk over a trace's tables finds."""
+    """Totals of a loop over a trace's tables."""
 
     jobs: int
     gpu_h: float
@@ -37,7 +37,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def counted(sample: Path) -> Counted:
-    """Jobs that can be run, by hand: trusted, a gang, a known run time or one still going on."""
+    """Count the jobs that can be run: no flag, a gang, a known run time or still running."""
     jobs = pl.read_parquet(sample / "jobs.parquet").to_dicts()
     attempts: dict[str, list[dict[str, object]]] = {}
     for a in pl.read_parquet(sample / "attempts.parquet").sort("attempt").to_dicts():
@@ -54,12 +54,14 @@ def counted(sample: Path) -> Counted:
         goes_on = bool(ran) and ran[-1] is own[-1] and not own[-1]["ended_at"]
         if not flag and ran and not ran[-1]["ended_at"] and not goes_on:
             flag = "end_unknown"
-        reason = flag and flag.replace("_", " ")
-        reason = reason or ("no attempt" if not own else None)
-        reason = reason or ("no attempt has a start" if not ran else None)
-        reason = reason or ("gang size not known" if job["gpus"] is None else None)
-        reason = reason or ("no GPUs asked for" if job["gpus"] == 0 else None)
-        if reason:
+        checks = {
+            str(flag).replace("_", " "): flag,
+            "no attempt": not own,
+            "no attempt has a start": not ran,
+            "gang size not known": job["gpus"] is None,
+            "no GPUs asked for": job["gpus"] == 0,
+        }
+        if reason := next((reason for reason, applies in checks.items() if applies), None):
             left_out[reason] = left_out.get(reason, 0) + 1
             continue
         seconds = 0.0
@@ -71,7 +73,7 @@ def counted(sample: Path) -> Counted:
     return Counted(n, gpu_s / 3600, running, left_out)
 
 
-def test_the_demand_of_a_trace_is_what_a_walk_finds(sample: Path, counted: Counted) -> None:
+def test_the_demand_of_a_trace_is_that_of_a_loop(sample: Path, counted: Counted) -> None:
     needs = demand_of(Workload.from_trace(sample))
     assert needs.jobs.height == counted.jobs
     assert needs.gpu_s / 3600 == pytest.approx(counted.gpu_h)
@@ -97,7 +99,7 @@ def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
     assert result.sentences == demand_of(Workload.from_trace(sample)).account()
 
 
-def test_calibration_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
+def test_validation_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
     jobs = Jobs.of_workload(Workload.from_trace(sample)).frame
     assert len(jobs) == counted.jobs
     assert (jobs["run_s"] * jobs["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
@@ -113,7 +115,7 @@ def test_exports_carry_the_same_jobs(sample: Path, counted: Counted, tmp_path: P
     assert done.account == demand_of(Workload.from_trace(sample)).account()
 
 
-def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_path: Path) -> None:
+def test_the_same_jobs_are_simulated(sample: Path, counted: Counted, tmp_path: Path) -> None:
     workload = Workload.from_trace(sample)
     specs = list(workload.specs())
     assert len(specs) == counted.jobs and sum(s.censored for s in specs) == counted.running
@@ -122,7 +124,7 @@ def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_
     with Trace(out, run_policy="sum") as trace:
         assert set(demand_of(workload).account()) <= set(trace.manifest.notes)
         again = demand_of(Workload.from_trace(trace))
-        # who was last seen running has no end that anybody knows
+        # jobs still running at the end of the log have no status
         unknown = trace.sql("select count(*) from jobs where status is null").fetchall()
     assert again.jobs.height == counted.jobs
     assert again.gpu_s / 3600 == pytest.approx(counted.gpu_h, rel=1e-6)
@@ -131,7 +133,7 @@ def test_what_is_simulated_is_the_same_jobs(sample: Path, counted: Counted, tmp_
 
 
 @pytest.mark.slow
-def test_one_quota_for_every_virtual_cluster(sample: Path, tmp_path: Path) -> None:
+def test_quotas_are_those_of_the_relation(sample: Path, tmp_path: Path) -> None:
     with Trace(sample) as trace:
         rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
     found = dict(rows)
@@ -145,7 +147,7 @@ def test_one_quota_for_every_virtual_cluster(sample: Path, tmp_path: Path) -> No
         largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
     assert 8 * sum(nodes.values()) == 256 and set(nodes) == set(largest)
     assert all(8 * nodes[vc] >= gpus for vc, gpus in largest.items())
-    # who has no more than its largest gang needs aside, nodes are as quotas are
+    # beyond the nodes for the largest gangs, nodes are proportional to quotas
     more = [vc for vc in nodes if 8 * nodes[vc] >= largest[vc] + 8]
     for vc in more:
         for other in more:

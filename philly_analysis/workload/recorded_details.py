@@ -1,0 +1,59 @@
+"""Add recorded failure reasons and GPU use to the jobs of a workload."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from philly_analysis.trace import Trace
+from philly_analysis.workload.job import JobSpec
+from philly_analysis.workload.workload import Workload
+
+
+def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
+    """Return jobs whose attempts have the failure reasons of the workload's trace, if it has any.
+
+    A workload without a trace has none.
+    """
+    specs = list(specs)
+    if workload.trace is None:
+        return specs
+    with Trace(workload.trace) as trace:
+        if not trace.has("failures"):
+            return specs
+        rows = trace.sql(
+            "select job_id, list(reason order by attempt) from workload_attempts "
+            "left join failures using (job_id, attempt) group by job_id"
+        ).fetchall()
+    reasons: dict[str, list[str | None]] = dict(rows)
+    return [
+        replace(
+            spec,
+            attempts=tuple(
+                replace(attempt, failure=failure)
+                for attempt, failure in zip(spec.attempts, reasons[spec.job_id], strict=True)
+            ),
+        )
+        for spec in specs
+    ]
+
+
+def with_gpu_use(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
+    """Return jobs with their mean GPU utilisation and memory, from samples, else from summaries.
+
+    A workload without a trace has neither.
+    """
+    specs = list(specs)
+    if workload.trace is None:
+        return specs
+    with Trace(workload.trace) as trace:
+        reported_util = _by_job(trace, "job_use_told", "util_frac")
+        util = reported_util | _by_job(trace, "job_use", "util_frac")
+        mem = _by_job(trace, "job_use_told", "gpu_mem_frac")
+    return [replace(s, util_frac=util.get(s.job_id), gpu_mem_frac=mem.get(s.job_id)) for s in specs]
+
+
+def _by_job(trace: Trace, relation: str, column: str) -> dict[str, Any]:
+    """Return a column of a relation by job; empty if the trace lacks the relation's tables."""
+    if not trace.has(relation):
+        return {}
+    return dict(trace.answer(relation).select("job_id", column).fetchall())
