@@ -1,6 +1,6 @@
 # philly_analysis: `make` alone prints this help.
 #
-# Each target sets up what it needs: a virtual environment in .venv, made on first use.
+# Each target installs what it needs in a virtual environment, .venv, on first use.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -17,17 +17,17 @@ SEED   ?= 1
 .DEFAULT_GOAL := help
 .PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults fuzz locks audit clean
 
-help: ## what there is
+help: ## list the targets
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
 	@echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo
-	@echo "  make reports TRACE=<folder>   the same for your own Philly archive, output of sacct, or ingested trace"
-	@echo "  make reports TRACE=philly     fetches the archive first (1 GB); 'philly datasets' lists what else"
-	@echo "  make reports EXPERIMENT=amoeba   a system that followed Philly, published beside simulated; all: seeds"
-	@echo "  make reports ATLAS=1          which of the study's findings hold on which public traces"
-	@echo "  make test LOCK=.ci/lowest.txt the tests with the lowest versions allowed; .ci/highest.txt: as last locked"
-	@echo "  make bench SCALE=0.1          a tenth of the full Philly size"
+	@echo "  make reports TRACE=<path>     the same for a Philly archive, output of sacct, or an ingested trace"
+	@echo "  make reports TRACE=philly     download the archive first (1 GB); 'philly datasets' lists others"
+	@echo "  make reports EXPERIMENT=amoeba   simulate a later system, beside its published results; all: every one"
+	@echo "  make reports ATLAS=1          test the study's findings on public traces"
+	@echo "  make test LOCK=.ci/lowest.txt run the tests with the lowest allowed versions; .ci/highest.txt: newest"
+	@echo "  make bench SCALE=0.1          measure at a tenth of Philly's full size"
 
 # --- environments -----------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ $(VENV)/.dev: $(VENV)/.run
 
 # --- what users run ---------------------------------------------------------------------------
 
-INGEST := philly_analysis/trace/schema.py $(wildcard philly_analysis/ingest/*.py philly_analysis/ingest/*/*.py philly_analysis/ingest/philly/*.* philly_analysis/failures/*.py philly_analysis/failures/signatures/*)
+INGEST := philly_analysis/trace/schema.py $(wildcard philly_analysis/ingest/*.* philly_analysis/ingest/*/*.* philly_analysis/failures/*.* philly_analysis/failures/signatures/*)
 
 data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*) $(INGEST) | $(VENV)/.run
 	@echo "== ingesting the bundled sample (synthetic)"
@@ -55,12 +55,12 @@ data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*)
 
 ifneq ($(ATLAS),)
 reports: $(VENV)/.run
-	@echo "== asking the public traces in $(PHILLY_TRACES)"
+	@echo "== testing the findings on the public traces in $(PHILLY_TRACES)"
 	@$(BIN)/philly atlas --datasets '$(PHILLY_TRACES)' --out reports/atlas
 else ifneq ($(EXPERIMENT),)
 reports: $(VENV)/.run
 	@echo "== running the experiments"
-	@$(BIN)/philly experiment $(filter-out seeds all,$(EXPERIMENT)) --jobs $(shell nproc 2>/dev/null || echo 1)
+	@$(BIN)/philly experiment $(filter-out all,$(EXPERIMENT)) --jobs $(shell nproc 2>/dev/null || echo 1)
 else ifeq ($(TRACE),)
 reports: data/traces/sample/manifest.json ## ingest the bundled sample, compute every finding, write reports/sample/report.html
 	@echo "== computing every finding"
@@ -70,7 +70,7 @@ reports: $(VENV)/.run
 	@set -e; trace='$(TRACE)'; \
 	name=$$(basename "$$trace"); name=$${name%%.*}; made="data/traces/$$name"; \
 	if [ ! -e "$$trace" ]; then \
-	  echo "== fetching $$trace"; \
+	  echo "== downloading $$trace"; \
 	  trace=$$($(BIN)/philly fetch "$$trace" "data/downloads/$$name"); \
 	fi; \
 	if [ ! -f "$$trace/manifest.json" ]; then \
@@ -84,15 +84,15 @@ reports: $(VENV)/.run
 	$(BIN)/philly report "$$trace" --out reports
 endif
 
-sample: $(VENV)/.run ## draw the synthetic sample again, from the models that ship now
+sample: $(VENV)/.run ## generate the synthetic sample again from the shipped models
 	rm -rf data/sample
 	$(BIN)/python data/generate.py data/sample --gzip
 	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
 
-notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook from top to bottom, and keep what it shows
+notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook and store its output
 	@$(BIN)/python notebooks/make.py
 
-docs: $(VENV)/.dev data/traces/sample/manifest.json ## the documentation: reports/docs/index.html
+docs: $(VENV)/.dev data/traces/sample/manifest.json ## build the documentation: reports/docs/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs reports/docs
 	@echo "== reports/docs/index.html"
 
@@ -101,56 +101,56 @@ lab: $(VENV)/.dev data/traces/sample/manifest.json ## open the notebooks in Jupy
 
 # --- what developers run ----------------------------------------------------------------------
 
-test: $(VENV)/.dev ## the tests: offline, under three minutes
+test: $(VENV)/.dev ## run the tests: offline, under three minutes
 	$(BIN)/python -m pytest -q -n auto
 
-# axe-core looks at pages in Chromium; without npm its tests skip
+# axe-core checks pages in Chromium; without npm its tests are skipped
 $(VENV)/axe.min.js: | $(VENV)/.dev
 	-@cd $(VENV) && npm pack --silent axe-core@4.14.1 > /dev/null && tar -xzOf axe-core-*.tgz package/axe.min.js > axe.part \
 	  && mv axe.part axe.min.js; rm -f axe-core-*.tgz axe.part
 
-test-all: $(VENV)/.dev $(VENV)/axe.min.js ## also the slow ones and those on real traces (PHILLY_TRACES), laws tried ten times as often
+test-all: $(VENV)/.dev $(VENV)/axe.min.js ## also run the slow tests and those on real traces (PHILLY_TRACES), with more random examples
 	PHILLY_AXE="$$(ls $(abspath $(VENV))/axe.min.js)" $(BIN)/python -m pytest -q -n auto -m '' --hypothesis-profile=thorough
 
-check: lint types test ## lint, types, tests: what must be green
+check: lint types test ## lint, types, tests: all must pass
 
-lint: $(VENV)/.dev ## style of Python and SQL, and the import contract
+lint: $(VENV)/.dev ## check the style of Python and SQL, and the import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/sqlfluff lint --processes 2 philly_analysis
 	$(BIN)/lint-imports
 
-types: $(VENV)/.dev ## mypy, strict
+types: $(VENV)/.dev ## check types with mypy, strict
 	$(BIN)/mypy
 
-format: $(VENV)/.dev ## put the code in shape
+format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.run ## what each step costs at Philly's full size, beside a bare scan; reports/bench.svg
+bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare scan; reports/bench.svg
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.simulator
 	$(BIN)/python -m tests.bench.signatures
 
-faults: $(VENV)/.dev ## kill commands, fill their disks, damage their traces, and look at what is left (an hour)
+faults: $(VENV)/.dev ## kill commands, fill disks, damage traces, and check what remains (an hour)
 	$(BIN)/python -m tests.faults
 
-fuzz: $(VENV)/.dev ## a million bent documents through every reader (an hour); CASES=, SEED=
+fuzz: $(VENV)/.dev ## run a million mutated documents through every reader (an hour); CASES=, SEED=
 	$(BIN)/python -m tests.hostile.campaign --cases $(CASES) --seed $(SEED)
 
-locks: $(VENV)/.dev ## pin the newest and the lowest versions that pyproject.toml allows: .ci/*.txt
+locks: $(VENV)/.dev ## lock the newest and the lowest versions that pyproject.toml allows: .ci/*.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@for which in highest lowest-direct; do \
 	  $(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --universal --quiet \
 	    --no-header --no-annotate --resolution $$which --upgrade --output-file .ci/$${which%%-*}.txt; \
 	done
 
-audit: $(VENV)/.dev ## ask PyPI which versions in the locks have known vulnerabilities (needs a network)
+audit: $(VENV)/.dev ## check the locked versions for known vulnerabilities (needs a network)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@for lock in .ci/highest.txt .ci/lowest.txt; do \
 	  $(BIN)/uvx pip-audit --strict --no-deps --disable-pip --requirement $$lock || exit 1; \
 	done
 
-clean: ## remove what was made: environment, traces, reports
+clean: ## remove the environment, traces and reports
 	rm -rf $(VENV) data/traces reports/*/ .pytest_cache .mypy_cache .ruff_cache .hypothesis
