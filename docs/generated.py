@@ -155,7 +155,7 @@ def _finding(name: str, result: Result | None) -> Iterator[str]:
         yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
         yield "## Its facts\n"
         yield from table(
-            ((f"`{f.name}`", f.said, f.meaning) for f in result.facts),
+            ((f"`{f.name}`", f.text, f.meaning) for f in result.facts),
             *("fact", "value", "meaning"),
         )
         files = [relations()[n] for n in result.reads if n in relations()]

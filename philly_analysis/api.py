@@ -250,7 +250,7 @@ def _across(traces: Sequence[Trace], names: Sequence[str], finding: str) -> Chap
     """Show one finding of each trace, and its facts side by side."""
     results = [analyze(trace, finding) for trace in traces]
     facts = {f.name: f.meaning for result in results for f in result.facts}
-    said = [{f.name: f.said for f in result.facts} for result in results]
+    said = [{f.name: f.text for f in result.facts} for result in results]
     rows = [[meaning, *(s.get(name, NOT_KNOWN) for s in said)] for name, meaning in facts.items()]
     shown = pd.DataFrame(rows, columns=["fact", *names])
     sections = [

@@ -70,7 +70,7 @@ def as_typed(message: str, app: TyperGroup) -> str:
 
 def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json: bool) -> None:
     """Print rows as the user asked: a table for people, CSV or JSON for programs."""
-    from philly_analysis.results import cell, printable
+    from philly_analysis.results import csv_cell, printable
 
     if as_json:
         records = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -79,8 +79,10 @@ def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json:
         # a program reads what is there, a person what can be shown
         shown = (lambda v: printable(str(v))) if sys.stdout.isatty() else (lambda v: v)
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([shown(cell(column)) for column in columns])
-        writer.writerows([shown(cell(v)) if isinstance(v, str) else v for v in row] for row in rows)
+        writer.writerow([shown(csv_cell(column)) for column in columns])
+        writer.writerows(
+            [shown(csv_cell(v)) if isinstance(v, str) else v for v in row] for row in rows
+        )
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(columns):

@@ -53,7 +53,7 @@ from philly_analysis.analyses import (
     workload_account,
     worst_offenders,
 )
-from philly_analysis.analyses.published import of_philly
+from philly_analysis.analyses.published import compare_published, has_philly_layout
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.parallel import InlineExecutor
@@ -277,7 +277,7 @@ def analyze(
 
 def about(trace: Trace) -> list[str]:
     """Return the analyses that concern a trace's cluster: Philly's own sections only Philly's."""
-    return [name for name in ANALYSES if name not in PHILLYS_OWN or of_philly(trace)]
+    return [name for name in ANALYSES if name not in PHILLYS_OWN or has_philly_layout(trace)]
 
 
 def lacking(trace: Trace, name: str) -> tuple[str, ...]:
@@ -315,6 +315,10 @@ def answer(trace: Trace, name: str) -> Result:
             question=analysis.QUESTION,
             synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
             caveats=(*computed.caveats, *_chosen(trace)),
+            comparisons=(
+                *compare_published(trace, name, computed.facts),
+                *computed.comparisons,
+            ),
         )
         reads |= dict.fromkeys(result.reads)
     if known:
@@ -446,7 +450,7 @@ def drawn(
 
 def drawing(result: Result) -> Figure:
     """Draw an answer, marked where it rests on what is synthetic."""
-    return figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
+    return figures.mark_synthetic(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
 
 
 def figure(result: Result) -> tuple[str, str]:

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.errors import TraceError
-from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, told_apart
-from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, name_lines, time_axis
+from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
+from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
 from philly_analysis.trace import Trace, is_selected
 from philly_analysis.workload import CURVES, SCALARS, measures
 
@@ -143,7 +143,7 @@ def plot(result: Result) -> Figure:
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
         time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
         ax.set(xlabel=label, ylabel="share of jobs")
-    name_lines(axes[:2])
+    label_lines(axes[:2])
     parts = {"held": "held_frac", "fragments of idle": "fragmented_frac"}
     bars(
         axes[2],
@@ -187,7 +187,7 @@ def _names(traces: Sequence[Trace]) -> list[str]:
         told = [k for k in knobs if any(k not in others for others in rivals)]
         said = ", ".join([policy, *told]) if policy else ""
         names.append(folder if said in ("", folder) else f"{folder} ({said})")
-    return told_apart(names)
+    return unique_names(names)
 
 
 def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:

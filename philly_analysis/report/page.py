@@ -44,7 +44,7 @@ from philly_analysis.report.chapters import (
     own_answer,
 )
 from philly_analysis.report.sections import Card, Chapter, Gap, Section, section
-from philly_analysis.results import NOT_KNOWN, Result, csv_text, number, together, write_csv
+from philly_analysis.results import NOT_KNOWN, Result, bind_units, csv_text, number, write_csv
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import MACROS, REJECTS, Trace, TraceLike, open_trace, with_dependencies
 
@@ -272,7 +272,7 @@ def _template(name: str) -> jinja2.Template:
 
 def _together(value: object) -> object:
     """Keep numbers and units on one line, but in what is HTML: code, figures, what logs wrote."""
-    return together(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    return bind_units(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _cell(value: Any) -> str:
