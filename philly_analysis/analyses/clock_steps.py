@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from philly_analysis.trace import MINUTE_US, FloatArray, Trace, IntArray, timestamps_us
+from philly_analysis.trace import MINUTE_US, FloatArray, IntArray, Trace, timestamps_us
 
 WINDOW_MIN = 10
 """Length of the windows before and after an event, in minutes."""
