@@ -1,6 +1,6 @@
 """Report GPU utilisation of gangs on dedicated servers (ATC'19, Figure 6).
 
-Small gangs rarely fill whole servers, and those that do are not typical.
+Small gangs rarely fill whole servers, and those that do are not typical of small gangs.
 """
 
 from matplotlib.figure import Figure

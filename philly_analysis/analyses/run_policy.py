@@ -1,6 +1,7 @@
-"""Compare run times under the three run policies, which derive a job's run time from its attempts.
+"""Compare the run times of jobs under the three run policies.
 
-The policies only differ for jobs of several attempts.
+A run policy derives the run time of a job from its attempts. The policies only differ for jobs of
+several attempts.
 """
 
 from matplotlib.figure import Figure
