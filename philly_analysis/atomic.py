@@ -138,40 +138,37 @@ def recover(out: Path) -> Path:
 
 
 class FolderHandle:
-    """Open folders, which stay readable when they are renamed or replaced.
+    """An open folder, whose files stay readable when it is renamed or replaced.
 
     Attributes
     ----------
     path
-        Where to read the first folder's files: where the system has such a name, one that never
-        leads to another folder.
+        Where to read its files: if the system has one, a path that never leads to another folder.
     """
 
-    def __init__(self, folders: Iterable[Path]) -> None:
-        self._folders: dict[Path, int] = {}
-        for folder in folders:
-            with suppress(OSError):  # a folder that cannot be opened is known by its name alone
-                self._folders[folder] = os.open(folder, os.O_RDONLY)
-        self.close = weakref.finalize(self, _close, list(self._folders.values()))
-        self.path = next(iter(folders))
-        if descriptor := self._folders.get(self.path):
-            by_descriptor = Path(f"/proc/self/fd/{descriptor}")
-            self.path = by_descriptor if by_descriptor.is_dir() else self.path
+    def __init__(self, folder: Path) -> None:
+        """Open a folder; one that cannot be opened is known by its path alone."""
+        self._folder = self.path = folder
+        self._descriptor: int | None = None
+        with suppress(OSError):
+            self._descriptor = os.open(folder, os.O_RDONLY)
+            by_descriptor = Path(f"/proc/self/fd/{self._descriptor}")
+            self.path = by_descriptor if by_descriptor.is_dir() else folder
+        self.close = weakref.finalize(self, _close, self._descriptor)
 
     @property
     def in_place(self) -> bool:
-        """Whether the folders are still at their paths."""
+        """Whether the folder is still at its path."""
+        if self._descriptor is None:
+            return True
         try:
-            return all(
-                os.path.samestat(folder.stat(), os.fstat(descriptor))
-                for folder, descriptor in self._folders.items()
-            )
+            return os.path.samestat(self._folder.stat(), os.fstat(self._descriptor))
         except OSError:
             return False
 
 
-def _close(descriptors: Iterable[int]) -> None:
-    for descriptor in descriptors:
+def _close(descriptor: int | None) -> None:
+    if descriptor is not None:
         os.close(descriptor)
 
 

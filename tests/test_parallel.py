@@ -214,7 +214,7 @@ def test_what_is_stored_by_time_is_the_same_though_a_worker_is_killed(
         processes = ask("processes", executor)
     with workers(cluster=cluster.scheduler_address) as executor:
         calls = once(
-            monkeypatch, materialized.Storage, "_write_week", lambda: kill_a_worker(cluster)
+            monkeypatch, materialized.Materializer, "_write_week", lambda: kill_a_worker(cluster)
         )
         there = ask("there", executor)
     assert calls

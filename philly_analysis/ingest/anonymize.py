@@ -100,7 +100,7 @@ def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:
 
     Raw records go: a trace without names cannot grow.
 
-    Each file is rewritten by what its columns declare that they tell (``Column.tells``), samples
+    Each file is rewritten by what its columns declare that they tell (``Column.text``), samples
     row group by row group.
 
     Returns
@@ -161,10 +161,10 @@ def _without_names(rows: pa.Table, table: Table, names: Names) -> pa.Table:
     for i, field in enumerate(rows.schema):
         column = next(c for c in table.columns if c.name == field.name)
         # a text that nobody declared is taken for a name
-        tells = column.tells or ("name" if column.type == "varchar" else "nothing")
-        if tells != "nothing":
+        kind = column.text or ("name" if column.type == "varchar" else "nothing")
+        if kind != "nothing":
             coded = pa.chunked_array(rows.column(i)).combine_chunks().dictionary_encode()
-            told = [said[tells](value) for value in coded.dictionary.to_pylist()]
+            told = [said[kind](value) for value in coded.dictionary.to_pylist()]
             rows = rows.set_column(i, field, pa.array(told, pa.string()).take(coded.indices))
     return rows
 

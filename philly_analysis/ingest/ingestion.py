@@ -72,7 +72,7 @@ def ingest(
         The rows were not recorded on a real cluster.
     quotas
         GPUs that each virtual cluster is entitled to: a mapping, or a CSV or TOML file (see
-        :func:`philly_analysis.trace.quotas.quotas_given`). The trace records them, and keeps them
+        :func:`philly_analysis.trace.quotas.read_quotas`). The trace records them, and keeps them
         as it grows; findings use them where they would estimate otherwise.
     append
         Let a trace that is there already grow by these files; where there is none, make it.

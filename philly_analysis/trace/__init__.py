@@ -1,8 +1,9 @@
-"""A trace: its tables on disk, opened for SQL; schema, manifest, relations, integrity, storage."""
+"""Traces on disk and open: schema, manifest, SQL relations, integrity, object storage, cache."""
 
 from philly_analysis.trace.checksums import Digest, digest, digest_of, digests, matches_any
 from philly_analysis.trace.columns import Column, Table, TextKind
-from philly_analysis.trace.in_memory import is_selected
+from philly_analysis.trace.connection import MEMORY_LIMIT, escape_glob
+from philly_analysis.trace.folder import replaced_error
 from philly_analysis.trace.integrity import verify
 from philly_analysis.trace.manifest import (
     DUPLICATES,
@@ -21,7 +22,6 @@ from philly_analysis.trace.quotas import QUOTAS_NOTE, Quotas, read_quotas, write
 from philly_analysis.trace.relations import (
     MACROS,
     Relation,
-    escape_glob,
     macro_connection,
     tables_read,
     with_dependencies,
@@ -43,14 +43,9 @@ from philly_analysis.trace.schema import (
     VERSION,
     VIRTUAL_CLUSTERS,
 )
-from philly_analysis.trace.trace import (
-    MEMORY_LIMIT,
-    Trace,
-    TraceLike,
-    evaluate,
-    open_trace,
-    replaced_error,
-)
+from philly_analysis.trace.selection import is_selected
+from philly_analysis.trace.trace import Trace, TraceLike, open_trace
+from philly_analysis.trace.views import evaluate
 from philly_analysis.trace.writer import (
     append_to,
     create_trace,

@@ -1,4 +1,4 @@
-"""Digests of files: BLAKE3, which takes a quarter of a SHA-256's time; what is older has those."""
+"""Compute digests of files: BLAKE3, or SHA-256 to compare with those of older traces."""
 
 import hashlib
 import re
@@ -10,38 +10,38 @@ from typing import IO
 from blake3 import blake3
 
 Digest = tuple[int, str]
-"""Bytes of a file, and what :func:`digest_of` says of it."""
+"""Bytes of a file, and its digest as :func:`digest_of` returns it."""
 _BLAKE3 = "blake3-"
 _DIGEST = re.compile(rf"({_BLAKE3})?[0-9a-f]{{64}}")
-_AT_ONCE = 2
+_THREADS = 2
 _BLOCK_BYTES = 1 << 18
 
 
 def digest_of(file: IO[bytes], like: str = "") -> str:
-    """Return the digest of what a file holds.
+    """Return the digest of a file's content.
 
     Parameters
     ----------
     like
-        The digest that it is to be compared with: if that is a SHA-256, so is this one.
+        The digest to compare with: if it is a SHA-256, so is the result.
 
     Returns
     -------
     str
-        ``blake3-`` and the 64 hexadecimal digits that ``b3sum`` prints; of a SHA-256, its alone.
+        ``blake3-`` and the 64 hexadecimal digits that ``b3sum`` prints; SHA-256 digits alone.
     """
-    older = like and not like.startswith(_BLAKE3)
-    told = hashlib.sha256() if older else blake3()
+    sha256 = like and not like.startswith(_BLAKE3)
+    hasher = hashlib.sha256() if sha256 else blake3()
     while block := file.read(_BLOCK_BYTES):
-        told.update(block)
-    return told.hexdigest() if older else _BLAKE3 + told.hexdigest()
+        hasher.update(block)
+    return hasher.hexdigest() if sha256 else _BLAKE3 + hasher.hexdigest()
 
 
 def digest(path: Path, like: str = "") -> Digest:
     """Return the size and digest of a file; `like`: see :func:`digest_of`."""
     with path.open("rb") as file:
-        told = digest_of(file, like)
-        return file.tell(), told
+        found = digest_of(file, like)
+        return file.tell(), found
 
 
 def digests(
@@ -49,21 +49,29 @@ def digests(
 ) -> dict[str, Digest]:
     """Return the size and digest of files, by their paths in a folder.
 
-    `known` has those that they are to be compared with.
+    Parameters
+    ----------
+    known
+        Digests to compare with.
     """
-    like = {file: told for file, (_, told) in (known or {}).items()}
+    like = {file: expected for file, (_, expected) in (known or {}).items()}
     files = list(files)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_THREADS) as pool:
         found = pool.map(lambda file: digest(folder / file, like.get(file, "")), files)
         return dict(zip(files, found, strict=True))
 
 
 def is_digest(text: str) -> bool:
-    """Tell whether a text is what :func:`digest_of` may return, and so is fit to name a file."""
+    """Return whether a text has the form of a digest."""
     return _DIGEST.fullmatch(text) is not None
 
 
 def matches_any(path: Path, known: Collection[str]) -> bool:
-    """Tell whether the digest of a file is among some."""
-    ways = {told.startswith(_BLAKE3): told for told in known}
-    return any(digest(path, like)[1] in known for like in ways.values())
+    """Return whether the digest of a file is among known ones."""
+    algorithms = {expected.startswith(_BLAKE3): expected for expected in known}
+    return any(digest(path, like)[1] in known for like in algorithms.values())
+
+
+def text_digest(*texts: str) -> str:
+    """Return a short digest of texts, to name what is computed from them."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -1,8 +1,4 @@
-"""What a table promises: columns, types, units, meaning, key, references and checks.
-
-From it come the Parquet types, the validator (:func:`Table.faults`), the data dictionary and the
-strategies of the tests. The tables themselves stand in `schema.py`.
-"""
+"""Declare columns and tables, and derive their Arrow schemas and validation SQL."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,6 +11,10 @@ from philly_analysis.errors import TraceError
 Type = Literal["varchar", "integer", "bigint", "double", "double[]", "timestamp", "boolean"]
 
 TextKind = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
+
+_UNITS = {"s": "s", "seconds": "s", "gb": "GB", "pct": "%", "w": "W", "at": "UTC"}
+_UNITS |= dict.fromkeys(("gpus", "listed"), "GPUs")
+"""Units by the last part of a column's name."""
 
 _ARROW: dict[Type, pa.DataType] = {
     "varchar": pa.string(),
@@ -34,21 +34,25 @@ class Column:
     Attributes
     ----------
     check
-        SQL predicate that a value which is not null must satisfy, or empty. It may read the
-        row's other columns; a null outcome passes.
-    tells
-        What a text tells of people and of their cluster, for whoever takes names out: ``nothing``;
-        a ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a
-        ``sentence`` of ours, which may quote names; any ``text``. Empty for what is no text.
+        SQL predicate that each value must satisfy unless it is null, or empty. It may read other
+        columns of the row. A null result passes.
+    text
+        What a text column may reveal of users and the cluster, for anonymisation: ``nothing``; a
+        ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a
+        ``sentence`` of this package, which may quote names; any ``text``. Empty: not a text.
     """
 
     name: str
     type: Type
     meaning: str
-    unit: str = ""
     nullable: bool = False
     check: str = ""
-    tells: TextKind = ""
+    text: TextKind = ""
+
+    @property
+    def unit(self) -> str:
+        """The unit that the last part of the name stands for; empty: none."""
+        return _UNITS.get(self.name.rpartition("_")[2], "")
 
     @property
     def arrow(self) -> pa.Field:
@@ -58,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Columns of one table whose values must be the key columns of the same name in another."""
+    """Columns of one table that refer to the key columns of the same names in another."""
 
     table: str
     columns: tuple[str, ...]
@@ -66,7 +70,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way in which a row can be wrong: a reason, and the SQL predicate that finds it."""
+    """A validation rule: the reason for rejecting a row, and the SQL predicate that finds it."""
 
     reason: str
     predicate: str
@@ -74,14 +78,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of a trace: what a row is, its columns, its key and what it refers to.
+    """One table of a trace: the meaning of a row, its columns, key and references.
 
     Attributes
     ----------
     streamed
-        True for tables of samples, which may be larger than memory: they are
-        written and read in a stream, as a folder of Parquet files, and their keys are
-        checked slice by slice.
+        True for tables of samples, which may be larger than memory: they are written and read in
+        batches, as a folder of Parquet files, and their keys are checked partition by partition.
     """
 
     name: str
@@ -107,7 +110,7 @@ class Table:
         return ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in self.columns)
 
     def faults(self) -> tuple[Fault, ...]:
-        """Ways in which a single row can be wrong, in the order in which they are reported."""
+        """Return the validation rules of a single row, in the order in which they are reported."""
         missing = (
             Fault(f"{c.name} is missing", f'"{c.name}" is null')
             for c in self.columns
@@ -121,12 +124,12 @@ class Table:
         return (*missing, *failed)
 
     def completed(self, present: Collection[str]) -> str:
-        """Return the select list of a file that has the columns `present`: absent ones are null.
+        """Return the select list that reads a file with some of the columns: absent ones are null.
 
         Raises
         ------
         TraceError
-            A column is absent that the table cannot do without.
+            A required column is absent.
         """
         if absent := [c.name for c in self.columns if not c.nullable and c.name not in present]:
             raise TraceError(f"the table {self.name} lacks the column {', '.join(absent)}")

@@ -1,4 +1,4 @@
-"""The record of a trace: where it came from and what became of each raw row."""
+"""Describe a trace: its source, its files with checksums, and the account of raw rows."""
 
 import hashlib
 import json
@@ -8,23 +8,22 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 
-from philly_analysis.atomic import recover
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.checksums import Digest, is_digest
 from philly_analysis.trace.schema import REJECTS, TABLES, VERSION
 
 MANIFEST = "manifest.json"
-"""File name of the record; written last, so a folder that has it is whole."""
-_SEAL = "sha256"
-"""What it says of itself; it is not there in older ones."""
+"""File name of the manifest. It is written last: a folder with a manifest is complete."""
+_CHECKSUM = "sha256"
+"""JSON key of the manifest's own checksum, which older manifests lack."""
 DERIVED = "derived"
-"""Folder in a trace of what was computed from it; it can be removed at any time."""
+"""Folder in a trace of computed files, which can be removed at any time."""
 RAW = "raw"
-"""Folder of the raw records that a trace keeps, a Parquet file per relation of its source."""
+"""Folder in a trace of raw records, a Parquet file per relation of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,12 @@ class Input:
 
 
 DUPLICATES = ("the same record, printed again", "an earlier reading of a record")
-"""Reasons for which a raw row is not kept though nothing is wrong with it: another says as much."""
+"""Reasons for rejecting a valid raw row that repeats another row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What became of the raw rows meant for one table: read = kept + rejected."""
+    """Counts of the raw rows meant for one table: read = kept + rejected."""
 
     table: str
     read: int
@@ -50,16 +49,16 @@ class Account:
     rejected: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        lost = self.read - self.kept - sum(self.rejected.values())
-        if lost:
+        rejected = sum(self.rejected.values())
+        if missing := self.read - self.kept - rejected:
             raise TraceError(
-                f"{self.table}: {self.read:,} rows read, {self.kept:,} kept, "
-                f"{sum(self.rejected.values()):,} rejected: {lost:,} unaccounted for"
+                f"{self.table}: {self.read:,} rows read, {self.kept:,} kept, {rejected:,} "
+                f"rejected: {missing:,} unaccounted for"
             )
 
     @property
     def duplicates(self) -> int:
-        """How many of the rejected rows only say again what others say."""
+        """Number of rejected rows that repeat another row."""
         return sum(self.rejected.get(reason, 0) for reason in DUPLICATES)
 
 
@@ -67,42 +66,42 @@ SELECTION_CRITERIA = {
     "status": "how jobs ended",
     "gang": "gang size",
     "run_time": "run time",
-    "tails": "extremes that were left out",
+    "tails": "extremes that were excluded",
     "attempts": "attempt and not by job",
-    "window": "a stretch of time",
-    "selection": "what was asked for",
+    "window": "an interval of time",
+    "selection": "a query",
 }
-"""What the rows of a sample may have been chosen by."""
+"""Criteria by which the rows of a sample may have been selected, with their descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How the rows of a trace were chosen, where they are not all that the cluster had.
+    """How the rows of a trace were selected, if they are not all that the cluster had.
 
     Attributes
     ----------
     how
         A sentence.
     by
-        Keys of :data:`CHOSEN_BY`: what this sample cannot be asked, or only with care.
+        Keys of :data:`SELECTION_CRITERIA`: results that depend on one of them are biased.
     """
 
     how: str
     by: tuple[str, ...]
 
 
-_KINDS: dict[str, type] = {
+_TYPES: dict[str, type] = {
     **dict.fromkeys(("name", "source", "created_at"), str),
     **dict.fromkeys(("rows", "versions"), dict),
     **dict.fromkeys(("generation", "schema"), int),
     "synthetic": bool,
 }
-"""What stands in its JSON as it does in the object."""
+"""JSON types of the keys that are read without a conversion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Where a trace came from and what became of each raw row.
+    """The description of a trace.
 
     Attributes
     ----------
@@ -111,20 +110,20 @@ class Manifest:
     synthetic
         True unless every row was recorded on a real cluster.
     notes
-        Sentences that a reader of any result should know: warnings, estimates, provenance.
+        Sentences for readers of any result: warnings, estimates, provenance.
     rows
-        Rows by table, as written.
+        Rows by table.
     files
-        Parquet files of each table, and of ``raw/<relation>`` the raw records that are kept, as
-        paths in the trace's folder. No other file there is part of the trace.
+        Parquet files of each table, and of ``raw/<relation>`` the raw records, as paths in the
+        trace's folder. No other file there is part of the trace.
     digests
-        Bytes and digest of each file by its path, as they were written; none: an older trace.
+        Bytes and digest of each file by its path; empty in older traces.
     generation
-        How many ingests made it: 1, and one more with each append.
+        Number of ingests: 1, and one more with each append.
     sample
-        How the rows were chosen, where the source knows that they are not all.
+        How the rows were selected, if the source knows that they are not all.
     schema
-        Version of the schema that the tables have (see `philly_analysis.trace.schema.VERSION`).
+        Version of the tables' schema (see `philly_analysis.trace.schema.VERSION`).
     """
 
     name: str
@@ -149,60 +148,66 @@ class Manifest:
     )
 
     def to_json(self) -> str:
-        """Return the manifest as JSON text."""
-        told = asdict(self)
-        return json.dumps(told | {_SEAL: _seal(told)}, indent=2) + "\n"
+        """Return the manifest as JSON text, with a checksum of its content."""
+        content = asdict(self)
+        return json.dumps(content | {_CHECKSUM: _checksum(content)}, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a manifest back from JSON text."""
-        told = json.loads(text)
-        if told.pop(_SEAL, seal := _seal(told)) != seal:
-            raise ValueError("it is not as it was written")
-        raw = {"schema": 1, **told}
-        for key, kind in _KINDS.items():
+        """Read a manifest from JSON text.
+
+        Raises
+        ------
+        ValueError
+            The text is no valid manifest: the message says why.
+        """
+        try:
+            return cls._from_content(json.loads(text))
+        except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from None
+
+    @classmethod
+    def _from_content(cls, content: dict[str, object]) -> Self:
+        if content.pop(_CHECKSUM, checksum := _checksum(content)) != checksum:
+            raise ValueError("its checksum does not match its content")
+        raw: dict[str, Any] = {"schema": 1, **content}
+        for key, kind in _TYPES.items():
             if not isinstance(raw.get(key, kind()), kind):
                 raise ValueError(f"its {key} is no {kind.__name__}")
         raw["inputs"] = tuple(
             Input(i["file"], i["bytes"], i["digest"] if "digest" in i else i["sha256"])
             for i in raw["inputs"]
         )
-        raw["accounts"] = tuple(Account(**a) for a in raw["accounts"])
+        raw["accounts"] = tuple(Account(**account) for account in raw["accounts"])
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
-        told = raw.get("digests", {})
-        for file in chain(*raw["files"].values(), told):
+        digests = {
+            f: (int(size), str(found)) for f, (size, found) in raw.get("digests", {}).items()
+        }
+        for file in chain(*raw["files"].values(), digests):
             if ".." in (path := PurePosixPath(file)).parts or path.is_absolute():
                 raise ValueError(f"{file} is not in the trace")
-        for _, digest in told.values():
-            if not is_digest(digest):  # a copy is named by it while it is fetched
-                raise ValueError(f"{digest} is no digest")
-        raw["digests"] = {file: (int(size), str(digest)) for file, (size, digest) in told.items()}
-        if chosen := raw.get("sample"):
-            raw["sample"] = Sample(chosen["how"], tuple(chosen["by"]))
-        return cls(**raw)
+        if wrong := [found for _, found in digests.values() if not is_digest(found)]:
+            raise ValueError(f"{wrong[0]} is no digest")
+        if sample := raw.get("sample"):
+            raw["sample"] = Sample(sample["how"], tuple(sample["by"]))
+        return cls(**raw | {"digests": digests})
 
     @classmethod
     def read(cls, trace: Path) -> Self:
-        """Read the manifest of a trace; one written before `files` was there names what it finds.
+        """Read the manifest of a trace. One without a list of files gets those in the folder.
 
         Raises
         ------
         TraceError
             The folder holds no manifest, or one that cannot be read.
         """
-        file = recover(trace) / MANIFEST
+        file = trace / MANIFEST
         if not file.is_file():
-            raise TraceError(
-                f"{trace} is not a trace: it has no {MANIFEST}. Make one with "
-                "ingest(SOURCE, RAW, OUT)."
-            )
+            raise not_a_trace(trace)
         try:
             manifest = cls.from_json(file.read_text("utf-8"))
-        except (
-            *(OSError, ValueError, TypeError, KeyError, AttributeError),
-            *(OverflowError, RecursionError),
-        ) as error:
+        except (OSError, ValueError) as error:
             raise TraceError(f"{file} cannot be read: {error}. Ingest the trace again.") from None
         return manifest if manifest.files else replace(manifest, files=find_files(trace))
 
@@ -212,13 +217,20 @@ class Manifest:
         return [file for files in self.files.values() for file in files]
 
     def paths(self, trace: Path, name: str) -> list[Path]:
-        """Return the files of a table, or of ``raw/<relation>``; none: the trace has none."""
+        """Return the files of a table, or of ``raw/<relation>``; empty: the trace has none."""
         return [trace / file for file in self.files.get(name, ())]
 
 
-def _seal(told: dict[str, object]) -> str:
-    """Return a digest of what a manifest says, however it is laid out."""
-    plain = {name: value for name, value in told.items() if name != _SEAL}
+def not_a_trace(place: object) -> TraceError:
+    """Return the error for a folder or address without a manifest."""
+    return TraceError(
+        f"{place} is not a trace: it has no {MANIFEST}. Make one with ingest(SOURCE, RAW, OUT)."
+    )
+
+
+def _checksum(content: dict[str, object]) -> str:
+    """Return a digest of a manifest's content, independent of its layout."""
+    plain = {name: value for name, value in content.items() if name != _CHECKSUM}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,6 +1,5 @@
-"""Relations that a trace computes once: in Parquet, and week by week where they count samples."""
+"""Materialize relations as Parquet files of a trace; those that count samples, week by week."""
 
-import hashlib
 import inspect
 import os
 import re
@@ -27,35 +26,38 @@ from philly_analysis.errors import TraceError
 from philly_analysis.parallel import map_ordered, require_visible
 from philly_analysis.progress import step
 from philly_analysis.trace import histograms, sample_reader
-from philly_analysis.trace.integrity import parts_intact, write_part_checksums
-from philly_analysis.trace.manifest import DERIVED, Manifest
-from philly_analysis.trace.relations import MACROS, Relation, escape_glob, required_relations
+from philly_analysis.trace.checksums import text_digest
+from philly_analysis.trace.connection import escape_glob, first_line
+from philly_analysis.trace.folder import TraceFolder
+from philly_analysis.trace.integrity import parts_valid, write_part_checksums
+from philly_analysis.trace.manifest import DERIVED
+from philly_analysis.trace.relations import MACROS, Relation, required_relations
 from philly_analysis.trace.schema import LONGEST_READING, REJECTS, TABLES
 
 _GENERATION = re.compile(r"-\d{6}-")
 _WEEK = "date_trunc('week', {})::timestamp"
 _SLICE = 1_000_000
-"""About how many samples are counted at once: this bounds memory, whatever the trace's size."""
-_ADDED_UP = 4_000_000
-"""Counts of a week that are held, beside what others add up to, until they are added up."""
+"""Approximate number of samples that are counted at once, which bounds memory."""
+_MAX_COUNTS = 4_000_000
+"""Counts of a week that are kept in memory before they are summed."""
 _SOURCES = tuple(map(inspect.getsource, (histograms, sample_reader)))
-"""What counts samples, of which a count is only good for what it was then."""
+"""Code that counts samples: its version is part of a file's name."""
 _AHEAD = 64
-"""Slices that an executor may have at once: more than machines have cores, mostly."""
+"""Slices that an executor may work on at once: more than most machines have cores."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """Where a stored relation is to be written.
+class Partition:
+    """A materialized relation that is to be written.
 
     Attributes
     ----------
     code
-        All that it is computed by.
+        All code that computes it.
     partial
-        The folder to fill; it gets its name when it is whole.
+        The folder to write to, which is renamed when it is complete.
     before
-        Folders of the last generation, whose weeks may be taken over.
+        Folders of the last generation, whose weeks may be reused.
     """
 
     relation: Relation
@@ -66,7 +68,7 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class _Week:
-    """A week of samples: its Monday, the files that have any of it, and how many they have."""
+    """A week of samples: its Monday, the files that have samples of it, and their number."""
 
     begins: datetime
     files: tuple[Path, ...]
@@ -77,201 +79,198 @@ class _Week:
         return self.begins + timedelta(weeks=1)
 
     def slices(self) -> Iterator[tuple[datetime, datetime]]:
-        """Cut it into equal times of about :data:`_SLICE` samples."""
+        """Split it into equal intervals of about :data:`_SLICE` samples."""
         parts = max(1, ceil(self.samples / _SLICE))
         yield from pairwise(self.begins + timedelta(weeks=1) * i / parts for i in range(parts + 1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A slice of a week, and the file that each relation's week is to become."""
+class _WeekSlice:
+    """A slice of a week, and the file of the week in each partition."""
 
     week: _Week
     files: dict[str, Path]
-    counts: histograms.Slice
+    samples: histograms.Slice
 
 
 @dataclass(frozen=True)
-class Storage:
-    """Where the files of a trace are, and the connection that reads them.
+class Materializer:
+    """Reads a trace's tables, and computes its materialized relations.
 
     Attributes
     ----------
-    held
-        The trace's folder by a name that no other folder gets while it is open.
     scratch
-        A folder of this session, for what the trace's own cannot take.
+        A folder of this session, in case the trace's folder cannot be written.
     executor
         Where samples are counted; None: in this process.
     """
 
     con: duckdb.DuckDBPyConnection
-    trace: Path
-    held: Path
+    folder: TraceFolder
     scratch: Path
-    manifest: Manifest
     executor: Executor | None = None
 
     @cached_property
-    def said(self) -> str:
-        """All that the manifest says, on which rests what is made of the trace."""
-        return self.manifest.to_json()
+    def manifest_text(self) -> str:
+        """The manifest as text, on which every computed file depends."""
+        return self.folder.manifest.to_json()
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
-        """Return a table; columns that it was written without, being older than they, are null."""
-        files = [escape_glob(file) for file in self.manifest.paths(self.held, name)]
-        return self.con.read_parquet(files, union_by_name=True).select(self._columns(name))
+        """Return a table. Columns that its files lack, because they are older, are null."""
+        paths = self.folder.manifest.paths(self.folder.files, name)
+        rows = self.con.read_parquet([escape_glob(path) for path in paths], union_by_name=True)
+        declared = TABLES.get(name, REJECTS)
+        present = rows.columns
+        complete = present == list(declared.column_names)
+        return rows.select("*" if complete else declared.completed(present))
 
     def create(self, found: Sequence[Relation]) -> None:
-        """Create the views of relations, and write those that are to be stored and are not yet.
+        """Create the views of relations, and materialize those that are due.
 
-        Those of the same samples are made in one pass over them.
+        Relations of the same samples are computed in one pass over them.
         """
         for relation in found:
             if not relation.stored:
                 self.con.sql(relation.sql).create_view(relation.name, replace=True)
             elif not relation.samples:
-                self._store([relation])
+                self._materialize([relation])
         sampled = sorted((r for r in found if r.samples), key=attrgetter("samples"))
         for _, same in groupby(sampled, attrgetter("samples")):
-            self._store(list(same))
+            self._materialize(list(same))
 
-    def _store(self, found: Sequence[Relation]) -> None:
-        """Write relations that read the same, in the trace or where that takes nothing in scratch.
+    def _materialize(self, found: Sequence[Relation]) -> None:
+        """Write relations that read the same samples into the trace, or into the session's folder.
 
         Raises
         ------
         TraceError
-            Neither takes it.
+            Neither can be written.
         """
-        for home in (self.trace / DERIVED, self.scratch):
+        for home in (self.folder.path / DERIVED, self.scratch):
             try:
-                with self._rooms(found, home) as rooms:
-                    if rooms and (table := found[0].samples):
-                        self._count(table, rooms)
-                    elif rooms:
-                        [room] = rooms
-                        _write(self.con.sql(room.relation.sql), room.partial / "all.parquet")
+                with self._partitions(found, home) as partitions:
+                    if partitions and (table := found[0].samples):
+                        self._count(table, partitions)
+                    elif partitions:
+                        rows = self.con.sql(partitions[0].relation.sql)
+                        file = partitions[0].partial / "all.parquet"
+                        rows.write_parquet(str(file), compression="zstd")
             except (OSError, duckdb.IOException) as error:  # it is read-only, or full
-                failed = str(error).split("\n", 1)[0]
+                failed = first_line(error)
             else:
                 return
         names = ", ".join(relation.name for relation in found)
         raise TraceError(
-            f"{names} of {self.trace} cannot be kept, neither there nor in {self.scratch.parent}: "
-            f"{failed}. Free some disk space, or say where there is some with TMPDIR."
+            f"{names} of {self.folder.path} cannot be written, neither there nor in "
+            f"{self.scratch.parent}: {failed}. Free some disk space, or set TMPDIR to a folder "
+            "with free space."
         )
 
     @property
-    def _counted(self) -> Path:
-        """The trace's folder by a name that whoever counts its samples knows."""
-        return self.trace if self.executor else self.held
-
-    def _columns(self, table: str) -> str:
-        """Return what to SELECT from the files of a table, so that it has all of its columns."""
-        files = [escape_glob(file) for file in self.manifest.paths(self.held, table)]
-        stored = self.con.read_parquet(files, union_by_name=True).columns
-        declared = TABLES.get(table, REJECTS)
-        return "*" if stored == list(declared.column_names) else declared.completed(stored)
+    def _samples_folder(self) -> Path:
+        """The trace's folder by a path that the processes which count its samples have."""
+        return self.folder.path if self.executor else self.folder.files
 
     @contextmanager
-    def _rooms(self, found: Sequence[Relation], home: Path) -> Iterator[list[_Room]]:
-        """Give room to those that are to be written; create the views of all at the end."""
+    def _partitions(self, found: Sequence[Relation], home: Path) -> Iterator[list[Partition]]:
+        """Return the partitions that are to be written; create the views of all at the end."""
         with ExitStack() as stack:
-            rooms = [stack.enter_context(self._room(relation, home)) for relation in found]
-            due = [room for _, room in rooms if room]
-            names = ", ".join(room.relation.name for room in due)
+            pairs = [stack.enter_context(self._partition(relation, home)) for relation in found]
+            due = [partition for _, partition in pairs if partition]
+            names = ", ".join(partition.relation.name for partition in due)
             with step(f"computing {names}", self.con) if due else nullcontext():
                 yield due
-        for relation, (folder, _) in zip(found, rooms, strict=True):
+        for relation, (folder, _) in zip(found, pairs, strict=True):
             files = [escape_glob(file) for file in sorted(folder.glob("*.parquet"))]
             self.con.read_parquet(files).create_view(relation.name, replace=True)
 
     @contextmanager
-    def _room(self, relation: Relation, home: Path) -> Iterator[tuple[Path, _Room | None]]:
-        """Give the folder of a stored relation, and room to write it unless it is there."""
+    def _partition(self, relation: Relation, home: Path) -> Iterator[tuple[Path, Partition | None]]:
+        """Return the folder of a relation, and its partition if it is to be written."""
         order, _ = required_relations([relation.name])
-        # sorted: relations of equal rank come in an order that differs from process to process
+        # sorted: the order of relations of equal rank differs between processes
         code = "\n".join([MACROS, *sorted(r.sql for r in order), *_SOURCES])
-        stem = f"{relation.name}-{self.manifest.generation:06}-"
-        key = digest_of(self.said, code)
-        folder = home / f"{stem}{key}.parquet"
-        if parts_intact(kept := self.trace / DERIVED / folder.name):
-            yield kept, None
+        stem = f"{relation.name}-{self.folder.manifest.generation:06}-"
+        folder = home / f"{stem}{text_digest(self.manifest_text, code)}.parquet"
+        if parts_valid(existing := self.folder.path / DERIVED / folder.name):
+            yield existing, None
             return
-        others = sorted(kept.parent.glob(f"{relation.name}-*.parquet/"))
-        # the last generation's may still be read: weeks are taken over from it, and it stays
+        others = sorted(existing.parent.glob(f"{relation.name}-*.parquet/"))
+        # readers may use the last generation: its weeks are reused, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
-        shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
+        shutil.rmtree(folder, ignore_errors=True)  # it is damaged, if it exists
         with atomic_write(folder, keep_existing=True) as partial:
             partial.mkdir()
             for stale in set(others) - set(before):
                 shutil.rmtree(stale, ignore_errors=True)
-            yield folder, _Room(relation, code, partial, before)
+            yield folder, Partition(relation, code, partial, before)
             write_part_checksums(partial, folder.name)
 
-    def _count(self, table: str, rooms: Sequence[_Room]) -> None:
-        """Count or list the readings of each week, or take over what was made of it before."""
-        # in this process one thread reads while the other counts; more would wait for each other,
-        # but they are to have work while a week is written
+    def _count(self, table: str, partitions: Sequence[Partition]) -> None:
+        """Count or list the samples of each week, or reuse what was computed of it before."""
+        # in this process one thread reads while the other counts, and more would wait for each
+        # other; they need work ahead while a week is written
         executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
         ahead = _AHEAD if self.executor else 6
         with executor as workers:
-            counted = map_ordered(workers, _counted, self._parts(table, rooms), ahead=ahead)
+            counted = map_ordered(
+                workers, _count_slice, self._slices(table, partitions), ahead=ahead
+            )
             for _, week in groupby(counted, lambda found: found[0].week.begins):
                 self._write_week(week)
 
-    def _parts(self, table: str, rooms: Sequence[_Room]) -> Iterator[_Part]:
+    def _slices(self, table: str, partitions: Sequence[Partition]) -> Iterator[_WeekSlice]:
         """Yield what is to be counted, in order of time.
 
-        A file's name is a digest of just what the week's count rests on: a file of this name
-        holds what would be counted now.
+        A week's file is named by a digest of all that it is computed from: an existing file of
+        this name has the same rows.
         """
-        stretches = {room.relation.name: self._stretches(room.relation) for room in rooms}
-        listed = frozenset(room.relation.name for room in rooms if room.relation.listed)
+        intervals = {p.relation.name: self._write_intervals(p.relation) for p in partitions}
+        listed = frozenset(p.relation.name for p in partitions if p.relation.listed)
         for week in self._weeks(table):
             sizes = [
-                f"{file.relative_to(self._counted).as_posix()} {file.stat().st_size}"
+                f"{file.relative_to(self._samples_folder).as_posix()} {file.stat().st_size}"
                 for file in week.files
             ]
             files: dict[str, Path] = {}
-            here = {name: self._within(every, week) for name, every in stretches.items()}
-            for room in rooms:
-                name = room.relation.name
-                met = self.con.from_arrow(here[name].rows)
-                digest = digest_of(room.code, *sizes, _rows_digest(met))
-                file = room.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
-                if not any(_taken_over(other / file.name, file) for other in room.before):
+            of_week = {name: self._read_intervals(file, week) for name, file in intervals.items()}
+            for partition in partitions:
+                name = partition.relation.name
+                rows = _rows_digest(self.con.from_arrow(of_week[name].rows))
+                digest = text_digest(partition.code, *sizes, rows)
+                file = partition.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
+                if not any(_reuse(other / file.name, file) for other in partition.before):
                     files[name] = file
             for begins, ends in week.slices() if files else ():
-                counts = histograms.Slice(
+                samples = histograms.Slice(
                     table=table,
                     files=tuple(map(str, week.files)),
                     begins=begins,
                     ends=ends,
-                    stretches={name: here[name].within(begins, ends).rows for name in files},
+                    intervals={name: of_week[name].within(begins, ends).rows for name in files},
                     listed=listed,
                 )
-                yield _Part(week, files, counts)
-        for written in stretches.values():
-            written.unlink()
+                yield _WeekSlice(week, files, samples)
+        for file in intervals.values():
+            file.unlink()
 
-    def _write_week(self, found: Iterable[tuple[_Part, dict[str, pa.Table]]]) -> None:
-        given: defaultdict[str, list[pa.Table]] = defaultdict(list)
-        for part, counted in found:  # parts of one week
+    def _write_week(self, found: Iterable[tuple[_WeekSlice, dict[str, pa.Table]]]) -> None:
+        """Write the counts of the slices of one week."""
+        counts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+        for part, counted in found:
             for name, rows in counted.items():
-                given[name].append(rows)
-                many = sum(map(len, given[name][1:])) > _ADDED_UP
-                if many and name not in part.counts.listed:
-                    given[name] = [histograms.added_up(given[name])]
+                counts[name].append(rows)
+                many = sum(map(len, counts[name][1:])) > _MAX_COUNTS
+                if many and name not in part.samples.listed:
+                    counts[name] = [histograms.sum_counts(counts[name])]
         for name, file in part.files.items():
-            listed = name in part.counts.listed
-            rows = (pa.concat_tables if listed else histograms.added_up)(given.pop(name))
+            listed = name in part.samples.listed
+            rows = (pa.concat_tables if listed else histograms.sum_counts)(counts.pop(name))
             own = histograms.LISTED if listed else histograms.COUNTS
             keys = [column for column in rows.column_names if column not in own]
             week = pa.scalar(part.week.begins, pa.timestamp("us"))
             rows = rows.add_column(len(keys), "week", pa.repeat(week, len(rows)))
-            # all but the last column repeats; single readings hardly get smaller
+            # values repeat in all but the last column; single readings hardly compress
             pq.write_table(
                 rows,
                 file,
@@ -279,35 +278,36 @@ class Storage:
                 use_dictionary=rows.column_names[:-1],
             )
 
-    def _stretches(self, relation: Relation) -> Path:
-        """Write the stretches of time that a relation asks about: a week's are held at once."""
+    def _write_intervals(self, relation: Relation) -> Path:
+        """Write the intervals of a relation to a file, of which a week is read at a time."""
         file = self.scratch / f"{relation.name}.parquet"
         self.con.sql(relation.sql).write_parquet(str(file), compression="lz4")
         return file
 
-    def _within(self, stretches: Path, week: _Week) -> histograms.Stretches:
-        """Read the stretches of time that may have readings of a week, cut to it."""
-        rows = self.con.read_parquet(escape_glob(stretches))
+    def _read_intervals(self, file: Path, week: _Week) -> histograms.Intervals:
+        """Read the intervals that may have samples of a week, cut to it."""
+        rows = self.con.read_parquet(escape_glob(file))
         late = ConstantExpression(week.ends + LONGEST_READING)
         rows = rows.filter(ColumnExpression("from_at") < late)
         rows = rows.filter(ColumnExpression("until_at") > ConstantExpression(week.begins))
         others = [column for column in rows.columns if column != "from_at"]
-        # in one order, so that what is added up of them is, too
+        # sorted, so that sums are added in the same order
         order = ", ".join(f'"{column}"' for column in ("from_at", *others))
-        found = histograms.Stretches.of(rows.order(order).to_arrow_table())
+        found = histograms.Intervals.of(rows.order(order).to_arrow_table())
         return found.within(week.begins, week.ends)
 
     def _weeks(self, table: str) -> list[_Week]:
-        """Return the weeks that a table of samples has rows in; one without rows if it has none."""
-        paths = {str(path): path for path in self.manifest.paths(self._counted, table)}
+        """Return the weeks of a table of samples; one without samples if it is empty."""
+        files = self.folder.manifest.paths(self._samples_folder, table)
+        paths = {str(path): path for path in files}
         found = self.con.sql(
             f"select {_WEEK.format('min(stats_min_value::timestamp)')} as week, file_name, "
             f"{_WEEK.format('max(stats_max_value::timestamp)')} = week, sum(num_values)::bigint "
             "from parquet_metadata($files) where path_in_schema = 'sampled_at' group by all",
             params={"files": [escape_glob(path) for path in paths.values()]},
         ).fetchall()
-        known = [(week, name, samples) for week, name, whole, samples in found if whole]
-        others = [escape_glob(paths[name]) for _, name, whole, _ in found if not whole]
+        known = [(week, name, samples) for week, name, one_week, samples in found if one_week]
+        others = [escape_glob(paths[name]) for _, name, one_week, _ in found if not one_week]
         if others:
             rows = self.con.read_parquet(others, filename=True)
             week = f"{_WEEK.format('sampled_at')} as week"
@@ -319,29 +319,20 @@ class Storage:
         return weeks or [_Week(datetime(1970, 1, 5), tuple(paths.values()), 0)]
 
 
-def _counted(part: _Part) -> tuple[_Part, dict[str, pa.Table]]:
+def _count_slice(part: _WeekSlice) -> tuple[_WeekSlice, dict[str, pa.Table]]:
     require_visible(part.week.files)
-    return part, part.counts.counted()
+    return part, part.samples.count()
 
 
 def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
-    """Return a digest of rows, in whatever order they are."""
+    """Return a digest of rows that does not depend on their order."""
     columns = ", ".join(f'"{column}"' for column in rows.columns)
     found = rows.aggregate(f"count(*), sum(hash(row({columns}))::hugeint)").fetchall()
     return repr(found)
 
 
-def _write(rows: duckdb.DuckDBPyRelation, file: Path) -> None:
-    rows.write_parquet(str(file), compression="zstd")
-
-
-def digest_of(*texts: str) -> str:
-    """Return a name for what is made of some texts."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-
-
-def _taken_over(old: Path, new: Path) -> bool:
-    """Give a file a second name, or copy it where that cannot be; tell whether it was there."""
+def _reuse(old: Path, new: Path) -> bool:
+    """Link a file to a new path, or copy it if it cannot be linked; return whether it exists."""
     try:
         os.link(old, new)
     except FileNotFoundError:

@@ -1,16 +1,17 @@
-"""What one asks of a trace without an analysis: what it holds, and anything that SQL can say."""
+"""List the tables of a trace, and run a query on it."""
 
 import duckdb
 import pandas as pd
 
 from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
+from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import TraceLike, open_trace
 
 
 def tables(trace: TraceLike | None = None) -> pd.DataFrame:
-    """List all tables and columns; or what a trace holds.
+    """List all tables and columns, or the tables of a trace.
 
     Parameters
     ----------
@@ -21,8 +22,8 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per column of each table: table, column, type, unit, null, meaning. Of a trace one
-        row per table: table, rows (null: it has no such table), read and rejected (raw rows; null
-        where none were meant for it), why, one row is.
+        row per table: table, rows (null: the trace lacks it), read and rejected (numbers of raw
+        rows; null: none were meant for it), why, one row is.
     """
     if trace is None:
         return pd.DataFrame(
@@ -33,29 +34,28 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
             ],
             columns=["table", "column", "type", "unit", "null", "meaning"],
         )
-    with open_trace(trace) as held:
-        accounts = {account.table: account for account in held.manifest.accounts}
+    with open_trace(trace) as opened:
+        accounts = {account.table: account for account in opened.manifest.accounts}
         rows = []
         for name, table in TABLES.items():
             account = accounts.get(name)
-            why = account.rejected.items() if account else ()
+            reasons = account.rejected.items() if account else ()
             rows.append(
                 (
                     name,
-                    held.manifest.rows.get(name) if name in held.tables else None,
+                    opened.manifest.rows.get(name) if name in opened.tables else None,
                     account.read if account else None,
                     account.read - account.kept if account else None,
-                    "; ".join(f"{n:,} {reason}" for reason, n in why),
+                    "; ".join(f"{n:,} {reason}" for reason, n in reasons),
                     table.row,
                 )
             )
     columns = ["table", "rows", "read", "rejected", "why", "one row is"]
-    whole = dict.fromkeys(columns[1:4], "Int64")
-    return pd.DataFrame(rows, columns=columns).astype(whole)
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Int64"))
 
 
 def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:
-    """Answer a SELECT over a trace's tables and relations.
+    """Run a SELECT over a trace's tables and relations.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     Returns
     -------
     pandas.DataFrame
-        The answer, whole numbers kept whole where some are null. For many rows use
-        :meth:`Trace.sql`, which hands them over by column.
+        The rows. Integers stay integers in columns with nulls. For many rows use
+        :meth:`Trace.sql`, which returns them by column.
 
     Raises
     ------
@@ -83,14 +83,14 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     """
-    with open_trace(trace, run_policy) as held:
-        answer = held.sql(sql)
+    with open_trace(trace, run_policy) as opened:
+        rows = opened.sql(sql)
         try:
-            found = pd.DataFrame(answer.fetchall(), columns=answer.columns, dtype=object)
-        except (duckdb.Error, OverflowError, ValueError) as error:  # of a value, once it is there
-            raise QueryError(str(error).split("\n", 1)[0]) from None
+            found = pd.DataFrame(rows.fetchall(), columns=rows.columns, dtype=object)
+        except (duckdb.Error, OverflowError, ValueError) as error:  # a value cannot be converted
+            raise QueryError(first_line(error)) from None
     if found.empty:
         return found
-    # pandas has no whole numbers beside a null: such a column stays one of Python's objects
-    told: pd.DataFrame = found.apply(lambda c: c if c.isna().any() else c.infer_objects())
-    return told
+    # pandas has no integers beside nulls: such a column keeps Python objects
+    typed: pd.DataFrame = found.apply(lambda c: c if c.isna().any() else c.infer_objects())
+    return typed

@@ -1,4 +1,4 @@
-"""Quotas that somebody gives: how many GPUs each virtual cluster is entitled to."""
+"""Read quotas of virtual clusters from a mapping or a file, and write them into a trace."""
 
 import csv
 import tomllib
@@ -16,50 +16,50 @@ Quotas: TypeAlias = Mapping[str, int] | str | Path
 """GPUs by virtual cluster, or a file of them."""
 
 FILE = f"{VIRTUAL_CLUSTERS.name}.parquet"
-"""Where they are in a trace."""
-_TOO_MANY = 2**31
+"""File of a trace with its quotas."""
+_MAX_GPUS = 2**31
 QUOTAS_NOTE = "Quotas of virtual clusters are as they were given, not estimated."
-"""What a trace with them notes."""
+"""Note of a trace whose quotas the user gave."""
 _EXAMPLE = (
     "Give a CSV file with the columns vc and gpus, or a TOML file with a line `vision = 64` per "
     "virtual cluster."
 )
 
 
-def read_quotas(given: Quotas) -> dict[str, int]:
+def read_quotas(quotas: Quotas) -> dict[str, int]:
     """Return GPUs by virtual cluster.
 
     Parameters
     ----------
-    given
+    quotas
         A mapping; or a file: CSV with the columns ``vc`` and ``gpus``, or TOML with a line per
         virtual cluster, under ``[quotas]`` or at the top.
 
     Raises
     ------
     InputError
-        There is no such file, or it holds no quotas.
+        The file cannot be read, or has no valid quotas.
     """
-    if isinstance(given, Mapping):
-        return _checked(given, "the quotas")
-    file = Path(given)
+    if isinstance(quotas, Mapping):
+        return _checked(quotas, "the quotas")
+    file = Path(quotas)
     try:
         text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the quotas {file} cannot be read: {error}. {_EXAMPLE}") from None
     if file.suffix == ".toml":
         try:
-            told = tomllib.loads(text)
+            content = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file} is no TOML: {error}. {_EXAMPLE}") from None
-        listed = told.get("quotas", told)
-        if not isinstance(listed, dict):
+        table = content.get("quotas", content)
+        if not isinstance(table, dict):
             raise InputError(f"{file}: quotas is no table. {_EXAMPLE}")
-        return _checked(listed, str(file))
+        return _checked(table, str(file))
     rows = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
     if not rows or not {"vc", "gpus"} <= rows[0].keys():
-        has = ", ".join(map(str, rows[0])) if rows else "no rows"
-        raise InputError(f"{file} has {has}. {_EXAMPLE}")
+        found = ", ".join(map(str, rows[0])) if rows else "no rows"
+        raise InputError(f"{file} has {found}. {_EXAMPLE}")
     if len(rows) > len({row["vc"] for row in rows}):
         raise InputError(f"{file} names a virtual cluster twice: give each one quota.")
     return _checked({str(row["vc"]): row["gpus"] for row in rows}, str(file))
@@ -80,7 +80,7 @@ def _checked(quotas: Mapping[str, object], where: str) -> dict[str, int]:
             number = float(str(gpus))
         except ValueError:
             number = -1.0
-        if not 0 <= number < _TOO_MANY or number != int(number):
+        if not 0 <= number < _MAX_GPUS or number != int(number):
             raise InputError(f"{where}: {gpus!r} is no number of GPUs for {vc}. {_EXAMPLE}")
         found[str(vc)] = int(number)
     if not found:

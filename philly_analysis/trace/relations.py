@@ -1,4 +1,4 @@
-"""The graph of SQL files: which relation reads which, found from each file's syntax tree."""
+"""Parse the package's SQL files into a graph of relations."""
 
 import json
 import re
@@ -15,19 +15,18 @@ from philly_analysis.errors import QueryError
 from philly_analysis.study import TERM_MACROS
 from philly_analysis.trace.schema import TABLES
 
-SHELVES = ("sql", "analyses", "models", "atlas")
-"""Folders of the package whose ``.sql`` files are relations; the file name is the relation's."""
+SQL_FOLDERS = ("sql", "analyses", "models", "atlas")
+"""Folders of the package whose ``.sql`` files are relations, named by the file."""
 
 _PACKAGE = Path(__file__).parents[1]
 MACROS = TERM_MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
-"""Functions that every relation may call: the study's vocabulary, and the one file that is not a
-SELECT."""
+"""Functions that every relation may call."""
 _STORED = re.compile(r"-- (?:stored|(binned|listed) by week of (\w+))\n")
 
 
 @cache
 def macro_connection() -> duckdb.DuckDBPyConnection:
-    """Keep an engine with MACROS open in each process that works: to open one takes its time."""
+    """Return this process's connection with MACROS, which is opened once because it takes long."""
     con = duckdb.connect()
     con.execute(MACROS)
     return con
@@ -35,25 +34,24 @@ def macro_connection() -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One ``.sql`` file: its name, text, the relations it reads, and whether it is stored.
+    """One ``.sql`` file: its name, text, and the relations that it reads.
 
     Attributes
     ----------
     reads
-        Names of tables and relations in its ``from`` clauses, its own CTEs left out, and its
+        Names of the tables and relations in its ``from`` clauses, without its own CTEs, and its
         samples.
     stored
-        True when the first comment line says ``stored``, ``binned`` or ``listed``: written to
-        Parquet once per trace instead of computed at each use.
+        True if the first comment line has ``stored``, ``binned`` or ``listed``: the relation is
+        materialized, written to Parquet once per trace.
     samples
-        The table of samples that its SELECT gives stretches of time of (see
-        :data:`philly_analysis.trace.histograms.STRETCH`), week by week; None: its rows are those of
-        its SELECT. The line says ``binned by week of`` it, and the relation has for each of the
-        other columns, ``week`` and ``bin`` how many ``minutes`` the readings stood there, and their
-        ``sum_pct``.
+        The table of samples that are counted in the intervals of its SELECT (see
+        :data:`philly_analysis.trace.histograms.INTERVAL`), week by week; None: its rows are those
+        of its SELECT. The line has ``binned by week of`` the table. The relation has the minutes
+        of readings (``minutes``, ``sum_pct``) by the other columns, ``week`` and ``bin``.
     listed
-        True when the line says ``listed by week of`` it: beside the other columns and ``week``
-        the relation has each reading that begins in a stretch: ``since``, ``minutes``, ``pct``.
+        True if the line has ``listed by week of`` the table: the relation has each reading that
+        starts in an interval: the other columns, ``week``, ``since``, ``minutes``, ``pct``.
     """
 
     name: str
@@ -65,12 +63,12 @@ class Relation:
 
     @property
     def question(self) -> str:
-        """The question that it answers, as the first line of its header asks it."""
+        """The question that it answers: the first line of its header."""
         return next(line for line in self._header() if line.endswith("?"))
 
     @property
     def row(self) -> str:
-        """What one row of it is, as its header says."""
+        """The meaning of a row, from its header."""
         lines = self._header()
         first = next(i for i, line in enumerate(lines) if line.startswith("One row"))
         after = (i for i, line in enumerate(lines) if i > first and line.startswith("  "))
@@ -78,16 +76,16 @@ class Relation:
 
     @property
     def columns(self) -> dict[str, str]:
-        """What each of its columns holds, as its header says."""
-        held: dict[str, str] = {}
+        """The meaning of each column, from its header."""
+        found: dict[str, str] = {}
         name = ""
         for line in self._header():
-            if name and line.startswith("    "):  # goes on with the one before
-                held[name] += f" {line.strip()}"
+            if name and line.startswith("    "):  # it continues the line before
+                found[name] += f" {line.strip()}"
             elif line.startswith("  "):
                 name, _, meaning = line.strip().partition(" ")
-                held[name] = meaning.strip()
-        return held
+                found[name] = meaning.strip()
+        return found
 
     def _header(self) -> list[str]:
         lines = self.sql.splitlines()
@@ -97,7 +95,7 @@ class Relation:
 
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
-    """Keep an engine open to parse with: to start one takes ten times as long as to parse."""
+    """Return this process's connection to parse with; opening one takes ten times as long."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -121,7 +119,7 @@ def tables_read(sql: str) -> frozenset[str]:
 
 
 def _names(node: Any, ctes: frozenset[str]) -> Iterator[str]:
-    """Walk a syntax tree and yield base tables that no enclosing CTE defines."""
+    """Yield the base tables in a syntax tree that no enclosing CTE defines."""
     if isinstance(node, list):
         for child in node:
             yield from _names(child, ctes)
@@ -138,14 +136,14 @@ def _names(node: Any, ctes: frozenset[str]) -> Iterator[str]:
 
 @cache
 def relations() -> dict[str, Relation]:
-    """Every relation of the package, by name."""
+    """Return every relation of the package by name."""
     found: dict[str, Relation] = {}
-    for shelf in SHELVES:
-        for path in sorted((_PACKAGE / shelf).glob("*.sql")):
+    for folder in SQL_FOLDERS:
+        for path in sorted((_PACKAGE / folder).glob("*.sql")):
             if path.stem == "macros":
                 continue
             if path.stem in found or path.stem in TABLES:
-                raise QueryError(f"{shelf}/{path.name}: the name {path.stem} is taken already")
+                raise QueryError(f"{folder}/{path.name}: the name {path.stem} is used twice")
             sql = path.read_text("utf-8")
             stored = _STORED.match(sql)
             found[path.stem] = Relation(
@@ -160,18 +158,18 @@ def relations() -> dict[str, Relation]:
 
 
 def with_dependencies(names: Iterable[str]) -> list[Relation]:
-    """Return the relations of these names, and then those that they read, level by level."""
+    """Return the relations of these names, then those that they read, level by level."""
     known = relations()
     found = [name for name in dict.fromkeys(names) if name in known]
-    for name in found:  # grows while it is walked
+    for name in found:  # the list grows in the loop
         found += sorted(known[name].reads & known.keys() - set(found))
     return [known[name] for name in found]
 
 
 def required_relations(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:
-    """Return the relations that `names` need, in order of creation, and every other name read.
+    """Return the relations that `names` need, in order of creation, and all other names read.
 
-    The second part holds base tables as well as names that nothing defines.
+    The other names are tables, or unknown.
     """
     known = relations()
     graph: dict[str, frozenset[str]] = {}
@@ -190,9 +188,4 @@ def required_relations(names: Iterable[str]) -> tuple[list[Relation], frozenset[
         order = TopologicalSorter(graph).static_order()
         return [known[name] for name in order if name in known], frozenset(others)
     except CycleError as error:
-        raise QueryError(f"relations read each other in a circle: {error.args[1]}") from error
-
-
-def escape_glob(path: Path) -> str:
-    """Return a path in which the engine finds no wildcard."""
-    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))
+        raise QueryError(f"relations read each other in a cycle: {error.args[1]}") from error

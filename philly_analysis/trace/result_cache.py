@@ -1,24 +1,23 @@
-"""Answers that a trace keeps, beside the relations that it stores: Results, and their figures.
+"""Cache results of analyses and their figures beside a trace.
 
-A folder of them is named after all that they rest on: the trace as it stands, the run policy, the
-package's files and the versions of what it computes with. A file in it is named after its own
-content, so that a damaged one is told and computed anew.
+A cache folder's name is a digest of all that its results depend on: the trace, the run policy, the
+package's files, and the versions of the libraries that compute. A file's name has a digest of its
+content: a damaged file is ignored, and computed again.
 """
 
 import hashlib
 import json
 import os
 import platform
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from xml.etree import ElementTree as ET
+from typing import Any
 
 import matplotlib as mpl
 import pyarrow as pa
@@ -29,23 +28,14 @@ from philly_analysis.results import Comparison, Fact, Result
 from philly_analysis.trace.trace import Trace
 
 _PACKAGE = Path(__file__).parents[1]
-_ENGINES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
-_WORDS = b"philly_analysis"
-"""Where the Parquet file of an answer has all of it but the table, as JSON."""
-_SAME = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
-
-_TAGS = frozenset(
-    "svg metadata RDF Work type format creator Agent title defs g path rect text tspan use "  # noqa: SIM905 - as a list it takes a line each
-    "clipPath image pattern".split()
-)
-"""What our figures are made of."""
-_LINKS = ("#", "data:image/png;base64,")
-_REACHES = re.compile(r"\\|url\((?!#)", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--[^<>]*-->")
+_LIBRARIES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
+_METADATA = b"philly_analysis"
+"""Key in the Parquet metadata of a result with all its fields but the table, as JSON."""
+_FIELDS = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
 
 
 def load_result(trace: Trace, name: str) -> Result | None:
-    """Return an answer that a trace keeps; None: it has none, or a damaged one."""
+    """Return a cached result; None: there is none, or it is damaged."""
     for data in _read(trace, name, ".parquet"):
         with suppress(ValueError, TypeError, KeyError, OSError, pa.ArrowException):
             if (found := _decoded(data)).name == name:
@@ -54,7 +44,7 @@ def load_result(trace: Trace, name: str) -> Result | None:
 
 
 def store_result(trace: Trace, result: Result) -> None:
-    """Keep an answer, where there is room for it and it comes back as it was."""
+    """Cache a result, unless decoding it would not return an equal one."""
     with suppress(ValueError, TypeError, pa.ArrowException):
         data = _encoded(result)
         if _equal(_decoded(data), result):
@@ -62,68 +52,39 @@ def store_result(trace: Trace, result: Result) -> None:
 
 
 def load_figure(trace: Trace, name: str) -> str | None:
-    """Return a figure that a trace keeps, as SVG text that does nothing; None: it keeps none."""
-    for data in _read(trace, f"{name}-{_look()}", ".svg"):
+    """Return a result's cached figure as SVG text; None: there is none, or it is damaged."""
+    for data in _read(trace, f"{name}-{_style()}", ".svg"):
         with suppress(UnicodeDecodeError):
-            if not (text := data.decode()) or inert(text):
-                return text
+            return data.decode()
     return None
 
 
 def store_figure(trace: Trace, name: str, svg: str) -> None:
-    """Keep the figure of an answer, where there is room for it."""
-    _write(trace, f"{name}-{_look()}", ".svg", svg.encode())
-
-
-def inert(svg: str) -> bool:
-    """Tell whether a drawing only draws: a trace that came from elsewhere may keep anything."""
-    plain = _COMMENT.sub("", svg)
-    if any(mark in plain for mark in ("<!", "<?", "<title")):  # HTML ends them elsewhere than XML
-        return False
-    try:
-        root = ET.fromstring(plain)  # noqa: S314 - there are no entities in it
-    except ET.ParseError:
-        return False
-    return all(map(_draws, root.iter()))
-
-
-def _draws(element: ET.Element) -> bool:
-    return (
-        _local(element.tag) in _TAGS
-        and not any(_REACHES.search(text) for text in element.attrib.values())
-        and not any(_local(key).startswith(("on", "style")) for key in element.attrib)
-        and all(v.startswith(_LINKS) for k, v in element.attrib.items() if _local(k) == "href")
-    )
-
-
-def _local(name: str) -> str:
-    return name.rpartition("}")[2]
+    """Cache the figure of a result."""
+    _write(trace, f"{name}-{_style()}", ".svg", svg.encode())
 
 
 def _encoded(result: Result) -> bytes:
-    words = {name: getattr(result, name) for name in _SAME} | {
+    other = {name: getattr(result, name) for name in _FIELDS} | {
         "facts": [asdict(fact) for fact in result.facts],
         "comparisons": [asdict(comparison) for comparison in result.comparisons],
     }
     table = pa.Table.from_pandas(result.table)
-    known = table.schema.metadata or {}
+    metadata = (table.schema.metadata or {}) | {_METADATA: json.dumps(other)}
     out = BytesIO()
-    pq.write_table(table.replace_schema_metadata({**known, _WORDS: json.dumps(words)}), out)
+    pq.write_table(table.replace_schema_metadata(metadata), out)
     return out.getvalue()
 
 
 def _decoded(data: bytes) -> Result:
     table = pq.read_table(BytesIO(data))
-    words = json.loads(table.schema.metadata[_WORDS])
-    for name, value in words.items():
-        if isinstance(value, list):
-            words[name] = tuple(value)
-    found = Result(table=table.to_pandas(), **words)
-    return replace(
-        found,
-        facts=tuple(Fact(**fact) for fact in words["facts"]),
-        comparisons=tuple(Comparison(**comparison) for comparison in words["comparisons"]),
-    )
+    other: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in json.loads(table.schema.metadata[_METADATA]).items()
+    }
+    other["facts"] = tuple(Fact(**fact) for fact in other["facts"])
+    other["comparisons"] = tuple(Comparison(**comparison) for comparison in other["comparisons"])
+    return Result(table=table.to_pandas(), **other)
 
 
 def _equal(one: Result, other: Result) -> bool:
@@ -132,13 +93,13 @@ def _equal(one: Result, other: Result) -> bool:
         and list(one.table.dtypes) == list(other.table.dtypes)
         and repr((one.table.index, one.table.columns, one.table.attrs))
         == repr((other.table.index, other.table.columns, other.table.attrs))
-        # as text, which tells 1 from 1.0 and from True
-        and all(repr(getattr(one, name)) == repr(getattr(other, name)) for name in _SAME)
+        # as text, which differs between 1, 1.0 and True
+        and all(repr(getattr(one, name)) == repr(getattr(other, name)) for name in _FIELDS)
     )
 
 
 def _read(trace: Trace, stem: str, suffix: str) -> Iterator[bytes]:
-    """Yield what the files of a stem hold that are what their names say."""
+    """Yield the contents of a stem's files that match the digests in their names."""
     for folder in _folders(trace):
         for file in sorted(folder.glob(f"{stem}-*{suffix}")):
             with suppress(OSError):
@@ -148,8 +109,8 @@ def _read(trace: Trace, stem: str, suffix: str) -> Iterator[bytes]:
 
 
 def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
-    """Write a file whole or not at all; the first of a folder removes those of other contents."""
-    if _stamp() != _LOADED:  # the code that computes is not the code that is there
+    """Write a file atomically. The first of a folder removes folders of other versions."""
+    if _list_package() != _LOADED:  # the code was changed since it was loaded
         return
     for folder in _folders(trace):
         try:
@@ -159,13 +120,13 @@ def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
                 folder.mkdir(parents=True, exist_ok=True)
             with atomic_write(folder / f"{stem}-{_digest(data)}{suffix}") as partial:
                 partial.write_bytes(data)
-        except OSError:  # a trace on a read-only disk: keep it for this session only
+        except OSError:  # a trace on a read-only disk: cache it for this session
             continue
         return
 
 
 def _folders(trace: Trace) -> list[Path]:
-    """Return the folders of answers: the trace's own, and this session's; none: keep nothing."""
+    """Return the trace's cache folder and this session's; none: results cannot be cached."""
     try:
         return trace.folders(_kind(trace), code) if (code := _code()) else []
     except OSError:
@@ -176,11 +137,11 @@ def _kind(trace: Trace) -> str:
     return f"answers-{trace.run_policy}"
 
 
-def _stamp() -> list[tuple[str, int, int]]:
-    """Return the package's files, when each was changed, and its size."""
+def _list_package() -> list[tuple[str, int, int]]:
+    """Return the path, modification time and size of each of the package's files."""
     found = []
     folders = [os.fspath(_PACKAGE)]
-    for folder in folders:  # grows while it is walked
+    for folder in folders:  # the list grows in the loop
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.is_dir():
@@ -191,16 +152,16 @@ def _stamp() -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-_LOADED = _stamp()
+_LOADED = _list_package()
 
 
 @cache
 def _code() -> str:
-    """Return a digest of the package's files, and of the versions of what it computes with.
+    """Return digests of the package's files and versions of the libraries that compute.
 
-    Empty where there are none to read, or they were changed since they were loaded.
+    Empty: the files cannot be read, or were changed since they were loaded.
     """
-    versions = [platform.python_version(), *(version(name) for name in _ENGINES)]
+    versions = [platform.python_version(), *(version(name) for name in _LIBRARIES)]
     try:
         files = [
             f"{Path(path).relative_to(_PACKAGE).as_posix()} {_digest(Path(path).read_bytes())}"
@@ -208,13 +169,13 @@ def _code() -> str:
         ]
     except OSError:
         return ""
-    return "\n".join([*versions, *files]) if files and _stamp() == _LOADED else ""
+    return "\n".join([*versions, *files]) if files and _list_package() == _LOADED else ""
 
 
-def _look() -> str:
-    """Return a digest of the user's own settings of figures, where ours leave them."""
-    chosen = [(k, v) for k, v in dict.items(mpl.rcParams) if not k.startswith("backend")]
-    return _digest(repr(sorted(chosen)).encode())
+def _style() -> str:
+    """Return a digest of the user's own matplotlib settings, which figures may leave in effect."""
+    settings = [(k, v) for k, v in dict.items(mpl.rcParams) if not k.startswith("backend")]
+    return _digest(repr(sorted(settings)).encode())
 
 
 def _digest(data: bytes) -> str:

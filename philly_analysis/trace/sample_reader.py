@@ -1,7 +1,6 @@
-"""Reads samples as readings: what each device of a server said, from when on and for how long.
+"""Read samples as arrays of readings, sorted by server and time.
 
-Servers follow each other, and the readings of each are in order of time. Samples that say nothing
-of how long they stand stand for a minute.
+A sample without a duration covers a minute.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,28 +21,28 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 NULL = 101
-"""What stands for no reading."""
+"""Value of a missing reading."""
 MINUTE_US = 60_000_000
-"""How long a sample stands that says nothing of it."""
+"""Duration of a sample that has none, microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Readings, server by server in order of time.
+    """Readings, sorted by server and time.
 
     Attributes
     ----------
     since, span
-        Moment before which none begins, microseconds since 1970, and how long a server's part of
-        the line is.
+        Moment of the first reading, microseconds since 1970; and the length of each server's part
+        of the line.
     line
-        Where each begins on a line on which server follows server, a `span` each; microseconds.
+        Position of each reading on a line where servers follow each other, a `span` each.
     from_us
-        When each begins, microseconds since 1970.
-    lasts
-        For how long each stands, microseconds; of length 1 where all stand alike.
+        Start of each reading, microseconds since 1970.
+    durations_us
+        Duration of each reading, microseconds; of length 1 if all are equal.
     starts, lengths
-        Where the list of each begins in `values`, and how many it has.
+        Index of the first value of each reading's list in `values`, and the number of its values.
     values
         In percent, or :data:`NULL`.
     shortest
@@ -54,7 +53,7 @@ class Readings:
     span: int
     line: IntArray
     from_us: IntArray
-    lasts: IntArray
+    durations_us: IntArray
     starts: IntArray
     lengths: IntArray
     values: FloatArray
@@ -69,41 +68,41 @@ class Readings:
         ends: datetime,
         machines: pa.Array,
     ) -> Self:
-        """Read the samples of some servers from a moment on, and before another.
+        """Read the samples of some servers between two moments.
 
         Parameters
         ----------
         table
             A key of :data:`LISTS`.
         files
-            Its files in Parquet, whose columns it may lack that may be null.
+            Its Parquet files, which may lack optional columns.
         machines
-            Names of the servers, which are told by their places in it.
+            Names of the servers, which are numbered by their places in it.
 
         Raises
         ------
         TraceError
-            A file is none of Parquet.
+            A file is no Parquet file.
         """
         columns, lists = LISTS[table]
         rows = pa.concat_tables([_read(file, columns, begins, ends) for file in files])
-        machine = _numbers(rows["machine_id"], machines)
+        machine = _machine_numbers(rows["machine_id"], machines)
         from_us = timestamps_us(rows["sampled_at"])
-        # by numbers as short as can be, which are sorted by their digits; others come last
+        # small integers, which are sorted by radix; other servers come last
         number = machine.astype(np.min_scalar_type(len(machines)))
         order = np.argsort(number, kind="stable")
         many = np.bincount(number, minlength=len(machines) + 1)[:-1]
         order = order[: many.sum()]
         from_us = from_us[order]
         since = int(from_us.min()) if len(from_us) else 0
-        # one more than there are, for what begins after the last
+        # one more, for moments after the last reading
         span = int(from_us.max(initial=since)) - since + 2
         line = np.repeat(np.arange(len(machines)) * span - since, many)
         line += from_us
-        if (line[1:] < line[:-1]).any():  # few are late, and those in order stay: that is quick
+        if (line[1:] < line[:-1]).any():  # few are late: a stable sort is fast then
             late = np.argsort(line, kind="stable")
             order, from_us, line = order[late], from_us[late], line[late]
-        lasts = _lasts(rows["seconds"])
+        durations_us = _durations_us(rows["seconds"])
         starts, lengths, values = lists(rows, order)
         shortest = np.zeros(len(machines), np.int64)
         if len(lengths):
@@ -113,7 +112,7 @@ class Readings:
             span,
             line,
             from_us,
-            lasts if len(lasts) == 1 else lasts[order],
+            durations_us if len(durations_us) == 1 else durations_us[order],
             starts,
             lengths,
             values,
@@ -126,11 +125,8 @@ class Readings:
         return np.searchsorted(self.line, machine * self.span + after)
 
 
-def _gpu_lists(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Give the utilisation of each GPU.
-
-    That is where the list of each row begins and how many it has, rows in some order; all values.
-    """
+def _gpu_readings(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the utilisation of each GPU: starts and lengths of the rows' lists, and all values."""
     lists = rows["util_pct"].combine_chunks()
     offsets = lists.offsets.to_numpy()
     values = lists.values.cast(pa.float64())
@@ -139,35 +135,37 @@ def _gpu_lists(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, Flo
     return starts, lengths, values.to_numpy()
 
 
-def _host_lists(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Give the use of the CPU, and memory in use over memory in total; else as of GPUs."""
+def _host_readings(rows: pa.Table, order: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return CPU utilisation and the share of memory in use, as lists of two values."""
     cpu, used, total = (
         rows[name].cast(pa.float64()).to_numpy() for name in ("cpu_pct", "mem_used_gb", "mem_gb")
     )
     values = np.empty((len(cpu), 2))
     values[:, 0] = cpu
-    # a quotient may pass 100 by a hair
+    # rounding may exceed 100
     values[:, 1] = np.minimum(100 * used / total, 100)
     values[np.isnan(values)] = NULL
     return order * 2, np.full(len(order), 2), values.reshape(-1)
 
 
-_Lists = Callable[[pa.Table, IntArray], tuple[IntArray, IntArray, FloatArray]]
-LISTS: dict[str, tuple[tuple[str, ...], _Lists]] = {
-    "gpu_samples": (("util_pct",), _gpu_lists),
-    "host_samples": (("cpu_pct", "mem_used_gb", "mem_gb"), _host_lists),
+_ReadLists = Callable[[pa.Table, IntArray], tuple[IntArray, IntArray, FloatArray]]
+LISTS: dict[str, tuple[tuple[str, ...], _ReadLists]] = {
+    "gpu_samples": (("util_pct",), _gpu_readings),
+    "host_samples": (("cpu_pct", "mem_used_gb", "mem_gb"), _host_readings),
 }
-"""Tables of samples: the columns that say something, and how they become lists of readings."""
+"""Tables of samples: the columns with readings, and the function that returns them as lists."""
 _KEY = ("sampled_at", "machine_id", "seconds")
 
 
 def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: datetime) -> pa.Table:
-    """Read the rows of a file from a moment on, and before another; what it lacks is null."""
+    """Read the rows of a file between two moments; columns that it lacks are null."""
     try:
         with pq.ParquetFile(path, read_dictionary=["machine_id"]) as file:
             wanted = [name for name in (*_KEY, *columns) if name in file.schema_arrow.names]
-            groups = _groups(file.metadata, begins, ends)
-            rows = _completed(file.read_row_groups(groups, wanted, use_threads=False), columns)
+            groups = _row_groups(file.metadata, begins, ends)
+            rows = _with_all_columns(
+                file.read_row_groups(groups, wanted, use_threads=False), columns
+            )
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
     at = timestamps_us(rows["sampled_at"])
@@ -175,34 +173,38 @@ def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: date
     return rows if inside.all() else rows.filter(pa.array(inside))
 
 
-def _groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:
-    """Return the groups of rows that may have some of a time, by what the file says of them."""
+def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:
+    """Return the row groups that may have rows between two moments, by the file's statistics."""
     groups = []
     for i in range(file.num_row_groups):
         group = file.row_group(i)
         for column in (group.column(j) for j in range(group.num_columns)):
             if column.path_in_schema == "sampled_at":
-                said = column.statistics
-                if said is None or not said.has_min_max or (said.max >= begins and said.min < ends):
+                known = (
+                    column.statistics
+                    if column.statistics and column.statistics.has_min_max
+                    else None
+                )
+                if known is None or (known.max >= begins and known.min < ends):
                     groups.append(i)
                 break
     return groups
 
 
-def _completed(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with all columns; those that were not written are null."""
+def _with_all_columns(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows with all columns; those that the file lacks are null."""
     for name in (*_KEY, *columns):
         if name not in rows.column_names:
             rows = rows.append_column(name, pa.nulls(len(rows), pa.float64()))
     return rows.select([*_KEY, *columns])
 
 
-def _numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
-    """Return the place of each name among those of servers; one beyond them of others."""
+def _machine_numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
+    """Return the number of each server by its name; others have the number after the last."""
     found = [np.empty(0, np.int64)]
     for chunk in names.chunks:
-        place = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
-        found.append(place.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
+        number = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
+        found.append(number.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
     return np.concatenate(found)
 
 
@@ -217,12 +219,12 @@ def timestamps_us(moments: pa.Array | pa.ChunkedArray) -> IntArray:
     return us
 
 
-def _lasts(seconds: pa.ChunkedArray) -> IntArray:
-    """Return for how long readings stand, microseconds; one number where all stand alike."""
+def _durations_us(seconds: pa.ChunkedArray) -> IntArray:
+    """Return the durations of readings, microseconds; one number if all are equal."""
     if seconds.null_count == len(seconds):
         return np.array([MINUTE_US])
     known = seconds.fill_null(MINUTE_US / 1e6).to_numpy()
     if known.min() == known.max():
         known = known[:1]
-    lasts: IntArray = np.rint(known * 1e6).astype(np.int64)
-    return lasts
+    durations_us: IntArray = np.rint(known * 1e6).astype(np.int64)
+    return durations_us

@@ -1,42 +1,42 @@
-"""The tables of a trace, as `philly tables` shows them.
+"""Declare the tables of a trace: columns, types, units, keys, references and checks.
 
-Times are UTC throughout, stored as timestamps without a zone; a table or column that a source
-cannot fill is absent or null.
+Times are UTC, stored as timestamps without a zone. A table or column that a source cannot fill is
+absent or null.
 """
 
 from datetime import timedelta
+from functools import partial
 
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace.columns import Column, Reference, Table
 
 VERSION = 3
-"""Version of this schema, as a trace's manifest records it; traces without one have 1.
+"""Version of this schema, as a trace's manifest records it; a trace without a version has 1.
 
-2: attempts may say how long they ran where their start is not known, when they could start, what
-they waited for and who ended them; jobs may name cluster, account, QOS, pool and GPU model, and
-ask for a part of a GPU; placements may name a server and how many of its GPUs, not which; samples
-may say for how many seconds each reading stands, and more than utilisation; which device stands at
-which place of their lists, and what a monitor summed up of whole attempts, are tables.
+Version 2 added to attempts: run_s, eligible_at, wait_reason, ended_by; to jobs: cluster, account,
+qos, pool, gpu_model, gpu_frac; to placements: rows without a GPU index; to samples: seconds, SM
+activity, memory, power; and the tables devices and summaries.
 """
 
 LONGEST_READING = timedelta(hours=1)
-"""What a sample may stand for at most."""
+"""Longest interval that one sample may cover."""
+
+optional = partial(Column, nullable=True)
+"""A column whose values may be null."""
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} in ({', '.join(repr(v) for v in values)})"
 
 
-_JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it", tells="name")
+_JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it", text="name")
 _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
-_MACHINE_ID = Column("machine_id", "varchar", "server identifier", tells="name")
-_AT = Column("sampled_at", "timestamp", "moment from which the reading stands", unit="UTC")
-_SECONDS = Column(
+_MACHINE_ID = Column("machine_id", "varchar", "server identifier", text="name")
+_AT = Column("sampled_at", "timestamp", "start of the interval that the sample covers")
+_SECONDS = optional(
     "seconds",
     "double",
-    "how long from then on; null: 60",
-    unit="s",
-    nullable=True,
+    "length of that interval; null: 60",
     check=f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
 )
 
@@ -45,102 +45,52 @@ JOBS = Table(
     row="a submitted job",
     columns=(
         _JOB_ID,
-        Column("vc", "varchar", "virtual cluster, queue or partition", nullable=True, tells="name"),
-        Column("user", "varchar", "who submitted it", nullable=True, tells="name"),
-        Column(
+        optional("vc", "varchar", "virtual cluster, queue or partition", text="name"),
+        optional("user", "varchar", "who submitted it", text="name"),
+        optional(
             "gpus",
             "integer",
-            "gang size: GPUs held together; null: never known",
-            unit="GPUs",
-            nullable=True,
+            "gang size: GPUs allocated together; null: unknown",
             check="gpus >= 0",
         ),
-        Column("submitted_at", "timestamp", "when it was submitted", unit="UTC"),
-        Column(
+        Column("submitted_at", "timestamp", "when it was submitted"),
+        optional(
             "eligible_at",
             "timestamp",
-            "when nothing but resources kept it waiting",
-            unit="UTC",
-            nullable=True,
+            "when it waited for resources only",
             check="eligible_at >= submitted_at",
         ),
-        Column(
-            "status",
-            "varchar",
-            "how it ended",
-            nullable=True,
-            check=_one_of("status", STATUSES),
-            tells="nothing",
+        optional(
+            "status", "varchar", "how it ended", check=_one_of("status", STATUSES), text="nothing"
         ),
-        Column("cpus", "double", "CPU cores asked for", nullable=True, check="cpus >= 0"),
-        Column(
-            "mem_gb",
-            "double",
-            "host memory asked for",
-            unit="GB",
-            nullable=True,
-            check="mem_gb >= 0",
-        ),
-        Column(
-            "time_limit_s",
-            "double",
-            "run time after which it is killed",
-            unit="s",
-            nullable=True,
-            check="time_limit_s > 0",
-        ),
-        Column(
-            "job_type",
-            "varchar",
-            "what it computes, e.g. a model's name",
-            nullable=True,
-            tells="name",
-        ),
-        Column(
-            "cluster", "varchar", "cluster that it was submitted to", nullable=True, tells="name"
-        ),
-        Column(
+        optional("cpus", "double", "CPU cores requested", check="cpus >= 0"),
+        optional("mem_gb", "double", "host memory requested", check="mem_gb >= 0"),
+        optional("time_limit_s", "double", "run time limit", check="time_limit_s > 0"),
+        optional("job_type", "varchar", "what it computes, e.g. a model name", text="name"),
+        optional("cluster", "varchar", "cluster that it was submitted to", text="name"),
+        optional(
             "scheduler_id",
             "varchar",
-            "identifier that people type, where job_id adds to it",
-            nullable=True,
-            tells="name",
+            "identifier that users type, where job_id extends it",
+            text="name",
         ),
-        Column(
-            "account",
-            "varchar",
-            "account or project that it is charged to",
-            nullable=True,
-            tells="name",
-        ),
-        Column("qos", "varchar", "quality of service, priority class", nullable=True, tells="name"),
-        Column(
+        optional("account", "varchar", "account or project that it is charged to", text="name"),
+        optional("qos", "varchar", "quality of service, priority class", text="name"),
+        optional(
             "pool",
             "varchar",
-            "machines that may serve it, by name; a is all of a/b; null: any",
-            nullable=True,
-            tells="path",
+            "pool of machines that may run it; a includes a/b; null: any",
+            text="path",
         ),
-        Column(
-            "gpu_model",
-            "varchar",
-            "model of GPU that it asks for; null: any",
-            nullable=True,
-            tells="nothing",
-        ),
-        Column(
+        optional("gpu_model", "varchar", "GPU model requested; null: any", text="nothing"),
+        optional(
             "gpu_frac",
             "double",
-            "share of each GPU that it asks for; null: all of it",
-            nullable=True,
+            "share of each GPU requested; null: all of it",
             check="gpu_frac > 0 and gpu_frac <= 1",
         ),
-        Column(
-            "flag",
-            "varchar",
-            "why the row is kept but not trusted; null: nothing known",
-            nullable=True,
-            tells="nothing",
+        optional(
+            "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
         ),
     ),
     key=("job_id",),
@@ -152,90 +102,47 @@ ATTEMPTS = Table(
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        Column("started_at", "timestamp", "when it got its GPUs", unit="UTC", nullable=True),
-        Column(
+        optional("started_at", "timestamp", "when its GPUs were allocated"),
+        optional(
             "ended_at",
             "timestamp",
-            "when it gave them back; null: unknown or still running",
-            unit="UTC",
-            nullable=True,
+            "when they were released; null: unknown or running",
             check="ended_at >= started_at",
         ),
-        Column(
-            "run_s",
-            "double",
-            "seconds that it ran, where start and end do not say: one of them "
-            "is unknown, or it was suspended meanwhile",
-            unit="s",
-            nullable=True,
-            check="run_s >= 0",
+        optional(
+            "run_s", "double", "run time, if start and end do not give it", check="run_s >= 0"
         ),
-        Column(
-            "gpus",
-            "integer",
-            "GPUs it held; null: unknown",
-            unit="GPUs",
-            nullable=True,
-            check="gpus >= 0",
-        ),
-        Column(
+        optional("gpus", "integer", "GPUs allocated; null: unknown", check="gpus >= 0"),
+        optional(
             "end_reason",
             "varchar",
-            "how it ended, where the source says so",
-            nullable=True,
+            "how it ended, if the source records it",
             check=_one_of("end_reason", END_REASONS),
-            tells="nothing",
+            text="nothing",
         ),
-        Column("exit_code", "integer", "exit code of its last process", nullable=True),
-        Column(
-            "ended_by",
-            "varchar",
-            "who ended it, where somebody did: a user's name or number",
-            nullable=True,
-            tells="name",
+        optional("exit_code", "integer", "exit code of its last process"),
+        optional("ended_by", "varchar", "user who ended it: a name or number", text="name"),
+        optional("eligible_at", "timestamp", "when it waited for resources only; null: as the job"),
+        optional(
+            "wait_reason", "varchar", "reason for waiting that the scheduler gave", text="phrase"
         ),
-        Column(
-            "eligible_at",
-            "timestamp",
-            "when nothing but resources kept it waiting; null: as the job",
-            unit="UTC",
-            nullable=True,
+        optional(
+            "guest", "boolean", "whether it ran on GPUs that stay free for other jobs; null: no"
         ),
-        Column(
-            "wait_reason",
-            "varchar",
-            "what the scheduler said that it waited for",
-            nullable=True,
-            tells="phrase",
-        ),
-        Column(
-            "guest",
-            "boolean",
-            "whether it ran on GPUs that stayed free for others to hold; null: no",
-            nullable=True,
-        ),
-        Column(
+        optional(
             "work_s",
             "double",
-            "what it got done and kept of the run asked of it; null: as long as it ran",
-            unit="s",
-            nullable=True,
+            "seconds of its work that were done and kept; null: its run time",
             check="work_s >= 0",
         ),
-        Column(
+        optional(
             "lost_s",
             "double",
-            "what it got done of that run and lost; null: nothing",
-            unit="s",
-            nullable=True,
+            "seconds of its work that were done and lost; null: none",
             check="lost_s >= 0",
         ),
-        Column(
-            "flag",
-            "varchar",
-            "why the row is kept but not trusted; null: nothing known",
-            nullable=True,
-            tells="nothing",
+        optional(
+            "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
         ),
     ),
     key=("job_id", "attempt"),
@@ -244,32 +151,27 @@ ATTEMPTS = Table(
 
 PLACEMENTS = Table(
     name="placements",
-    row="one GPU held by one attempt; or, where the log does not say which, its GPUs of a server",
+    row="one GPU allocated to one attempt; or its GPUs of a server, if the log does not name them",
     columns=(
         _JOB_ID,
         _ATTEMPT,
         _MACHINE_ID,
-        Column(
+        optional(
             "gpu",
             "integer",
-            "index of the GPU in its server, from 0; null: not known which",
-            nullable=True,
+            "index of the GPU in its server, from 0; null: unknown",
             check="gpu >= 0",
         ),
-        Column(
+        optional(
             "container",
             "integer",
-            "which container of the attempt held it, from 0",
-            nullable=True,
+            "index of the attempt's container, from 0",
             check="container >= 0",
         ),
-        Column(
+        optional(
             "gpus",
             "integer",
-            "GPUs of that server that the row stands for; null: one where gpu "
-            "is known, else not known how many",
-            unit="GPUs",
-            nullable=True,
+            "GPUs of the server in this row; null: one if gpu is known, else unknown",
             check="gpus >= 1 and (gpu is null or gpus = 1)",
         ),
     ),
@@ -288,44 +190,22 @@ MACHINES = Table(
         Column(
             "gpus",
             "integer",
-            "GPUs that placements and samples show; else those listed",
-            unit="GPUs",
+            "GPUs that placements and samples show, else those listed",
             check="gpus >= 0",
         ),
-        Column(
+        optional(
             "gpus_listed",
             "integer",
-            "GPUs that the machine list claims, or telemetry where there is none",
-            unit="GPUs",
-            nullable=True,
+            "GPUs in the machine list, else in telemetry",
             check="gpus_listed >= 0",
         ),
-        Column("cpus", "double", "CPU cores", nullable=True, check="cpus > 0"),
-        Column("mem_gb", "double", "host memory", unit="GB", nullable=True, check="mem_gb > 0"),
-        Column("gpu_model", "varchar", "model of its GPUs", nullable=True, tells="nothing"),
-        Column(
-            "gpu_mem_gb",
-            "double",
-            "memory of one GPU",
-            unit="GB",
-            nullable=True,
-            check="gpu_mem_gb > 0",
-        ),
-        Column(
-            "rack",
-            "varchar",
-            "rack or network domain, by name; p/r is rack r of pod p",
-            nullable=True,
-            tells="path",
-        ),
-        Column("cluster", "varchar", "cluster that it belongs to", nullable=True, tells="name"),
-        Column(
-            "pool",
-            "varchar",
-            "pool that it belongs to, by name; a/b is part of a",
-            nullable=True,
-            tells="path",
-        ),
+        optional("cpus", "double", "CPU cores", check="cpus > 0"),
+        optional("mem_gb", "double", "host memory", check="mem_gb > 0"),
+        optional("gpu_model", "varchar", "model of its GPUs", text="nothing"),
+        optional("gpu_mem_gb", "double", "memory of one GPU", check="gpu_mem_gb > 0"),
+        optional("rack", "varchar", "rack or network domain; p/r is rack r of pod p", text="path"),
+        optional("cluster", "varchar", "cluster that it belongs to", text="name"),
+        optional("pool", "varchar", "pool that it belongs to; a/b is part of a", text="path"),
     ),
     key=("machine_id",),
 )
@@ -340,32 +220,25 @@ GPU_SAMPLES = Table(
             "util_pct",
             "double[]",
             "utilisation by GPU index, one value per GPU; a null value: offline",
-            unit="%",
             check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
         _SECONDS,
-        Column(
+        optional(
             "sm_active_pct",
             "double[]",
-            "multiprocessors with work, on average, by GPU index",
-            unit="%",
-            nullable=True,
+            "mean share of active multiprocessors, by GPU index",
             check="len(list_filter(sm_active_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
-        Column(
+        optional(
             "mem_used_gb",
             "double[]",
             "GPU memory in use, by GPU index",
-            unit="GB",
-            nullable=True,
             check="len(list_filter(mem_used_gb, lambda m: m < 0)) = 0",
         ),
-        Column(
+        optional(
             "power_w",
             "double[]",
             "power drawn, by GPU index",
-            unit="W",
-            nullable=True,
             check="len(list_filter(power_w, lambda w: w < 0)) = 0",
         ),
     ),
@@ -376,35 +249,25 @@ GPU_SAMPLES = Table(
 
 DEVICES = Table(
     name="devices",
-    row="a GPU of a machine, or a MIG instance of one, at its place in the lists of samples",
+    row="a GPU or MIG instance of a machine, at its index in the lists of samples",
     columns=(
         _MACHINE_ID,
         Column(
             "gpu",
             "integer",
-            "place in the lists, from 0: the GPU's index, unless the machine has MIG instances",
+            "index in the lists, from 0: the GPU's index, unless the machine has MIG instances",
             check="gpu >= 0",
         ),
-        Column("uuid", "varchar", "identifier that the maker gave it", nullable=True, tells="name"),
-        Column("bus_id", "varchar", "place on the PCI bus", nullable=True, tells="nothing"),
-        Column("model", "varchar", "model of GPU", nullable=True, tells="nothing"),
-        Column("mem_gb", "double", "its memory", unit="GB", nullable=True, check="mem_gb > 0"),
-        Column("of_gpu", "integer", "index of the GPU that it is an instance of", nullable=True),
-        Column(
-            "mig_instance",
-            "varchar",
-            "number of the MIG instance in its GPU",
-            nullable=True,
-            tells="nothing",
+        optional("uuid", "varchar", "identifier from the manufacturer", text="name"),
+        optional("bus_id", "varchar", "place on the PCI bus", text="nothing"),
+        optional("model", "varchar", "model of GPU", text="nothing"),
+        optional("mem_gb", "double", "its memory", check="mem_gb > 0"),
+        optional("of_gpu", "integer", "index of the GPU that it is an instance of"),
+        optional(
+            "mig_instance", "varchar", "number of the MIG instance in its GPU", text="nothing"
         ),
-        Column(
-            "mig_profile",
-            "varchar",
-            "profile of the MIG instance",
-            nullable=True,
-            tells="nothing",
-        ),
-        Column("util_metric", "varchar", "which reading its utilisation is", tells="nothing"),
+        optional("mig_profile", "varchar", "profile of the MIG instance", text="nothing"),
+        Column("util_metric", "varchar", "metric of its utilisation", text="nothing"),
     ),
     key=("machine_id", "gpu"),
     references=(Reference("machines", ("machine_id",)),),
@@ -412,78 +275,32 @@ DEVICES = Table(
 
 SUMMARIES = Table(
     name="summaries",
-    row="what a monitor summed up of an attempt: of a server, or of GPUs there",
+    row="a monitor's summary of an attempt, per server or GPU",
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        Column("machine_id", "varchar", "server identifier", nullable=True, tells="name"),
-        Column(
+        optional("machine_id", "varchar", "server identifier", text="name"),
+        optional(
             "gpu",
             "integer",
-            "index of the GPU in its server; null: not of one GPU",
-            nullable=True,
+            "index of the GPU in its server; null: of several GPUs",
             check="gpu >= 0",
         ),
-        Column(
-            "worker",
-            "varchar",
-            "which worker of the attempt; null: all",
-            nullable=True,
-            tells="name",
+        optional("worker", "varchar", "worker of the attempt; null: all", text="name"),
+        optional("gpus", "integer", "GPUs that the row covers; null: none", check="gpus >= 1"),
+        optional(
+            "util_pct", "double", "their mean utilisation", check="util_pct between 0 and 100"
         ),
-        Column(
-            "gpus",
-            "integer",
-            "GPUs that the row speaks of; null: of none",
-            unit="GPUs",
-            nullable=True,
-            check="gpus >= 1",
+        optional(
+            "gpu_mem_used_gb", "double", "peak GPU memory in use", check="gpu_mem_used_gb >= 0"
         ),
-        Column(
-            "util_pct",
-            "double",
-            "their mean utilisation over the whole time",
-            unit="%",
-            nullable=True,
-            check="util_pct between 0 and 100",
-        ),
-        Column(
-            "gpu_mem_used_gb",
-            "double",
-            "most GPU memory in use",
-            unit="GB",
-            nullable=True,
-            check="gpu_mem_used_gb >= 0",
-        ),
-        Column(
-            "gpu_mem_gb", "double", "their memory", unit="GB", nullable=True, check="gpu_mem_gb > 0"
-        ),
-        Column(
-            "cpus_used",
-            "double",
-            "CPU cores in use on average",
-            nullable=True,
-            check="cpus_used >= 0",
-        ),
-        Column("cpus", "double", "CPU cores held", nullable=True, check="cpus >= 0"),
-        Column(
-            "mem_used_gb",
-            "double",
-            "most host memory in use",
-            unit="GB",
-            nullable=True,
-            check="mem_used_gb >= 0",
-        ),
-        Column(
-            "mem_gb", "double", "host memory held", unit="GB", nullable=True, check="mem_gb >= 0"
-        ),
-        Column(
-            "seconds",
-            "double",
-            "time that it sums up; null: not known",
-            unit="s",
-            nullable=True,
-            check="seconds >= 0",
+        optional("gpu_mem_gb", "double", "memory of these GPUs", check="gpu_mem_gb > 0"),
+        optional("cpus_used", "double", "mean CPU cores in use", check="cpus_used >= 0"),
+        optional("cpus", "double", "CPU cores allocated", check="cpus >= 0"),
+        optional("mem_used_gb", "double", "peak host memory in use", check="mem_used_gb >= 0"),
+        optional("mem_gb", "double", "host memory allocated", check="mem_gb >= 0"),
+        optional(
+            "seconds", "double", "interval that it summarises; null: unknown", check="seconds >= 0"
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "worker"),
@@ -496,23 +313,14 @@ HOST_SAMPLES = Table(
     columns=(
         _AT,
         _MACHINE_ID,
-        Column(
-            "cpu_pct",
-            "double",
-            "CPU utilisation",
-            unit="%",
-            nullable=True,
-            check="cpu_pct between 0 and 100",
-        ),
-        Column(
+        optional("cpu_pct", "double", "CPU utilisation", check="cpu_pct between 0 and 100"),
+        optional(
             "mem_used_gb",
             "double",
             "memory in use, page cache included",
-            unit="GB",
-            nullable=True,
             check="mem_used_gb between 0 and mem_gb",
         ),
-        Column("mem_gb", "double", "memory in total", unit="GB", nullable=True, check="mem_gb > 0"),
+        optional("mem_gb", "double", "total memory", check="mem_gb > 0"),
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
@@ -527,17 +335,16 @@ FAILURES = Table(
         _JOB_ID,
         _ATTEMPT,
         Column(
-            "reason", "varchar", "why it failed; 'No signature': nothing matched", tells="nothing"
+            "reason",
+            "varchar",
+            "why it failed; 'No signature': no signature matched",
+            text="nothing",
         ),
-        Column(
-            "tier", "varchar", "IF, AE, U joined by +; empty: none", nullable=True, tells="nothing"
-        ),
-        Column(
-            "fine", "varchar", "finer cause, where there is one", nullable=True, tells="nothing"
-        ),
-        Column("rule", "varchar", "signature that decided", nullable=True, tells="nothing"),
-        Column("line", "bigint", "number of the deciding line, from 1", nullable=True),
-        Column("excerpt", "varchar", "deciding lines, secrets masked", nullable=True, tells="text"),
+        optional("tier", "varchar", "IF, AE, U joined by +; empty: none", text="nothing"),
+        optional("fine", "varchar", "finer cause, if there is one", text="nothing"),
+        optional("rule", "varchar", "signature that matched", text="nothing"),
+        optional("line", "bigint", "number of the matching line, from 1"),
+        optional("excerpt", "varchar", "matching lines, secrets masked", text="text"),
     ),
     key=("job_id", "attempt"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -547,38 +354,29 @@ VIRTUAL_CLUSTERS = Table(
     name="virtual_clusters",
     row="a virtual cluster and its quota",
     columns=(
-        Column("vc", "varchar", "virtual cluster", tells="name"),
-        Column("gpus", "integer", "GPUs it is entitled to", unit="GPUs", check="gpus >= 0"),
+        Column("vc", "varchar", "virtual cluster", text="name"),
+        Column("gpus", "integer", "quota", check="gpus >= 0"),
     ),
     key=("vc",),
 )
 
 SPEEDS = Table(
     name="speeds",
-    row="a stretch of an attempt at one speed, on the same CPUs and memory",
+    row="an interval of an attempt at one speed, on the same CPUs and memory",
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        Column("started_at", "timestamp", "when it began", unit="UTC"),
-        Column(
-            "ended_at", "timestamp", "when it ended", unit="UTC", check="ended_at >= started_at"
-        ),
+        Column("started_at", "timestamp", "when it began"),
+        Column("ended_at", "timestamp", "when it ended", check="ended_at >= started_at"),
         Column(
             "speed",
             "double",
-            "seconds of the run asked of it that a second got done; 0: it restarted",
+            "seconds of work done per second; 0: it restarted",
             check="speed >= 0",
         ),
-        Column(
-            "cpus", "double", "CPU cores held; null: not counted", nullable=True, check="cpus >= 0"
-        ),
-        Column(
-            "mem_gb",
-            "double",
-            "host memory held; null: not counted",
-            unit="GB",
-            nullable=True,
-            check="mem_gb >= 0",
+        optional("cpus", "double", "CPU cores allocated; null: not counted", check="cpus >= 0"),
+        optional(
+            "mem_gb", "double", "host memory allocated; null: not counted", check="mem_gb >= 0"
         ),
     ),
     key=("job_id", "attempt", "started_at"),
@@ -587,18 +385,17 @@ SPEEDS = Table(
 
 HOLDS = Table(
     name="holds",
-    row="a GPU held idle by a gang that was not whole yet",
+    row="an idle GPU reserved for a gang that was not complete yet",
     columns=(
         _JOB_ID,
-        Column("attempt", "integer", "attempt that it led to, from 1", check="attempt >= 1"),
+        Column("attempt", "integer", "attempt that started later, from 1", check="attempt >= 1"),
         _MACHINE_ID,
         Column("gpu", "integer", "index of the GPU in its server, from 0", check="gpu >= 0"),
-        Column("started_at", "timestamp", "from when on", unit="UTC"),
+        Column("started_at", "timestamp", "when it was reserved"),
         Column(
             "ended_at",
             "timestamp",
-            "until it was given back, or the gang was whole",
-            unit="UTC",
+            "when it was released, or the gang was complete",
             check="ended_at >= started_at",
         ),
     ),
@@ -611,13 +408,13 @@ HOLDS = Table(
 
 REJECTS = Table(
     name="rejects",
-    row="one raw row that no table took",
+    row="one raw row that was rejected",
     columns=(
-        Column("table", "varchar", "table that it was meant for", tells="nothing"),
-        Column("source_file", "varchar", "raw file", tells="name"),
-        Column("source_line", "bigint", "line (or entry, for JSON) in it, from 1", nullable=True),
-        Column("reason", "varchar", "why it was rejected", tells="sentence"),
-        Column("raw", "varchar", "the row as it stood, shortened", nullable=True, tells="text"),
+        Column("table", "varchar", "table that it was meant for", text="nothing"),
+        Column("source_file", "varchar", "raw file", text="name"),
+        optional("source_line", "bigint", "line (or entry, for JSON) in it, from 1"),
+        Column("reason", "varchar", "why it was rejected", text="sentence"),
+        optional("raw", "varchar", "the row, shortened", text="text"),
     ),
     key=(),
 )
@@ -639,4 +436,4 @@ TABLES: dict[str, Table] = {
         HOLDS,
     )
 }
-"""The tables of a trace; a table stands after those it refers to."""
+"""The tables of a trace; each table follows those that it refers to."""

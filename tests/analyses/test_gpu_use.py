@@ -264,13 +264,15 @@ def test_a_page_reads_the_samples_once(
     cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    count = materialized.Storage._count
+    count = materialized.Materializer._count
 
-    def noted(self: materialized.Storage, table: str, rooms: Sequence[materialized._Room]) -> None:
+    def noted(
+        self: materialized.Materializer, table: str, partitions: Sequence[materialized.Partition]
+    ) -> None:
         read.append(table)
-        count(self, table, rooms)
+        count(self, table, partitions)
 
-    monkeypatch.setattr(materialized.Storage, "_count", noted)
+    monkeypatch.setattr(materialized.Materializer, "_count", noted)
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
         asked = [name for name in about(trace) if not lacking(trace, name)]

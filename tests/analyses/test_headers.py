@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import philly_analysis
-from philly_analysis.trace.relations import SHELVES, relations, required_relations
+from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
@@ -17,8 +17,8 @@ _PACKAGE = Path(philly_analysis.__file__).parent
 _KEPT = re.compile("-- (stored|binned|listed)")
 _FILES = {
     path.stem: path
-    for shelf in SHELVES
-    for path in sorted((_PACKAGE / shelf).glob("*.sql"))
+    for folder in SQL_FOLDERS
+    for path in sorted((_PACKAGE / folder).glob("*.sql"))
     if path.stem != "macros"
 }
 

@@ -117,7 +117,7 @@ def test_what_was_computed_and_is_damaged_is_computed_again(
 
 def test_verify_finds_what_changed_under_an_unchanged_date(path: Path) -> None:
     analyze(path, "queueing_delay")
-    assert set(verify(path)["state"]) == {"as written"}
+    assert set(verify(path)["state"]) == {"intact"}
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 0
     stored = next((path / "derived").glob("waits-*.parquet/*.parquet"))
     for file in (path / "jobs.parquet", stored):

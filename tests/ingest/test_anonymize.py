@@ -64,7 +64,7 @@ def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
     found: set[str] = set()
     for name, rows in _frames(trace):
         for column in tables[name].columns if name in tables else ():
-            if column.tells in kinds:
+            if column.text in kinds:
                 found |= set(rows[column.name].drop_nulls().to_list())
     manifest = json.loads((trace / "manifest.json").read_text("utf-8"))
     return found | {i[k] for i in manifest["inputs"] for k in ("file", "digest")}
@@ -215,4 +215,4 @@ def test_a_philly_archive_says_the_same_without_names(tmp_path: Path) -> None:
 def test_every_text_column_says_what_it_tells() -> None:
     for table in (*TABLES.values(), REJECTS):
         for column in table.columns:
-            assert bool(column.tells) == (column.type == "varchar"), (table.name, column.name)
+            assert bool(column.text) == (column.type == "varchar"), (table.name, column.name)

@@ -55,11 +55,11 @@ def trace(tmp_path: Path) -> Path:
 
 
 def test_a_trace_with_digests_of_before_is_read_and_grows(trace: Path, tmp_path: Path) -> None:
-    assert set(verify(trace)["state"]) == {"as written"}
+    assert set(verify(trace)["state"]) == {"intact"}
     page(tmp_path / "raw" / "2.txt", [line(3, 2)])
     told = ingest("slurm", tmp_path / "raw", trace, append=True)
     assert "Files read before and passed over: 1." in told.notes
-    assert set(verify(trace)["state"]) == {"as written"}
+    assert set(verify(trace)["state"]) == {"intact"}
     with Trace(trace) as opened:
         assert opened.sql("select count(*) from jobs").fetchall() == [(3,)]
 

@@ -1,5 +1,6 @@
 """A trace on object storage is the trace that is here: whole or not there, and read once."""
 
+import errno
 import io
 import json
 import os
@@ -7,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -91,7 +91,7 @@ def test_what_is_put_up_is_asked_there_as_here(store: Store, tmp_path: Path) -> 
         assert query(there, COUNT).equals(query(here, COUNT))
         one, other = (analyze(t, "queueing_delay").table for t in (there, here))
         assert one.equals(other)
-    assert set(verify(ADDRESS)["state"]) == {"as written"}
+    assert set(verify(ADDRESS)["state"]) == {"intact"}
     assert store.noted["get_file"] == []  # who wrote it has it
 
 
@@ -106,27 +106,41 @@ def test_it_is_fetched_once_and_what_is_computed_stays(
         first = analyze(trace, "queueing_delay")
         folder = trace.path
     assert (folder / "derived").is_dir()
-    assert not [path for path in folder.parent.iterdir() if path.name in ("coming", ".ours")]
+    assert not [path for path in folder.parent.iterdir() if path.name.startswith(".ours.c")]
     with Trace(ADDRESS) as trace:
         assert trace.path == folder
         assert analyze(trace, "queueing_delay").table.equals(first.table)
     assert len(store.noted["get_file"]) == len(files)
 
 
-def test_a_fetch_that_broke_off_goes_on_with_what_came(
-    store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_copy_is_continued(store: Store, cache: Path) -> None:
     put(ADDRESS)
     shutil.rmtree(cache)
-    whole = store.store.pop("/lake/traces/ours/attempts.parquet")
-    with pytest.raises(TraceError, match=r"attempts\.parquet is missing"):
+    key = "/lake/traces/ours/placements.parquet"
+    removed = store.store.pop(key)
+    with pytest.raises(TraceError, match=r"placements\.parquet is missing"):
         fetch_trace(ADDRESS)
-    came = len(store.noted["get_file"])
-    assert came
+    copied = list(store.noted["get_file"])
+    assert copied
     assert not list(cache.rglob(MANIFEST))
-    store.store["/lake/traces/ours/attempts.parquet"] = whole
+    store.store[key] = removed
     with Trace(ADDRESS) as trace:
-        assert len(store.noted["get_file"]) == len(trace.manifest.every_file)
+        assert sorted(store.noted["get_file"]) == sorted(trace.manifest.every_file)
+
+
+def test_a_copy_of_another_trace_is_replaced(store: Store, tmp_path: Path) -> None:
+    put(ADDRESS)
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.setenv("PHILLY_CACHE", str(tmp_path / "other"))
+        with Trace(ADDRESS) as trace:
+            trace.answer("waits")
+            put_elsewhere = fetch_trace(ADDRESS)
+    put(ADDRESS, 2, force=True)
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.setenv("PHILLY_CACHE", str(tmp_path / "other"))
+        assert fetch_trace(ADDRESS) == put_elsewhere
+        assert not (put_elsewhere / "derived").exists()
+        assert query(ADDRESS, COUNT)["n"][0] == made(2)["jobs"].height
 
 
 def test_what_is_damaged_there_is_noticed(store: Store, cache: Path) -> None:
@@ -136,7 +150,7 @@ def test_what_is_damaged_there_is_noticed(store: Store, cache: Path) -> None:
     text = bytearray(store.cat_file(key))
     text[len(text) // 2] ^= 1
     store.pipe_file(key, bytes(text))
-    with pytest.raises(TraceError, match=r"jobs\.parquet is not what was put there"):
+    with pytest.raises(TraceError, match=r"jobs\.parquet does not match its checksum"):
         query(ADDRESS, COUNT)
     assert not list(cache.rglob(MANIFEST))
     store.rm_file("/lake/traces/ours/attempts.parquet")
@@ -158,13 +172,13 @@ def test_it_is_put_up_whole_or_not_and_the_next_try_does(
 
     with monkeypatch.context() as broken:
         broken.setattr(store, "put_file", break_off)
-        with pytest.raises(OutputError, match=r"denied.*The trace is whole at") as told:
+        with pytest.raises(OutputError, match=r"denied.*The complete trace is at") as told:
             put(ADDRESS)
     assert f"/{MANIFEST}" not in "".join(store.store)
     with pytest.raises(TraceError, match="is not a trace"):
         query(ADDRESS, COUNT)
-    here = Path(str(told.value).split("whole at ")[1].split(": copy")[0])
-    assert set(verify(here)["state"]) == {"as written"}
+    here = Path(str(told.value).split("trace is at ")[1].split(": copy")[0])
+    assert set(verify(here)["state"]) == {"intact"}
     put(ADDRESS)
     assert query(ADDRESS, COUNT)["n"][0] == made(1)["jobs"].height
 
@@ -177,7 +191,7 @@ def test_one_that_is_there_is_replaced_only_when_asked(store: Store) -> None:
     assert query(ADDRESS, "select * from jobs order by all").equals(before)
     put(ADDRESS, 2, force=True)
     assert not query(ADDRESS, "select * from jobs order by all").equals(before)
-    assert set(verify(ADDRESS)["state"]) == {"as written"}
+    assert set(verify(ADDRESS)["state"]) == {"intact"}
 
 
 def test_files_of_the_one_that_was_replaced_go(store: Store) -> None:
@@ -210,7 +224,7 @@ def test_it_grows_there_and_only_what_is_new_is_moved(
     assert Manifest.read(fetch_trace(ADDRESS)).generation == 2
     everything = "select * from attempts order by all"
     assert query(ADDRESS, everything).equals(query(tmp_path / "ours", everything))
-    assert set(verify(ADDRESS)["state"]) == {"as written"}
+    assert set(verify(ADDRESS)["state"]) == {"intact"}
     there = {key.rpartition("ours/")[2] for key in store.store}
     assert there == {*Manifest.read(fetch_trace(ADDRESS)).every_file, MANIFEST}
 
@@ -259,12 +273,16 @@ def test_raw_files_are_read_from_there(store: Store, tmp_path: Path) -> None:
 def test_what_ifs_and_exports_go_from_there_to_there(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
     simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", gpus=64)
-    assert set(verify("memory://lake/traces/fifo")["state"]) == {"as written"}
+    assert set(verify("memory://lake/traces/fifo")["state"]) == {"intact"}
     export(ADDRESS, "swf", tmp_path / "jobs.swf", gpus=64, partial=True)
     done = CliRunner().invoke(
         app, ["export", ADDRESS, "swf", str(tmp_path / "again.swf"), "--gpus", "64", "--partial"]
     )
     assert done.exit_code == 0, done.output
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,13 +313,15 @@ def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.M
     old = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}")) | {"digests": {}}
     del old["sha256"]
     store.pipe_file("/lake/old/manifest.json", json.dumps(old).encode())
-    with pytest.raises(TraceError, match="kept no digests"):
+    with pytest.raises(TraceError, match="has no checksums"):
         query("memory://lake/old", COUNT)
     shutil.rmtree(cache)
-    full = SimpleNamespace(free=100)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
-    with pytest.raises(OutputError, match=r"has room for 100\. .*PHILLY_CACHE"):
+    monkeypatch.setattr(store, "get_file", full_disk)
+    with pytest.raises(OutputError, match=r"No space left.*PHILLY_CACHE"):
         query(ADDRESS, COUNT)
+    store.pipe_file("/lake/raw/../../x", b"x")
+    with pytest.raises(InputError, match="lead out of its folder"):
+        ingest("slurm", "memory://lake/raw", cache / "t")
 
 
 def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,7 +398,7 @@ def test_all_of_it_on_a_server(
     assert philly("query", address, everything, "--csv") == philly(
         "query", str(tmp_path / "ours"), everything, "--csv"
     )
-    assert "as written" in philly("verify", address)
+    assert "intact" in philly("verify", address)
     philly("analyze", address, "--out", str(tmp_path / "tables"))
     philly("report", address, "--out", str(tmp_path / "reports"))
     assert (tmp_path / "reports" / "ours" / "report.html").is_file()
@@ -391,7 +411,7 @@ def test_all_of_it_on_a_server(
     there.pipe_file(key, b"not it")
     assert CliRunner().invoke(app, ["verify", address]).exit_code == 1
     shutil.rmtree(cache)
-    with pytest.raises(TraceError, match="is not what was put there"):
+    with pytest.raises(TraceError, match="does not match its checksum"):
         query(address, COUNT)
     with pytest.raises(TraceError, match="is not a trace"):
         query(f"{kind}://nowhere/ours", COUNT)

@@ -1,0 +1,56 @@
+"""Open DuckDB connections with the package's macros, settings and optional tables."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.errors import UnknownNameError
+from philly_analysis.progress import silence
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace.relations import MACROS
+
+MEMORY_LIMIT = "1200MB"
+"""Memory that the engine uses before it spills to disk."""
+SETTINGS = "settings"
+"""Relation with the settings that a trace was opened with."""
+
+
+def connect(
+    folders: Iterable[Path], scratch: Path, run_policy: RunPolicy
+) -> duckdb.DuckDBPyConnection:
+    """Open a connection that can read some folders only, and spills to another."""
+    con = duckdb.connect()
+    con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
+    con.execute("set temp_directory = $folder", {"folder": str(scratch)})
+    con.execute("set preserve_insertion_order = false")
+    allowed = [text for path in folders for text in (str(path), escape_glob(path))]
+    con.execute("set allowed_directories = $folders", {"folders": [*allowed, str(scratch)]})
+    con.execute("set enable_external_access = false")
+    prepare(con, run_policy)
+    con.execute("set lock_configuration = true")
+    return con
+
+
+def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
+    """Create the package's macros, and the relation of its settings."""
+    silence(con)
+    con.execute(MACROS)
+    con.execute(f"create table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
+
+
+def parse_run_policy(run_policy: RunPolicy | str) -> RunPolicy:
+    """Return a run policy by its name; UnknownNameError: there is none."""
+    if run_policy not in list(RunPolicy):
+        raise UnknownNameError("run policy", run_policy, list(RunPolicy))
+    return RunPolicy(run_policy)
+
+
+def escape_glob(path: Path) -> str:
+    """Return a path whose wildcards the engine takes literally."""
+    return "".join(f"[{c}]" if c in "[*?" else c for c in str(path))
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message."""
+    return str(error).split("\n", 1)[0]

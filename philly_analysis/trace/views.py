@@ -1,0 +1,132 @@
+"""Create views of a trace's tables and relations when a query first reads them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from philly_analysis.errors import MissingTableError, QueryError, UnknownNameError
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace.connection import SETTINGS, first_line, parse_run_policy, prepare
+from philly_analysis.trace.folder import TraceFolder
+from philly_analysis.trace.materialized import Materializer
+from philly_analysis.trace.relations import Relation, relations, required_relations
+from philly_analysis.trace.schema import MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OPTIONAL = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
+"""Relations that have a table's rows, or none if the trace lacks the table."""
+
+
+class Views:
+    """The views of an open trace.
+
+    Attributes
+    ----------
+    tables
+        Names of the tables that the trace has.
+    """
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, folder: TraceFolder, materializer: Materializer
+    ) -> None:
+        """Create the views of all tables.
+
+        Raises
+        ------
+        duckdb.Error, TraceError
+            A file is damaged, or lacks a required column.
+        """
+        files = folder.manifest.files
+        self._folder, self._materializer = folder, materializer
+        self.tables = frozenset(TABLES.keys() & files.keys())
+        present = {name for name in (*self.tables, REJECTS.name) if name in files}
+        for name in present:
+            materializer.table(name).create_view(name)
+        _create_optional(con, self.tables)
+        self._created = present | {SETTINGS, *OPTIONAL}
+
+    def can_create(self, name: str) -> bool:
+        """Return whether a table is here, or a relation can be computed from the tables here."""
+        _, others = required_relations([name])
+        return others <= self._created
+
+    def create(self, names: Sequence[str]) -> None:
+        """Create the views that `names` need, and materialize relations where they are due.
+
+        Raises
+        ------
+        MissingTableError, UnknownNameError
+            A table is not here, or a name is neither a table nor a relation.
+        QueryError
+            A relation does not run.
+        TraceError
+            A file is damaged, or another trace is at the path.
+        """
+        order, others = required_relations(names)
+        for name in sorted(others - self._created):
+            if name in TABLES:
+                wanted = ", ".join(sorted(set(names) - {name})) or "the query"
+                raise MissingTableError(
+                    f"{wanted} needs the table {name}, which this trace does not have. "
+                    f"It has: {', '.join(sorted(self.tables)) or 'no tables'}."
+                )
+            raise UnknownNameError("table or relation", name, [*TABLES, *relations()])
+        self._folder.check(others & self.tables)
+        sampled = [r for r in order if r.samples and r.name not in self._created]
+        # what these read comes first, so that one pass over the samples serves them all
+        before, _ = required_relations(name for relation in sampled for name in relation.reads)
+        for relation in before:
+            self._create([relation])
+        self._create(sampled)
+        for relation in order:
+            self._create([relation])
+
+    def _create(self, found: Iterable[Relation]) -> None:
+        due = [relation for relation in found if relation.name not in self._created]
+        try:
+            self._materializer.create(due)
+        except duckdb.Error as error:
+            names = ", ".join(relation.name for relation in due)
+            raise QueryError(f"{names}: {first_line(error)}") from None
+        self._folder.check_in_place()  # workers of an executor read the files by their path
+        self._created.update(relation.name for relation in due)
+
+
+def _create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> None:
+    """Create the relations of :data:`OPTIONAL`, beside the tables that are present."""
+    for name, table in OPTIONAL.items():
+        columns = ", ".join(f'null::{c.type} as "{c.name}"' for c in table.columns)
+        con.execute(
+            f"create view {name} as from {table.name}"
+            if table.name in present
+            else f"create view {name} as select {columns} where false"
+        )
+
+
+def evaluate(
+    tables: Mapping[str, "pl.DataFrame"], name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM
+) -> "pl.DataFrame":
+    """Compute a relation of the package from tables in memory.
+
+    Parameters
+    ----------
+    tables
+        Tables of the schema by name, with all their columns.
+    name
+        A relation that needs no other tables.
+    run_policy
+        How attempts become a job's run time.
+    """
+    with duckdb.connect() as con:
+        prepare(con, parse_run_policy(run_policy))
+        for table, frame in tables.items():
+            con.register(table, frame.to_arrow())
+        _create_optional(con, tables)
+        order, _ = required_relations([name])
+        for relation in order:
+            con.sql(relation.sql).create_view(relation.name)
+        result: pl.DataFrame = con.table(name).pl()
+        return result
