@@ -234,7 +234,7 @@ def test_counts_are_those_of_a_join(
     name: str, slice_: int, cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(materialized, "_SLICE", slice_)
-    monkeypatch.setattr(materialized, "_ADDED_UP", slice_)
+    monkeypatch.setattr(materialized, "_MAX_COUNTS", slice_)
     for size in ("_CHUNK", "_AT_ONCE"):
         monkeypatch.setattr(histograms, size, slice_)
     relation = relations()[name]
