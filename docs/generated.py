@@ -12,7 +12,8 @@ import pandas as pd
 import philly_analysis
 from philly_analysis import Trace, formats, models, policies, sources, tables
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.report.chapters import ANALYSES, CHAPTERS, answer, figure, lacking
+from philly_analysis.report.computing import compute, draw_svg
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, lacking
 from philly_analysis.results.result import Result
 from philly_analysis.simulator.policies import POLICIES
 from philly_analysis.study.published_numbers import numbers
@@ -50,10 +51,10 @@ def write(folder: Path, trace: Path) -> None:
     }
     with Trace(trace) as sample:
         for name in ANALYSES:
-            result = None if lacking(sample, name) else answer(sample, name)
+            result = None if lacking(sample, name) else compute(sample, name)
             pages[f"findings/{name}.md"] = "\n".join(_finding(name, result))
             if result is not None:
-                (folder / "findings" / f"{name}.svg").write_text(figure(result)[1], "utf-8")
+                (folder / "findings" / f"{name}.svg").write_text(draw_svg(result)[1], "utf-8")
     for name, text in pages.items():
         (folder / name).write_text(text + "\n", "utf-8")
 
@@ -155,7 +156,7 @@ def _finding(name: str, result: Result | None) -> Iterator[str]:
         yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
         yield "## Its facts\n"
         yield from table(
-            ((f"`{f.name}`", f.text, f.meaning) for f in result.facts),
+            ((f"`{f.name}`", f.said, f.meaning) for f in result.facts),
             *("fact", "value", "meaning"),
         )
         files = [relations()[n] for n in result.reads if n in relations()]
@@ -173,7 +174,7 @@ def _command_line() -> str:
         sys.executable,
         "-m",
         "typer",
-        "philly_analysis.cli.app",
+        "philly_analysis.cli.commands",
         "utils",
         "docs",
         "--name",

@@ -1,81 +1,403 @@
-"""Verbs that lead through several rooms: they open what they are given, ask, and write.
+"""Define the public verbs, from which the command line is made.
 
-A verb that one room offers alone stands there: ingest, query, analyze, report, export, simulate.
+Positional parameters are arguments of the command, keyword-only parameters are its options, and
+the first sentence on a parameter is its help. An annotation names first the type that a shell
+gives. Functions import the packages that do the work, so that importing this module is fast.
 """
 
+from __future__ import annotations
+
 import os
-import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast, overload
 
-import pandas as pd
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from concurrent.futures import Executor
+    from datetime import date
 
-from philly_analysis.analyses import node_failures
-from philly_analysis.atlas import known_datasets, survey
-from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import InputError, ModelError, OutputError, TraceError, UnknownNameError
-from philly_analysis.experiments import (
-    ACROSS,
-    DRAWN_JOBS,
-    EXPERIMENTS,
-    Assumed,
-    Jobs,
-    LawOf,
-    MonthsOf,
-    WindowsOf,
-    conclusions,
-    in_words,
-    runs,
-)
-from philly_analysis.experiments import sweep as sweeps
-from philly_analysis.exports import list_formats
-from philly_analysis.ingest import ingest
-from philly_analysis.models import Observations, WorkloadModel, load_model
-from philly_analysis.parallel import workers
-from philly_analysis.progress import step
-from philly_analysis.report import Chapter, analyze, atlas_page, comparison, results_page, section
-from philly_analysis.results import NOT_KNOWN, Result, save_table
-from philly_analysis.simulator import Failures
-from philly_analysis.simulator.policies import list_policies
-from philly_analysis.study import RunPolicy, published_figures
-from philly_analysis.trace import MANIFEST, Trace, TraceLike, fetch_trace, open_trace
-from philly_analysis.workload import Ensemble, Workload
+    import pandas as pd
 
-SEEDS = "seeds"
-"""Name of the page of all experiments: the systems that grew from the study."""
+    from philly_analysis.exports import Exported
+    from philly_analysis.models import WorkloadModel
+    from philly_analysis.report import Own
+    from philly_analysis.results import Result, Results
+    from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
+    from philly_analysis.study import Estimates, Gangs, RunPolicy
+    from philly_analysis.trace import Manifest, Quotas, TraceLike
+    from philly_analysis.workload import Ensemble, Machine, Workload
+
+_Options = ParamSpec("_Options")
 
 
-def failures_of(trace: TraceLike, repair_s: float | None = None) -> Failures:
-    """Return how often the servers of a trace failed, for a what-if in which they fail so often.
+def _also_of_ensembles(
+    function: Callable[Concatenate[TraceLike | Workload, _Options], Path],
+) -> WhatIf[_Options]:
+    """Declare to type checkers that a what-if of an ensemble returns a Result over its months."""
+    return cast("WhatIf[_Options]", function)
+
+
+def fetch(dataset: str, out: Path | str | None = None, *, url: str | None = None) -> Path:
+    """Download a public trace from its publisher.
+
+    An interrupted transfer resumes where it stopped, in this call and in the next. A file gets its
+    name once its size and SHA-256 equal those published, and files that belong together appear
+    together. Files that are already there are not downloaded again.
+
+    Parameters
+    ----------
+    dataset
+        Name of a public trace; :func:`datasets` lists them.
+    out
+        Folder to download to; by default one named after the dataset.
+    url
+        Alternative address of the file, or of its folder if it ends with /.
+
+    Returns
+    -------
+    pathlib.Path
+        Raw files that :func:`ingest` reads as source ``auto``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such dataset.
+    InputError
+        The download failed: no network, a quota used up, or a file other than the published one.
+    OutputError
+        The folder cannot be written.
+    """
+    from philly_analysis.ingest import fetch as download
+
+    return download(dataset, out, url=url)
+
+
+def datasets() -> pd.DataFrame:
+    """List the public traces that can be downloaded.
+
+    Returns
+    -------
+    pandas.DataFrame
+        dataset, what, megabytes (null where the publisher does not say), source, licence.
+    """
+    from philly_analysis.ingest import datasets as list_datasets
+
+    return list_datasets()
+
+
+def ingest(
+    source: str,
+    raw: Path | str,
+    out: Path | str,
+    *,
+    map: str | Path | None = None,  # noqa: A002 - the word of the command line
+    failures: Path | str | None = None,
+    output_name: Sequence[str] = (),
+    clock: str = "UTC",
+    keep_secrets: bool = False,
+    telemetry: Path | str | None = None,
+    telemetry_clock: str = "UTC",
+    name: str | None = None,
+    synthetic: bool = False,
+    quotas: Quotas | None = None,
+    append: bool = False,
+    anonymize: Path | str | None = None,
+    force: bool = False,
+    cluster: str | None = None,
+) -> Manifest:
+    """Turn raw logs into a trace, with an account of every row.
+
+    Appending gives the trace that one ingest of all raw files would give. The trace can be opened
+    at every moment, as it was or as it will be. Files that were read before are skipped.
+
+    Parameters
+    ----------
+    source
+        Source of the raw logs; auto: detected from the files.
+    raw
+        Folder or archive of raw logs. It may be an address on object storage, as `failures` and
+        `telemetry` may; files are then copied for the duration of the call.
+    out
+        Folder of the new trace. It is written atomically, and may be an address on object storage.
+    map
+        For the source table: a TOML file that maps its columns, or the name of a bundled one. By
+        default ``map.toml`` in `raw`, or the TOML file beside it with its name.
+    failures
+        Output of failed attempts: a folder, JSON lines, Slurm or kernel logs.
+    output_name
+        Regular expression for names of output files, with a group (?P<job_id>…). The first that
+        matches counts; by default those of ``failure_records.PATTERNS``.
+    clock
+        Time zone of kernel logs that print none. For example ``America/Los_Angeles``.
+    keep_secrets
+        Store log text and rejected rows unmasked.
+    telemetry
+        GPU telemetry: Prometheus responses, exporter scrapes, nvidia-smi or dcgmi dmon output. A
+        file or a folder; each file's format is detected from its content.
+    telemetry_clock
+        Time zone of telemetry that prints none, such as nvidia-smi output.
+    name
+        Name of the trace; by default that of its folder.
+    synthetic
+        Mark the rows as not recorded on a real cluster.
+    quotas
+        GPUs per virtual cluster: a CSV file with vc and gpus, or TOML. Or a mapping. The trace
+        records them, also as it grows, and findings use them in place of an estimate.
+    append
+        Append to the trace at OUT, or create it.
+    anonymize
+        Replace names by hashes under the key in this file, which is created if absent. Names are
+        those of people, jobs, queues, machines and raw files. Rejected rows and excerpts of output
+        are withheld. The same key gives the same hashes.
+    force
+        Replace an existing trace at OUT.
+    cluster
+        Address of a Dask scheduler whose workers read the samples. They must see the raw files
+        (those of packed archives: `out`) under the same path. The trace has the same bytes.
+
+    Returns
+    -------
+    Manifest
+        Rows read, kept and rejected; also in the trace as ``manifest.json``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source.
+    InputError
+        Raw files are missing, unreadable or malformed, or hold no valid job; or the time zone or
+        the key is invalid.
+    TraceError
+        `out` exists, cannot be written, is of another source, or is being appended to.
+    """
+    given = locals()
+    from philly_analysis.ingest import ingest as run
+
+    return run(**given)
+
+
+def sources() -> pd.DataFrame:
+    """List the sources of raw logs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per source: source, reads, files, fills (tables), lacks.
+    """
+    from philly_analysis.ingest import sources as list_sources
+
+    return list_sources()
+
+
+def tables(trace: TraceLike | None = None) -> pd.DataFrame:
+    """List all tables and columns, or the tables of a trace.
 
     Parameters
     ----------
     trace
-        An open trace, or the folder of one.
-    repair_s
-        Mean seconds until one is repaired, of which traces do not tell; assumed when None.
+        Folder of a trace. Or an open one; by default the dictionary of all tables.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per column of each table: table, column, type, unit, null, meaning. Of a trace one
+        row per table: table, rows (null: absent), read and rejected (raw rows; null where the
+        source has none for it), why, one row is.
+    """
+    from philly_analysis.trace import tables as list_tables
+
+    return list_tables(trace)
+
+
+def verify(trace: Path | str) -> pd.DataFrame:
+    """Verify a trace's files against its checksums.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace. Or its address on object storage.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per file: file, bytes, state: ``as written``, ``damaged``, ``missing``, or ``not
+        known`` in a trace from before checksums were recorded. Damaged results of computations are
+        removed, to be computed again: ``damaged, removed``.
+
+    Raises
+    ------
+    TraceError
+        The folder is not a trace.
+    """
+    from philly_analysis.trace import verify as check
+
+    return check(trace)
+
+
+def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:
+    """Run a SELECT on a trace's tables and relations.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace. Or an open one.
+    sql
+        One SELECT over tables and relations.
+    run_policy
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+        By default that of the open trace, ``span`` of a folder.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows; columns of whole numbers stay whole where some are null. For many rows
+        :meth:`Trace.sql` is faster.
+
+    Raises
+    ------
+    QueryError
+        The text is not one SELECT, or fails.
+    MissingTableError
+        It needs a table that the trace lacks.
+    UnknownNameError
+        It reads a name that is neither a table nor a relation.
+    TraceError
+        The folder is not a trace, or the trace is open with another run policy.
+    """
+    from philly_analysis.trace import query as run
+
+    return run(trace, sql, run_policy=run_policy)
+
+
+@overload
+def analyze(  # type: ignore[overload-overlap]  # a str is also an Iterable of str
+    trace: TraceLike,
+    name: str | Own,
+    /,
+    *,
+    out: Path | str | None = None,
+    run_policy: RunPolicy | str | None = None,
+) -> Result: ...
+@overload
+def analyze(
+    trace: TraceLike,
+    *names: str | Own | Iterable[str | Own],
+    out: Path | str | None = None,
+    run_policy: RunPolicy | str | None = None,
+) -> Results: ...
+def analyze(
+    trace: TraceLike,
+    *names: str | Own | Iterable[str | Own],
+    out: Path | str | None = None,
+    run_policy: RunPolicy | str | None = None,
+) -> Results | Result:
+    """Compute findings on a trace, as tables.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace. Or an open one, or tables in memory.
+    names
+        Names of findings; by default all that the trace has tables for. Or functions of one's own
+        (see `also` of :func:`report`), or lists of both.
+    out
+        Folder to write one CSV per finding to.
+    run_policy
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+        By default that of the open trace, ``span`` of a folder.
+
+    Returns
+    -------
+    Results, or Result
+        By name, in order; the Result alone where one name is given.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such finding.
+    MissingTableError
+        A named finding needs a table that the trace lacks; or all jobs, of a subset of a trace.
+    TraceError
+        The folder is not a trace, or the trace is open with another run policy.
+    OutputError
+        The tables cannot be written; or a function of one's own returns no Result.
+    """
+    from philly_analysis.report import analyze as compute
+
+    wanted: list[str | Own] = []
+    for given in names:
+        wanted += [given] if isinstance(given, str) or callable(given) else given
+    results = compute(trace, wanted, out=out, run_policy=run_policy)
+    if len(names) == 1 and (isinstance(names[0], str) or callable(names[0])):
+        [result] = results.values()
+        return result
+    return results
+
+
+def report(
+    trace: TraceLike,
+    out: Path | str = "reports",
+    *,
+    also: Iterable[Own] = (),
+    run_policy: RunPolicy | str | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    executor: Executor | None = None,
+) -> Path:
+    """Compute every finding on a trace, as a page.
+
+    Findings whose tables the trace lacks are listed as gaps.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace. Or an open one.
+    out
+        Folder of reports. The page is ``out/<trace's folder name>/report.html``; an earlier report
+        there is replaced.
+    also
+        Analyses of one's own for the page: functions of a trace that return a :class:`Result`.
+        Their docstring is the question; the Result's `draw` draws its figure.
+    run_policy
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+        By default that of the open trace, ``span`` of a folder.
+    jobs
+        Processes to run on. They count samples, day by day, and draw; a trace that is already open
+        uses its own executor. The page is the same.
+    cluster
+        Address of a Dask scheduler to run on. Its workers must see the trace under the same path.
+    executor
+        Processes that draw figures while this one computes; by default those that count samples.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
 
     Raises
     ------
     InputError
-        No server of it is known to have failed.
+        There are no workers.
+    TraceError
+        The folder is not a trace, the trace is open with another run policy, or the report cannot
+        be written.
     """
-    with open_trace(trace) as given:
-        between_s = node_failures.compute(given).fact("mttf_s")
-    if not isinstance(between_s, float):
-        raise InputError(
-            "The rates at which servers failed were asked for, but none is known to have failed. "
-            "Give rates, e.g. machine:2.6e6:14400 (seconds from repair to failure, to repair)."
-        )
-    measured = Failures(machine_s=between_s)
-    return measured if repair_s is None else replace(measured, machine_repair_s=repair_s)
+    from philly_analysis.report import report as write
+
+    return write(
+        trace,
+        out,
+        also=also,
+        run_policy=run_policy,
+        jobs=jobs,
+        cluster=cluster,
+        executor=executor,
+    )
 
 
 def fit(
     trace: TraceLike,
-    model: str | Path | None = None,
+    model: Path | str | None = None,
     *,
     family: str | None = None,
     run_policy: RunPolicy | str | None = None,
@@ -85,48 +407,48 @@ def fit(
     Parameters
     ----------
     trace
-        An open trace, its folder, tables in memory; or raw logs of a source that they show.
+        Folder of a trace, or raw logs of a detectable source. Or an open trace, or tables in
+        memory.
     model
-        File to write the model to as well; None: none.
+        File to write the model to.
     family
-        Force one family of run times everywhere, e.g. ``lognormal``; chosen when None.
+        Distribution family of all run times; by default chosen by fit.
     run_policy
-        How attempts become a job's run time; None: as the trace was opened, and for a folder
-        ``sum``, the service that a job needs.
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+        By default that of the open trace, and for a folder ``sum``, the service that a job needs.
 
     Raises
     ------
     ModelError
-        Too little to fit: the message names what is missing. Or the file cannot be written.
+        There is too little to fit, or the file cannot be written.
     TraceError, InputError
         There is neither a trace nor a raw archive, or the trace is open with another run policy.
     """
+    from philly_analysis.ingest import raw_as_trace
+    from philly_analysis.models import Observations, WorkloadModel
+    from philly_analysis.progress import step
+    from philly_analysis.study import RunPolicy
+    from philly_analysis.trace import open_trace
+
     if model is not None:
-        _check_file(Path(model))  # before the minutes that it may take
-    with ExitStack() as stack:
-        if isinstance(trace, str | Path) and _is_raw(raw := fetch_trace(trace)):
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder())))
-            made = scratch / raw.name
-            ingest("auto", raw, made)
-            trace = made
-        held = stack.enter_context(open_trace(trace, run_policy, otherwise=RunPolicy.SUM))
+        _check_writable(Path(model))
+    with (
+        raw_as_trace(trace) as made,
+        open_trace(made, run_policy, otherwise=RunPolicy.SUM) as source,
+    ):
         with step("1 of 2: reading the jobs"):
-            jobs = Observations.of_trace(held)
-        with step(f"2 of 2: fitting laws to {len(jobs.jobs):,} jobs"):
+            jobs = Observations.of_trace(source)
+        with step(f"2 of 2: fitting distributions to {len(jobs.jobs):,} jobs"):
             fitted = WorkloadModel.fit(jobs, family=family)
     if model is not None:
         fitted.save(model)
     return fitted
 
 
-def _check_file(file: Path) -> None:
-    """Refuse a file that a model cannot be written to.
+def _check_writable(file: Path) -> None:
+    """Raise a ModelError if a model cannot be written to a file, before minutes of fitting."""
+    from philly_analysis.errors import ModelError
 
-    Raises
-    ------
-    ModelError
-        It is a folder, or the folder that it should go to is none, or is not to be written.
-    """
     folder = file.absolute().parent
     if file.is_dir():
         raise ModelError(f"the model cannot be written to {file}, a folder: name a file in it.")
@@ -136,13 +458,22 @@ def _check_file(file: Path) -> None:
         raise ModelError(f"the model cannot be written to {file}: no permission.")
 
 
-def _is_raw(path: Path) -> bool:
-    return path.exists() and not (path / MANIFEST).is_file()
+def models() -> pd.DataFrame:
+    """List the bundled workload models.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per model: model, jobs (that it was fitted to), fitted_on.
+    """
+    from philly_analysis.models import models as list_models
+
+    return list_models()
 
 
 def sample(
-    model: WorkloadModel | str | Path,
-    out: str | Path | None = None,
+    model: str | Path | WorkloadModel,
+    out: Path | str | None = None,
     *,
     jobs: int | None = None,
     days: float | None = None,
@@ -158,25 +489,41 @@ def sample(
     Parameters
     ----------
     model
-        A model, its file, or the name of one that ships.
+        File of a model, or the name of a bundled one.
     out
-        Folder of the trace to write as well; None: none.
-    jobs, days, load, gpus, offered, seed, variation
-        See :meth:`WorkloadModel.sample`.
+        Folder of the new trace.
+    jobs
+        Number of jobs.
+    days
+        Length of the workload in days.
+    load
+        Factor on the fitted arrival rate.
+    gpus
+        GPUs of the target cluster.
+    offered
+        Offered load on the target cluster. In place of `load`.
+    seed
+        Seed of the random numbers.
+    variation
+        Variation between periods: month (each seed draws another month) or none. See
+        :meth:`WorkloadModel.sample`.
     force
-        Replace a trace that is there already.
+        Replace an existing trace at OUT.
 
     Raises
     ------
     UnknownNameError
-        No such model ships, and there is no such file; or no such variation.
+        There is no such model or variation.
     ModelError
         Neither jobs nor days, numbers that are not positive, no gang that fits the cluster, or an
-        offered load beside what settles it.
+        offered load beside what determines it.
     TraceError
         The folder exists or cannot be written.
     """
-    drawn = _model(model).sample(
+    from philly_analysis.models import WorkloadModel, load_model
+
+    given = model if isinstance(model, WorkloadModel) else load_model(model)
+    drawn = given.sample(
         jobs=jobs,
         days=days,
         load=load,
@@ -190,297 +537,228 @@ def sample(
     return drawn
 
 
-def _model(given: WorkloadModel | str | Path) -> WorkloadModel:
-    return given if isinstance(given, WorkloadModel) else load_model(given)
+def export(
+    workload: TraceLike | Workload,
+    format: str,  # noqa: A002 - the word of the command line
+    file: Path | str,
+    *,
+    dialect: str | None = None,
+    load: float | None = None,
+    seed: int = 0,
+    gpus: int | None = None,
+    machines: str | Sequence[Machine] | None = None,
+    throughputs: Path | str | None = None,
+    run_policy: RunPolicy | str = "sum",
+    gangs: Gangs | str = "drop",
+    estimates: Estimates | str | None = None,
+    partial: bool = False,
+    force: bool = False,
+) -> Exported:
+    """Write a workload in another tool's format.
 
-
-def compare(
-    *traces: TraceLike | Sequence[TraceLike],
-    findings: Iterable[str] = (),
-    out: str | Path | None = None,
-) -> Result:
-    """Set traces side by side: times, waits, use, fairness.
+    The file (or folder) replaces its target once it passes every byte-level rule of the format;
+    ``<file>.json`` beside it lists the assumptions.
 
     Parameters
     ----------
-    traces
-        Open traces, folders, tables in memory, or lists of them, two or more; the first is what
-        the others are held against.
-    findings
-        Names of findings to show of each trace on the page, their facts side by side.
-    out
-        Folder of a page with the distributions to write as well; None: none.
-
-    Returns
-    -------
-    Result
-        Long table: trace, measure, percentile (0-100; null for measures with one number),
-        value, unit. :func:`philly_analysis.report.comparison.side_by_side` makes it wide.
-
-    Raises
-    ------
-    TraceError
-        There are fewer than two traces, one is none, or the page cannot be written.
-    UnknownNameError, MissingTableError
-        A finding is none, or one of the traces lacks what it needs.
-    OutputError
-        Findings are asked for, and no page to show them on.
-    """
-    asked = [findings] if isinstance(findings, str) else list(findings)
-    if asked and out is None:
-        raise OutputError("findings are shown on the page: give its folder as out=FOLDER.")
-    given: list[TraceLike] = []
-    for one in traces:
-        given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
-    with ExitStack() as stack:
-        held = [stack.enter_context(open_trace(trace)) for trace in given]
-        result = replace(comparison.answer(held), draw=comparison.plot)
-        if out is not None:
-            wide = comparison.in_words(result)
-            part = section("comparison", result.question, result, result.plot(), shown=wide)
-            names = list(dict.fromkeys(result.table["trace"]))
-            chapters = [Chapter("Comparison", (part,))]
-            chapters += [_across(held, names, finding) for finding in asked]
-            lede = f"The same questions, asked of {', '.join(names)}."
-            results_page("Traces side by side", lede, chapters, out)
-    return result
-
-
-def _across(traces: Sequence[Trace], names: Sequence[str], finding: str) -> Chapter:
-    """Show one finding of each trace, and its facts side by side."""
-    results = [analyze(trace, finding) for trace in traces]
-    facts = {f.name: f.meaning for result in results for f in result.facts}
-    said = [{f.name: f.text for f in result.facts} for result in results]
-    rows = [[meaning, *(s.get(name, NOT_KNOWN) for s in said)] for name, meaning in facts.items()]
-    shown = pd.DataFrame(rows, columns=["fact", *names])
-    sections = [
-        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
-        for i, (name, result) in enumerate(zip(names, results, strict=True))
-    ]
-    return Chapter(results[0].question, tuple(sections))
-
-
-def atlas(
-    traces: Sequence[TraceLike] = (),
-    out: str | Path | None = None,
-    *,
-    datasets: str | Path | None = None,
-) -> Result:
-    """Say which findings of the study hold on which clusters.
-
-    Parameters
-    ----------
-    traces
-        Open traces or folders.
-    out
-        Folder of a page with all clusters side by side to write as well; None: none.
-    datasets
-        Folder of public traces as published, to ask as well: those that a source reads are
-        ingested for as long as it takes, the others are listed on the page.
-
-    Returns
-    -------
-    Result
-        Long table: claim, cluster, verdict (holds, does not hold, cannot be said), effect, low,
-        high (95 % interval), unit, holds (on which side of which threshold), n (rows on the
-        smaller side), blocks, block (what was resampled), why, notes.
+    workload
+        Folder of a trace. Or a workload.
+    format
+        Name of a format; :func:`formats` lists them.
+    file
+        File or folder to write.
+    dialect
+        Variant of the format; by default its first.
+    load
+        Offered load on the target cluster: submissions are rescaled in time. By default they stay.
+    seed
+        Seed of the random numbers.
+    gpus
+        GPUs of the target cluster, in servers of 8.
+    machines
+        Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model). Or
+        machines one by one. By default the workload's own machines, else assumed ones.
+    throughputs
+        File of measured speeds that the consumer reads, for dialects that need it. It is not
+        copied.
+    run_policy
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+        With the sum, waits between attempts are left to the simulator that reads the file.
+    gangs
+        Gangs of sizes that the reader refuses: drop them, round the size, or split the job.
+        Rounding keeps GPU-seconds.
+    estimates
+        Run-time estimates for the scheduler, where the format has a field for them. ``rounded``
+        as users ask for time; ``history``: from the user's earlier jobs. By default the format's.
+    partial
+        Write even if the reader takes under 99 % of the jobs or of the GPU time.
+    force
+        Replace an existing export.
 
     Raises
     ------
-    TraceError
-        There is nothing to ask, a folder is no trace, or the page cannot be written.
-    InputError
-        There is no such folder of public traces.
+    ExportError
+        There are no jobs, the workload lacks what the format needs, its reader would take too
+        little of it, or a file is missing, exists, or cannot be written.
+    UnknownNameError
+        There is no such format, dialect, run policy, treatment of gangs or kind of estimates.
     """
-    with ExitStack() as stack:
-        held = [stack.enter_context(open_trace(trace)) for trace in traces]
-        absent: list[tuple[str, str]] = []
-        if datasets is not None:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder())))
-            made, absent = _ingest_datasets(Path(datasets), scratch)
-            held += [stack.enter_context(Trace(path)) for path in made]
-        if not held:
-            raise TraceError(
-                "There is no trace to ask. Give the folder of one or more, or that of public "
-                "traces as published with datasets=FOLDER."
-            )
-        found = survey(held)
-    if out is not None:
-        atlas_page(found, absent, out)
-    return found.result()
+    given = locals()
+    from philly_analysis.exports import export as write
+
+    return write(**given)
 
 
-def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tuple[str, str]]]:
-    """Ingest the public traces that are there; return them, and the others with why."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give that of the public traces.")
-    made: list[Path] = []
-    absent: list[tuple[str, str]] = []
-    for dataset in known_datasets():
-        raw, name = folder / dataset.folder, dataset.name or dataset.folder
-        if not raw.exists():
-            absent.append((name, f"There is no {dataset.folder}."))
-            continue
-        if dataset.why:
-            absent.append((name, dataset.why))
-            continue
-        out = scratch / f"{len(made)}"
-        with step(f"reading {name}"):
-            try:
-                ingest(dataset.source, raw, out, map=dataset.map, name=name)
-            except InputError as error:
-                absent.append((name, str(error).replace(str(folder), folder.name)))
-            else:
-                made.append(out)
-    return made, absent
+def formats() -> pd.DataFrame:
+    """List the formats that a workload can be exported to.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per dialect, a format's default first: format, dialect, reader, carries,
+        not_carried, needs (the consumer's own file), tried_with (the reader's repository and
+        commit with which the sidecar's command was run).
+    """
+    from philly_analysis.exports import list_formats
+
+    return list_formats()
 
 
-def experiment(
-    names: Iterable[str] = (),
+@_also_of_ensembles
+def simulate(
+    workload: TraceLike | Workload,
+    policy: str | Policy,
+    out: Path | str,
     *,
-    models: Iterable[WorkloadModel | Ensemble | str | Path] = (),
-    seeds: int | None = None,
-    out: str | Path = "reports",
-    jobs: int = 1,
-    cluster: str | None = None,
+    knobs: Mapping[str, object] | None = None,
+    load: float | None = None,
+    gpus: int | None = None,
+    machines: str | Sequence[Machine] | None = None,
+    run_policy: RunPolicy | str | None = None,
+    speed: str | Speed | None = None,
+    checkpoint_s: float = 0.0,
+    outages: str | Path | Failures | Sequence[Outage] | None = None,
+    dedicated: bool = False,
+    prerun_servers: int = 0,
+    prerun_s: float = 600.0,
+    retry_by_reason: bool = False,
+    estimates: str = "exact",
+    seed: int = 0,
+    samples: bool | Utilisation = False,
+    force: bool = False,
+    executor: Executor | None = None,
 ) -> Path:
-    """Divide the gains of guidelines, Synergy, Amoeba and AntMan.
+    """Run a workload under a policy, and write what happens.
 
     Parameters
     ----------
-    names
-        Keys of :data:`philly_analysis.experiments.EXPERIMENTS`; all when none. Or
-        ``conclusions``, which sets published gains under the literature's generator beside those
-        under models of real clusters, on a page of its own.
-    models
-        Models, their files, or names of models that ship: whose jobs they run on; or folders of
-        traces, whose jobs are taken window by window; or ensembles, whose months are taken whole.
-        None: ``literature``, what papers assume, and ``philly``; for ``conclusions``, which
-        always has the first, those of two more clusters.
-    seeds
-        How many draws of each there are: months of a model, windows of a trace. None: as many as
-        the experiment has unless told, and of an ensemble all.
+    workload
+        Folder of a trace. Or a workload, or an ensemble of months. Jobs that are not part of the
+        workload (relation ``workload_jobs``) are excluded and counted; jobs still running at the
+        end of the log run for the time known.
+    policy
+        Name of a policy; :func:`policies` lists them. Or a policy with its knobs set.
     out
-        Folder of reports; the page goes to ``out/<names>/report.html``, or ``out/seeds`` for all;
-        ``verdicts.csv`` lies beside that of ``conclusions``.
-    jobs, cluster
-        Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
+        Folder of the new trace. For an ensemble, of its traces.
+    knobs
+        A knob of the policy: `philly policies POLICY` lists them.
+    load
+        Offered load: submissions are rescaled in time. By default they stay.
+    gpus
+        GPUs of the target cluster, in servers of 8.
+    machines
+        Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model). Or
+        machines one by one; by default the workload's own. Jobs run where cluster, pool and GPU
+        model match their request, and each pool is simulated by itself.
+    run_policy
+        Treat each job as one run, as exports do, and not attempt after attempt. Its run time is
+        then first start to last end, sum of attempts, or last attempt.
+    speed
+        Speed of jobs; by default that of the policy's publication.
+    checkpoint_s
+        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
+    outages
+        Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded (the
+        trace's own rate). Jobs that are hit return to their last checkpoint and wait again.
+    dedicated
+        Give gangs their servers to themselves.
+    prerun_servers
+        Servers on which gangs run on one GPU first, to fail early.
+    prerun_s
+        Seconds of that first run.
+    retry_by_reason
+        Do not retry users' errors.
+    estimates
+        Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
+    seed
+        Seed of the random numbers.
+    samples
+        Write per-minute GPU samples as well. Or the distribution of utilisation to draw them from
+        where the trace does not have it.
+    force
+        Replace an existing trace at OUT.
+    executor
+        Where the months of an ensemble run.
 
     Returns
     -------
-    Path
-        The page: a chapter per experiment, a section per model.
+    pathlib.Path
+        The trace; of an ensemble the folder of its traces.
 
     Raises
     ------
     UnknownNameError
-        A name is not an experiment, or not a model.
+        There is no such policy, knob or speed.
+    SimulationError
+        A value is out of its bounds, jobs cannot run on the machines, or the simulation fails.
     InputError
-        ``conclusions`` is asked for beside others.
+        Recorded outages of a trace without server failures, or an unreadable file of outages.
+    TraceError
+        `out` exists or cannot be written.
     """
-    chosen = list(dict.fromkeys(names))
-    for name in chosen:
-        if name not in EXPERIMENTS and name not in ACROSS:
-            raise UnknownNameError("experiment", name, [*EXPERIMENTS, *ACROSS])
-    if any(name in ACROSS for name in chosen):
-        if len(chosen) > 1:
-            raise InputError(
-                f"{', '.join(chosen)} were asked for together, but {' and '.join(ACROSS)} is a "
-                "page of its own: ask for it alone."
-            )
-        return _conclusions(list(models), seeds, Path(out), jobs, cluster)
-    given = [_law(model, seeds) for model in list(models) or ("literature", "philly")]
-    titles = {system.lower(): system for system in published_figures()["system"]}
-    chapters = []
-    with workers(jobs, cluster) as executor:
-        for name in chosen or EXPERIMENTS:
-            asked = EXPERIMENTS[name]
-            sections = []
-            for model, law, drawn in given:
-                usual = asked.Sweep()
-                sweep = usual if drawn is None else replace(usual, seeds=drawn)
-                with step(f"{name} on {model}"):
-                    result = asked.compute(law, model, sweep, executor=executor)
-                question = f"{asked.QUESTION} On the jobs of “{model}”"
-                shown = in_words(result.table, asked.SHOWN)
-                part = section(f"{name}-{model}", question, result, asked.plot(result), shown=shown)
-                sections.append(part)
-            chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
-    return results_page(
-        "Philly's guidelines, and the systems that followed",
-        "What would the study's guidelines have gained? Synergy, Amoeba and AntMan each answered "
-        "one of them. Here each headline is divided into what its parts do, against the right "
-        "baselines, over offered load and over every assumption that decides it, on the workload "
-        "that papers assume and on models of real ones. Changes are paired by draw of jobs; "
-        "intervals are 95 % over draws.",
-        chapters,
-        Path(out) / ("-".join(chosen) or SEEDS),
-        closing=_figures(chosen),
-    )
+    given = locals()
+    if outages == "recorded":
+        from philly_analysis.experiments import recorded_outages
+
+        given["outages"] = recorded_outages(cast("TraceLike", workload))
+    from philly_analysis.simulator import simulate as run
+
+    return cast("Path", run(**given))
 
 
-def _conclusions(
-    models: Sequence[WorkloadModel | Ensemble | str | Path],
-    seeds: int | None,
-    out: Path,
-    jobs: int,
-    cluster: str | None,
-) -> Path:
-    """Write the page that sets headlines under the generator beside those under models."""
-    usual = conclusions.Sweep()
-    laws = {}
-    for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
-        name, law, drawn = _law(model, seeds)
-        laws[name] = law, usual if drawn is None else replace(usual, seeds=drawn)
-    with workers(jobs, cluster) as executor, step(f"conclusions on {', '.join(laws)}"):
-        result = conclusions.compute(laws, executor=executor)
-    found = conclusions.verdicts(result.table)
-    part = section("conclusions", result.question, result, conclusions.plot(result))
-    page = results_page(
-        "Does the conclusion move?",
-        "Papers on GPU schedulers were measured on jobs of a generator that many share. Here what "
-        "they are quoted for is simulated on its jobs, and on months of models that were fitted "
-        "to real clusters: all arms of a headline on the same jobs, all months at the same "
-        "offered load, intervals over months.",
-        [Chapter("Headlines", (part,))],
-        out / "conclusions",
-        closing=conclusions.in_words(found),
-        closing_title="Headline by headline",
-    )
-    save_table(found, page.parent / "verdicts.csv")
-    return page
+def policies(name: str | None = None) -> pd.DataFrame:
+    """List the scheduling policies, or the knobs of one.
 
+    Parameters
+    ----------
+    name
+        Name of a policy whose knobs to list.
 
-def _law(
-    given: WorkloadModel | Ensemble | str | Path, seeds: int | None
-) -> tuple[str, Jobs, tuple[int, ...] | None]:
-    """Return whose jobs to take, their law, and its seeds; None: those of the experiment."""
-    drawn = None if seeds is None else tuple(range(1, seeds + 1))
-    if isinstance(given, Ensemble):
-        return given.name, MonthsOf(given), given.seeds[:seeds]
-    if not isinstance(given, WorkloadModel) and (fetch_trace(given) / MANIFEST).is_file():
-        recorded = Workload.from_trace(given)
-        return recorded.name, WindowsOf(tuple(recorded.specs())), drawn
-    model = _model(given)
-    return model.name, LawOf(model.sample), drawn
+    Returns
+    -------
+    pandas.DataFrame
+        One row per policy: policy, what, source; or one row per knob: knob, default, unit,
+        allowed, meaning.
 
+    Raises
+    ------
+    UnknownNameError
+        There is no such policy.
+    """
+    from philly_analysis.simulator.policies import list_policies
 
-def _figures(names: Sequence[str]) -> pd.DataFrame | None:
-    """Return what the papers of these experiments printed, of all when none is named."""
-    printed = published_figures()
-    printed = printed[printed["system"].str.lower().isin(names or EXPERIMENTS)]
-    return printed if len(printed) else None
+    return list_policies(name)
 
 
 def sweep(
     workloads: Sequence[str | Path],
     policies: Sequence[str],
-    out: str | Path = "reports/sweep",
+    out: Path | str = "reports/sweep",
     *,
     loads: Sequence[float] = (),
     seeds: int = 1,
     knobs: Sequence[tuple[str, str]] = (),
-    draw: int = DRAWN_JOBS,
+    draw: int = 2_000,
     gpus: int | None = None,
     machines: str | None = None,
     run_policy: RunPolicy | None = None,
@@ -500,83 +778,276 @@ def sweep(
     Parameters
     ----------
     workloads
-        Folders of traces; models' files, or names of models that ship.
+        Folders of traces, files of models, or names of bundled models.
     policies
-        The first is what the others are held against.
+        Name of a policy; the first is the baseline.
     out
-        Folder of the page, of ``sweep.csv`` (a row per run) and ``changes.csv`` (a row per pair
-        of policies and measure), and of ``runs``, the outcome of each run: a sweep that was
-        broken off, or that is asked for more, goes on from these.
+        Folder of the page, the tables and the runs. ``sweep.csv`` has one row per run,
+        ``changes.csv`` one per pair of policies and measure; ``runs`` keeps each run's outcome, so
+        that an interrupted or extended sweep resumes.
     loads
-        Offered loads that submissions are stretched to; none: they stay as they are.
+        Offered load, to which submissions are rescaled in time.
     seeds
-        How many workloads are drawn of each model; from 3 on there are intervals.
+        Workloads drawn from each model; from 3 there are intervals.
     knobs
-        (knob, value), a knob perhaps several times, for the policies that have it, or for one as
-        ``policy.knob``.
+        A knob of the policies that have it; repeat for several values. ``policy.knob`` sets that
+        of one policy.
     draw
         Jobs drawn from a model.
-    gpus, machines, run_policy, speed, checkpoint_s, estimates
-        As in :func:`philly_analysis.simulate`, of every run.
-    dedicated, prerun_servers, prerun_s, retry_by_reason
-        The study's guidelines, as there.
+    gpus
+        GPUs of the target cluster, in servers of 8.
+    machines
+        Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model).
+    run_policy
+        Treat each job as one run, as exports do, and not attempt after attempt.
+    speed
+        Speed of jobs; by default that of the policy's publication.
+    checkpoint_s
+        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
     outages
-        As there; or ``recorded``, of traces: each at its own rate.
-    jobs, cluster
-        Where to run: see :func:`philly_analysis.parallel.workers`. The outcome is the same.
+        Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded
+        (each trace's own rate).
+    dedicated
+        Give gangs their servers to themselves.
+    prerun_servers
+        Servers on which gangs run on one GPU first, to fail early.
+    prerun_s
+        Seconds of that first run.
+    retry_by_reason
+        Do not retry users' errors.
+    estimates
+        Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
+    jobs
+        Processes to run on. The outcome is the same.
+    cluster
+        Address of a Dask scheduler to run on.
 
     Raises
     ------
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, or seeds are asked of a recorded trace.
+        There is nothing to run, or several seeds of a recorded trace.
     InputError
-        Nobody is there to do the work.
+        There are no workers.
     """
-    assumed = Assumed(
-        gpus=gpus,
-        machines=machines,
-        run_policy=run_policy,
-        speed=speed,
-        checkpoint_s=checkpoint_s,
-        outages=outages,
-        dedicated=dedicated,
-        prerun_servers=prerun_servers,
-        prerun_s=prerun_s,
-        retry_by_reason=retry_by_reason,
-        estimates=estimates,
+    given = locals()
+    from philly_analysis.report import sweep_page
+
+    return sweep_page(**given)
+
+
+def compare(
+    *traces: TraceLike | Sequence[TraceLike],
+    findings: Iterable[str] = (),
+    out: Path | str | None = None,
+) -> Result:
+    """Compare traces: times, waits, utilisation, fairness.
+
+    Parameters
+    ----------
+    traces
+        Folders of two or more traces; the first is the baseline. Or open traces, tables in memory,
+        or lists of them.
+    findings
+        Name of a finding to show for each trace on the page, with its facts side by side.
+    out
+        Folder of a page with the distributions.
+
+    Returns
+    -------
+    Result
+        Long table: trace, measure, percentile (0-100; null for single numbers), value, unit.
+        :func:`philly_analysis.report.side_by_side` makes it wide.
+
+    Raises
+    ------
+    TraceError
+        There are fewer than two traces, a folder is not a trace, or the page cannot be written.
+    UnknownNameError, MissingTableError
+        There is no such finding, or a trace lacks what it needs.
+    OutputError
+        Findings are named without a page to show them on.
+    """
+    from philly_analysis.report import comparison_page
+
+    return comparison_page(traces, [findings] if isinstance(findings, str) else list(findings), out)
+
+
+def atlas(
+    traces: Sequence[TraceLike] = (),
+    out: Path | str | None = None,
+    *,
+    datasets: Path | str | None = None,
+) -> Result:
+    """Test which of the study's findings hold on which clusters.
+
+    Parameters
+    ----------
+    traces
+        Folders of traces. Or open ones.
+    out
+        Folder of a page with all clusters side by side.
+    datasets
+        Folder of public traces as published, to test as well. Those that a source reads are
+        ingested for the duration of the call; the page lists the others.
+
+    Returns
+    -------
+    Result
+        Long table: claim, cluster, verdict (holds, does not hold, cannot be said), effect, low,
+        high (95 % interval), unit, holds (on which side of which threshold), n (rows on the
+        smaller side), blocks, block (what was resampled), why, notes.
+
+    Raises
+    ------
+    TraceError
+        There is no trace, a folder is not a trace, or the page cannot be written.
+    InputError
+        There is no such folder of public traces.
+    """
+    from philly_analysis.report import atlas_of
+
+    return atlas_of(traces, None if out is None else Path(out), datasets)
+
+
+def experiment(
+    names: Iterable[str] = (),
+    *,
+    models: Iterable[str | Path | WorkloadModel | Ensemble] = (),
+    seeds: int | None = None,
+    out: Path | str = "reports",
+    jobs: int = 1,
+    cluster: str | None = None,
+) -> Path:
+    """Decompose the gains of guidelines, Synergy, Amoeba, AntMan.
+
+    Parameters
+    ----------
+    names
+        Names of experiments; by default all but conclusions. ``conclusions`` compares published
+        gains under the literature's generator with those under models of real clusters, on a page
+        of its own.
+    models
+        File of a model, name of a bundled one, or a trace, taken window by window. Or ensembles,
+        whose months are taken as they are. By default ``literature``, which papers assume, and
+        ``philly``; ``conclusions`` adds those of two more clusters.
+    seeds
+        Draws per model: months of a model, windows of a trace. By default as many as the
+        experiment has, and all of an ensemble.
+    out
+        Folder of reports. The page is ``out/<names>/report.html``, or ``out/seeds`` for all;
+        ``conclusions`` writes ``verdicts.csv`` as well.
+    jobs
+        Processes to run on. The outcome is the same.
+    cluster
+        Address of a Dask scheduler to run on.
+
+    Returns
+    -------
+    pathlib.Path
+        The page: a chapter per experiment, a section per model.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such experiment or model.
+    InputError
+        ``conclusions`` is named together with others.
+    """
+    from philly_analysis.report import experiment_page
+
+    return experiment_page(
+        names, models=models, seeds=seeds, out=Path(out), jobs=jobs, cluster=cluster
     )
-    planned = runs(
-        workloads, policies, loads=loads, seeds=seeds, knobs=knobs, jobs=draw, assumed=assumed
-    )
-    if outages == "recorded":
-        rates = {given: failures_of(given) for given in dict.fromkeys(r.workload for r in planned)}
-        planned = [
-            replace(run, assumed=replace(assumed, outages=rates[run.workload])) for run in planned
-        ]
-    scratch_folder()  # scratch of a killed sweep goes, also where no run is left to do
-    folder = Path(out)
-    with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
-        result = sweeps.sweep(planned, folder / "runs", executor)
-    result.to_csv(folder / "sweep.csv")
-    save_table(sweeps.changes(result.table), folder / "changes.csv")
-    shown = sweeps.in_words(result.table) if planned else None
-    found = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
-    results_page(
-        "A sweep of what-ifs",
-        "Every policy meets the same jobs at each load and seed, so that differences are its own.",
-        [Chapter("Policies", (found,))],
-        folder / "page",
-    )
-    return result
 
 
-def formats() -> pd.DataFrame:
-    """List the formats that a workload can be exported to."""
-    return list_formats()
+def published() -> pd.DataFrame:
+    """List the numbers that the study printed, and where.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per number: analysis and fact (what measures the same on a trace), what, published,
+        unit, source, differs (why ours may).
+    """
+    from philly_analysis.study import published as list_published
+
+    return list_published()
 
 
-def policies(name: str | None = None) -> pd.DataFrame:
-    """List the scheduling policies; or the knobs of one."""
-    return list_policies(name)
+def demo(out: Path | str = "philly-demo") -> Path:
+    """Make the bundled sample's trace and page.
+
+    The sample is synthetic, in the raw layout of the Philly archive: its numbers are not findings
+    about a real cluster.
+
+    Parameters
+    ----------
+    out
+        Folder of the trace and the page. The trace, ``sample``, is made once.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        The installation lacks the sample.
+    TraceError
+        The folder cannot be written.
+    """
+    from philly_analysis.report import demo as make
+
+    return make(Path(out))
+
+
+def classify(files: Iterable[Path | str] | Path | str) -> Result:
+    """Classify failed runs by reason, from their output.
+
+    Parameters
+    ----------
+    files
+        Output of failed runs: files, or folders of files.
+
+    Returns
+    -------
+    Result
+        One row per file, in the order of names: file, reason, tiers, fine, rule, line_number, line
+        (secrets masked).
+
+    Raises
+    ------
+    InputError
+        A file is missing or cannot be opened.
+    """
+    from philly_analysis.failures import classify as run
+
+    return run(files)
+
+
+def slurm_command(
+    since: str | date = "YYYY-MM-01", until: str | date = "now", cluster: str | None = None
+) -> str:
+    """Print the sacct command to run on a Slurm cluster.
+
+    Parameters
+    ----------
+    since
+        First day, or moment as 2026-01-31T12:00. Jobs that waited or ran since then are printed;
+        windows may overlap.
+    until
+        End of the window.
+    cluster
+        Cluster to query, as Slurm names it; several with commas.
+
+    Examples
+    --------
+    >>> slurm_command("2026-01-01", "2026-02-01").split(" -o ")[0]
+    "TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01"
+    """
+    from philly_analysis.ingest import slurm_command as command
+
+    return command(since, until, cluster)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import philly_analysis
-from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
 from tests.support.scripts import architecture
 

@@ -18,10 +18,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import philly_analysis as philly
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.cli.console import as_typed
-from philly_analysis.report import page as page_module
-from philly_analysis.report.chapters import CHAPTERS, FRONT
+from philly_analysis.report import trace_page
+from philly_analysis.report.findings import CHAPTERS, FRONT
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
 
@@ -102,7 +102,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.analyze(path, 'queueing_delay').table": lambda v: isinstance(v, pd.DataFrame),
     "philly.analyze(path, 'queueing_delay').sentences": lambda v: v[0].endswith("."),
     "philly.analyze(path, 'queueing_delay').facts": lambda v: (
-        v[0].text and "<td" in v._repr_html_()
+        v[0].said and "<td" in v._repr_html_()
     ),
     "philly.analyze(path, 'run_time').facts['jobs']": lambda v: v > 0,
     "philly.analyze(path, 'run_time').to_csv(out / 'a.csv')": lambda v: v.is_file(),
@@ -124,7 +124,7 @@ EXPLAINED = {
     "philly.Trace(jobs.select('job_id'))": "lacks submitted_at",
     "philly.analyze(path, 'queing_delay')": "Did you mean 'queueing_delay'",
     "philly.analyze(path, lambda trace: 3)": "Return a Result",
-    "philly.analyze(trace.where(vc='v0'), 'delay_causes')": "what all jobs held",
+    "philly.analyze(trace.where(vc='v0'), 'delay_causes')": "needs all jobs of a trace",
     "trace.analyze": r"analyze\(trace, ",
     "trace.report": r"report\(trace\)",
     "trace.wait": "Did you mean waits",
@@ -176,7 +176,7 @@ def test_analyses_of_ones_own_stand_on_the_page(
     place: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        page_module,
+        trace_page,
         "CHAPTERS",
         {name: CHAPTERS[name] for name in (FRONT, "Definitions")},
     )

@@ -16,13 +16,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from philly_analysis import ingest, parallel, sweep
+from philly_analysis import ingest, parallel, report, sweep
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.experiments import sweep as sweeps
+from philly_analysis.experiments import sweeps
 from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import validate
 from philly_analysis.parallel import map_ordered, require_visible, workers
-from philly_analysis.report.page import report
 from philly_analysis.trace import materialized
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import write_tables
@@ -99,7 +98,7 @@ def test_no_workers_are_refused() -> None:
 def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> None:
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8)); "
-        "from philly_analysis.cli.app import main; main()"
+        "from philly_analysis.cli import main; main()"
     )
     ended = subprocess.run(
         [sys.executable, "-c", limited, "report", "none"],

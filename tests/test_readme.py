@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from philly_analysis import Trace, ingest
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.simulator.policies import user_policy
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write

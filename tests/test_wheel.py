@@ -46,7 +46,7 @@ def run(words: list[str | Path], folder: Path, **variables: str) -> str:
 
 
 def philly(place: Path, folder: Path, *words: str) -> str:
-    call = "from philly_analysis.cli.app import main; main()"
+    call = "from philly_analysis.cli import main; main()"
     return run([sys.executable, "-c", call, *words], folder, PYTHONPATH=str(place))
 
 

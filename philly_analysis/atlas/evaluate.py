@@ -17,7 +17,7 @@ from philly_analysis.atlas.claim import (
 )
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Resampling, resampling
 from philly_analysis.progress import step
-from philly_analysis.results import Result, count, unique_names
+from philly_analysis.results import Result, count, told_apart
 from philly_analysis.trace import SELECTION_CRITERIA, Sample, Trace
 
 LACKS = {
@@ -184,7 +184,7 @@ def survey(traces: Sequence[Trace]) -> Atlas:
     """Ask every trace every claim."""
     clusters, findings = [], {}
     reads: dict[str, dict[str, None]] = {name: {} for name in CLAIMS}
-    names = unique_names([trace.manifest.name for trace in traces])
+    names = told_apart([trace.manifest.name for trace in traces])
     for name, trace in zip(names, traces, strict=True):
         cluster = describe(trace, name)
         clusters.append(cluster)

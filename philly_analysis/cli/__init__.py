@@ -1,3 +1,3 @@
-"""The command line."""
+"""Run the command line."""
 
-from philly_analysis.cli.app import main
+from philly_analysis.cli.commands import app, main

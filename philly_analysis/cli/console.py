@@ -1,4 +1,4 @@
-"""What the user sees: tables for people, CSV and JSON for programs, errors in one line."""
+"""Print results: tables for people, CSV and JSON for programs, errors as one line."""
 
 import csv as csv_format
 import json
@@ -15,10 +15,9 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from philly_analysis.cli.memory import ran_out
 from philly_analysis.errors import PhillyError
 
-if TYPE_CHECKING:  # so that a word is answered before pandas is loaded
+if TYPE_CHECKING:  # `--help` does not import pandas
     import pandas as pd
 
     from philly_analysis.results import Result
@@ -28,29 +27,28 @@ _out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 _err = Console(stderr=True, soft_wrap=True)
 
 _CALL = re.compile(r"\b([a-z_]+)\(([^()]*)\)")
-_GIVEN = re.compile(r"\b([a-z][a-z_]*)=(True\b|'[^']*'|[A-Z]+\b|)")
-"""How an error says what to give: ``force=True``, ``machines='552x8'``, ``map=NAME``, ``gpus=``."""
+_ARGUMENT = re.compile(r"\b([a-z][a-z_]*)=(True\b|'[^']*'|[A-Z]+\b|)")
+"""Arguments in messages: ``force=True``, ``machines='552x8'``, ``map=NAME``, ``gpus=``."""
 
 
 def say(text: str, *, bold: bool = False) -> None:
-    """Print plain text; nothing in it is markup, nor moves the terminal."""
+    """Print plain text, without markup or terminal control sequences."""
     from philly_analysis.results import printable
 
-    _out.print(
-        printable(text, lines=True), markup=False, highlight=False, style="bold" if bold else ""
-    )
+    style = "bold" if bold else ""
+    _out.print(printable(text, lines=True), markup=False, highlight=False, style=style)
 
 
 def as_typed(message: str, app: TyperGroup) -> str:
-    """Return an error's words, which are Python's, as they are typed in a shell.
+    """Translate Python calls and arguments in a message to the command line.
 
     >>> as_typed("Replace it with force=True.", app)  # doctest: +SKIP
     'Replace it with --force.'
     """
     options = {
         str(p.name): max(p.opts, key=len)
-        for verb in app.commands.values()
-        for p in verb.params
+        for command in app.commands.values()
+        for p in command.params
         if isinstance(p, TyperOption)
     }
 
@@ -59,49 +57,40 @@ def as_typed(message: str, app: TyperGroup) -> str:
         words = found[2].replace(",", "").replace('"', "")
         return f"philly {verb} {words}".rstrip() if verb in app.commands else found[0]
 
-    def given(found: re.Match[str]) -> str:
+    def argument(found: re.Match[str]) -> str:
         if found[1] not in options:
             return found[0]
         value = "" if found[2] == "True" else found[2].strip("'")
         return f"{options[found[1]]} {value}".rstrip()
 
-    return _GIVEN.sub(given, _CALL.sub(call, message))
+    return _ARGUMENT.sub(argument, _CALL.sub(call, message))
 
 
-def show(columns: list[str], rows: list[tuple[Any, ...]], *, csv: bool, as_json: bool) -> None:
-    """Print rows as the user asked: a table for people, CSV or JSON for programs."""
-    from philly_analysis.results import csv_cell, printable
+def show(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> None:
+    """Print a table for people, or as CSV or JSON."""
+    from philly_analysis.results import cell, printable
 
+    columns, rows = [str(c) for c in table.columns], _rows(table)
     if as_json:
-        records = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps(records, default=str, indent=2))
+        typer.echo(json.dumps(_records(table), default=str, indent=2))
     elif csv:
-        # a program reads what is there, a person what can be shown
+        # programs get the text as it is, a terminal printable text
         shown = (lambda v: printable(str(v))) if sys.stdout.isatty() else (lambda v: v)
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([shown(csv_cell(column)) for column in columns])
-        writer.writerows(
-            [shown(csv_cell(v)) if isinstance(v, str) else v for v in row] for row in rows
-        )
+        writer.writerow([shown(cell(column)) for column in columns])
+        writer.writerows([shown(cell(v)) if isinstance(v, str) else v for v in row] for row in rows)
     else:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(columns):
             numeric = any(isinstance(row[i], int | float) for row in rows)
             align: Literal["left", "right"] = "right" if numeric else "left"
-            table.add_column(
-                escape(printable(column)), justify=align, overflow="fold"
-            )  # cut nothing off
+            grid.add_column(escape(printable(column)), justify=align, overflow="fold")
         for row in rows:
-            table.add_row(*(escape(printable(_cell(value))) for value in row))
-        _out.print(table)
+            grid.add_row(*(escape(printable(_cell(value))) for value in row))
+        _out.print(grid)
 
 
-def frame(table: "pd.DataFrame", *, csv: bool, as_json: bool) -> None:
-    """Print a table as :func:`show` does."""
-    show([str(c) for c in table.columns], _rows(table), csv=csv, as_json=as_json)
-
-
-def document(results: "Mapping[str, Result]") -> None:
+def show_json(results: "Mapping[str, Result]") -> None:
     """Print results as one JSON object, by name."""
     found = {
         name: {
@@ -111,46 +100,59 @@ def document(results: "Mapping[str, Result]") -> None:
             "caveats": result.caveats,
             "warnings": result.warnings,
             "comparisons": [asdict(comparison) for comparison in result.comparisons],
-            "table": [dict(zip(result.table, row, strict=True)) for row in _rows(result.table)],
+            "table": _records(result.table),
         }
         for name, result in results.items()
     }
     typer.echo(json.dumps(found, default=str, indent=2))
 
 
+def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    return [dict(zip(map(str, table.columns), row, strict=True)) for row in _rows(table)]
+
+
 def _rows(table: "pd.DataFrame") -> list[tuple[Any, ...]]:
-    """Return the rows of a table as plain values, None where one is not known."""
-    return [tuple(map(_known, row)) for row in table.astype(object).itertuples(index=False)]
+    """Return the rows of a table as plain values, with None for missing ones."""
+    return [tuple(map(_plain, row)) for row in table.astype(object).itertuples(index=False)]
 
 
-def _known(value: Any) -> Any:
-    """Return a value, or None for one that is not known: JSON has no other word for it."""
+def _plain(value: Any) -> Any:
+    """Return a value, or None where JSON cannot express it: missing or infinite."""
     import pandas as pd
 
-    missing = value is pd.NA or value != value  # NaN is unlike itself
+    missing = value is pd.NA or value != value  # NaN is unequal to itself
     return None if missing or value in (float("inf"), float("-inf")) else value
 
 
-class Verb(TyperCommand):
-    """A command whose help ends with what may be chosen, looked up only when it is asked for."""
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+class Command(TyperCommand):
+    """A command that prints errors as one line, and lists names to choose from in its help."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Print an error raised on purpose as one line and exit 1; any other keeps its trace."""
+        """Run the command; print a PhillyError or a lack of memory as one line and exit 1."""
         try:
             return super().invoke(ctx)
-        except PhillyError as error:
-            if ran_out(error):  # whose words would then mislead
-                raise
-            from philly_analysis.results import printable
-
-            said = printable(as_typed(str(error), ctx.find_root().command), lines=True)
-            _err.print(f"philly: {said}", style="red", markup=False, highlight=False)
-            raise typer.Exit(1) from None
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
+        except Exception as error:
+            if _out_of_memory(error):
+                message = "there is not enough memory for this. Give it more."
+            elif isinstance(error, PhillyError):
+                from philly_analysis.results import printable
+
+                message = printable(as_typed(str(error), ctx.find_root().command), lines=True)
+            else:
+                raise
+        _err.print(f"philly: {message}", style="red", markup=False, highlight=False)
+        raise typer.Exit(1)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the choices of each parameter that completes from a list of names."""
+        """List the names of each parameter that completes."""
         super().format_epilog(ctx, formatter)
         for param in self.params:
             choices = [(c.value, c.help) for c in param.shell_complete(ctx, "") if c.help]
@@ -160,7 +162,11 @@ class Verb(TyperCommand):
                     formatter.write_dl(choices)
 
 
-def _cell(value: object) -> str:
-    if value is None or value != value:  # NaN is unlike itself
-        return "–"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+def _out_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error is a lack of memory, or was raised while handling one."""
+    while error is not None:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if names & {"MemoryError", "OutOfMemoryException", "BrokenProcessPool"}:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -2,8 +2,16 @@
 
 from philly_analysis.distributions.continuous import log_of
 from philly_analysis.distributions.design_effect import correlation, worth
-from philly_analysis.distributions.distribution import OBSERVED_LEVELS, Distribution, Own, rounded
+from philly_analysis.distributions.distribution import (
+    EMPIRICAL,
+    EMPIRICAL_PARAMETERS,
+    OBSERVED_LEVELS,
+    Distribution,
+    Own,
+    rounded,
+)
 from philly_analysis.distributions.exponential_tilting import tilted
+from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.distributions.frozen import Frozen, probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes

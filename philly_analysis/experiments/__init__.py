@@ -5,9 +5,10 @@ from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments import amoeba, antman, conclusions, guidelines, synergy
+from philly_analysis.experiments import amoeba, antman, conclusions, guidelines, sweeps, synergy
 from philly_analysis.experiments.effects import Shown, in_words
-from philly_analysis.experiments.runs import DRAWN_JOBS, Assumed, runs
+from philly_analysis.experiments.outage_rates import recorded_outages
+from philly_analysis.experiments.runs import Assumed, plan_runs
 from philly_analysis.experiments.workloads import JobLaw, Jobs, LawOf, MonthsOf, WindowsOf
 from philly_analysis.results import Result
 

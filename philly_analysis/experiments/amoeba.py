@@ -14,7 +14,7 @@ from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw
 from philly_analysis.results import Comparison, Fact, Result
-from philly_analysis.results.figures import MUTED, canvas, label_lines, title
+from philly_analysis.results.figures import MUTED, canvas, name_lines, title
 from philly_analysis.simulator import Parallelism, run
 from philly_analysis.simulator.policies import Amoeba, Policy, Tiresias
 from philly_analysis.workload import JobSpec, at_load, fleet
@@ -221,7 +221,7 @@ def plot(result: Result) -> Figure:
     )
     axes[0].set(ylabel="change of mean JCT, %")
     title(axes[0], "against static gangs")
-    label_lines(axes[0])
+    name_lines(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:
         moved(axes[1], table, "mean_jct_h", BOTH, STATIC, load, USUAL)

@@ -16,7 +16,7 @@ from philly_analysis.experiments.curves import moved, over_load
 from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.results import Comparison, Fact, Result
-from philly_analysis.results.figures import MUTED, canvas, label_lines, title
+from philly_analysis.results.figures import MUTED, canvas, name_lines, title
 from philly_analysis.simulator import PHILLY_MINUTES, Schedule, Sharing, run
 from philly_analysis.simulator.policies import POLICIES, AntMan, Fifo, Philly, Policy, policy_named
 from philly_analysis.workload import JobSpec, at_load, fleet
@@ -307,9 +307,9 @@ def plot(result: Result) -> Figure:
         over_load(ax, table, measure, pairs, USUAL)
         title(ax, what)
         ax.set(ylabel="change against blocked gangs, %")
-    label_lines(axes[1])
+    name_lines(axes[1])
     axes[0].axhline(PUBLISHED_COMPUTE_PCT, color=MUTED, ls="--", lw=1.2, label="published")
-    label_lines(axes[0])
+    name_lines(axes[0])
     load = float(table.loc[table["setting"] != USUAL, "load"].mean())
     if load == load:
         moved(axes[2], table, "compute_pct", SHARED, IDLE, load, USUAL)

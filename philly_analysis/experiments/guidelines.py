@@ -24,7 +24,7 @@ from philly_analysis.experiments.effects import (
 from philly_analysis.experiments.printed_failures import failing_as_printed
 from philly_analysis.experiments.workloads import JobLaw, quotas_by_use
 from philly_analysis.results import Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
 from philly_analysis.simulator import (
     Locality,
     Prerun,
@@ -316,7 +316,7 @@ def plot(result: Result) -> Figure:
     far_apart(times, "x")  # one guideline's cost would hide the others' gains
     far_apart(over, "y")
     title(over, "gangs over load, means of the draws")
-    label_lines(over)
+    name_lines(over)
     return fig
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import SimulationError, UnknownNameError
+from philly_analysis.experiments.outage_rates import recorded_outages
 from philly_analysis.models import load_model, shipped
 from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, simulate
@@ -96,7 +97,7 @@ ALONE = Assumed()
 """Nothing is assumed but what a what-if assumes by itself."""
 
 
-def runs(
+def plan_runs(
     workloads: Sequence[str | Path],
     policy_names: Sequence[str],
     *,
@@ -155,6 +156,9 @@ def runs(
             )
         if not recorded:
             load_model(workload)
+        common = assumed
+        if assumed.outages == "recorded":
+            common = replace(assumed, outages=recorded_outages(workload))
         found += [
             Run(
                 workload=workload if workload in shipped() else str(Path(workload).resolve()),
@@ -163,7 +167,7 @@ def runs(
                 load=load,
                 seed=seed,
                 jobs=jobs,
-                assumed=assumed,
+                assumed=common,
             )
             for load in loads or (None,)
             for seed in range(seeds)

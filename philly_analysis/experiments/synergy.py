@@ -27,7 +27,7 @@ from philly_analysis.experiments.shares import (
 )
 from philly_analysis.experiments.workloads import JobLaw, at_rate, one_gpu_each
 from philly_analysis.results import Comparison, Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
 from philly_analysis.simulator import PROFILES
 from philly_analysis.workload import at_load, load_of
 
@@ -266,7 +266,7 @@ def plot(result: Result) -> Figure:
     axes[0].set(ylabel="change of mean JCT, %")
     far_apart(axes[0], "y")
     title(axes[0], "by allocation")
-    label_lines(axes[0])
+    name_lines(axes[0])
     load = float(table.loc[~table["setting"].isin((USUAL, RATE, STATIC)), "load"].median())
     if load == load:
         moved(axes[1], table, "mean_jct_h", TUNE, PROPORTIONAL, load, USUAL)
@@ -336,4 +336,4 @@ def _sensitivity(ax: Axes) -> None:
     ax.set(xlabel="CPUs a GPU (line: proportional)", ylabel="throughput, proportional = 1")
     ax.set_xticks(range(0, 13, 3))
     title(ax, "sensitivity, as measured")
-    label_lines(ax)
+    name_lines(ax)

@@ -2,4 +2,6 @@
 
 from philly_analysis.ingest.downloads.catalogue import datasets, fetch
 from philly_analysis.ingest.ingestion import ingest, sources
+from philly_analysis.ingest.raw_traces import raw_as_trace
 from philly_analysis.ingest.slurm.fields import slurm_command
+from philly_analysis.ingest.table.bundled_maps import table_maps

@@ -71,7 +71,7 @@ def _duration_cdf(
     figures.percent_axis(ax, "share of jobs")
     ax.set_xlabel("run time")
     figures.title(ax, "Run time by gang size")
-    figures.label_lines(ax)
+    figures.name_lines(ax)
 
 
 def _duration_qq(ax: Axes, laws: dict[str, Distribution]) -> None:

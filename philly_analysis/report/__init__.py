@@ -1,7 +1,9 @@
-"""Pages: chapters of findings, comparisons, and the templates that render them."""
+"""Compute findings and write pages: of a trace, a comparison, the atlas, experiments, sweeps."""
 
-from philly_analysis.report.chapters import analyze
-from philly_analysis.report.comparison import side_by_side
-from philly_analysis.report.page import atlas_page, report, results_page
+from philly_analysis.report.atlas_page import atlas_of, atlas_page
+from philly_analysis.report.comparison import comparison_page, side_by_side
+from philly_analysis.report.computing import analyze, compute, draw_svg, drawing_process
+from philly_analysis.report.experiment_pages import experiment_page, sweep_page
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.report.sample_page import demo
-from philly_analysis.report.sections import Chapter, section
+from philly_analysis.report.trace_page import report

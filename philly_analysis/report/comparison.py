@@ -1,17 +1,22 @@
-"""Sets traces side by side: what became of the jobs that they have in common."""
+"""Compare traces by the jobs that they have in common, and write the page of a comparison."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import reduce
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.errors import TraceError
-from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
-from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
-from philly_analysis.trace import Trace, is_selected
+from philly_analysis.errors import OutputError, TraceError
+from philly_analysis.report.computing import analyze
+from philly_analysis.report.rendering import results_page
+from philly_analysis.report.sections import Chapter, section
+from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, told_apart
+from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, name_lines, time_axis
+from philly_analysis.trace import Trace, TraceLike, is_selected, open_trace
 from philly_analysis.workload import CURVES, SCALARS, measures
 
 QUESTION = "What becomes of the jobs under each?"
@@ -19,31 +24,70 @@ QUESTION = "What becomes of the jobs under each?"
 _COUNTED = ("jobs", "attempts")
 """Units of measures that are whole numbers."""
 
-_SAME = ["job_id", "submitted_at"]
-"""What jobs of two traces are the same by: two clusters may use a number twice."""
+_KEY = ["job_id", "submitted_at"]
+"""Columns that identify a job in several traces: two clusters may use an id twice."""
 
 _SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
-"""How a what-if notes its policy and the policy's knobs."""
+"""Note of a what-if on its policy and the policy's knobs."""
 _GRID = np.linspace(0, 100, 101)
 
 
-def answer(traces: Sequence[Trace]) -> Result:
-    """Compare what became of the same jobs in several traces.
+def comparison_page(
+    traces: Sequence[TraceLike | Sequence[TraceLike]],
+    findings: Sequence[str],
+    out: str | Path | None,
+) -> Result:
+    """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
+    if findings and out is None:
+        raise OutputError("findings are shown on the page: give its folder as out=FOLDER.")
+    given: list[TraceLike] = []
+    for one in traces:
+        given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_trace(trace)) for trace in given]
+        result = compare_traces(sources)
+        if out is not None:
+            shown = in_words(result)
+            part = section("comparison", result.question, result, result.plot(), shown=shown)
+            names = list(dict.fromkeys(result.table["trace"]))
+            chapters = [Chapter("Comparison", (part,))]
+            chapters += [_finding_chapter(sources, names, finding) for finding in findings]
+            lede = f"The same questions, computed on {', '.join(names)}."
+            results_page("Traces side by side", lede, chapters, out)
+    return result
 
-    Jobs are compared that ended in each of the traces. Where there is none, the traces are of
-    different jobs: each then answers for its own, and the first sentence says so. What is said of
-    GPUs, and of the time from first to last, is of all that a trace holds.
+
+def _finding_chapter(traces: Sequence[Trace], names: Sequence[str], finding: str) -> Chapter:
+    """Return a chapter with one finding on each trace, and its facts side by side."""
+    results = [analyze(trace, [finding])[finding] for trace in traces]
+    meanings = {f.name: f.meaning for result in results for f in result.facts}
+    values = [{f.name: f.said for f in result.facts} for result in results]
+    rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
+    shown = pd.DataFrame(rows, columns=["fact", *names])
+    sections = [
+        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
+        for i, (name, result) in enumerate(zip(names, results, strict=True))
+    ]
+    return Chapter(results[0].question, tuple(sections))
+
+
+def compare_traces(traces: Sequence[Trace]) -> Result:
+    """Compare the outcomes of the same jobs in several traces.
+
+    The jobs compared are those that ended in each trace. Without any, each trace is measured on
+    its own jobs, and the first sentence reports it. Measures of GPUs and the makespan are of all
+    jobs of a trace.
 
     Parameters
     ----------
     traces
-        Open traces; the first is what the others are held against.
+        Open traces; the first is the baseline.
 
     Returns
     -------
     Result
-        Long table: trace, measure, percentile (0-100; null for measures with one number),
-        value, unit. :func:`side_by_side` turns the single numbers into a wide one.
+        Long table: trace, measure, percentile (0-100; null for single numbers), value, unit.
+        :func:`side_by_side` makes it wide.
 
     Raises
     ------
@@ -53,44 +97,43 @@ def answer(traces: Sequence[Trace]) -> Result:
     if len(traces) < 2:
         raise TraceError(f"{len(traces)} trace given; a comparison takes at least two.")
     names = _names(traces)
-    rows: list[tuple[str, str, float | None, float | None, str]] = []
     reads: dict[str, None] = {}
-    everyone: list[pd.DataFrame] = []
+    completions: list[pd.DataFrame] = []
     for trace in traces:
-        with trace.record_reads() as asked:
-            everyone.append(trace.answer("completions").df())
-        reads |= asked
-    common = reduce(lambda a, b: a.merge(b, on=_SAME), (ended[_SAME] for ended in everyone))
-    beside = {n: len(ended) - len(common) for n, ended in zip(names, everyone, strict=True)}
-    for name, trace, all_ended in zip(names, traces, everyone, strict=True):
-        ended = all_ended.merge(common, on=_SAME) if len(common) else all_ended
-        with trace.record_reads() as asked:
+        with trace.record_reads() as read:
+            completions.append(trace.answer("completions").df())
+        reads |= read
+    common = reduce(lambda a, b: a.merge(b, on=_KEY), (ended[_KEY] for ended in completions))
+    excluded = {n: len(ended) - len(common) for n, ended in zip(names, completions, strict=True)}
+    rows: list[tuple[str, str, float | None, float | None, str]] = []
+    for name, trace, all_ended in zip(names, traces, completions, strict=True):
+        ended = all_ended.merge(common, on=_KEY) if len(common) else all_ended
+        with trace.record_reads() as read:
             numbers = measures(trace, ended)
-        reads |= asked
+        reads |= read
         rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
-        for curve in CURVES:
-            if len(ended):
-                at = np.percentile(ended[curve], _GRID)
-                rows += [
-                    (name, curve, float(p), float(v), "s") for p, v in zip(_GRID, at, strict=True)
-                ]
+        for curve in CURVES if len(ended) else ():
+            at = np.percentile(ended[curve], _GRID)
+            rows += [(name, curve, float(p), float(v), "s") for p, v in zip(_GRID, at, strict=True)]
     table = pd.DataFrame(rows, columns=["trace", "measure", "percentile", "value", "unit"])
+    which, differences = _which_jobs(len(common), excluded), _sentences(table, names)
     return Result(
         name="comparison",
         table=table,
         facts=(
             Fact("common_jobs", len(common), "jobs that ended in all of the traces"),
             *(
-                Fact(f"{n}_other_jobs", k, f"{n}: jobs that ended beside")
-                for n, k in beside.items()
+                Fact(f"{n}_other_jobs", k, f"{n}: jobs that ended in it, not in all")
+                for n, k in excluded.items()
             ),
             *_facts(table, names),
         ),
-        sentences=_in_order(len(common), _who(len(common), beside), _sentences(table, names)),
-        caveats=_caveats(len(common), beside),
+        sentences=(*differences, *which) if len(common) else (*which, *differences),
+        caveats=_caveats(len(common), excluded),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
+        draw=plot,
     )
 
 
@@ -108,26 +151,26 @@ def side_by_side(result: Result) -> pd.DataFrame:
 
 
 def in_words(result: Result) -> pd.DataFrame:
-    """Return the single numbers of a comparison as people read them, a column per trace."""
+    """Return the single numbers of a comparison formatted with units, one column per trace."""
     wide = side_by_side(result).set_index("measure")
-    told = {
+    columns = {
         name: [
-            NOT_KNOWN if value != value else _said(str(measure), value, unit)
+            NOT_KNOWN
+            if value != value
+            else f"{value:,.0f}"
+            if unit in _COUNTED
+            else quantity(str(measure), value)
             for (measure, value), unit in zip(
                 wide[name].astype(float).items(), wide["unit"], strict=True
             )
         ]
         for name in wide.columns[2:]
     }
-    return pd.DataFrame({"measure": wide["meaning"].to_list(), **told})
-
-
-def _said(measure: str, value: float, unit: str) -> str:
-    return f"{value:,.0f}" if unit in _COUNTED else quantity(measure, value)
+    return pd.DataFrame({"measure": wide["meaning"].to_list(), **columns})
 
 
 def plot(result: Result) -> Figure:
-    """Draw the distributions of completion times and waits, and what became of the GPUs."""
+    """Draw the distributions of completion times and waits, and the use of GPU time."""
     table = result.table
     names = list(dict.fromkeys(table["trace"]))
     colors = {name: CYCLE[i % len(CYCLE)] for i, name in enumerate(names)}
@@ -136,15 +179,15 @@ def plot(result: Result) -> Figure:
     fig, axes = canvas(3, width=11, height=3.6)
     for ax, curve, label in (
         (axes[0], "jct_s", "job completion time"),
-        (axes[1], "wait_s", "time that a job did not run"),
+        (axes[1], "wait_s", "queueing delay (wait)"),
     ):
         rows = table[table["measure"] == curve]
         rows = rows.assign(value=rows["value"].clip(lower=1))  # where the axis begins
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
         time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
         ax.set(xlabel=label, ylabel="share of jobs")
-    label_lines(axes[:2])
-    parts = {"held": "held_frac", "fragments of idle": "fragmented_frac"}
+    name_lines(axes[:2])
+    parts = {"allocated": "held_frac", "idle on partly\nused servers": "fragmented_frac"}
     bars(
         axes[2],
         list(parts),
@@ -160,19 +203,14 @@ def _number(single: "pd.Series[float]", trace: str, measure: str) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _in_order(common: int, who: Iterator[str], differences: Iterator[str]) -> tuple[str, ...]:
-    """Say first what differs; but before that, if these are different jobs."""
-    return (*differences, *who) if common else (*who, *differences)
-
-
 def _names(traces: Sequence[Trace]) -> list[str]:
-    """Return a name for each trace: its folder, and of a what-if the policy and what is set.
+    """Return a distinct name for each trace: its folder, and of a what-if its policy.
 
-    Of the knobs those are named in which what-ifs under one policy differ; what is alike still, is
-    told by the folder above it, and at last numbered.
+    Knobs are named where what-ifs under one policy differ in them. Equal folder names get the
+    parent folder's, and remaining equal names a number.
     """
     folders = [
-        t.manifest.name if is_selected(t.manifest) else t.path.name  # which is of this session
+        t.manifest.name if is_selected(t.manifest) else t.path.name  # a subset's path is temporary
         for t in traces
     ]
     apart = len({trace.path for trace in traces}) == len(traces)
@@ -184,14 +222,14 @@ def _names(traces: Sequence[Trace]) -> list[str]:
     names = []
     for folder, (policy, knobs) in zip(folders, under, strict=True):
         rivals = [others for name, others in under if name == policy]
-        told = [k for k in knobs if any(k not in others for others in rivals)]
-        said = ", ".join([policy, *told]) if policy else ""
-        names.append(folder if said in ("", folder) else f"{folder} ({said})")
-    return unique_names(names)
+        differing = [k for k in knobs if any(k not in others for others in rivals)]
+        label = ", ".join([policy, *differing]) if policy else ""
+        names.append(folder if label in ("", folder) else f"{folder} ({label})")
+    return told_apart(names)
 
 
 def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
-    """Return the policy and the knobs under which a trace was simulated; empty: it was not."""
+    """Return the policy and the knobs under which a trace was simulated; empty if it was not."""
     for note in trace.manifest.notes:
         if found := _SIMULATED.match(note):
             return found[1], tuple(filter(None, (found[2] or "").split(", ")))
@@ -214,34 +252,38 @@ def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     for name in names[1:]:
         own = _number(single, name, "mean_jct_s")
         if base > 0 and own > 0:
-            held = _number(single, name, "held_frac")
+            allocated = _number(single, name, "held_frac")
             change = share(abs(own / base - 1))
             than = f"{change} {'longer' if own > base else 'shorter'} than the {duration(base)}"
             yield (
                 f"Under {name} the mean job takes {duration(own)}, "
                 f"{'as' if change == '0 %' else than} under {names[0]}"
-                + (f"; jobs hold {share(held)} of the GPU time." if held == held else ".")
+                + (
+                    f"; {share(allocated)} of the GPU time is allocated."
+                    if allocated == allocated
+                    else "."
+                )
             )
 
 
-def _who(common: int, beside: Mapping[str, int]) -> Iterator[str]:
-    """Say which jobs are compared, where a trace has others."""
+def _which_jobs(common: int, excluded: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence on which jobs are compared, where a trace has others."""
     if not common:
-        each = ", ".join(f"{name} {n:,}" for name, n in beside.items())
+        each = ", ".join(f"{name} {n:,}" for name, n in excluded.items())
         yield (
             f"The traces have no job in common, so these are different jobs ({each}): differences "
             "are of workloads and clusters as well as of policies."
         )
-    elif any(beside.values()):
-        each = ", ".join(f"{n:,} in {name}" for name, n in beside.items())
-        are = "job is" if common == 1 else "jobs are"
-        yield f"{common:,} {are} compared that ended in each; left out are {each}."
+    elif any(excluded.values()):
+        each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
+        jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
+        yield f"{common:,} {jobs} compared; excluded are {each}."
 
 
-def _caveats(common: int, beside: Mapping[str, int]) -> tuple[str, ...]:
-    if common and any(beside.values()):
+def _caveats(common: int, excluded: Mapping[str, int]) -> tuple[str, ...]:
+    if common and any(excluded.values()):
         return (
-            "GPUs held and idle, and the time from first submission to last end, are of all jobs "
-            "of a trace, not of the common ones alone.",
+            "Allocated and idle GPU time, and the time from first submission to last end, are of "
+            "all jobs of a trace, not of the common ones alone.",
         )
     return ()

@@ -1,30 +1,26 @@
 """What an analysis returns: tables, facts, intervals, number formats and escaping."""
 
-from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
+from philly_analysis.results.escaping import cell, csv_text, printable, write_csv
 from philly_analysis.results.formatting import (
+    NOBODY,
     NOT_KNOWN,
-    UNNAMED,
-    bind_units,
     count,
-    count_note,
     duration,
-    gang_label,
+    gpus,
     number,
-    percent,
     quantity,
     share,
     slug,
-    unique_names,
+    together,
+    told_apart,
 )
 from philly_analysis.results.intervals import (
-    Association,
     Paired,
     Rate,
     Share,
     clustered_share,
     dispersion,
-    interval_facts,
     paired,
     rank_association,
 )
-from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results, save_table
+from philly_analysis.results.result import Comparison, Fact, Result, Results, save_table

@@ -1,7 +1,7 @@
-"""Hold what one analysis returns: a table, headline facts and sentences."""
+"""A Result is one small table that answers one question, with its headline facts."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TABLES = ("df", "pl", "to_df", "to_pandas", "to_frame", "data", "head", "columns", "rows")
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}
-"""Compression of a CSV by the suffix of its name."""
+"""How a CSV is compressed, by how its name ends."""
 _FIGURES = ("figure", "fig", "show", "draw_figure", "savefig")
 
 Value = float | int | str | None
@@ -30,7 +30,7 @@ Value = float | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One headline number: its name with the unit (``median_wait_s``), value and meaning."""
+    """One headline number, named with its unit (``median_wait_s``), and what it says."""
 
     name: str
     value: Value
@@ -45,13 +45,13 @@ class Fact:
         object.__setattr__(self, "value", value)
 
     @property
-    def text(self) -> str:
-        """The value as text, in the unit at the end of its name."""
+    def said(self) -> str:
+        """The value as people read it, in the unit that the name carries."""
         return quantity(self.name, self.value)
 
 
 class Facts(tuple[Fact, ...]):
-    """Facts by position or name: ``facts["median_wait_s"]`` is a value."""
+    """Headline numbers, by place or by name: ``facts["median_wait_s"]`` is its value."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class Facts(tuple[Fact, ...]):
     @overload
     def __getitem__(self, key: slice) -> tuple[Fact, ...]: ...
     def __getitem__(self, key: str | SupportsIndex | slice) -> Value | Fact | tuple[Fact, ...]:
-        """Return the fact at a position, or the value of a name."""
+        """Return a fact by its place, or the value of one by its name."""
         if not isinstance(key, str):
             return super().__getitem__(key)
         for fact in self:
@@ -75,7 +75,7 @@ class Facts(tuple[Fact, ...]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.text)}</td>"
+            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.said)}</td>"
             f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
             for f in self
         )
@@ -84,16 +84,16 @@ class Facts(tuple[Fact, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A published number beside the same quantity measured on a trace.
+    """A number that was printed elsewhere beside the same thing measured here.
 
     Attributes
     ----------
     what
-        The quantity, as a phrase.
+        What is compared, as a phrase.
     published, measured
-        The two values in `unit`; ``measured`` is None if the trace does not have it.
+        The two values in `unit`; ``measured`` is None where this trace cannot say.
     source
-        Source of the published value, e.g. ``ATC'19, Table 6``.
+        Where the published value stands, e.g. ``ATC'19, Table 6``.
     reason
         Why the two may differ.
     """
@@ -108,48 +108,48 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer of one analysis on one trace.
+    """What one analysis found on one trace.
 
     Attributes
     ----------
     name
         Name of the analysis.
     table
-        Tidy table, small enough to draw and to download.
+        Tidy table, small enough to draw from and to download.
     facts
-        Headline numbers for pages, prose and golden tests; ``facts["jobs"]`` is the value of one
-        (see :class:`Facts`).
+        Headline numbers that the page, the prose and the golden tests quote; ``facts["jobs"]``
+        is the value of one (see :class:`Facts`).
     sentences
-        Conclusions from the facts, computed for this trace. Empty ones are dropped.
+        What the facts support, in words; computed, never boilerplate.
     caveats
-        Limits of the answer on this trace: exclusions with counts, estimates, gaps. Empty ones
-        are dropped.
-    comparisons
-        Published values beside measured ones; empty for other clusters than the study's.
+        What limits the answer on this trace: exclusions with counts, estimates, gaps.
     warnings
-        Defects that make other findings doubtful, e.g. wrong clocks; the page opens with them.
+        What makes other findings doubtful, e.g. clocks that disagree; the page opens with them.
+    comparisons
+        Published values beside measured ones; empty unless the trace is the study's cluster.
     synthetic
-        True for a synthetic trace; figures are then marked.
+        True when the trace is synthetic; figures then say so.
     question
         The question that it answers.
     reads
-        Tables and relations that it read, in order.
+        The tables and relations that were asked for it, in order.
     headline
-        Name of the fact that answers the question in one number, with its unit (``full_pct``);
-        its interval is ``full_low_pct`` and ``full_high_pct``. Empty: there is none.
+        Name of the fact that answers the question in one number, which ends in its unit
+        (``full_pct``); the ends of its interval are ``full_low_pct`` and ``full_high_pct``. Empty:
+        no single one does.
     advice
-        Recommendation to the cluster's operator, in a sentence or two; may be empty.
+        What follows for whoever runs the cluster, in a sentence or two; empty: nothing does.
     draw
-        Function that draws the result; None: it has no figure.
+        What draws it, given itself; None: nothing does.
     """
 
     name: str
     table: pd.DataFrame
-    facts: Sequence[Fact] = ()
-    sentences: Sequence[str] = ()
-    caveats: Sequence[str] = ()
-    comparisons: Sequence[Comparison] = ()
+    facts: tuple[Fact, ...] = ()
+    sentences: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     synthetic: bool = False
     question: str = ""
     reads: tuple[str, ...] = ()
@@ -161,11 +161,9 @@ class Result:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", Facts(self.facts))
-        for name in ("sentences", "caveats", "comparisons"):
-            object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
     def __getattr__(self, name: str) -> Value:
-        """Raise an error that names the right attribute."""
+        """Say where that stands which is asked of it by another name."""
         where = "a Result has .sentences, .facts, .table, .plot(), .to_csv()"
         if name in _TABLES:
             where = "its table, a pandas DataFrame, is .table"
@@ -180,15 +178,15 @@ class Result:
         return Facts(self.facts)[name]
 
     def plot(self) -> "Figure":
-        """Draw the figure of the page.
+        """Draw it, as on the page.
 
         Raises
         ------
         OutputError
-            The result has no figure.
+            It is one that is not drawn.
         """
         if self.draw is None:
-            raise OutputError(f"{self.name} has no figure, only a table.")
+            raise OutputError(f"{self.name} has no figure; its table has all that it says.")
         drawn: Any = self.draw(self)
         figure: Figure = getattr(drawn, "figure", None) or drawn  # of axes, theirs
         return figure
@@ -198,14 +196,14 @@ class Result:
     @overload
     def to_csv(self, path: str | Path) -> Path: ...
     def to_csv(self, path: str | Path | None = None) -> Path | str:
-        """Write the table as CSV and return the path; without a path, return the text.
+        """Write its table as CSV, and return where; without a path, return the text.
 
-        An apostrophe precedes text that a spreadsheet would evaluate.
+        A text that a spreadsheet would take for a formula begins with an apostrophe.
 
         Raises
         ------
         OutputError
-            The file cannot be written.
+            It cannot be written there.
         """
         if path is None:
             return csv_text(self.table)
@@ -217,16 +215,16 @@ class Result:
             [
                 f"{self.name}: {self.question or 'a result'}",
                 *(f"  {sentence}" for sentence in (*self.warnings, *self.sentences)),
-                *(f"  {fact.name} = {fact.text}" for fact in self.facts),
+                *(f"  {fact.name} = {fact.said}" for fact in self.facts),
                 f"  table: {len(self.table):,} rows of {', '.join(map(str, self.table.columns))}",
             ]
         )
 
     def _repr_html_(self) -> str:
-        texts = (*self.warnings, *self.sentences, *self.caveats)
+        said = (*self.warnings, *self.sentences, *self.caveats)
         return (
             f"<h4>{escape(self.question or self.name)}</h4>"
-            + "".join(f"<p>{escape(text)}</p>" for text in texts)
+            + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
             + self._picture()
             + f"<details><summary>{len(self.facts)} facts</summary>"
             + f"{Facts(self.facts)._repr_html_()}</details>"
@@ -239,12 +237,12 @@ class Result:
         png = BytesIO()
         self.plot().savefig(png, format="png")
         data = b64encode(png.getvalue()).decode()
-        alt = escape(" ".join(self.sentences) or self.question, quote=True)
-        return f"<p><img alt='{alt}' src='data:image/png;base64,{data}'></p>"
+        said = escape(" ".join(self.sentences) or self.question, quote=True)
+        return f"<p><img alt='{said}' src='data:image/png;base64,{data}'></p>"
 
 
 class Results(dict[str, Result]):
-    """Results by name, in order, each shown in a notebook."""
+    """Results by name, in order; a notebook shows each of them."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self.values()))
@@ -254,15 +252,15 @@ class Results(dict[str, Result]):
 
 
 def save_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV atomically, compressed by the suffix of its name.
+    """Write a table as CSV, which appears whole, packed if its name says so.
 
     Raises
     ------
     OutputError
-        The file cannot be written.
+        It cannot be written there.
     """
     try:
-        path.parent.stat()  # raises if the folder is missing
+        path.parent.stat()  # no folder is made for it
         with atomic_write(path) as partial:
             write_csv(table, partial, compression=_PACKED.get(path.suffix))
     except OSError as error:

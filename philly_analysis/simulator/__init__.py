@@ -2,9 +2,10 @@
 
 from philly_analysis.simulator.cluster.placement import packed, seat
 from philly_analysis.simulator.engine.engine import Simulation, run
-from philly_analysis.simulator.engine.outages import Failures
+from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.prerun import Prerun
 from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.ensembles import WhatIf
 from philly_analysis.simulator.jobs.job import runs_of
 from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.jobs.run_failures import (
@@ -13,6 +14,7 @@ from philly_analysis.simulator.jobs.run_failures import (
     with_reasons,
     without_retries,
 )
+from philly_analysis.simulator.output.samples import Utilisation
 from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.simulation import simulate
@@ -20,6 +22,7 @@ from philly_analysis.simulator.speed.profiles import PROFILES, Profile
 from philly_analysis.simulator.speed.speed import (
     AS_RECORDED,
     PHILLY_MINUTES,
+    SPEEDS,
     HostResources,
     Locality,
     Parallelism,

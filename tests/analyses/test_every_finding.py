@@ -9,7 +9,8 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from philly_analysis.report.chapters import ANALYSES, analyze
+from philly_analysis import analyze
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import figures
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest

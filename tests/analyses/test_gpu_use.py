@@ -15,14 +15,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from philly_analysis.report.chapters import (
-    PHILLYS_OWN,
-    SAMPLED,
-    about,
-    analyze,
-    count_samples,
-    lacking,
-)
+from philly_analysis import analyze
+from philly_analysis.report.computing import read_samples
+from philly_analysis.report.findings import PHILLY_ONLY, SAMPLE_RELATIONS, lacking, relevant
 from philly_analysis.trace import histograms, materialized
 from philly_analysis.trace.relations import MACROS, relations
 from philly_analysis.trace.trace import Trace
@@ -275,9 +270,9 @@ def test_a_page_reads_the_samples_once(
     monkeypatch.setattr(materialized.Materializer, "_count", noted)
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
-        asked = [name for name in about(trace) if not lacking(trace, name)]
-        assert set(asked) >= set(SAMPLED.values()) - PHILLYS_OWN
-        count_samples(trace, asked)
+        asked = [name for name in relevant(trace) if not lacking(trace, name)]
+        assert set(asked) >= set(SAMPLE_RELATIONS.values()) - PHILLY_ONLY
+        read_samples(trace, asked)
         assert sorted(read) == ["gpu_samples", "host_samples"]
         analyze(trace, *asked)
         assert len(read) == 2

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import figures
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables

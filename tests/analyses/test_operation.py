@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from philly_analysis import analyze
 from philly_analysis.analyses import (
     gang_failures,
     node_failures,
@@ -23,7 +24,7 @@ from philly_analysis.analyses import (
     wide_gangs,
 )
 from philly_analysis.ingest import ingest
-from philly_analysis.report.chapters import ANALYSES, PHILLYS_OWN, about, analyze, lacking
+from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, relevant
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
@@ -344,7 +345,7 @@ def test_phillys_own_sections_are_for_phillys_traces(
     inputs = tuple(Input(file, 0, "") for file in files)
     manifest = Manifest(name="t", source=source, synthetic=True, inputs=inputs)
     with Trace(write_trace(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
-        assert set(ANALYSES) - set(about(trace)) == (set() if philly else PHILLYS_OWN)
+        assert set(ANALYSES) - set(relevant(trace)) == (set() if philly else PHILLY_ONLY)
 
 
 def test_a_question_needs_a_column_that_says_something(tmp_path: Path) -> None:
@@ -374,7 +375,7 @@ def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
     results = []
     for name, tables in (("every", every), ("fewer", fewer)):
         with Trace(write_tables(tmp_path / name, tables)) as trace:
-            asked = [n for n in about(trace) if not lacking(trace, n)]
+            asked = [n for n in relevant(trace) if not lacking(trace, n)]
             results.append(analyze(trace, asked if whole else few))
     mixed, pure = results
     assert mixed.keys() == pure.keys() >= set(few)

@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from philly_analysis import analyze
 from philly_analysis.analyses import locality_effect
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.evaluate import ask, describe, survey
 from philly_analysis.atlas.resampling import resampling
-from philly_analysis.report.chapters import analyze
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, write_tables
 from tests.analyses.samples import Tables, sampled_cluster

@@ -15,7 +15,7 @@ from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.engine import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
-from philly_analysis.results.formatting import bind_units
+from philly_analysis.results.formatting import together
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.writer import write_trace
@@ -69,7 +69,7 @@ def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path,
     known = made[1].table.dropna(subset=["low"])
     assert len(known) > 5
     for claim, effect in zip(known["claim"], known["effect"], strict=True):
-        assert bind_units(CLAIMS[claim].say(effect)) in page
+        assert together(CLAIMS[claim].say(effect)) in page
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:
@@ -109,11 +109,11 @@ def test_it_replaces_only_an_atlas(tmp_path: Path) -> None:
 
 
 def test_nothing_to_ask(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="no trace to ask"):
+    with pytest.raises(TraceError, match="There is no trace"):
         atlas()
-    with pytest.raises(TraceError, match="no trace to ask"):
+    with pytest.raises(TraceError, match="There is no trace"):
         atlas(datasets=tmp_path)
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="not a folder"):
         atlas(datasets=tmp_path / "none")
 
 

@@ -41,7 +41,7 @@ PROFILE_SCALE = 0.01
 
 def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     """Run the steps in order."""
-    from philly_analysis.report.chapters import ANALYSES
+    from philly_analysis.report.findings import ANALYSES
     from philly_analysis.trace.relations import relations
     from philly_analysis.trace.trace import Trace
 

@@ -159,7 +159,7 @@ def ours(jobs: Path, policy: str, scratch: Path) -> Outcome:
     """Run ``philly simulate`` on the same jobs, with run times as in the export."""
     out = scratch / f"{jobs.name}-{policy}"
     arguments = ["simulate", str(jobs), policy, str(out), "--gpus", str(GPUS), "--load", str(LOAD)]
-    philly = [sys.executable, "-c", "from philly_analysis.cli.app import main; main()"]
+    philly = [sys.executable, "-c", "from philly_analysis.cli import main; main()"]
     root = str(Path(__file__).parents[2])
     spent_s = cpu_s([*philly, *arguments, "--run-policy", "sum"], scratch, PYTHONPATH=root)
     with Trace(out) as trace:

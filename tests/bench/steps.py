@@ -81,17 +81,17 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
 
 def join(_raw: Path, trace: Path, samples: str) -> None:
     """Create all relations that a report needs from one table of samples."""
-    from philly_analysis.report.chapters import SAMPLED
+    from philly_analysis.report.findings import SAMPLE_RELATIONS
     from philly_analysis.trace.relations import relations
     from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
-        opened.create(name for name in SAMPLED if relations()[name].samples == samples)
+        opened.create(name for name in SAMPLE_RELATIONS if relations()[name].samples == samples)
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
     """Compute one analysis without the result cache."""
-    from philly_analysis.report.chapters import ANALYSES
+    from philly_analysis.report.findings import ANALYSES
     from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
@@ -100,7 +100,7 @@ def analysis(_raw: Path, trace: Path, name: str) -> None:
 
 def report(_raw: Path, trace: Path, _name: str) -> None:
     """Compute what the result cache lacks and write the report, as the command line does."""
-    from philly_analysis.cli.app import app
+    from philly_analysis.cli import app
 
     app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
 
@@ -200,7 +200,7 @@ def main(step: str, raw: str, trace: str, *names: str) -> None:
     else:
         gc.set_threshold(100_000)  # as the command line does
         if step in ("join", "analysis"):
-            from philly_analysis.report.chapters import ANALYSES
+            from philly_analysis.report.findings import ANALYSES
             from philly_analysis.trace.relations import relations
 
             relations()

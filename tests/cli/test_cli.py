@@ -13,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import philly_analysis
-from philly_analysis.cli.app import app
+from philly_analysis import analyze
+from philly_analysis.cli import app
 from philly_analysis.ingest.detect import source_of
-from philly_analysis.report.chapters import ANALYSES, analyze
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace

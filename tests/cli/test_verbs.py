@@ -1,50 +1,35 @@
-"""Each verb of the command line is a function of the same name: what it takes, and what it does."""
+"""Check that each verb of the command line does what its function does."""
 
 import csv
 import inspect
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import philly_analysis as library
-from philly_analysis.cli import completion
-from philly_analysis.cli.app import app
-from philly_analysis.distributions.distribution import EMPIRICAL, EMPIRICAL_PARAMETERS
-from philly_analysis.distributions.families import FAMILIES
-from philly_analysis.experiments import ACROSS, EXPERIMENTS
-from philly_analysis.ingest.table.table_map import load_map
-from philly_analysis.report import page as page_room
-from philly_analysis.report.chapters import ANALYSES, CHAPTERS
-from philly_analysis.simulator.speed.speed import SPEEDS
+from philly_analysis.cli import app
+from philly_analysis.cli.completion import COMPLETIONS
+from philly_analysis.report import trace_page
+from philly_analysis.report.findings import CHAPTERS
 from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
 
 ROOT = Path(__file__).parents[2]
-VERBS = {c.callback.__name__: c.callback for c in app.registered_commands if c.callback}
-
-PRINTED = {"csv", "as_json"}
-"""How an answer is printed: a function returns it."""
-
-ONE_BY_ONE = {"report": {"traces": "trace"}}
-"""Words of which the command line takes many: the function takes them one at a time."""
-
-PYTHON_ONLY = {"fetch": {"patience"}, "report": {"also", "executor"}, "simulate": {"executor"}}
-"""What only a program can give."""
-
-GIVEN_BACK = {"fit": {"model"}, "sample": {"out"}, "compare": {"traces"}}
-"""What the command line must be told: files of which a program gets the value; any number."""
 
 
 def run(*words: object) -> str:
@@ -54,93 +39,81 @@ def run(*words: object) -> str:
     return done.stdout
 
 
-def plain(default: object) -> object:
-    """Return a default as the shell would give it: nothing for None and for no words."""
-    if default in (None, (), inspect.Parameter.empty):
-        return None
-    return str(default.value if isinstance(default, Enum) else default)
+PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
+"""Parameters whose values a shell cannot give."""
 
 
-def test_the_public_verbs_are_the_words_of_the_command_line() -> None:
+def commands() -> dict[str, Any]:
+    """Return the commands, by the name of their function."""
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    return {name.replace("-", "_"): command for name, command in group.commands.items()}
+
+
+def test_each_public_function_but_load_model_is_a_command() -> None:
     functions = {n for n in library.__all__ if inspect.isfunction(getattr(library, n))}
-    assert functions - {"load_model"} == VERBS.keys()
+    assert functions - {"load_model"} == commands().keys()
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_a_verb_takes_what_its_function_takes(name: str) -> None:
-    verb, function = VERBS[name], getattr(library, name)
-    assert function.__name__ == name
-    renamed = ONE_BY_ONE.get(name, {})
-    typed = {
-        renamed.get(p.name, p.name): p.default
-        for p in inspect.signature(verb).parameters.values()
-        if p.name not in PRINTED
-    }
-    taken = {
-        p.name: () if p.kind is inspect.Parameter.VAR_POSITIONAL else p.default
-        for p in inspect.signature(function).parameters.values()
-        if p.name not in PYTHON_ONLY.get(name, ())
-    }
-    assert list(typed) == list(taken)
-    assert {n: plain(d) for n, d in typed.items()} == {n: plain(d) for n, d in taken.items()}
-    required = {n for n, d in typed.items() if d is inspect.Parameter.empty}
-    must = {n for n, d in taken.items() if d is inspect.Parameter.empty}
-    assert required - must == GIVEN_BACK.get(name, set())
-    assert must <= required
+@pytest.mark.parametrize("verb", commands())
+def test_a_command_has_the_parameters_of_its_function_with_help_and_defaults(verb: str) -> None:
+    declared = {p.name: p for p in commands()[verb].params}
+    parameters = inspect.signature(getattr(library, verb)).parameters
+    assert declared.keys() - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
+    for name, parameter in declared.items():
+        assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
+        default = parameters[name].default if name in parameters else False
+        if default in (None, (), inspect.Parameter.empty):
+            assert parameter.default is None
+        else:
+            assert str(getattr(parameter.default, "value", parameter.default)) == str(default)
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_a_verb_is_described_as_its_function_is(name: str) -> None:
-    said = (VERBS[name].__doc__ or "").split("\n")[0]
-    assert said == (getattr(library, name).__doc__ or "").split("\n")[0]
-    [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [name.replace("_", "-")]]
-    assert line.endswith(said), "too long for one line of help"
+@pytest.mark.parametrize("verb", commands())
+def test_a_summary_fits_one_line_of_help(verb: str) -> None:
+    summary = (inspect.getdoc(getattr(library, verb)) or "").split("\n")[0]
+    [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [verb.replace("_", "-")]]
+    assert line.endswith(summary)
 
 
-CHOICES: dict[str, tuple[Callable[[], completion.Choices], ...]] = {
-    "ingest": (completion.sources, completion.maps),
-    "analyze": (completion.analyses,),
-    "fit": (completion.families,),
-    "sample": (completion.models,),
-    "export": (completion.formats, completion.dialects),
-    "simulate": (completion.policies, completion.speeds),
-    "policies": (completion.policies,),
-    "experiment": (completion.experiments, completion.models),
+IMPLEMENTED = {
+    "classify": "failures",
+    "export": "exports",
+    "fetch": "ingest",
+    "ingest": "ingest",
+    "query": "trace",
+    "report": "report",
+    "simulate": "simulator",
+    "slurm_command": "ingest",
+    "tables": "trace",
+    "verify": "trace",
 }
+"""Verbs that a package implements under the same name."""
 
 
-@pytest.mark.parametrize("name", CHOICES)
-def test_help_lists_what_may_be_chosen(name: str) -> None:
-    told = run(name, "--help").splitlines()
-    listed = {line.split()[0] for line in told if line.startswith("  ") and line.split()}
-    for known in CHOICES[name]:
-        names = [choice for choice, meaning in known() if meaning]
-        assert names and set(names) <= listed
-
-
-def test_choices_that_are_read_are_those_that_there_are() -> None:
-    assert completion.analyses() == [(name, a.QUESTION) for name, a in ANALYSES.items()]
-    assert dict(completion.maps()) == {name: load_map(name).what for name, _ in completion.maps()}
-    asked = {name: e.QUESTION for name, e in EXPERIMENTS.items()}
-    asked |= {name: e.QUESTION for name, e in ACROSS.items()}
-    assert completion.experiments() == list(asked.items())
-    assert dict(completion.families()) == {
-        name: ", ".join(names)
-        for name, names in {
-            **{name: family.names for name, family in FAMILIES.items()},
-            EMPIRICAL: EMPIRICAL_PARAMETERS,
-        }.items()
+@pytest.mark.parametrize("verb", IMPLEMENTED)
+def test_a_verb_has_the_defaults_of_its_implementation(verb: str) -> None:
+    package = import_module(f"philly_analysis.{IMPLEMENTED[verb]}")
+    inner = inspect.signature(getattr(package, verb)).parameters
+    parameters = inspect.signature(getattr(library, verb)).parameters
+    assert inner.keys() - parameters.keys() <= {"patience"}
+    assert {n: p.default for n, p in parameters.items()} == {
+        n: inner[n].default for n in parameters
     }
-    policies = library.policies()
-    assert completion.policies() == list(zip(policies["policy"], policies["what"], strict=True))
-    assert completion.speeds() == [(name, speed().says) for name, speed in SPEEDS.items()]
-    sources = library.sources()
-    assert completion.sources() == list(zip(sources["source"], sources["reads"], strict=True))
 
 
-def test_asking_for_help_opens_no_engine() -> None:
+@pytest.mark.parametrize("verb", dict.fromkeys(key.partition(".")[0] for key in COMPLETIONS))
+def test_help_lists_the_names_that_complete(verb: str) -> None:
+    listed = {line.split()[0] for line in run(verb, "--help").splitlines() if line[:3] > "  "}
+    for key, choices in COMPLETIONS.items():
+        if key.startswith(f"{verb}."):
+            names = [name for name, meaning in choices() if meaning]
+            assert names and set(names) <= listed
+
+
+def test_help_imports_no_engine() -> None:
     code = (
-        "import sys, philly_analysis.cli.app\n"
+        "import sys, philly_analysis.cli.commands\n"
         "heavy = {'duckdb', 'polars', 'pandas', 'numpy', 'scipy', 'matplotlib', 'pyarrow'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
@@ -323,7 +296,7 @@ def test_a_verb_writes_what_its_function_writes(
 def test_a_report_is_the_same_page_by_either_door(
     paths: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_room, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
     run("report", paths["paper"], "--out", tmp_path / "typed")
     page = library.report(paths["paper"], tmp_path / "called")
     assert names(tmp_path / "typed" / "paper") == names(page.parent)
@@ -434,7 +407,7 @@ def test_an_experiment_draws_as_many_months_as_are_asked_for(
 
 @pytest.mark.parametrize(
     ("experiment", "words"),
-    [("amoeba", "experiment amoeba"), ("seeds", "experiment"), ("all", "experiment")],
+    [("amoeba", "experiment amoeba"), ("all", "experiment")],
 )
 def test_make_reports_runs_the_experiment_that_is_named(experiment: str, words: str) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}

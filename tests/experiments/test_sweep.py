@@ -12,11 +12,10 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from philly_analysis import api, load_model, simulate, sweep
-from philly_analysis.cli import app
+from philly_analysis import load_model, simulate, sweep
 from philly_analysis.errors import MissingTableError, SimulationError, UnknownNameError
-from philly_analysis.experiments import sweep as sweeps
-from philly_analysis.experiments.runs import Assumed, Run, outcome_of, runs
+from philly_analysis.experiments import runs, sweeps
+from philly_analysis.experiments.runs import Assumed, Run, outcome_of, plan_runs
 from philly_analysis.parallel import workers
 from philly_analysis.simulator.engine.outages import Failures
 from philly_analysis.study.terms import RunPolicy
@@ -91,7 +90,7 @@ def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
 
 def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
     knobs = [("restart_s", "0"), ("restart_s", "60"), ("las.round_s", "300")]
-    planned = runs(["literature"], ["fifo", "las"], knobs=knobs)
+    planned = plan_runs(["literature"], ["fifo", "las"], knobs=knobs)
     assert [run.arm for run in planned] == [
         "fifo (restart_s=0)",
         "fifo (restart_s=60)",
@@ -102,22 +101,22 @@ def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
 
 def test_what_cannot_be_swept_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="knob"):
-        runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
+        plan_runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
     with pytest.raises(UnknownNameError, match="policy"):
-        runs(["literature"], ["fifo", "last"])
+        plan_runs(["literature"], ["fifo", "last"])
     with pytest.raises(UnknownNameError, match="workload model"):
-        runs([tmp_path / "none"], ["fifo"])
+        plan_runs([tmp_path / "none"], ["fifo"])
     with pytest.raises(SimulationError, match="a seed at least"):
-        runs(["literature"], ["fifo"], seeds=0)
+        plan_runs(["literature"], ["fifo"], seeds=0)
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     with pytest.raises(SimulationError, match="recorded once"):
-        runs([tmp_path / "t"], ["fifo"], seeds=2)
+        plan_runs([tmp_path / "t"], ["fifo"], seeds=2)
 
 
 def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
-    planned = runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
+    planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
     with workers() as executor:
         result = sweeps.sweep(planned, tmp_path / "runs", executor)
     assert list(result.table["setting"]) == ["mine", "mine"]
@@ -127,18 +126,16 @@ def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
         assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
 
 
-SWEPT = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force"}
-"""What a sweep varies, or sees to itself."""
+VARIED = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force", "executor"}
+"""Parameters of a what-if that a sweep varies, or sets itself."""
 
 
-def test_a_sweep_takes_what_a_what_if_takes_declared_once() -> None:
-    one, many = (inspect.signature(verb).parameters for verb in (app.simulate, app.sweep))
-    common = [name for name in one if name not in SWEPT]
-    assert [many[name] for name in common] == [one[name] for name in common]
-    assert [field.name for field in fields(Assumed)] == common
-    assert {f.name: f.default for f in fields(Assumed)} == {
-        name: inspect.signature(simulate).parameters[name].default for name in common
-    }
+def test_a_sweep_has_the_options_of_a_what_if_with_the_same_defaults() -> None:
+    assumed = {field.name: field.default for field in fields(Assumed)}
+    for verb in (simulate, sweep):
+        parameters = inspect.signature(verb).parameters
+        assert {name: parameters[name].default for name in assumed} == assumed
+    assert set(inspect.signature(simulate).parameters) - VARIED == assumed.keys()
 
 
 def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
@@ -154,7 +151,7 @@ def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
         retry_by_reason=True,
         estimates="noisy:0.5",
     )
-    [planned] = runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
+    [planned] = plan_runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
     drawn = load_model("literature").sample(jobs=12, gpus=64, seed=0)
     given = {f.name: getattr(assumed, f.name) for f in fields(assumed)}
     made = simulate(drawn, "srtf", tmp_path / "all", **given)
@@ -173,7 +170,7 @@ def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
-    [run] = runs(["literature"], ["fifo"])
+    [run] = plan_runs(["literature"], ["fifo"])
     table = tmp_path / "outages.csv"
     keys = {run.key()}
     for field in fields(Assumed):
@@ -191,7 +188,7 @@ def test_servers_of_a_trace_fail_at_its_own_rate(
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     with pytest.raises(MissingTableError, match="placements"):
         sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
-    monkeypatch.setattr(api, "failures_of", lambda _: Failures(machine_s=12345.0))
+    monkeypatch.setattr(runs, "recorded_outages", lambda _: Failures(machine_s=12345.0))
     met: list[Run] = []
 
     def outcome(run: Run) -> dict[str, float]:

@@ -17,7 +17,7 @@ from philly_analysis.analyses import (
     time_to_failure,
 )
 from philly_analysis.failures import REASONS, tiers_of
-from philly_analysis.report.chapters import Analysis
+from philly_analysis.report.findings import Analysis
 from philly_analysis.results import figures
 from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
@@ -193,7 +193,7 @@ def test_statuses_alone(tmp_path: Path) -> None:
     assert result.fact("retried") == 2
     assert result.fact("rtf_p50_s") == 3600  # 2, 60 and 60 minutes
     assert result.fact("signalled_pct") == pytest.approx(100 * 2 / 3)
-    assert any("are unknown" in caveat for caveat in result.caveats)
+    assert any("cannot be known" in caveat for caveat in result.caveats)
 
 
 def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:

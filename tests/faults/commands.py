@@ -185,7 +185,7 @@ class Running:
 
 def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, int]) -> None:
     """Be the command, in a process that was forked for it."""
-    from philly_analysis.cli.app import main
+    from philly_analysis.cli import main
 
     os.setsid()
     os.environ["TMPDIR"], tempfile.tempdir = scratch, None
@@ -220,7 +220,8 @@ def typed(
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.published", str(memory), *words],
         cwd=scratch,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch), "OPENBLAS_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,

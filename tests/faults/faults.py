@@ -131,9 +131,9 @@ class FileSize(Fault):
 
 
 class Memory(Fault):
-    """The process may have so much memory, as `ulimit -v` has it, from its very beginning.
+    """Limit the process's address space, as `ulimit -v` does, from its start.
 
-    A library that then ends it in the midst of its work is as a kill; its parent must say so.
+    A library may end it then, as a kill does.
     """
 
     lives = False
@@ -143,7 +143,7 @@ class Memory(Fault):
     ) -> tuple[str, Ended | None]:
         most = int(2 ** dice.uniform(26, 32))
         ended = typed(usual.command.words(place), place / "tmp", most)
-        return "ended, its parent said so" if "was ended by" in ended.said else "", ended
+        return "ended" if ended.status else "", None
 
 
 class MemoryOfAll(Fault):
@@ -157,7 +157,7 @@ class MemoryOfAll(Fault):
         with group(int(2 ** dice.uniform(26, 30))) as held:
             ended = typed(usual.command.words(place), place / "tmp", first=held.join)
             killed = held.killed()
-        return f"killed, {'said' if ended.status else 'done'}" if killed else "", ended
+        return f"killed, {'ended' if ended.status else 'done'}" if killed else "", None
 
     def why_not(self, at: Path) -> str:
         try:

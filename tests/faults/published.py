@@ -85,15 +85,13 @@ def know(words: list[str]) -> None:
 
 
 def _main() -> None:
-    from philly_analysis.cli.app import app
-    from philly_analysis.cli.memory import watched
+    from philly_analysis.cli import app
 
     most, *words = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (int(most), int(most)))
     sys.argv = ["philly", *words]
-    with watched():  # as `main` does; what is loaded before may have threads, and none is forked
-        know(words)
-        app()
+    know(words)
+    app()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from philly_analysis import Trace, analyze, verify
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.writer import write_trace

@@ -16,7 +16,7 @@ from philly_analysis import analyze
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.anonymize import Names, key_in
-from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.result import Result
 from philly_analysis.trace.schema import REJECTS, TABLES
 from philly_analysis.trace.trace import Trace

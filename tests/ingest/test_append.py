@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import engine, ingest, raw_store
 from philly_analysis.trace import writer

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from philly_analysis import analyze
 from philly_analysis.models import library
-from philly_analysis.report.chapters import analyze
 from tests.support.figure_layout import overlaps
 from tests.support.small_traces import paper_trace
 

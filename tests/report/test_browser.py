@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageChops
 
-from philly_analysis.report.chapters import analyze
+from philly_analysis import analyze
 from tests.support.report_pages import KINDS, Pages
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

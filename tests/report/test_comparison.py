@@ -137,7 +137,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
     ):
         result = compare([a, b])
         less, who = result.sentences
-        assert who == "1 job is compared that ended in each; left out are 1 in one, 0 in two."
+        assert who == "1 job that ended in each is compared; excluded are 1 in one, 0 in two."
         assert "50.0 % longer than the 10 min" in less
         assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
         wide = side_by_side(result).set_index("measure")
@@ -196,6 +196,6 @@ def test_a_trace_is_named_by_its_folder_and_what_is_set(tmp_path: Path) -> None:
     compare(traces, findings="run_time", out=page)
     text = (page / "report.html").read_text("utf-8")
     assert text.count('<section id="run_time-') == 3
-    assert '<details class="data" open>' in text and "share of jobs" in text
+    assert '<details class="data" open>' in text and "jobs that ran" in text
     for made in traces:
         made.close()

@@ -10,19 +10,18 @@ import polars as pl
 import pytest
 from markupsafe import escape
 
+from philly_analysis import analyze, report
 from philly_analysis.errors import TraceError
-from philly_analysis.report import page as page_module
-from philly_analysis.report.chapters import (
+from philly_analysis.report import trace_page
+from philly_analysis.report.findings import (
     ANALYSES,
     CHAPTERS,
     FRONT,
-    PHILLYS_OWN,
-    about,
-    analyze,
+    PHILLY_ONLY,
     lacking,
+    relevant,
 )
-from philly_analysis.report.page import report
-from philly_analysis.results.formatting import bind_units, number, quantity
+from philly_analysis.results.formatting import number, quantity, together
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
@@ -46,11 +45,11 @@ def page(folder: Path) -> str:
 
 def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
-        gaps = [n for n in about(trace) if lacking(trace, n)]
-        askable = [n for n in ANALYSES if n in about(trace) and n not in gaps]
+        gaps = [n for n in relevant(trace) if lacking(trace, n)]
+        askable = [n for n in ANALYSES if n in relevant(trace) and n not in gaps]
     assert Page(page).sections == askable
     assert {"time_asked", "host_util"} <= set(gaps), "a column, a table"
-    assert not {*gaps, *askable} & PHILLYS_OWN, "another cluster's page"
+    assert not {*gaps, *askable} & PHILLY_ONLY, "another cluster's page"
     assert "What this trace cannot answer" in page
 
 
@@ -66,7 +65,7 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
             assert f"<td><code>{escape(fact.name)}</code></td>" in text, fact
         shown = re.findall(r'<a href="#sql-(\w+)">', text)
         # where that trace lacks what an analysis would ask first, it asks something else
-        otherwise = {"why_failures": "started_jobs", "how_used": "idle_gpus"}.get(name, name)
+        otherwise = {"why_failures": "tried_jobs", "how_used": "idle_gpus"}.get(name, name)
         assert name not in relations() or shown[0] == otherwise
         assert set(shown) == {r.name for r in required_relations(result.reads)[0]}
         for read in shown:
@@ -120,10 +119,10 @@ def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Pat
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
         assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
-        said = bind_units(quantity(result.headline, result.fact(result.headline)))
+        said = together(quantity(result.headline, result.fact(result.headline)))
         assert f"<b>{said}</b>" in first
-        assert escape(bind_units(result.sentences[0])) in first
-        assert escape(bind_units(result.advice)) in first
+        assert escape(together(result.sentences[0])) in first
+        assert escape(together(result.advice)) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
 
 
@@ -139,7 +138,7 @@ def test_no_line_ends_between_a_number_and_its_unit_and_code_is_left_as_it_is(pa
 def test_a_card_says_what_a_trace_lacks_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_module, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
     told = Manifest(name="t", source="test", synthetic=True)
     path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
     first = report(path, tmp_path / "out").read_text("utf-8")
@@ -155,7 +154,7 @@ def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
 
 
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_module, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
     path = paper_trace(tmp_path / "t")
     first = report(path, tmp_path / "out")
     assert report(path, tmp_path / "out") == first

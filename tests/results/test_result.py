@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from philly_analysis import analyze
 from philly_analysis.errors import OutputError
-from philly_analysis.report.chapters import analyze
 from philly_analysis.results.formatting import quantity
 from philly_analysis.results.result import Fact, Result
 from tests.support.small_traces import paper_trace

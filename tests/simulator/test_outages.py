@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.analyses import node_failures
-from philly_analysis.api import failures_of
 from philly_analysis.errors import SimulationError
+from philly_analysis.experiments import recorded_outages
 from philly_analysis.simulator import POLICIES, run, simulate
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.jobs.restarts import Restarts
@@ -210,4 +210,4 @@ def test_rates_measured_of_a_what_if_are_those_it_was_given(tmp_path: Path) -> N
         float(str(found.fact(name))) for name in ("mttf_low_s", "mttf_s", "mttf_high_s")
     )
     assert low_s < 5e4 < high_s
-    assert failures_of(out, 60) == Failures(machine_s=mean_s, machine_repair_s=60)
+    assert recorded_outages(out, 60) == Failures(machine_s=mean_s, machine_repair_s=60)

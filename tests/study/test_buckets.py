@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import philly_analysis
-from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, random_tables
@@ -32,7 +32,7 @@ _SCRIPT = """
 import json, sys
 from matplotlib.text import Text
 from philly_analysis import Trace, WorkloadModel, figures, fit, load_model
-from philly_analysis.report.chapters import ANALYSES
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.errors import ModelError
 
 told = {}

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from philly_analysis import analyze, export, ingest, query, simulate, tables, verify
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.errors import InputError, OutputError, TraceError
 from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST, Manifest

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from philly_analysis import analyze, report
 from philly_analysis.parallel import processes
-from philly_analysis.report import page
-from philly_analysis.report.chapters import ANALYSES, analyze
-from philly_analysis.report.page import report
+from philly_analysis.report import trace_page
+from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import figures
 from philly_analysis.results.result import Comparison, Fact, Result
 from philly_analysis.trace import result_cache
@@ -54,8 +54,8 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name, analysis in ASKED.items():
         monkeypatch.setattr(analysis, "compute", noting(name, analysis.compute))
     monkeypatch.setattr(figures, "svg", noting("svg", figures.svg))
-    monkeypatch.setattr(page, "CHAPTERS", {"Some": ASKED})
-    monkeypatch.setattr(page, "_now", lambda: "now")
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": ASKED})
+    monkeypatch.setattr(trace_page, "now", lambda: "now")
     return done
 
 
@@ -172,17 +172,6 @@ def test_code_that_changed_since_it_was_loaded_keeps_nothing(
     analyze(path, ASKED)
     assert computed == list(ASKED), "what the code as loaded had kept is as good as ever"
     assert kept_files(path) == before
-
-
-def test_an_analysis_from_elsewhere_is_not_kept(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = analyze(path, [NAME])[NAME]
-    mine = Result(NAME, pd.DataFrame({"mine": [1]}))
-    monkeypatch.setattr(ANALYSES[NAME], "compute", lambda _: mine)
-    assert analyze(path, [NAME])[NAME].table.equals(mine.table)
-    monkeypatch.undo()
-    assert analyze(path, [NAME])[NAME].table.equals(before.table)
 
 
 @pytest.mark.parametrize(

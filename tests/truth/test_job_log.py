@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 
-from philly_analysis.report.chapters import analyze
+from philly_analysis import analyze
 from philly_analysis.trace.trace import Trace
 from tests.truth import walk
 from tests.truth.conftest import Case

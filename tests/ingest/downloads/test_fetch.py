@@ -17,11 +17,11 @@ import pytest
 from filelock import FileLock
 from typer.testing import CliRunner
 
-from philly_analysis import datasets, fetch, ingest
-from philly_analysis.cli.app import app
+from philly_analysis import datasets, ingest
+from philly_analysis.cli import app
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads import catalogue
-from philly_analysis.ingest.downloads.catalogue import Dataset
+from philly_analysis.ingest.downloads.catalogue import Dataset, fetch
 from philly_analysis.ingest.downloads.http_file import Download, Patience
 from philly_analysis.ingest.table.table_map import load_map
 

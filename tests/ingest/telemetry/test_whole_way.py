@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from philly_analysis.cli.app import app
+from philly_analysis.cli import app
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace

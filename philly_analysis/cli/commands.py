@@ -1,0 +1,352 @@
+"""Build the command line from the functions of the API, and print what they return."""
+
+import gc
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import philly_analysis as library
+from philly_analysis import api
+from philly_analysis.cli.completion import COMPLETIONS
+from philly_analysis.cli.console import Command, say, show, show_json
+from philly_analysis.errors import OutputError
+from philly_analysis.study import Estimates, Gangs, RunPolicy
+
+if TYPE_CHECKING:  # `--help` does not import pandas
+    import pandas as pd
+
+    from philly_analysis.exports import Exported
+    from philly_analysis.models import WorkloadModel
+    from philly_analysis.results import Result, Results
+    from philly_analysis.trace import Manifest
+    from philly_analysis.workload import Workload
+
+app = typer.Typer(
+    help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+TYPES: dict[str, Any] = {
+    **{kind.__name__: kind for kind in (bool, float, int, str, Path, Estimates, Gangs, RunPolicy)},
+    "Mapping": list[str],
+    "Quotas": Path,
+    "TraceLike": Path,
+    "tuple": str,
+}
+"""The type on the command line of the first name in an annotation; others are for Python only."""
+
+OPTIONS = {
+    *("atlas.out", "report.out", "sweep.out", "sweep.policies"),
+    *("slurm_command.since", "slurm_command.until", "slurm_command.cluster"),
+}
+"""Options that are positional in Python."""
+
+REQUIRED = {"compare.traces", "fit.model", "sample.out"}
+"""Arguments that are optional in Python, which returns the value."""
+
+METAVARS = {
+    "fit.model": "MODEL.json",
+    "ingest.anonymize": "KEY",
+    "policies.name": "POLICY",
+    "query.sql": "SELECT",
+    "simulate.knobs": "KNOB=VALUE",
+    "sweep.knobs": "[POLICY.]KNOB=VALUE",
+    "outages": "FILE|RATES|recorded",
+    "speed": "SPEED",
+    "workload": "TRACE",
+}
+"""Placeholders in help, by parameter; arguments else have their name, in the singular."""
+
+FLAGS = {"knobs": "--set", "findings": "--finding", "experiment.models": "--model"}
+"""Options that are named otherwise than the parameter."""
+
+DEFAULTS = {
+    **{f"{verb}.run_policy": "span" for verb in ("query", "analyze", "report")},
+    "fit.run_policy": "sum",
+    "experiment.models": "literature and philly; conclusions: two more",
+    "experiment.seeds": "as the experiment has",
+    "sweep.loads": "submissions stay as they are",
+}
+"""Defaults in help, where the signature has None or nothing."""
+
+
+_CSV_OR_JSON = [
+    inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option(flag, help=f"Print {what}.")],
+    )
+    for name, flag, what in (
+        ("csv", "--csv", "comma-separated values"),
+        ("as_json", "--json", "JSON"),
+    )
+]
+"""Options of verbs that print a table."""
+
+Given = SimpleNamespace
+"""What was typed, by parameter, with defaults."""
+
+
+def _notes(texts: Iterable[str]) -> None:
+    for text in texts:
+        say(f"note: {text}")
+
+
+def _sentences(result: "Result") -> None:
+    for sentence in (*result.warnings, *result.sentences, *result.caveats):
+        say(f"  {sentence}")
+
+
+def _show_table(table: "pd.DataFrame", given: Given) -> None:
+    show(table, csv=given.csv, as_json=given.as_json)
+
+
+def _show_result(result: "Result", given: Given, table: "pd.DataFrame | None" = None) -> None:
+    _show_table(result.table if table is None else table, given)
+    if not (given.csv or given.as_json):
+        _sentences(result)
+        if getattr(given, "out", None):
+            say(f"page written to {given.out}")
+
+
+def _show_tables(tables: "pd.DataFrame", given: Given) -> None:
+    _show_table(tables, given)
+    if given.trace and not (given.csv or given.as_json):
+        with library.Trace(given.trace) as trace:
+            _notes(trace.manifest.notes)
+
+
+def _show_verified(files: "pd.DataFrame", given: Given) -> None:
+    _show_table(files, given)
+    if files["state"].isin(["damaged", "missing"]).any():
+        raise typer.Exit(1)
+
+
+def _show_findings(results: "Results", given: Given) -> None:
+    if given.out:
+        say(f"{len(results)} tables written to {given.out}")
+    elif given.as_json:
+        show_json(results)
+    else:
+        for name, result in results.items():
+            if not given.csv:
+                say(f"\n{name}: {result.question}", bold=True)
+                _sentences(result)
+            _show_table(result.table, given)
+
+
+def _show_comparison(result: "Result", given: Given) -> None:
+    from philly_analysis.report import side_by_side
+
+    _show_result(result, given, side_by_side(result))
+
+
+def _ingested(manifest: "Manifest", given: Given) -> None:
+    show(library.tables(given.out))
+    _notes(manifest.notes)
+    say(f"trace up to date: {given.out}" if given.append else f"trace written to {given.out}")
+
+
+def _fitted(model: "WorkloadModel", given: Given) -> None:
+    say(str(model))
+    say(f"model written to {given.model}")
+
+
+def _sampled(workload: "Workload", given: Given) -> None:
+    _notes(workload.notes)
+    say(f"{workload.jobs.height:,} jobs written to {given.out}")
+
+
+def _exported(exported: "Exported", given: Given) -> None:
+    from philly_analysis.trace import Manifest, fetch_trace
+
+    say(str(exported))
+    manifest = Manifest.read(fetch_trace(given.workload))
+    if manifest.source == "sample":  # limits of its model are limits of the export
+        _notes(manifest.notes)
+
+
+def _simulated(out: Path, given: Given) -> None:
+    from philly_analysis.results import duration
+    from philly_analysis.workload import measures
+
+    show(library.tables(out))
+    with library.Trace(out) as trace:
+        _notes(trace.manifest.notes)
+        measured = measures(trace)
+    means = ", ".join(
+        f"mean {term} {duration(measured[name])}"
+        for term, name in (("job completion time", "mean_jct_s"), ("wait", "mean_wait_s"))
+        if name in measured
+    )
+    say(f"{given.policy}: {measured['jobs']:,.0f} jobs ended; {means}", bold=True)
+    say(f"trace written to {out}")
+
+
+def _swept(result: "Result", given: Given) -> None:
+    _sentences(result)
+    say(f"page written to {Path(given.out) / 'page'}")
+
+
+TABLES: dict[str, Callable[[Any, Given], None]] = {
+    **dict.fromkeys(("datasets", "formats", "models", "policies"), _show_table),
+    **dict.fromkeys(("published", "query", "sources"), _show_table),
+    **dict.fromkeys(("atlas", "classify"), _show_result),
+    "analyze": _show_findings,
+    "compare": _show_comparison,
+    "tables": _show_tables,
+    "verify": _show_verified,
+}
+"""How the verbs print that return tables, all with --csv and --json."""
+
+MESSAGES: dict[str, Callable[[Any, Given], None]] = {
+    "export": _exported,
+    "fit": _fitted,
+    "ingest": _ingested,
+    "sample": _sampled,
+    "simulate": _simulated,
+    "sweep": _swept,
+    **dict.fromkeys(("fetch", "slurm_command"), lambda text, _: typer.echo(text)),
+    **dict.fromkeys(("demo", "report"), lambda page, _: say(f"report written to {page}")),
+    "experiment": lambda page, _: say(f"page written to {page}"),
+}
+"""How the other verbs print."""
+
+PRINTERS = {**TABLES, **MESSAGES}
+"""How each verb prints what its function returns."""
+
+
+def _refuse_joint_csv(given: Given) -> None:
+    names = given.names or ()
+    if given.csv and not given.out and len(names) != 1:
+        several = f"{len(names)} findings" if names else "every finding"
+        raise OutputError(
+            f"{several} as one CSV: each finding has columns of its own. "
+            "Name one, or give --out FOLDER for a file each."
+        )
+
+
+def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[Any]:
+    """Call a function, and yield what it returns; a report is made of each trace."""
+    parameters = inspect.signature(function).parameters.values()
+    if "knobs" in arguments:
+        settings = (text.partition("=") for text in arguments["knobs"])
+        pairs = [(knob, value or "true") for knob, _, value in settings]
+        arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
+    if function is api.report:
+        from philly_analysis.report import drawing_process
+
+        with drawing_process() as executor:
+            for trace in arguments.pop("trace"):
+                yield api.report(trace, executor=executor, **arguments)
+    elif any(p.kind is p.VAR_POSITIONAL for p in parameters):  # which takes a list as well
+        names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        positional = [arguments.pop(name, ()) for name in names]
+        yield function(*positional, **arguments)
+    else:
+        yield function(**arguments)
+
+
+def _help(doc: str) -> dict[str, str]:
+    """Return the first sentence on each parameter of a numpy docstring."""
+    section = doc.partition("Parameters\n----------\n")[2].split("\n\n")[0]
+    found = {}
+    for name, text in re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE):
+        sentence = re.split(r"(?<=\.) (?=[A-Z`])", " ".join(text.split()))[0]
+        found[name] = re.sub(r":func:`(\w+)`", r"`philly \1`", sentence).replace("``", "")
+    return found
+
+
+def _declared(verb: str, parameter: inspect.Parameter, text: str) -> inspect.Parameter | None:
+    """Return a parameter as Typer declares it, or None where a shell cannot give its value."""
+    name, key = parameter.name, f"{verb}.{parameter.name}"
+    found = re.match(r"(Iterable\[|Sequence\[|)(\w+)", parameter.annotation)
+    if not found or found[2] not in TYPES:
+        return None
+    star = parameter.kind is parameter.VAR_POSITIONAL
+    kind: Any = TYPES[found[2]]
+    if found[1] or star or key == "report.trace":
+        kind = list[kind]
+    required = key in REQUIRED or (parameter.default is parameter.empty and not star)
+    default = None if star or parameter.default == () else parameter.default
+    settings: dict[str, Any] = {
+        "help": text,
+        "metavar": METAVARS.get(key, METAVARS.get(name)),
+        "autocompletion": COMPLETIONS.get(key),
+        "show_default": DEFAULTS.get(key, True),
+    }
+    if parameter.kind is parameter.KEYWORD_ONLY or key in OPTIONS:
+        flag = FLAGS.get(key, FLAGS.get(name, f"--{name.replace('_', '-')}"))
+        info = typer.Option(flag, **settings)
+    else:
+        settings["metavar"] = settings["metavar"] or name.removesuffix("s").upper()
+        info = typer.Argument(**settings)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else default,
+        annotation=Annotated[kind if required or default is not None else kind | None, info],
+    )
+
+
+def _add(function: Callable[..., Any]) -> None:
+    """Add the command of a function."""
+    verb, doc = function.__name__, inspect.getdoc(function) or ""
+    texts, parameters = _help(doc), inspect.signature(function).parameters
+    declared = [_declared(verb, p, texts.get(name, "")) for name, p in parameters.items()]
+    if verb in TABLES:
+        declared += _CSV_OR_JSON
+
+    def command(**typed: Any) -> None:
+        arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
+        defaults = {name: p.default for name, p in parameters.items()}
+        given = Given(**{**defaults, **typed, **arguments})
+        if function is api.analyze:
+            _refuse_joint_csv(given)
+        for returned in _call(function, arguments):
+            PRINTERS[verb](returned, given)
+
+    signature = inspect.Signature([p for p in declared if p])
+    command.__name__, command.__doc__ = verb, doc.partition("\n")[0]
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()}
+    app.command(cls=Command)(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"philly-analysis {library.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Accept the options before a verb."""
+
+
+for _function in vars(api).values():
+    if getattr(_function, "__name__", None) in PRINTERS:
+        _add(_function)
+
+
+def main() -> None:
+    """Run the command line."""
+    gc.set_threshold(100_000)  # a command is short: the default costs a tenth of its time
+    app()

@@ -1,0 +1,31 @@
+"""Ingest raw logs into a temporary trace, where a trace is needed."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from philly_analysis.atomic import scratch_folder
+from philly_analysis.ingest.ingestion import ingest
+from philly_analysis.trace import MANIFEST, TraceLike, fetch_trace
+
+
+@contextmanager
+def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
+    """Give a trace as it is, and for raw logs a trace that lasts as long as the block runs.
+
+    Parameters
+    ----------
+    given
+        A trace, or a folder or archive of raw logs of a source that can be detected.
+    """
+    if not isinstance(given, str | Path):
+        yield given
+        return
+    raw = fetch_trace(given)
+    if not raw.exists() or (raw / MANIFEST).is_file():
+        yield given
+        return
+    with tempfile.TemporaryDirectory(dir=scratch_folder()) as folder:
+        ingest("auto", raw, Path(folder) / raw.name)
+        yield Path(folder) / raw.name

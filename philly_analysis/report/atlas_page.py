@@ -1,0 +1,113 @@
+"""Test the study's findings on many traces, and write the page of all clusters side by side."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from philly_analysis.atlas import (
+    CLASSES,
+    COLORS,
+    FEWEST_BLOCKS,
+    FEWEST_ROWS,
+    RESAMPLES,
+    SYMBOLS,
+    Atlas,
+    Verdict,
+    known_datasets,
+    plates,
+    short,
+    survey,
+)
+from philly_analysis.atomic import scratch_folder
+from philly_analysis.errors import InputError, TraceError
+from philly_analysis.ingest import ingest
+from philly_analysis.progress import step
+from philly_analysis.report.rendering import data_uri, now, replacing, template
+from philly_analysis.results import Result, csv_text, write_csv
+from philly_analysis.trace import MACROS, Trace, TraceLike, open_trace, with_dependencies
+
+ATLAS = "atlas.html"
+
+
+def atlas_of(traces: Sequence[TraceLike], out: Path | None, datasets: str | Path | None) -> Result:
+    """Test the study's findings on traces: see :func:`philly_analysis.atlas`."""
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_trace(trace)) for trace in traces]
+        absent: list[tuple[str, str]] = []
+        if datasets is not None:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
+            made, absent = _ingest_datasets(Path(datasets), Path(scratch))
+            sources += [stack.enter_context(Trace(path)) for path in made]
+        if not sources:
+            raise TraceError(
+                "There is no trace. Give the folder of one or more, or that of public traces as "
+                "published with datasets=FOLDER."
+            )
+        found = survey(sources)
+    if out is not None:
+        atlas_page(found, absent, out)
+    return found.result()
+
+
+def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Ingest the public traces in a folder; return their traces, and reasons for the others."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: give that of the public traces.")
+    made: list[Path] = []
+    absent: list[tuple[str, str]] = []
+    for dataset in known_datasets():
+        raw, name = folder / dataset.folder, dataset.name or dataset.folder
+        if not raw.exists() or dataset.why:
+            absent.append((name, dataset.why if raw.exists() else f"There is no {raw.name}."))
+            continue
+        out = scratch / f"{len(made)}"
+        with step(f"reading {name}"):
+            try:
+                ingest(dataset.source, raw, out, map=dataset.map, name=name)
+            except InputError as error:
+                absent.append((name, str(error).replace(str(folder), folder.name)))
+            else:
+                made.append(out)
+    return made, absent
+
+
+def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Path:
+    """Write the page of an atlas, with its table and the data of its panels as CSV.
+
+    Parameters
+    ----------
+    absent
+        Datasets that were not tested, and why.
+    out
+        Folder of the page; an earlier page there is replaced.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    text = template("atlas.html").render(
+        title="An atlas of GPU clusters",
+        atlas=atlas,
+        absent=absent,
+        chapters=[],
+        plates=plates(atlas),
+        verdicts=list(Verdict),
+        symbols=SYMBOLS,
+        classes=CLASSES,
+        colors=COLORS,
+        marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
+        short=short,
+        relations=with_dependencies(atlas.result().reads),
+        resamples=RESAMPLES,
+        fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
+        csv=data_uri(csv_text(atlas.table)),
+        macros=MACROS,
+        made_at=now(),
+    )
+    with replacing(out, ATLAS) as folder:
+        write_csv(atlas.table, folder / "atlas.csv")
+        write_csv(atlas.panels, folder / "panels.csv")
+        (folder / ATLAS).write_text(text, "utf-8")
+    return out / ATLAS

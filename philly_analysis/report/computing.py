@@ -1,0 +1,236 @@
+"""Compute findings and draw their figures, cached with the trace and spread over processes."""
+
+import gc
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
+from philly_analysis.parallel import InlineExecutor, processes
+from philly_analysis.progress import step
+from philly_analysis.report.findings import (
+    ANALYSES,
+    INDEPENDENT,
+    OF_ALL_JOBS,
+    SAMPLE_RELATIONS,
+    Own,
+    lacking,
+    relevant,
+)
+from philly_analysis.results import Result, Results, figures
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import (
+    Manifest,
+    Trace,
+    TraceLike,
+    is_selected,
+    load_figure,
+    load_result,
+    open_trace,
+    replaced_error,
+    store_figure,
+    store_result,
+)
+
+
+def analyze(
+    trace: TraceLike,
+    names: Sequence[str | Own] = (),
+    *,
+    out: str | Path | None = None,
+    run_policy: RunPolicy | str | None = None,
+) -> Results:
+    """Compute findings on a trace, by default all: see :func:`philly_analysis.analyze`."""
+    for name in names:
+        if isinstance(name, str) and name not in ANALYSES:
+            raise UnknownNameError("analysis", name, ANALYSES)
+    results = Results()
+    with open_trace(trace, run_policy) as source:
+        wanted = names or [name for name in relevant(source) if not lacking(source, name)]
+        for i, name in enumerate(wanted, 1):
+            if name in OF_ALL_JOBS and is_selected(source.manifest):
+                raise MissingTableError(
+                    f"{name} needs all jobs of a trace, and this one is a subset. Compute it on "
+                    "the whole trace."
+                )
+            label = name if isinstance(name, str) else name.__name__
+            with step(f"{i} of {len(wanted)}: {label}"):
+                found = (
+                    compute(source, name) if isinstance(name, str) else compute_own(source, name)
+                )
+            results[found.name] = found
+    if out is not None:
+        try:
+            Path(out).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
+        for name, result in results.items():
+            result.to_csv(Path(out) / f"{name}.csv")
+    return results
+
+
+def compute(trace: Trace, name: str) -> Result:
+    """Return one finding on a trace, from the trace's cache where it is there.
+
+    It is marked as synthetic if the trace is and the finding depends on it, and names the tables
+    and relations that were read.
+    """
+    analysis = ANALYSES[name]
+    with trace.record_reads() as reads:
+        if cached := load_result(trace, name):
+            reads |= dict.fromkeys(cached.reads)
+            return replace(cached, draw=draw)
+        computed = analysis.compute(trace)
+        reads |= dict.fromkeys(computed.reads)
+    result = replace(
+        computed,
+        question=analysis.QUESTION,
+        synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+        caveats=(*computed.caveats, *_selection(trace)),
+        reads=tuple(reads),
+        draw=draw,
+    )
+    store_result(trace, result)
+    return result
+
+
+def compute_own(trace: Trace, own: Own) -> Result:
+    """Return the finding of a user-defined analysis on a trace.
+
+    Raises
+    ------
+    OutputError
+        It has the name of an analysis of the package, or returns no Result.
+    """
+    name = own.__name__
+    if name in ANALYSES:
+        raise OutputError(f"{name} is the name of an analysis of the package: rename yours.")
+    with trace.record_reads() as reads:
+        result = own(trace)
+    if not isinstance(result, Result):
+        raise OutputError(
+            f"{name} returned a {type(result).__name__}. Return a Result: its name, its table (a "
+            f"pandas DataFrame), and its sentences, e.g. Result({name!r}, table, "
+            'sentences=("…",)).'
+        )
+    return replace(
+        result,
+        name=name,
+        question=result.question or (own.__doc__ or name).strip().partition("\n")[0],
+        synthetic=trace.manifest.synthetic,
+        caveats=(*result.caveats, *_selection(trace)),
+        reads=tuple(reads),
+    )
+
+
+def _selection(trace: Trace) -> tuple[str, ...]:
+    """Return the sentence on how a subset's jobs were selected; empty for a whole trace."""
+    sample = trace.manifest.sample
+    return (sample.how,) if sample and is_selected(trace.manifest) else ()
+
+
+def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
+    """Yield findings on a trace as they are computed, independent ones in an executor.
+
+    The executor opens the trace by its path. All relations that need the samples are materialised
+    first, in one pass over them.
+    """
+    read_samples(trace, names)
+    apart = [n for n in names if executor and n in INDEPENDENT and not load_result(trace, n)]
+    future: Future[Results] | None = None
+    if executor and apart:
+        future = executor.submit(
+            _compute_apart, trace.path, trace.run_policy, trace.manifest, apart
+        )
+    for i, name in enumerate(sorted(names, key=apart.__contains__), 1):
+        with step(f"{i} of {len(names)}: {ANALYSES[name].QUESTION}"):
+            yield future.result()[name] if future and name in apart else compute(trace, name)
+
+
+def read_samples(trace: Trace, names: Collection[str]) -> None:
+    """Read the samples once for all analyses that need them and are not cached."""
+    trace.create(
+        relation
+        for relation, name in SAMPLE_RELATIONS.items()
+        if name in names and trace.has(relation) and not load_result(trace, name)
+    )
+
+
+def _compute_apart(
+    path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
+) -> Results:
+    with Trace(path, run_policy=run_policy) as trace:
+        if trace.manifest != manifest:
+            raise replaced_error(path)
+        return Results({name: compute(trace, name) for name in names})
+
+
+def draw_each(
+    trace: Trace, results: Iterable[Result], executor: Executor | None = None
+) -> dict[str, str]:
+    """Return the figures of findings as SVG text, by name, from the trace's cache where possible.
+
+    Parameters
+    ----------
+    results
+        Findings, which may be computed on iteration: an executor draws one while this process
+        computes the next.
+    executor
+        Processes that draw; figures not begun when all findings are computed are drawn here, as
+        all are without one.
+    """
+    found: dict[str, str] = {}
+
+    def uncached() -> Iterator[Result]:
+        for result in results:
+            cached = load_figure(trace, result.name)
+            if cached is None:
+                yield result
+            else:
+                found[result.name] = cached
+
+    drawer = executor or InlineExecutor()
+    begun: list[tuple[Result, Future[tuple[str, str]]]] = []
+    try:
+        begun += ((result, drawer.submit(draw_svg, result)) for result in uncached())
+        # matplotlib is not thread-safe: no drawing here beside threads
+        alone = not isinstance(drawer, ThreadPoolExecutor)
+        ours = [draw_svg(result) for result, future in reversed(begun) if alone and future.cancel()]
+        theirs = [future.result() for _, future in begun if not future.cancelled()]
+    finally:
+        for _, future in begun:
+            future.cancel()
+    for name, svg in (*theirs, *ours):
+        store_figure(trace, name, svg)
+        found[name] = svg
+    return found
+
+
+def draw(result: Result) -> Figure:
+    """Draw a finding, marked where it is synthetic."""
+    return figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
+
+
+def draw_svg(result: Result) -> tuple[str, str]:
+    """Draw a finding; return its name and the figure as SVG text, empty if it shows nothing."""
+    collects = gc.isenabled()
+    gc.disable()  # figures have so many parts that collecting garbage would take a fifth
+    try:
+        figure = draw(result)
+        return result.name, "" if figures.is_empty(figure) else figures.svg(figure)
+    finally:
+        if collects:
+            gc.enable()
+
+
+@contextmanager
+def drawing_process() -> Iterator[Executor]:
+    """Start a process that draws figures while this one computes, for one report or several."""
+    with processes(1) as executor:
+        executor.submit(import_module, __name__)  # both processes import at the same time
+        yield executor

@@ -1,0 +1,161 @@
+"""List the findings of the report by chapter, with what each needs of a trace."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from matplotlib.figure import Figure
+
+from philly_analysis.analyses import (
+    arrivals,
+    clock_offset,
+    concentration,
+    delay_causes,
+    failure_costs,
+    failure_reasons,
+    failure_repetition,
+    failure_statuses,
+    gang_failures,
+    gpu_util,
+    gpu_util_by_servers,
+    gpu_util_dedicated,
+    gpu_util_summaries,
+    gpus_in_use,
+    host_clock_offset,
+    host_util,
+    how_used,
+    job_status,
+    locality_effect,
+    locality_relaxation,
+    node_failures,
+    notebook_definitions,
+    occupancy,
+    out_of_order,
+    overview,
+    queueing_delay,
+    queueing_delay_by_group,
+    retries,
+    run_policy,
+    run_time,
+    run_time_by_group,
+    time_asked,
+    time_to_failure,
+    usage,
+    wait_states,
+    waits_by_day,
+    why_failures,
+    why_waits,
+    wide_gangs,
+    workload_account,
+    worst_offenders,
+)
+from philly_analysis.analyses.published import of_philly
+from philly_analysis.models.validation import calibration, other_months, philly_like
+from philly_analysis.results import Result
+from philly_analysis.trace import Trace, is_selected
+
+
+class Analysis(Protocol):
+    """Interface of an analysis module."""
+
+    __name__: str
+
+    @property
+    def QUESTION(self) -> str:  # noqa: N802 - a module's constant
+        """Question that it answers, as a heading."""
+
+    @property
+    def NEEDS(self) -> tuple[str, ...]:  # noqa: N802
+        """Tables and columns that it needs.
+
+        A table (``jobs``), a column with some value (``jobs.time_limit_s``), or alternatives
+        (``attempts.end_reason or failures``). Empty: it does not depend on the trace.
+        """
+
+    def compute(self, trace: Trace) -> Result:
+        """Compute the finding on one trace."""
+
+    def plot(self, result: Result) -> Figure:
+        """Draw the finding, from the Result only."""
+
+
+Own: TypeAlias = Callable[[Trace], Result]
+"""A user-defined analysis: its name is the function's, its question the docstring."""
+
+FRONT = "In short"
+"""Title of the first chapter."""
+
+_MODULES: dict[str, tuple[Analysis, ...]] = {
+    FRONT: (why_waits, how_used, why_failures, worst_offenders),
+    "The trace": (overview, workload_account, gpus_in_use, clock_offset, host_clock_offset),
+    "Workload": (run_time, run_time_by_group, job_status, retries, arrivals, concentration),
+    "Queueing": (queueing_delay, delay_causes, out_of_order, queueing_delay_by_group, waits_by_day),
+    "Locality and utilisation": (
+        locality_relaxation,
+        occupancy,
+        gpu_util,
+        gpu_util_by_servers,
+        locality_effect,
+        gpu_util_dedicated,
+        gpu_util_summaries,
+        host_util,
+    ),
+    "Failures": (
+        failure_reasons,
+        failure_repetition,
+        time_to_failure,
+        failure_costs,
+        failure_statuses,
+    ),
+    "Operation": (usage, wait_states, time_asked, wide_gangs, node_failures, gang_failures),
+    "Definitions": (run_policy, notebook_definitions),
+    "Workload model": (calibration, other_months, philly_like),
+}
+CHAPTERS: dict[str, dict[str, Analysis]] = {
+    title: {module.__name__.rpartition(".")[2]: module for module in modules}
+    for title, modules in _MODULES.items()
+}
+"""Every analysis by name, in the chapters and the order of the page."""
+
+ANALYSES: dict[str, Analysis] = {
+    name: analysis for chapter in CHAPTERS.values() for name, analysis in chapter.items()
+}
+"""Every analysis by name."""
+
+PHILLY_ONLY = frozenset({"notebook_definitions", "philly_like"})
+"""Analyses of the study's own cluster, which the page of another cluster omits."""
+
+INDEPENDENT = ("calibration", "host_clock_offset", "philly_like", "notebook_definitions")
+"""Analyses that take seconds and share no relation with others: another process may run them."""
+
+SAMPLE_RELATIONS = {
+    "gpu_use_bins": "how_used",
+    "notebook_gpu_util_bins": "notebook_definitions",
+    "gpu_clock_readings": "clock_offset",
+    "host_clock_readings": "host_clock_offset",
+    "host_util_bins": "host_util",
+}
+"""Relations that take a pass over the samples, with the first analysis that reads each."""
+
+OF_ALL_JOBS = frozenset(
+    {
+        *("delay_causes", "gpu_util_dedicated", "host_util", "locality_effect"),
+        *("occupancy", "out_of_order", "wait_states", "why_waits"),
+    }
+)
+"""Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""
+
+
+def relevant(trace: Trace) -> list[str]:
+    """Return the analyses that concern a trace's cluster."""
+    return [name for name in ANALYSES if name not in PHILLY_ONLY or of_philly(trace)]
+
+
+def lacking(trace: Trace, name: str) -> tuple[str, ...]:
+    """Return what an analysis needs and a trace lacks: tables, columns, jobs."""
+    absent = tuple(
+        need
+        for need in ANALYSES[name].NEEDS
+        if not any(trace.has_values(one) for one in need.split(" or "))
+    )
+    subset = name in OF_ALL_JOBS and is_selected(trace.manifest)
+    return (*absent, "the jobs that were not chosen") if subset else absent

@@ -1,0 +1,168 @@
+"""Render pages from templates, and write them with their figures and tables."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+from philly_analysis.atomic import atomic_write
+from philly_analysis.errors import TraceError
+from philly_analysis.report.sections import Chapter
+from philly_analysis.results import NOT_KNOWN, number, together, write_csv
+from philly_analysis.trace import MACROS, with_dependencies
+
+PAGE = "report.html"
+_UNBROKEN = 24
+"""Characters up to which a cell stays on one line."""
+_SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
+
+
+def results_page(
+    title: str,
+    lede: str,
+    chapters: Sequence[Chapter],
+    out: str | Path,
+    *,
+    closing: pd.DataFrame | None = None,
+    closing_title: str = "Figure by figure",
+) -> Path:
+    """Write a page of results that belong to no single trace: a comparison, an experiment.
+
+    Parameters
+    ----------
+    lede
+        What was done, in a sentence.
+    out
+        Folder of the page, its figures and tables; an earlier page there is replaced.
+    closing
+        Table at the end of the page; None: none.
+    closing_title
+        Title of that table.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    synthetic = [s.result.synthetic for c in chapters for s in c.sections]
+    text = template("results.html").render(
+        title=title,
+        lede=lede,
+        chapters=chapters,
+        synthetic="all" if all(synthetic) else "some" if any(synthetic) else "",
+        tables_open=True,
+        closing=closing,
+        closing_title=closing_title,
+        **sql_of(chapters),
+        made_at=now(),
+    )
+    return write_page(Path(out), chapters, text)
+
+
+def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
+    """Write a page, its figures and its tables to a folder; return the page."""
+    with replacing(out) as folder:
+        (folder / "figures").mkdir()
+        (folder / "tables").mkdir()
+        for part in (s for c in chapters for s in c.sections):
+            if part.svg:
+                (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
+            write_csv(part.result.table, folder / part.csv)
+        (folder / PAGE).write_text(text, "utf-8")
+    return out / PAGE
+
+
+@contextmanager
+def replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
+    """Give a new folder that atomically replaces the report at `out` when the block ends.
+
+    Raises
+    ------
+    TraceError
+        The folder at `out` is not a report, or cannot be written.
+    """
+    if out.exists() and not (out / page).is_file():
+        raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
+    try:
+        with atomic_write(out) as partial:
+            partial.mkdir()
+            yield partial
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template, with the filters and globals that pages use."""
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("philly_analysis.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_unbroken,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
+    env.filters |= {"cell": _cell, "kinds": _kinds}
+    env.globals |= {"script": _SCRIPT, "policy": _policy}
+    return env.get_template(name)
+
+
+def sql_of(chapters: Iterable[Chapter]) -> dict[str, object]:
+    """Return the SQL files that the findings of a page read, each once, by name."""
+    reads = dict.fromkeys(n for c in chapters for s in c.sections for n in s.result.reads)
+    relations = sorted(with_dependencies(tuple(reads)), key=attrgetter("name"))
+    return {"relations": relations, "macros": MACROS}
+
+
+def data_uri(text: str) -> str:
+    """Return CSV text as the address of a link."""
+    return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
+
+
+def now() -> str:
+    """Return the current time, in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _unbroken(value: object) -> object:
+    """Keep numbers and units on one line, except in HTML: code, figures, text of logs."""
+    return together(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _cell(value: Any) -> str:
+    """Format a cell of a table: numbers with four digits, or all before the decimal point."""
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return NOT_KNOWN
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:,.4g}"
+    return str(value)
+
+
+def _kinds(table: pd.DataFrame) -> list[str]:
+    """Return each column's CSS class: numbers, aligned right; short text, unbroken; other text."""
+
+    def kind(column: "pd.Series[Any]") -> str:
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            return "num"
+        return "word" if max((len(_cell(v)) for v in column), default=0) <= _UNBROKEN else ""
+
+    return [kind(table.iloc[:, i]) for i in range(table.shape[1])]
+
+
+def _policy(style: str) -> str:
+    """Return a Content Security Policy that allows only our style and our script."""
+    of_style, of_script = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, _SCRIPT)
+    )
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{of_style}'; "
+        f"script-src 'sha256-{of_script}'; base-uri 'none'; form-action 'none'"
+    )

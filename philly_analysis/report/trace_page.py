@@ -1,0 +1,124 @@
+"""Write the report of a trace: all its findings, what it lacks, and where its rows come from."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+
+from philly_analysis.analyses.worst_offenders import KINDS
+from philly_analysis.parallel import workers
+from philly_analysis.report.computing import compute_each, compute_own, draw_each
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, FRONT, Own, lacking, relevant
+from philly_analysis.report.rendering import now, sql_of, template, write_page
+from philly_analysis.report.sections import Card, Chapter, Gap, Section, section
+from philly_analysis.results import Result, number
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import REJECTS, Trace, TraceLike, open_trace
+
+OWN = "Your own"
+"""Title of the chapter of user-defined analyses."""
+_EVIDENCE = {
+    "why_waits": ("delay_causes", "wait_states", "queueing_delay", "out_of_order"),
+    "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
+    "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
+}
+"""Questions at the top of the page, with the findings that give details."""
+_REJECTS_SHOWN = 20
+
+
+def report(
+    trace: TraceLike,
+    out: str | Path = "reports",
+    *,
+    also: Iterable[Own] = (),
+    run_policy: RunPolicy | str | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    executor: Executor | None = None,
+) -> Path:
+    """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
+    with ExitStack() as stack:
+        counting = None
+        if jobs != 1 or cluster:
+            counting = stack.enter_context(workers(jobs, cluster))
+        source = stack.enter_context(open_trace(trace, run_policy, executor=counting))
+        chapters, gaps = _findings(source, executor or counting)
+        if own := [compute_own(source, one) for one in also]:
+            chapters.insert(1, Chapter(OWN, tuple(_own_section(result) for result in own)))
+        text = _render(source, chapters, gaps)
+        return write_page(Path(out) / source.path.name, chapters, text)
+
+
+def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:
+    """Compute and draw all findings of a trace; return the chapters, and what it lacks."""
+    concerned = set(relevant(trace))
+    wanted = {n: a for part in CHAPTERS.values() for n, a in part.items() if n in concerned}
+    lacks = {name: lacking(trace, name) for name in wanted}
+    results: dict[str, Result] = {}
+    found = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
+    svgs = draw_each(trace, (results.setdefault(r.name, r) for r in found), executor)
+    chapters = []
+    for title, analyses in CHAPTERS.items():
+        sections = tuple(
+            Section(name, analysis.QUESTION, results[name], svgs[name])
+            for name, analysis in analyses.items()
+            if name in results
+        )
+        if sections:
+            chapters.append(Chapter(title, sections))
+    gaps = [Gap(wanted[name].QUESTION, missing) for name, missing in lacks.items() if missing]
+    return chapters, gaps
+
+
+def _own_section(result: Result) -> Section:
+    if result.draw is None:
+        return Section(result.name, result.question, result, "")
+    return section(result.name, result.question, result, result.plot())
+
+
+def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
+    sections = {s.name: s for c in chapters for s in c.sections}
+    results = {name: s.result for name, s in sections.items()}
+    overview = results.get("overview")
+    return template("report.html").render(
+        title=f"{trace.manifest.name}: GPU-cluster trace report",
+        subtitle=" ".join(overview.sentences[:1]) if overview else "",
+        manifest=trace.manifest,
+        warnings=[
+            *(note for note in trace.manifest.notes if note.startswith("WARNING")),
+            *(w for r in results.values() for w in r.warnings),
+        ],
+        cards=[_card(name, sections, gaps) for name in _EVIDENCE],
+        offenders=sections.get("worst_offenders"),
+        kinds=KINDS,
+        tiles=[
+            {
+                "value": f.value if isinstance(f.value, str) else number(f.value),
+                "meaning": f.meaning,
+            }
+            for f in (overview.facts if overview else ())
+            if f.value is not None
+        ],
+        chapters=[c for c in chapters if c.title != FRONT],
+        tables_open=False,
+        gaps=gaps,
+        rejects=_rejects(trace),
+        **sql_of(chapters),
+        run_policy=trace.run_policy.meaning,
+        made_at=now(),
+    )
+
+
+def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
+    question = ANALYSES[name].QUESTION
+    evidence = tuple(n for n in _EVIDENCE[name] if n in sections)
+    missing = next((gap.missing for gap in gaps if gap.question == question), ())
+    return Card(name, question, sections.get(name), evidence, missing)
+
+
+def _rejects(trace: Trace) -> list[dict[str, object]]:
+    if not trace.has(REJECTS.name):
+        return []
+    rows = trace.answer(REJECTS.name)
+    first = rows.order("source_file, source_line, reason, raw").limit(_REJECTS_SHOWN)
+    return [dict(zip(rows.columns, row, strict=True)) for row in first.fetchall()]
