@@ -230,7 +230,7 @@ def test_counts_are_those_of_a_join(
 ) -> None:
     monkeypatch.setattr(materialized, "_SLICE", slice_)
     monkeypatch.setattr(materialized, "_MAX_COUNTS", slice_)
-    for size in ("_CHUNK", "_AT_ONCE"):
+    for size in ("_CHUNK", "_MAX_SORTED"):
         monkeypatch.setattr(histograms, size, slice_)
     relation = relations()[name]
     write_tables(tmp_path / "t", cluster)
