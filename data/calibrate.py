@@ -1,13 +1,12 @@
-"""Measures workload models against real jobs that they were not fitted to, trace by trace.
+"""Measure workload models against held-out jobs, trace by trace.
 
     python data/calibrate.py [EXTRACT ...] > table.md
 
-prints, of each extract, quantity and way of holding data out, the distance of the workload model's
-jobs, of the real jobs that it was fitted to (a law smoother than they are may come closer by
-chance), and of what people use today, and first how many stay within their limits. The model
-samples the fitted month again, with the families that it chooses by itself; `coverage.py` judges
-other months, and `waits.py` how long jobs wait. The three together are
-`philly_analysis/models/shipped/CALIBRATION.md`. It takes some four CPU minutes.
+prints, for each extract, quantity and split, the distance of the workload model's jobs, of the
+real jobs that it was fitted to (a smoother distribution may be closer by chance), and of the
+baselines, and first how many are within their limits. The model samples the fitted period again,
+with automatic families; `coverage.py` measures other periods, and `waits.py` queueing delays. Their
+output together is `philly_analysis/models/shipped/CALIBRATION.md`. It takes some four CPU minutes.
 """
 
 import sys
@@ -17,21 +16,21 @@ import pandas as pd
 from fit_models import EXTRACTS, observed
 
 from philly_analysis.errors import ModelError
-from philly_analysis.models.validation.calibration import FLOOR, OURS, held_out
+from philly_analysis.models.validation.calibration import REAL_PART, WORKLOAD_MODEL, held_out
 from philly_analysis.models.validation.splits import SPLITS
 
-MOST_JOBS = 20_000
-"""Of a longer list the last ones are taken."""
+MAX_JOBS = 20_000
+"""Largest number of jobs of an extract; the last ones are used."""
 
-COLUMNS = (OURS, FLOOR, "one log-normal, Poisson", "Lublin-Feitelson, refitted")
+COLUMNS = (WORKLOAD_MODEL, REAL_PART, "one log-normal, Poisson", "Lublin-Feitelson, refitted")
 
 
 def measured(names: list[str]) -> pd.DataFrame:
-    """Return every distance of every extract; progress and skipped splits go to stderr."""
+    """Return all distances of all extracts; progress and skipped splits go to stderr."""
     tables = []
     for name in names:
         every = observed(name)
-        data = every.where(np.arange(len(every.jobs)) >= len(every.jobs) - MOST_JOBS)
+        data = every.where(np.arange(len(every.jobs)) >= len(every.jobs) - MAX_JOBS)
         for split in SPLITS:
             try:
                 tables.append(held_out(data, split).assign(extract=name))
@@ -42,7 +41,7 @@ def measured(names: list[str]) -> pd.DataFrame:
 
 
 def counted(table: pd.DataFrame) -> str:
-    """Return how many distances stay within their limits, by split, as a Markdown table."""
+    """Return the number of distances within their limits, by split, as a Markdown table."""
     limited = table[table["limit"].notna()]
     met = limited.assign(met=limited["distance"] <= limited["limit"])
     within = met.groupby(["split", "model"])["met"].sum().to_dict()
@@ -51,7 +50,7 @@ def counted(table: pd.DataFrame) -> str:
         "|---|---:|" + "---:|" * len(COLUMNS),
     ]
     for split in SPLITS:
-        many = int(((met["split"] == split) & (met["model"] == OURS)).sum())
+        many = int(((met["split"] == split) & (met["model"] == WORKLOAD_MODEL)).sum())
         cells = " | ".join(f"{within[split, c]:.0f}" for c in COLUMNS)
         lines.append(f"| {split} | {many} | {cells} |")
     return "\n".join(lines)
@@ -77,7 +76,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Print the table of the extracts named, or of all."""
+    """Print the table of the given extracts, or of all."""
     table = measured(sys.argv[1:] or list(EXTRACTS))
     print(f"## The fitted month again\n\n{counted(table)}\n\n{markdown(table)}")
 

@@ -1,14 +1,14 @@
-"""Scores how well models know what they do not know, on windows that they were not fitted to.
+"""Score the coverage of predictive intervals on windows that models were not fitted to.
 
     python data/coverage.py [LIST ...] > table.md
     python data/coverage.py --all > table.md
 
-fits to each window of 5 to 28 days of the lists of jobs, draws other months, and holds the next
-window against them: beside the workload model stand ways of resampling the window's own jobs. What
-`philly_analysis/models/variation.py` holds was learned on the lists of `DEVELOPED_ON`; by those of
-`KEPT_OUT`, which are scored when none is named, no number was chosen. It takes a CPU second for
-four pairs of windows and method. ``--all`` scores the model alone on all lists, those learned on
-from when they are in use.
+fits to each window of 5 to 28 days of the lists of jobs, draws other periods, and compares them
+with the next window; so do ways of resampling the window's own jobs. The parameters in
+`philly_analysis/models/between_period.py` were estimated on the lists of `DEVELOPED_ON`; no
+parameter was chosen by those of `HELD_OUT`, the default. It takes a CPU second for four pairs of
+windows and method. ``--all`` scores the model alone on all lists, those of `DEVELOPED_ON` from
+their first week of regular use.
 """
 
 import sys
@@ -21,15 +21,15 @@ import numpy as np
 import pandas as pd
 from fit_models import EXTRACTS, TRACES, observed
 
-from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.between_period import ESTIMATED, Variation
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.coverage import (
     DRAWS,
-    FITTED,
     METHODS,
-    OURS,
-    by_model,
-    scored,
+    NO_VARIATION,
+    WORKLOAD_MODEL,
+    model_draws,
+    score,
     summary,
 )
 
@@ -38,7 +38,7 @@ MORE = {
     "bluewaters": ("bluewaters", "blue-waters-15k"),
     "philly-15k": ("philly-first-15k-attempts", "philly-first-15k"),
 }
-"""Lists of jobs that no model ships of, as `fit_models.EXTRACTS`."""
+"""Lists of jobs without a shipped model, as `fit_models.EXTRACTS`."""
 
 UNSEEN = {
     "itp-03": ("itp-2021/cluster03.csv.gz", "itp-2021"),
@@ -66,13 +66,13 @@ using the Parallel Workloads Archive", JPDC 2014).
 """
 
 OF_GPUS = tuple(name for name in {**EXTRACTS, **MORE} if name != "itp-10")
-"""Of cluster 10 no window has jobs enough."""
-KEPT_OUT = (*UNSEEN, *ALCF, SDSC)
+"""No window of cluster 10 has enough jobs."""
+HELD_OUT = (*UNSEEN, *ALCF, SDSC)
 DEVELOPED_ON = (*OF_GPUS, *ARCHIVE)
-ALL = (*OF_GPUS, *KEPT_OUT, *ARCHIVE)
-"""Lists by place: what is drawn for one is drawn from seeds of its own."""
+ALL = (*OF_GPUS, *HELD_OUT, *ARCHIVE)
+"""All lists; the place of a list determines its seeds."""
 LISTS = tuple(name for name in ALL if name != "philly-attempts")
-"""Those that are no other list once more."""
+"""All lists without duplicates."""
 SITES = {
     "ITP": tuple(name for name in ALL if name.startswith("itp-")),
     "Philly": tuple(name for name in ALL if name.startswith("philly-")),
@@ -90,22 +90,22 @@ SITES = {
     "RICC": ("ricc-2010",),
     "CEA": ("curie-2011",),
 }
-"""Whose lists they are: clusters of one site are more alike than others."""
+"""Lists by site; clusters of one site are correlated."""
 SITE = {name: site for site, names in SITES.items() for name in names}
 BOOTSTRAPS = 4_000
 PAIRS = 3
 SEEDS = 10_000
-"""Between the first seeds of lists, more than a list's pairs take."""
+"""Distance between the first seeds of lists."""
 WEEK_S = 7 * 86_400
 
 
 def first_seed(name: str) -> int:
-    """Return where a list's seeds begin."""
+    """Return the first seed of a list."""
     return ALL.index(name) * SEEDS
 
 
 def in_use(data: Observations) -> Observations:
-    """Return jobs from the first week on that brings half as many as a week does on average."""
+    """Return jobs from the first week with at least half of the mean jobs per week."""
     at = data.jobs["submitted_s"].to_numpy(float)
     week = ((at - at[0]) // WEEK_S).astype(int)
     jobs = np.bincount(week)
@@ -113,7 +113,7 @@ def in_use(data: Observations) -> Observations:
 
 
 def standard(name: str, path: Path) -> Observations:
-    """Return the jobs of a list in the Standard Workload Format that ran."""
+    """Return the jobs with a run time of a list in the Standard Workload Format."""
     fields = {1: "submitted", 3: "run_s", 4: "processors", 11: "user"}
     frame = pd.read_csv(
         path, sep=r"\s+", comment=";", header=None, usecols=list(fields), encoding="latin-1"
@@ -148,14 +148,19 @@ def listed(name: str) -> Observations:
     )
 
 
-def judged(name: str, law: Variation, methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
-    """Return the scores of a list, if it is one of those from when it is in use.
+def score_list(
+    name: str, variation: Variation, methods: Sequence[str], used: Container[str]
+) -> pd.DataFrame:
+    """Return the scores of a list, by the model with a variation and by other methods.
 
-    Months of the model differ by a law; beside them stand other methods.
+    Lists in `used` start with their first week of regular use.
     """
     data = in_use(listed(name)) if name in used else listed(name)
-    chosen = {OURS: by_model(law), **{method: METHODS[method] for method in methods}}
-    scores = scored(data, methods=chosen, seed=first_seed(name), most=PAIRS)
+    chosen = {
+        WORKLOAD_MODEL: model_draws(variation),
+        **{method: METHODS[method] for method in methods},
+    }
+    scores = score(data, methods=chosen, seed=first_seed(name), most=PAIRS)
     print(name, file=sys.stderr, flush=True)
     return scores.assign(data=name)
 
@@ -163,20 +168,22 @@ def judged(name: str, law: Variation, methods: Sequence[str], used: Container[st
 def measured(names: Iterable[str], methods: Sequence[str], used: Container[str]) -> pd.DataFrame:
     """Return the scores of all lists; progress goes to stderr."""
     with ProcessPoolExecutor() as pool:
-        tables = pool.map(partial(judged, law=LEARNED, methods=methods, used=used), names)
+        tables = pool.map(
+            partial(score_list, variation=ESTIMATED, methods=methods, used=used), names
+        )
         return pd.concat(tables, ignore_index=True)
 
 
 def ranges(table: pd.DataFrame) -> list[str]:
-    """Return shares of the model's windows, and what holds them in 90 % of bootstraps of sites."""
-    mine = table[table["method"] == OURS]
+    """Return shares of the model's windows, with 90 % ranges over bootstraps of sites."""
+    mine = table[table["method"] == WORKLOAD_MODEL]
     by_list = pd.concat(
-        {name: summary(rows).loc[OURS] for name, rows in mine.groupby("data", sort=False)}
+        {name: summary(rows).loc[WORKLOAD_MODEL] for name, rows in mine.groupby("data", sort=False)}
     )
     rng = np.random.default_rng(0)
     lines = [
-        f"| {OURS}, sites drawn again | lists | covered by 90 % | PIT < 0.05 | middle half "
-        "| > 0.95 |",
+        f"| {WORKLOAD_MODEL}, sites drawn again | lists | covered by 90 % | PIT < 0.05 "
+        "| middle half | > 0.95 |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for group, rows in by_list.groupby(level="group", sort=False):
@@ -198,7 +205,7 @@ def ranges(table: pd.DataFrame) -> list[str]:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return scores by method and group, and of the model by list, as Markdown tables."""
+    """Return scores by method and group, and the model's by list, as Markdown tables."""
     windows = table.groupby(["data", "days", "pair"]).ngroups
     lines = [
         "## Other months\n",
@@ -217,10 +224,10 @@ def markdown(table: pd.DataFrame) -> str:
         f"{row.above_pct:.0f} % |"
         for row in summary(table).reset_index().itertuples()
     ]
-    mine = table[table["method"] == OURS]
+    mine = table[table["method"] == WORKLOAD_MODEL]
     cells = 100 * mine.pivot_table(index="data", columns="group", values="covered", sort=False)
     lines += ["", *ranges(table)]
-    lines += ["", f"| {OURS} on | pairs | " + " | ".join(cells.columns) + " |"]
+    lines += ["", f"| {WORKLOAD_MODEL} on | pairs | " + " | ".join(cells.columns) + " |"]
     lines += ["|---|---:|" + "---:|" * cells.shape[1]]
     for name, row in cells.iterrows():
         count = mine[mine["data"] == name].groupby(["days", "pair"]).ngroups
@@ -230,12 +237,12 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Print the scores of the lists named, of those kept out, or of all."""
+    """Print the scores of the given lists, of those held out, or of all."""
     if sys.argv[1:] == ["--all"]:
         table = measured(LISTS, (), used=DEVELOPED_ON)
     else:
-        methods = [method for method in METHODS if method not in (OURS, FITTED)]
-        table = measured(sys.argv[1:] or KEPT_OUT, methods, used=())
+        methods = [method for method in METHODS if method not in (WORKLOAD_MODEL, NO_VARIATION)]
+        table = measured(sys.argv[1:] or HELD_OUT, methods, used=())
     print(markdown(table))
 
 

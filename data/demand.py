@@ -1,6 +1,6 @@
-"""The jobs of the sample: drawn from the shipped models, thinned to what a small cluster bears.
+"""Draw the jobs of the bundled sample from the shipped models, thinned for a small cluster.
 
-The constants are choices of ours, made so that the sample looks like what the study printed.
+The constants are chosen such that the sample resembles the published numbers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,32 +20,32 @@ from philly_analysis.trace.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
 
 LOAD = 0.8
-"""Most GPU time that the drawn jobs may ask for, over what there is: a queue, but no overload."""
+"""Largest offered load of the drawn jobs: a queue without overload."""
 LARGEST_GANG, LARGEST_SERVER = 32, 8
 LONGEST_H = 48
-"""Longer jobs are left out: a small cluster cannot carry the study's weeks."""
+"""Longer jobs are excluded: a small cluster cannot run jobs of weeks."""
 GANGS = 0.6
-"""From the gangs of passed jobs, 0, to those of attempts, 1: the mean is then the 1.65 GPUs of the
-log's jobs of every ending."""
-STRETCHES = 12
-"""Stretches of the model's time laid over one another: in this many, thinned, the bursts of a
-cluster many times as large no longer flood a small one, and the week's rhythm stays."""
+"""Weight of the gang sizes of attempts, against those of passed jobs: the mean is then 1.65 GPUs,
+as of the log's jobs of every status."""
+OVERLAYS = 12
+"""Number of samples laid over one another and thinned, so that the bursts of a large cluster do not
+overload a small one and the weekly rhythm stays."""
 OVERBOOKED = 2.5
-"""Quotas in all, over the GPUs there are: most waits of gangs are then fragmentation, as in the
-study's Table 2 (70 %)."""
+"""Total quota over total GPUs: most waits of gangs are then fragmentation delays, as in the study's
+Table 2 (70 %)."""
 SURVIVORS = ((6, 4), (13, 8), (24, 2))
-"""Jobs of an earlier time that still run on the fifth day: days before the warm-up, GPUs."""
+"""Earlier jobs that are still running on the fifth day: days before the warm-up, GPUs."""
 LONG_FROM = 0.85
 STATUS_SHORT, STATUS_LONG = (0.730, 0.100, 0.170), (0.485, 0.333, 0.182)
-"""How the shorter jobs of a gang bucket end, and those from this quantile of run times on: so that
-both shares of the study's Table 6 are near, of jobs and of GPU time. Killed jobs are long."""
+"""Statuses of jobs below and above this quantile of run times in their gang bucket: close to the
+study's Table 6 in jobs and in GPU time. Killed jobs are long."""
 RETRY_PROBABILITY = {
     PASS: ((1, 0.10), (2, 0.16), (5, 0.20), (9, 0.28)),
     KILLED: ((1, 0.10), (2, 0.18), (5, 0.22), (9, 0.30)),
     FAILED: ((1, 0.58), (2, 0.64), (5, 0.68), (9, 0.72)),
 }
-"""By status and least gang: growing with the gang as in the study's Figure 9, and such that a job
-has about the 1.36 attempts of the archive's."""
+"""By status and smallest gang: growing with the gang as in the study's Figure 9, with about 1.36
+attempts per job as in the archive."""
 MOST_ATTEMPTS = 4
 FAILURE_MEDIAN_MIN, FAILURE_SIGMA = 2.0, 1.6
 """Log-normal run time to failure, like most reasons of the study's Table 7: medians of minutes,
@@ -57,7 +57,7 @@ clusters of the notebook's Figure 3 half the one-GPU jobs start within a minute 
 
 
 def start_up_s(rng: np.random.Generator) -> float:
-    """Draw the seconds between a submission and the request that the scheduler sees."""
+    """Draw the seconds between a submission and the request to the scheduler."""
     return START_UP_MEDIAN_S * float(rng.lognormal(0, START_UP_SIGMA))
 
 
@@ -74,7 +74,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
     monday = datetime.combine(first - timedelta(days=first.weekday()), MONDAY.time())
     weeks = -(-(plan.at(until_s) - monday) // timedelta(weeks=1))
     workload = model.sample(
-        days=STRETCHES * 7 * weeks,
+        days=OVERLAYS * 7 * weeks,
         gpus=LARGEST_GANG,
         seed=plan.seed,
         start=monday,
@@ -101,7 +101,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
         user = int(min(users[vc] * rng.beta(0.7, 2.5), users[vc] - 1))
         name = f"{(numbers[vc] * 7919 + user + 1) * 2_654_435_761 % 2**24:06x}"
         jobs.append(_job(names[vc], name, gpus, submit_s, run_s, rank, rng))
-    for restart_s in plan.restarts_s[1:]:  # the first jobs that a restarted manager takes
+    for restart_s in plan.restarts_s[1:]:  # the first jobs after a restart of the manager
         jobs += [
             replace(jobs[k], submit_s=restart_s + after_s) for k, after_s in ((0, 12), (1, 34))
         ]
@@ -113,7 +113,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
 
 
 def _thin(pool: pl.DataFrame, count: int, gpu_s: float, rng: np.random.Generator) -> pl.DataFrame:
-    """Keep so many jobs, whose run times fit so much GPU time, and rank those in their bucket."""
+    """Select jobs with a total GPU time, and rank their run times in their gang bucket."""
     passed, attempts = load_model("philly"), load_model("philly-attempts")
     pool = pool.sort("run_s", "submit_s", "gpus", "vc")
     gpus, run_s = pool["gpus"].to_numpy(), pool["run_s"].to_numpy()
@@ -138,7 +138,7 @@ def _thin(pool: pl.DataFrame, count: int, gpu_s: float, rng: np.random.Generator
 def _job(
     vc: str, user: str, gpus: int, submit_s: int, run_s: int, rank: float, rng: np.random.Generator
 ) -> JobSpec:
-    """Return one job: its status by its length, its failures before the end."""
+    """Return one job, with a status by its run time, and failed attempts before the last."""
     share = STATUS_LONG if rank >= LONG_FROM else STATUS_SHORT
     status = str(rng.choice(STATUSES, p=share))
     attempts: list[AttemptSpec] = []
@@ -166,9 +166,9 @@ def _named(jobs: Iterable[JobSpec], plan: Plan) -> list[JobSpec]:
 def requests(
     jobs: Sequence[JobSpec], machines: Sequence[Machine], plan: Plan, rng: np.random.Generator
 ) -> Workload:
-    """Return the workload that the scheduler sees: each job asks a while after its submission.
+    """Return the workload of requests to the scheduler, each some time after its submission.
 
-    Jobs without attempts never ask. Quotas follow the GPU time that virtual clusters ask for.
+    Jobs without attempts have none. Quotas are in proportion to the GPU time demanded.
     """
     asking = [replace(j, submit_s=j.submit_s + round(start_up_s(rng))) for j in jobs if j.attempts]
     attempts = []
@@ -201,7 +201,7 @@ def job_table(jobs: Iterable[JobSpec], plan: Plan) -> pl.DataFrame:
 def _frame(
     table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
 ) -> pl.DataFrame:
-    """Return rows as a frame of a table; the columns that they lack are null."""
+    """Return rows as a frame of a table; missing columns are null."""
     empty = pl.DataFrame(table.arrow.empty_table())
     schema = {name: empty.schema[name] for name in columns}
     return pl.concat([empty, pl.DataFrame(rows, schema, orient="row")], how="diagonal")

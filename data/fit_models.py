@@ -1,9 +1,9 @@
-"""Fits the models that ship with the package to the published extracts of real traces.
+"""Fit the models that ship with the package to the published extracts of real traces.
 
     python data/fit_models.py [NAME ...]
 
-writes `philly_analysis/models/shipped/NAME.json`. Only parameters are written. Each model says
-what it was fitted to, from where and under what licence, and what its data cannot say.
+writes `philly_analysis/models/shipped/NAME.json`. Only parameters are written. Each model names
+its data, their origin and licence, and what they do not contain.
 
 The extracts are found at `$PHILLY_TRACES`, or at `../shared/traces` beside the checkout, and are
 ingested by the maps that ship (`philly ingest table`).
@@ -21,11 +21,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from philly_analysis.distributions import round_significant
 from philly_analysis.distributions.distribution import Distribution, Parameter
 from philly_analysis.ingest import ingest
 from philly_analysis.models.components.failures import FailureReason, Failures
+from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.components.locality import Locality
-from philly_analysis.models.components.utilisation import ANY, BINS, Busy, BusyCell, Utilisation
+from philly_analysis.models.components.utilisation import (
+    BINS,
+    Utilisation,
+    UtilisationCell,
+    UtilisationDistribution,
+)
 from philly_analysis.models.library import SHIPPED
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.literature import literature
@@ -53,7 +60,7 @@ PLACEMENTS = (
 TRACES = Path(
     os.environ.get("PHILLY_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces")
 )
-"""Folder of the extracts, whether or not it is there."""
+"""Folder of the extracts; it may be missing."""
 
 ITP_CLUSTERS = ("01", "02", "04", "05", "06", "07", "08", "10")
 EXTRACTS = {
@@ -78,10 +85,11 @@ def observed(name: str, lists: Mapping[str, tuple[str, str]] = EXTRACTS) -> Obse
 
 
 def published_failures() -> Failures:
-    """Turn the study's table of failures into laws of the time to failure.
+    """Return distributions of the time to failure from the study's table of failures.
 
-    A reason's law is the log-normal through the median, with the spread that fits the two upper
-    percentiles best. Trials on more than 4 GPUs are shared out evenly over the two upper classes.
+    A reason's distribution is the log-normal through the median, with the spread that fits the two
+    upper percentiles best. Trials on more than 4 GPUs are divided evenly between the two upper
+    classes.
     """
     z = np.array([1.2816, 1.6449])
     reasons = []
@@ -89,17 +97,17 @@ def published_failures() -> Failures:
         above = np.log([row.rtf_p90_min, row.rtf_p95_min]) - np.log(row.rtf_p50_min)
         sigma = max(float(above @ z / (z @ z)), 0.05)
         mu = float(np.log(60 * row.rtf_p50_min))
-        law = Distribution(
+        time_to_failure = Distribution(
             "lognormal", (Parameter("mu", mu), Parameter("sigma", sigma)), n=row.trials
         )
         upper = row.gpus_over_4 / 2
         weights = (float(row.gpus_1), float(row.gpus_2_4), upper, upper)
-        reasons.append(FailureReason(row.reason, weights, law))
+        reasons.append(FailureReason(row.reason, weights, time_to_failure))
     return Failures(tuple(sorted(reasons, key=lambda r: -r.n)))
 
 
 def published_utilisation() -> Utilisation:
-    """Turn the notebook's utilisation curves into laws; they do not tell spreads apart."""
+    """Return distributions of utilisation, of any number of servers, from the notebook's curves."""
     cells = []
     for group in groups("gpu_util"):
         status, gpus = group.split()
@@ -111,15 +119,16 @@ def published_utilisation() -> Utilisation:
         total = np.concatenate(([zero], level[value > 0], [1.0]))
         keep = np.concatenate((np.diff(at) > 0, [True]))
         cdf = np.interp(np.arange(BINS), at[keep], total[keep])
-        shares = tuple(float(f"{s:.5g}") for s in np.diff(cdf, prepend=0.0))
-        cells.append(BusyCell(int(gpus), ANY, status, Busy(shares, 0)))
-    pooled = np.mean([c.law.shares for c in cells if c.gpus == 1], axis=0)
-    cells.append(BusyCell(0, ANY, ANY, Busy(tuple(float(f"{s:.5g}") for s in pooled), 0)))
+        shares = round_significant(np.diff(cdf, prepend=0.0), 5)
+        cells.append(UtilisationCell(int(gpus), ANY, status, UtilisationDistribution(shares, 0)))
+    pooled = np.mean([c.distribution.shares for c in cells if c.gpus == 1], axis=0)
+    pooled_shares = round_significant(pooled, 5)
+    cells.append(UtilisationCell(0, ANY, ANY, UtilisationDistribution(pooled_shares, 0)))
     return Utilisation(tuple(cells))
 
 
 def recorded_locality() -> Locality | None:
-    """Count on how many servers the multi-GPU jobs with known placements ran."""
+    """Count the servers of the multi-GPU jobs with known placements."""
     file = TRACES / "philly-multigpu-jobs" / "sampled_jobs.json.gz"
     with gzip.open(file) as raw:
         jobs = json.load(raw)
@@ -205,7 +214,7 @@ def thetagpu() -> WorkloadModel:
 
 
 def literature_at_philly_rate() -> WorkloadModel:
-    """Make the papers' generator, at the rate of the model philly."""
+    """Return the papers' generator, at the rate of the model philly."""
     passed = observed("philly-passed")
     at = passed.jobs["submitted_s"]
     return literature(round(len(at) / ((at.max() - at.min()) / 3_600), 1))
@@ -223,7 +232,7 @@ MODELS: dict[str, Callable[[], WorkloadModel]] = {
 
 
 def main() -> None:
-    """Fit and write the models named, or all."""
+    """Fit and write the given models, or all."""
     SHIPPED.mkdir(exist_ok=True)
     for name in sys.argv[1:] or MODELS:
         path = MODELS[name]().save(SHIPPED / f"{name}.json")

@@ -1,23 +1,19 @@
-"""Learns from real months how much months differ: the numbers and ranges of `LEARNED`.
+"""Estimate parameters of the variation between periods from consecutive windows of real jobs.
 
     python data/learn_variation.py [PARAMETER ...] [--on EXTRACT ...] > data/variation.md
 
-tries a smaller and a larger value of each parameter of `philly_analysis/models/variation.py`, the
-others as they stand, and scores on each extract the intervals for the next window
-(`philly_analysis/judging/coverage.py`; each statistic's Winkler score over its mean on all extracts
-as it stands, so that all statistics count alike and no extract is forgiven a miss). The best value
-is where a parabola through the means over the extracts is least; the range holds it in 90 % of
-bootstraps that draw whole extracts. What stands is moved where it lies outside of its range. It
-takes some twenty CPU minutes. What run times, gang sizes and the load depend on is learned
-by `reweighted.py`, all together, and from longer windows too; what users' activity depends on, by
-`turnover.py`.
+tries a smaller and a larger value of each parameter of `Variation`
+(`philly_analysis/models/between_period.py`), the others unchanged, and scores the intervals of the
+next window (`coverage.py`): the Winkler score of each statistic over its mean on all extracts. The
+estimate is the minimum of a parabola through the means over the extracts; the range holds it in
+90 % of bootstraps of whole extracts. A current value outside of its range is moved into it. It
+takes some twenty CPU minutes. `reweighted.py` estimates the parameters of run times, gang sizes and
+load jointly; `turnover.py` those of users.
 
-It also counts the users who come and go from one window to the next, beside those of draws. A
-list's opening is left out: while a cluster is taken into use everything grows, which says nothing
-of how months differ once it is in use.
+It also counts the users who leave and join between windows, beside those of draws. The first weeks
+of a list are excluded, as growth of a new cluster is no variation between periods.
 
-The extracts are found as `fit_models.py` says. Those of `coverage.KEPT_OUT` take no part, so that
-they can judge.
+`fit_models.py` describes where the extracts are. Those of `coverage.HELD_OUT` take no part.
 """
 
 import argparse
@@ -31,37 +27,56 @@ from coverage import DEVELOPED_ON, LISTS, first_seed, in_use, listed
 from numpy.typing import NDArray
 
 from philly_analysis.distributions.distribution import EMPIRICAL
-from philly_analysis.models.between_period import LEARNED, Learned, Variation
+from philly_analysis.models.between_period import ESTIMATED, Estimate, Variation
 from philly_analysis.models.observations import Observations
-from philly_analysis.models.sampling import draw
-from philly_analysis.models.validation.coverage import PROMISED, Window, by_model, pairs, scored
+from philly_analysis.models.sampling import draw_jobs
+from philly_analysis.models.validation.coverage import (
+    CONFIDENCE,
+    Window,
+    model_draws,
+    score,
+    window_pairs,
+)
 from philly_analysis.models.workload_model import WorkloadModel
 
 STEP = np.log(1.6)
 FARTHEST = np.log(2.0)
-"""Factors between what stands and what is tried, and to where the parabola is believed."""
+"""Logarithms of the factors tried, and of the largest accepted factor."""
 
-SHARES = ("trade", "swell", "constancy", "leaving", "settled")
-OF_USERS = ("constancy", "users", "leaving", "settled", "coming", "crowd")
+SHARES = (
+    "gpu_time_compensation",
+    "dispersion_power",
+    "user_persistence",
+    "leave_probability",
+    "leave_power",
+)
+OF_USERS = (
+    "user_persistence",
+    "user_sd",
+    "leave_probability",
+    "leave_power",
+    "new_user_ratio",
+    "new_user_sd",
+)
 LENGTHS_D = (7,)
 DRAWS = 24
 PAIRS = 2
 BOOTSTRAPS = 2_000
 
 PARAMETERS = tuple(
-    f.name for f in fields(Variation) if isinstance(getattr(LEARNED, f.name), Learned)
+    f.name for f in fields(Variation) if isinstance(getattr(ESTIMATED, f.name), Estimate)
 )
 Floats = NDArray[np.float64]
 
 
-def scores(name: str, data: Observations, laws: Mapping[str, Variation]) -> pd.DataFrame:
-    """Return the scores of each statistic of a list, when months differ by each law (method).
+def scores(name: str, data: Observations, variations: Mapping[str, Variation]) -> pd.DataFrame:
+    """Return the scores of each statistic of a list, by variation (column method).
 
-    Each list of jobs has seeds of its own, the same ones whatever is tried.
+    Each list of jobs has its own seeds, the same for all variations.
     """
-    methods = {key: by_model(law, EMPIRICAL) for key, law in laws.items()}
+    methods = {key: model_draws(tried, EMPIRICAL) for key, tried in variations.items()}
     seed = first_seed(name)
-    return scored(data, methods=methods, draws=DRAWS, seed=seed, lengths_d=LENGTHS_D, most=PAIRS)
+    return score(data, methods=methods, draws=DRAWS, seed=seed, lengths_d=LENGTHS_D, most=PAIRS)
 
 
 def by_statistic(table: pd.DataFrame) -> pd.Series:
@@ -69,21 +84,21 @@ def by_statistic(table: pd.DataFrame) -> pd.Series:
     return table.groupby("statistic")["winkler"].mean()
 
 
-def changed(name: str, factor: float, law: Variation = LEARNED) -> Variation:
-    """Return a law with one parameter so many times as large; shares stay below 1."""
-    value = getattr(law, name).value * factor
-    return law.but(**{name: min(value, 0.98) if name in SHARES else value})
+def scaled(name: str, factor: float, variation: Variation = ESTIMATED) -> Variation:
+    """Return a variation with a factor on one parameter; shares stay below 1."""
+    value = getattr(variation, name).value * factor
+    return variation.with_values(**{name: min(value, 0.98) if name in SHARES else value})
 
 
-def moved(law: Variation, factors: Mapping[str, float]) -> Variation:
-    """Return a law with its numbers so many times as large."""
+def all_scaled(variation: Variation, factors: Mapping[str, float]) -> Variation:
+    """Return a variation with factors on its parameters."""
     for name, factor in factors.items():
-        law = changed(name, factor, law)
-    return law
+        variation = scaled(name, factor, variation)
+    return variation
 
 
-def least(loss: Floats, step: float = STEP) -> float:
-    """Return the factor at which the parabola through three losses is least."""
+def minimum(loss: Floats, step: float = STEP) -> float:
+    """Return the factor that minimises the parabola through three losses."""
     left, middle, right = loss
     bend = left - 2 * middle + right
     ends = -FARTHEST if left < right else FARTHEST
@@ -91,77 +106,79 @@ def least(loss: Floats, step: float = STEP) -> float:
     return float(np.exp(np.clip(at, -FARTHEST, FARTHEST)))
 
 
-def learned(
+def estimate(
     name: str, jobs: dict[str, Observations], base: dict[str, pd.DataFrame]
 ) -> tuple[float, float, float]:
-    """Return the best value of a parameter, and its range over bootstraps of the extracts."""
-    told = [n for n in jobs if name not in OF_USERS or jobs[n].jobs["user"].notna().any()]
-    usual = pd.concat(map(by_statistic, base.values()), axis=1).mean(axis=1)
-    loss = np.zeros((len(told), 3))
-    for i, extract in enumerate(told):
-        steps = {side: changed(name, float(np.exp(side * STEP))) for side in (-1, 1)}
-        tried = scores(extract, jobs[extract], {str(side): law for side, law in steps.items()})
-        tables = (tried[tried["method"] == "-1"], base[extract], tried[tried["method"] == "1"])
-        loss[i] = [(by_statistic(table) / usual).mean() for table in tables]
+    """Return the estimate of a parameter, and its range over bootstraps of the extracts."""
+    names = [n for n in jobs if name not in OF_USERS or jobs[n].jobs["user"].notna().any()]
+    typical = pd.concat(map(by_statistic, base.values()), axis=1).mean(axis=1)
+    loss = np.zeros((len(names), 3))
+    for i, extract in enumerate(names):
+        steps = {side: scaled(name, float(np.exp(side * STEP))) for side in (-1, 1)}
+        table = scores(extract, jobs[extract], {str(side): tried for side, tried in steps.items()})
+        tables = (table[table["method"] == "-1"], base[extract], table[table["method"] == "1"])
+        loss[i] = [(by_statistic(t) / typical).mean() for t in tables]
         print(name, extract, np.round(loss[i], 3), file=sys.stderr, flush=True)
-    drawn = np.random.default_rng(0).integers(0, len(told), (BOOTSTRAPS, len(told)))
-    best = [least(mean) for mean in loss[drawn].mean(axis=1)]
+    drawn = np.random.default_rng(0).integers(0, len(names), (BOOTSTRAPS, len(names)))
+    best = [minimum(mean) for mean in loss[drawn].mean(axis=1)]
     made = [
-        getattr(changed(name, factor), name).value
-        for factor in (least(loss.mean(axis=0)), *np.quantile(best, (0.05, 0.95)))
+        getattr(scaled(name, factor), name).value
+        for factor in (minimum(loss.mean(axis=0)), *np.quantile(best, (0.05, 0.95)))
     ]
     return made[0], min(made[1:]), max(made[1:])
 
 
 def show(found: Iterable[tuple[str, float, float, float]]) -> None:
-    """Print numbers, as they stand, were learned, and lie in 90 % of bootstraps, as they come."""
-    print("| parameter | stands | learned | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True)
+    """Print current values, estimates, and their ranges in 90 % of bootstraps."""
+    print(
+        "| parameter | current | estimate | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True
+    )
     for name, value, low, high in found:
-        stands = getattr(LEARNED, name).value
-        print(f"| {name} | {stands:g} | {value:.2g} | {low:.2g} to {high:.2g} |", flush=True)
+        current = getattr(ESTIMATED, name).value
+        print(f"| {name} | {current:g} | {value:.2g} | {low:.2g} to {high:.2g} |", flush=True)
 
 
 def turnover(data: Observations) -> Floats:
-    """Count who left and who came, really and on average over draws, and who was there."""
+    """Count leaving and new users, real and drawn, and all users of the first window."""
 
-    def left_and_came(before: pd.Series, after: pd.Series) -> tuple[int, int]:
+    def left_and_new(before: pd.Series, after: pd.Series) -> tuple[int, int]:
         first, then = set(before.dropna()), set(after.dropna())
         return len(first - then), len(then - first)
 
     def of(first: Window, second: Window) -> Floats:
         model = WorkloadModel.fit(first.data, family=EMPIRICAL)
         there = pd.Series(list(model.users.by_user))
-        drawn = [draw(model, days=first.days, seed=seed)[0].user for seed in range(DRAWS)]
-        made = np.mean([left_and_came(there, pd.Series(users)) for users in drawn], axis=0)
-        real = left_and_came(first.data.jobs["user"], second.data.jobs["user"])
+        drawn = [draw_jobs(model, days=first.days, seed=seed)[0].user for seed in range(DRAWS)]
+        made = np.mean([left_and_new(there, pd.Series(users)) for users in drawn], axis=0)
+        real = left_and_new(first.data.jobs["user"], second.data.jobs["user"])
         return np.array([*real, *made, there.size], float)
 
-    return np.asarray(np.sum([of(*pair) for pair in pairs(data, most=PAIRS)], axis=0), float)
+    return np.asarray(np.sum([of(*pair) for pair in window_pairs(data, most=PAIRS)], axis=0), float)
 
 
 def main() -> None:
-    """Print each parameter as it stands and as the extracts have it."""
+    """Print each parameter's current value and estimate."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parameters", nargs="*", choices=[*PARAMETERS, []])
-    usual = [name for name in LISTS if name in DEVELOPED_ON]
-    parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=usual)
-    asked = parser.parse_args()
-    jobs = {name: in_use(listed(name)) for name in asked.on}
-    tables = {name: scores(name, data, {"": LEARNED}) for name, data in jobs.items()}
+    names = [name for name in LISTS if name in DEVELOPED_ON]
+    parser.add_argument("--on", nargs="+", choices=DEVELOPED_ON, default=names)
+    options = parser.parse_args()
+    jobs = {name: in_use(listed(name)) for name in options.on}
+    tables = {name: scores(name, data, {"": ESTIMATED}) for name, data in jobs.items()}
     base = {name: table for name, table in tables.items() if len(table)}
     jobs = {name: jobs[name] for name in base}
     covered = pd.concat(base).groupby("group", sort=False)["covered"].mean()
-    print(f"On {', '.join(jobs)}. As it stands, {PROMISED:.0%} intervals cover")
+    print(f"On {', '.join(jobs)}. {CONFIDENCE:.0%} intervals cover")
     print("; ".join(f"{group} {100 * share:.0f} %" for group, share in covered.items()) + ".\n")
-    print("| users of | windows | left | came | left, drawn | came, drawn |")
+    print("| users of | windows | left | new | left, drawn | new, drawn |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, data in jobs.items():
         if data.jobs["user"].notna().any():
-            left, came, left_drawn, came_drawn, users = turnover(data)
-            print(f"| {name} | {users:.0f} | {left:.0f} | {came:.0f} ", end="")
-            print(f"| {left_drawn:.0f} | {came_drawn:.0f} |")
+            left, new, left_drawn, new_drawn, users = turnover(data)
+            print(f"| {name} | {users:.0f} | {left:.0f} | {new:.0f} ", end="")
+            print(f"| {left_drawn:.0f} | {new_drawn:.0f} |")
     print()
-    show((name, *learned(name, jobs, base)) for name in asked.parameters or PARAMETERS)
+    show((name, *estimate(name, jobs, base)) for name in options.parameters or PARAMETERS)
 
 
 if __name__ == "__main__":

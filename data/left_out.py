@@ -1,16 +1,15 @@
-"""Scores each site's lists by a law of months that was learned without that site.
+"""Score each site's lists with parameters that were estimated without that site.
 
     python data/left_out.py > table.md
 
-`coverage.py` judges the law that ships on six lists; this asks how such a law does on clusters
-elsewhere. For each site, the numbers of the law (`philly_analysis/models/variation.py`) are learned
-from the lists of all others, developed on or kept out, beginning at `START`, which no list chose.
-Those of `reweighted.REWEIGHTED` are learned together, as `reweighted.py` says, and then kinds once
-more from what sites left out of these have; those of users as `turnover.py` says. Each other number
-goes where the parabola through the scores at half, once and twice of it is least, and all of these
-together that part of the way that scores best. Groups of statistics count alike, and so do lists.
-Then the windows of the site are held against months of the law without it. Lists are taken from
-when they are in use (`coverage.in_use`). It takes an hour of CPU time.
+`coverage.py` scores the shipped parameters on six lists; this script estimates how they do on
+clusters elsewhere. For each site, the parameters of `Variation` are estimated on the lists of all
+others, from `START`, which no list determined: those in `reweighted.REWEIGHTED` jointly, as in
+`reweighted.py`, with `class_sd` scaled to cover the sites left out of these; those of users as in
+`turnover.py`. Each other parameter has the minimum of a parabola through the scores at half, once
+and twice its value; the fraction of all these steps with the best score is taken. Groups of
+statistics have equal weights, and so do lists. Then the windows of the site are scored. Lists start
+with their first week of regular use (`coverage.in_use`). It takes an hour of CPU time.
 """
 
 import sys
@@ -22,134 +21,137 @@ import numpy as np
 import pandas as pd
 import reweighted
 import turnover
-from coverage import LISTS, SITE, SITES, in_use, judged, listed, markdown
-from learn_variation import OF_USERS, PARAMETERS, changed, least, moved, scores
+from coverage import LISTS, SITE, SITES, in_use, listed, markdown, score_list
+from learn_variation import OF_USERS, PARAMETERS, all_scaled, minimum, scaled, scores
 from reweighted import REWEIGHTED
 
-from philly_analysis.models.between_period import LEARNED, Variation
+from philly_analysis.models.between_period import ESTIMATED, Variation
 from philly_analysis.models.validation.coverage import STATISTICS
 
 OTHERS = tuple(name for name in PARAMETERS if name not in (*REWEIGHTED, *OF_USERS))
 START = {**dict.fromkeys((*OTHERS, *OF_USERS), 0.5), **reweighted.START}
-"""Half of what may be: deviations, shares and powers."""
+"""Half of the possible range of deviations, shares and powers."""
 TRIED = (0.5, 2.0)
 PARTS = (0.5, 1.0, 1.5, 2.0)
 BESIDE = ("user blocks", "jobs one by one")
-"""Ways of resampling that stand beside the model: all four would take long."""
-Laws = Mapping[str, Variation]
+"""The resampling methods to compare with; all four would take long."""
+Variations = Mapping[str, Variation]
 Tables = Mapping[str, pd.DataFrame]
 
 
 def start() -> Variation:
-    """Return the law at which learning begins."""
-    return LEARNED.but(**START)
+    """Return the initial variation."""
+    return ESTIMATED.with_values(**START)
 
 
 def neighbours() -> dict[str, Variation]:
-    """Return the start, and laws with one number more or less."""
-    steps = {f"{p} {f:g}": changed(p, f, start()) for p in OTHERS for f in TRIED}
+    """Return the initial variation, and ones with a changed parameter."""
+    steps = {f"{p} {f:g}": scaled(p, f, start()) for p in OTHERS for f in TRIED}
     return {"start": start(), **steps}
 
 
-def under(name: str, laws: Laws) -> pd.DataFrame:
-    """Return the mean score of each statistic of a list (columns) under each law (rows)."""
-    found = scores(name, in_use(listed(name)), laws)
+def under(name: str, variations: Variations) -> pd.DataFrame:
+    """Return the mean score of each statistic of a list (columns) by variation (rows)."""
+    found = scores(name, in_use(listed(name)), variations)
     print(name, file=sys.stderr, flush=True)
-    by_law = found.pivot_table(index="method", columns="statistic", values="winkler")
-    return by_law.reindex(list(laws))
+    by_variation = found.pivot_table(index="method", columns="statistic", values="winkler")
+    return by_variation.reindex(list(variations))
 
 
-def losses(tables: Iterable[pd.DataFrame], usual: pd.Series) -> pd.DataFrame:
-    """Return the score under each law (rows) on each list, all groups of statistics alike."""
+def losses(tables: Iterable[pd.DataFrame], typical: pd.Series) -> pd.DataFrame:
+    """Return the score by variation (rows) and list, groups of statistics with equal weights."""
     by_group = []
     for table in tables:
-        relative = (table / usual).T
+        relative = (table / typical).T
         group = relative.index.map(STATISTICS.__getitem__)
         by_group.append(relative.groupby(group).mean().mean())
     return pd.concat(by_group, axis=1)
 
 
 def others(site: str, tables: Tables) -> list[pd.DataFrame]:
-    """Return the tables of all lists but a site's."""
+    """Return the tables of all lists except a site's."""
     return [table for name, table in tables.items() if SITE[name] != site and len(table.columns)]
 
 
-def way(site: str, tables: Tables) -> dict[str, float]:
-    """Return by how much each number is to change, as all other sites have it.
+def steps(site: str, tables: Tables) -> dict[str, float]:
+    """Return the factor on each parameter, from all other sites.
 
-    What is tried is charged the standard error of its gain, so that what the lists do not tell
-    stays where it was.
+    Each tried value has a penalty of the standard error of its gain, so that parameters the lists
+    do not determine keep their values.
     """
     known = others(site, tables)
     loss = losses(known, pd.concat([t.loc["start"] for t in known], axis=1).mean(axis=1))
     gain = loss - loss.loc["start"]
-    charged = gain.mean(axis=1) + gain.std(axis=1) / np.sqrt(len(known))
+    penalised = gain.mean(axis=1) + gain.std(axis=1) / np.sqrt(len(known))
     low, high = TRIED
     return {
-        p: least(charged[[f"{p} {low:g}", "start", f"{p} {high:g}"]].to_numpy(), np.log(high))
+        p: minimum(penalised[[f"{p} {low:g}", "start", f"{p} {high:g}"]].to_numpy(), np.log(high))
         for p in OTHERS
     }
 
 
-def together(pool: Executor) -> dict[str, Variation]:
-    """Return the start with the numbers of kinds and users that each site's others have."""
-    first, laws = reweighted.first_round(pool, LISTS), {}
+def joint(pool: Executor) -> dict[str, Variation]:
+    """Return the initial variation with the joint estimates without each site."""
+    first, variations = reweighted.first_round(pool, LISTS), {}
     for site in SITES:
         known = [name for name in LISTS if SITE[name] != site]
-        tried = reweighted.nearer(pool, first.on(known))
-        found = reweighted.numbers(tried.best(), reweighted.wider(pool, tried))
-        law = start().but(**found)
-        laws[site] = law.but(**turnover.learned(known, law))
+        tried = reweighted.refine(pool, first.on(known))
+        found = reweighted.parameters(tried.best(), reweighted.extra_deviation(pool, tried))
+        variation = start().with_values(**found)
+        of_users = turnover.estimate(known, variation)
+        variations[site] = variation.with_values(**of_users)
         print(site, file=sys.stderr, flush=True)
-    return laws
+    return variations
 
 
-def parts(laws: Laws, ways: Mapping[str, Mapping[str, float]]) -> dict[str, Variation]:
-    """Return laws that go parts of the way that each site's others have it, and beyond."""
+def fractions(
+    variations: Variations, factors: Mapping[str, Mapping[str, float]]
+) -> dict[str, Variation]:
+    """Return variations with fractions of the steps without each site."""
     return {
-        f"{site} {part:g}": moved(laws[site], {p: factor**part for p, factor in way.items()})
-        for site, way in ways.items()
+        f"{site} {part:g}": all_scaled(variations[site], {p: f**part for p, f in of_site.items()})
+        for site, of_site in factors.items()
         for part in PARTS
     }
 
 
-def best(site: str, tables: Tables, laws: Laws) -> Variation:
-    """Return the law which goes that part of its way that scores best on all other sites."""
-    mine = [key for key in laws if key.startswith(f"{site} ")]
+def best(site: str, tables: Tables, variations: Variations) -> Variation:
+    """Return the variation with the fraction of its steps that scores best on all other sites."""
+    mine = [key for key in variations if key.startswith(f"{site} ")]
     known = [table.loc[mine] for table in others(site, tables)]
-    usual = pd.concat([table.mean() for table in known], axis=1).mean(axis=1)
-    return laws[str(losses(known, usual).mean(axis=1).idxmin())]
+    typical = pd.concat([table.mean() for table in known], axis=1).mean(axis=1)
+    return variations[str(losses(known, typical).mean(axis=1).idxmin())]
 
 
-def learned(pool: Executor, near: Tables) -> dict[str, Variation]:
-    """Return the law without each site, from scores near the start."""
-    laws = parts(together(pool), {site: way(site, near) for site in SITES})
+def estimate(pool: Executor, near: Tables) -> dict[str, Variation]:
+    """Estimate the variation without each site, from scores near the initial one."""
+    tried = fractions(joint(pool), {site: steps(site, near) for site in SITES})
     beside = [
-        {key: law for key, law in laws.items() if not key.startswith(f"{SITE[name]} ")}
+        {key: variation for key, variation in tried.items() if not key.startswith(f"{SITE[name]} ")}
         for name in LISTS
     ]
     tables = dict(zip(LISTS, pool.map(under, LISTS, beside), strict=True))
-    return {site: best(site, tables, laws) for site in SITES}
+    return {site: best(site, tables, tried) for site in SITES}
 
 
-def numbers(laws: Laws) -> str:
-    """Return the numbers of the law without each site, beside those that ship."""
+def parameters(variations: Variations) -> str:
+    """Return the parameters without each site, and the shipped ones, as a Markdown table."""
     lines = ["| without | " + " | ".join(PARAMETERS) + " |", "|---|" + "---:|" * len(PARAMETERS)]
-    for site, law in {"– (ships)": LEARNED, **laws}.items():
-        values = (f"{getattr(law, p).value:.2g}" for p in PARAMETERS)
+    for site, variation in {"– (ships)": ESTIMATED, **variations}.items():
+        values = (f"{getattr(variation, p).value:.2g}" for p in PARAMETERS)
         lines.append(f"| {site} | " + " | ".join(values) + " |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the laws and the scores."""
+    """Print the scores and the parameters."""
     with ProcessPoolExecutor() as pool:
         near = dict(zip(LISTS, pool.map(under, LISTS, [neighbours()] * len(LISTS)), strict=True))
-        laws = learned(pool, near)
-        judge = partial(judged, methods=BESIDE, used=LISTS)
-        tables = pool.map(judge, LISTS, [laws[SITE[name]] for name in LISTS])
+        variations = estimate(pool, near)
+        scored = partial(score_list, methods=BESIDE, used=LISTS)
+        tables = pool.map(scored, LISTS, [variations[SITE[name]] for name in LISTS])
         table = pd.concat(tables, ignore_index=True)
-    print(markdown(table), numbers(laws), sep="\n\n")
+    print(markdown(table), parameters(variations), sep="\n\n")
 
 
 if __name__ == "__main__":

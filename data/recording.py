@@ -1,4 +1,4 @@
-"""What the cluster recorded of a simulated run: the log at its snapshot, and some days' minutes."""
+"""Write the logs of a simulated run: jobs at the snapshot, and per-minute samples of some days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from philly_analysis.trace.writer import write_trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 
 LEAST_S = 3
-"""A failed attempt ends earlier by the time that its successor takes to ask, but not before."""
+"""Shortest failed attempt: it ends earlier by the start-up time of its successor."""
 CPU_BUSY_MEDIAN_PCT, CPU_BUSY_SIGMA = 22.0, 0.5
 """CPU utilisation of attempts, log-normal: a choice between the medians of the notebook's Figure 7,
 15 % over all machines, and the paper's, 29 % over those with a job."""
 MEM_CDF_PCT = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 80)
-"""Points of the notebook's curve of host memory in use that are kept."""
+"""Points used of the notebook's curve of host memory in use."""
 MEM_ENDS_PCT = 30.0, 99.7
-"""Where our curve begins and ends."""
+"""Ends of that curve."""
 _KB_PER_GB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Minutes:
-    """What the machines measured, shape (machines, minutes); NaN where a machine was offline.
+    """Samples of the machines, shape (machines, minutes); NaN where a machine was offline.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ def record(
     out: Path,
     rng: np.random.Generator,
 ) -> Path:
-    """Write the trace that the cluster's logs would give at the end of the last day.
+    """Write the trace of the cluster's logs at the end of the last day.
 
     Parameters
     ----------
     silent
-        Machines that nobody uses: most report idle GPUs, the last one never a value, as 13
-        machines of the archive.
+        Unused machines: most report idle GPUs, the last one no value, as 13 machines of the
+        archive.
     """
     run = Workload.from_trace(simulated)
     attempts = _attempts(run.attempts, plan, rng)
@@ -98,7 +98,7 @@ def record(
 
 
 def _attempts(attempts: pl.DataFrame, plan: Plan, rng: np.random.Generator) -> pl.DataFrame:
-    """Cut attempts at the snapshot, and let a failed one end when its successor begins to ask."""
+    """Cut attempts at the snapshot; failed ones end at the request of their successor."""
     attempts = attempts.sort("job_id", "attempt")
     asks = pl.Series([round(start_up_s(rng)) for _ in range(attempts.height)])
     run_s = (attempts["ended_at"] - attempts["started_at"]).dt.total_seconds()
@@ -116,7 +116,7 @@ def _attempts(attempts: pl.DataFrame, plan: Plan, rng: np.random.Generator) -> p
 
 
 def _listed(sizes: dict[str, int]) -> list[dict[str, object]]:
-    """Return the machines, with a list that is as wrong as the archive's.
+    """Return the machines, with a list as inaccurate as the archive's.
 
     Three quarters of the 8-GPU servers are listed with 2 GPUs, half of the 2-GPU servers with 8.
     """
@@ -140,7 +140,7 @@ def _listed(sizes: dict[str, int]) -> list[dict[str, object]]:
 
 
 def _wander(n: int, keep: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a standard normal series in which each minute keeps a share of the one before."""
+    """Return a standard normal first-order autoregressive series."""
     noise = rng.standard_normal(n) * np.sqrt(1 - keep**2)
     noise[0] = rng.standard_normal()
     return lfilter([1.0], [1.0, -keep], noise)
@@ -153,7 +153,7 @@ def _measure(
     plan: Plan,
     rng: np.random.Generator,
 ) -> Minutes:
-    """Return what each machine measured: GPUs as simulated, CPUs and memory as published."""
+    """Return the samples of each machine: simulated GPUs, published CPUs and memory."""
     from_s, until_s = plan.sampled_s
     n, k = (until_s - from_s) // 60, len(machines)
     rows = pl.read_parquet(simulated / "gpu_samples" / "*.parquet").with_columns(
@@ -198,7 +198,7 @@ def _memory_in_use() -> tuple[list[float], list[float]]:
 def _cpu(
     run: Workload, machines: Sequence[Machine], plan: Plan, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return CPU utilisation, %: each attempt takes a level of its own on what part it holds."""
+    """Return CPU utilisation, %: each attempt has a random level on its share of a machine."""
     from_s, until_s = plan.sampled_s
     n, index = (until_s - from_s) // 60, {m.machine_id: i for i, m in enumerate(machines)}
     cpu = 0.3 + np.abs(rng.standard_normal((len(machines), n))) * 0.4
@@ -231,13 +231,13 @@ def _cpu(
 def _gpu_rows(
     minutes: Minutes, names: Sequence[str], at: np.ndarray, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Return the table ``gpu_samples``: as in the archive, most values are rounded averages."""
+    """Return the table ``gpu_samples``; most values are rounded averages, as in the archive."""
     frames = []
     for name, values, present in zip(names, minutes.gpu, minutes.present, strict=True):
         precise = (rng.random(len(values)) < 0.01)[:, None]
         exact = np.clip(values + rng.uniform(-0.005, 0.005, values.shape) * (values > 0), 0, 100)
-        told = np.where(precise, exact.round(9), values.round())
-        util = pl.Series(told[present]).arr.to_list().list.eval(pl.element().fill_nan(None))
+        recorded = np.where(precise, exact.round(9), values.round())
+        util = pl.Series(recorded[present]).arr.to_list().list.eval(pl.element().fill_nan(None))
         frames.append(
             pl.DataFrame({"sampled_at": at[present], "machine_id": name, "util_pct": util})
         )
@@ -247,7 +247,7 @@ def _gpu_rows(
 def _host_rows(
     minutes: Minutes, sizes: dict[str, int], at: np.ndarray, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Return the table ``host_samples``; free memory is told in multiples of 64 MB."""
+    """Return the table ``host_samples``; free memory in multiples of 64 MB."""
     frames = []
     for i, (name, gpus) in enumerate(sizes.items()):
         cpu, present = minutes.cpu[i], minutes.present[i]

@@ -1,21 +1,20 @@
-"""Learns how much kinds of jobs change, from months whose jobs are a window's own, reweighted.
+"""Estimate the variation of job classes from windows whose own jobs are reweighted.
 
     python data/reweighted.py > data/reweighted.md
 
-Run times, gang sizes and the load of a drawn month are those of the fitted window, with as many
-times the jobs of each kind as `Variation.months` says: so they can be computed without fitting or
-sampling, some hundred times as fast, and the numbers of `REWEIGHTED`, which they depend on, learned
-all together. Their scores are those of `philly_analysis/judging/coverage.py`, relative to each
-statistic's mean over the lists; groups of statistics count alike, and so do lists.
+The run times, gang sizes and load of a drawn period are those of the fitted window with the factors
+of `Variation.periods` on the jobs of each class. So they are computed without fitting or sampling,
+some hundred times as fast, and the parameters of `REWEIGHTED` are estimated jointly. Scores are
+those of `philly_analysis/models/validation/coverage.py`, relative to each statistic's mean over the
+lists; groups of statistics have equal weights, and so do lists.
 
-Laws are drawn about `START`, then nearer and nearer about the `BEST` that scored best (the
-cross-entropy method; Rubinstein 1999); what is learned is the geometric mean of these. Beside it
-stands what holds it in 90 % of bootstraps that draw whole lists.
+Parameters are drawn around `START`, then ever closer to the `BEST` ones (the cross-entropy method;
+Rubinstein 1999); the estimate is the geometric mean of these. Its range holds it in 90 % of
+bootstraps of whole lists.
 
-So far a law suits the sites that it was learned from. At others kinds change more, as these few
-sites do not hold all that there are: `kinds` becomes as many times as large as it takes to cover
-what is promised of the lists of each site under the law of all others; here sites count alike. It
-takes some three CPU minutes.
+Other sites vary more than the few sites of the lists. `class_sd` is multiplied by the factor with
+which the intervals of each site, with parameters from all others, have the nominal coverage; sites
+have equal weights. It takes some three CPU minutes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,49 +26,51 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from coverage import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
-from learn_variation import BOOTSTRAPS, changed, moved, show
+from learn_variation import BOOTSTRAPS, all_scaled, scaled, show
 from numpy.typing import NDArray
 
-from philly_analysis.models.between_period import LEARNED, Variation
-from philly_analysis.models.between_period import RUN_TIMES_S as KINDS_S
+from philly_analysis.models.between_period import ESTIMATED, Variation
+from philly_analysis.models.between_period import RUN_TIMES_S as CLASS_RUN_TIMES_S
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.validation.coverage import (
-    COST,
+    CONFIDENCE,
     HOUR_S,
-    PROMISED,
+    MISS_COST,
     RUN_TIMES_S,
     STATISTICS,
     Window,
-    held,
-    pairs,
     statistics,
+    width_and_miss,
+    window_pairs,
 )
 from philly_analysis.study.terms import GANGS, gang_class
 
 START = {
-    **dict.fromkeys(("activity", "kinds", "unsteady", "sizes", "trade"), 0.5),
-    "reach": 1.0,
-    "fall": -0.1,
-    "freedom": 10.0,
-    "brief": 0.25,
-    "centre": 0.5,
+    **dict.fromkeys(
+        ("activity_sd", "class_sd", "daily_change_power", "size_sd", "gpu_time_compensation"), 0.5
+    ),
+    "correlation_length": 1.0,
+    "class_sd_slope": -0.1,
+    "degrees_of_freedom": 10.0,
+    "short_window_power": 0.25,
+    "mean_correction": 0.5,
 }
-"""Half of what may be: deviations, shares and powers. No list chose it."""
+"""Half of the possible range of deviations, shares and powers; no list determined it."""
 REWEIGHTED = tuple(START)
 ROUNDS = ((240, 0.6), (60, 0.3), (60, 0.2))
-"""Laws, and the standard deviation of the logarithms of their numbers."""
+"""Number of draws, and the standard deviation of the logarithms of their parameters."""
 BEST = 12
-WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)
-"""Factors on `kinds` that are tried on sites left out."""
+FACTORS = (1.0, 1.25, 1.5, 1.75, 2.0)
+"""Factors on `class_sd` tried on sites left out."""
 DRAWS = 40
 PAIRS = 2
 
-TOLD = [name for name, group in STATISTICS.items() if group in ("run time", "gang size", "load")]
-GROUP = pd.Series([STATISTICS[name] for name in TOLD])
-AT = np.log(KINDS_S)
+USED = [name for name, group in STATISTICS.items() if group in ("run time", "gang size", "load")]
+GROUP = pd.Series([STATISTICS[name] for name in USED])
+AT = np.log(CLASS_RUN_TIMES_S)
 BETWEEN = (AT[1:] + AT[:-1]) / 2
 EDGES = np.union1d(np.log(RUN_TIMES_S) + 1e-9, np.linspace(0, 16, 49))
-"""Natural logarithms of run times: jobs of one gang size between two of them are alike."""
+"""Natural logarithms of run times; jobs of one gang size between two of them are one cell."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
@@ -77,17 +78,17 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The jobs of a window by gang size and run time, and how the next window was.
+    """Jobs of a window by gang size and run time, and statistics of the next window.
 
     Attributes
     ----------
     jobs, gpus, log_run_s, gpu_h
-        Shape (k,): of the jobs of each cell their number, gang size, mean logarithm of the run
-        time, and GPU hours.
+        Shape (k,): number of jobs of each cell, gang size, mean logarithm of the run time, and GPU
+        hours.
     timed
-        Share of jobs whose run time is known; the others are taken to be like these.
-    kinds, work
-        Jobs and GPU seconds of each gang class (rows) and about each run time of `KINDS_S`.
+        Share of jobs with a known run time; the others are assumed to be similar.
+    class_jobs, class_gpu_s
+        Jobs and GPU seconds of each gang class (rows) and run time (`CLASS_RUN_TIMES_S`).
     """
 
     jobs: Floats
@@ -95,10 +96,10 @@ class Cells:
     log_run_s: Floats
     gpu_h: Floats
     timed: float
-    kinds: Floats
-    work: Floats
+    class_jobs: Floats
+    class_gpu_s: Floats
     days: int
-    unsteadiness: float
+    daily_change: float
     real: Floats
     seed: int
 
@@ -114,7 +115,7 @@ class Cells:
         )
         index = index.ravel()
         count = np.bincount(index).astype(float)
-        kind = gang_class(gpus) * AT.size + np.digitize(log_run, BETWEEN)
+        of_class = gang_class(gpus) * AT.size + np.digitize(log_run, BETWEEN)
         shape, size = (len(GANGS), AT.size), len(GANGS) * AT.size
         return cls(
             jobs=count,
@@ -122,23 +123,29 @@ class Cells:
             log_run_s=np.bincount(index, log_run) / count,
             gpu_h=np.bincount(index, run_s * gpus) / HOUR_S,
             timed=len(jobs) / len(every),
-            kinds=np.bincount(kind, minlength=size).astype(float).reshape(shape),
-            work=np.bincount(kind, gpus * np.exp(log_run), size).astype(float).reshape(shape),
+            class_jobs=np.bincount(of_class, minlength=size).astype(float).reshape(shape),
+            class_gpu_s=np.bincount(of_class, gpus * np.exp(log_run), size)
+            .astype(float)
+            .reshape(shape),
             days=first.days,
-            unsteadiness=Arrivals.fit(every["submitted_s"], [first.span_s]).unsteadiness,
-            real=statistics(second.data.jobs, second.start_s, second.days)[: len(TOLD)],
+            daily_change=Arrivals.fit(every["submitted_s"], [first.span_s]).daily_change,
+            real=statistics(second.data.jobs, second.start_s, second.days)[: len(USED)],
             seed=seed,
         )
 
-    def drawn(self, law: Variation) -> Floats:
-        """Return the statistics `TOLD` of months, shape (draws, statistics)."""
-        months = [
-            next(law.months(self.kinds, self.work, self.days, self.unsteadiness, self.seed + i))
+    def drawn(self, variation: Variation) -> Floats:
+        """Return the statistics `USED` of drawn periods, shape (draws, statistics)."""
+        periods = [
+            next(
+                variation.periods(
+                    self.class_jobs, self.class_gpu_s, self.days, self.daily_change, self.seed + i
+                )
+            )
             for i in range(DRAWS)
         ]
-        log_jobs = np.array([month.log_jobs for month in months])
-        scale = np.array([[month.scale] for month in months])
-        rng = np.random.default_rng((self.seed, 1))  # the same whatever the law
+        log_jobs = np.array([period.log_jobs for period in periods])
+        scale = np.array([[period.scale] for period in periods])
+        rng = np.random.default_rng((self.seed, 1))  # the same for all parameters
         of = gang_class(self.gpus)
         place = np.interp(self.log_run_s, AT, np.arange(AT.size))
         left = np.minimum(place.astype(int), AT.size - 2)
@@ -149,7 +156,9 @@ class Cells:
         weight += np.sqrt(weight) * rng.standard_normal(weight.shape)
         weight = np.maximum(weight, 0)
         sizes, size = np.unique(self.gpus, return_inverse=True)
-        among = np.exp(law.sizes.value * scale * rng.standard_normal((DRAWS, sizes.size)))[:, size]
+        among = np.exp(variation.size_sd.value * scale * rng.standard_normal((DRAWS, sizes.size)))[
+            :, size
+        ]
         in_class = np.eye(len(GANGS))[of]
         whole, then = weight @ in_class, (weight * among) @ in_class
         weight *= among * (whole / np.maximum(then, 1e-300))[:, of]
@@ -169,53 +178,56 @@ class Cells:
 
 @cache
 def cells(name: str) -> list[Cells]:
-    """Return the pairs of windows of a list, from when it is in use."""
+    """Return the pairs of windows of a list."""
     first = first_seed(name)
-    found = pairs(in_use(listed(name)), most=PAIRS)
+    found = window_pairs(in_use(listed(name)), most=PAIRS)
     return [Cells.of(*pair, first + DRAWS * i) for i, pair in enumerate(found)]
 
 
-def law_at(at: Floats) -> Variation:
-    """Return the law whose numbers are so many times those of `START`, as logarithms."""
-    return moved(LEARNED.but(**START), dict(zip(REWEIGHTED, np.exp(at).tolist(), strict=True)))
+def variation_at(at: Floats) -> Variation:
+    """Return the variation with factors on `START`, given as logarithms."""
+    factors = dict(zip(REWEIGHTED, np.exp(at).tolist(), strict=True))
+    return all_scaled(ESTIMATED.with_values(**START), factors)
 
 
-def intervals(name: str, law: Variation) -> list[tuple[Floats, Floats]]:
-    """Return `held` of the statistics of each of a list's windows."""
-    return [held(window.drawn(law), window.real) for window in cells(name)]
+def intervals(name: str, variation: Variation) -> list[tuple[Floats, Floats]]:
+    """Return `width_and_miss` of the statistics of each of a list's windows."""
+    return [width_and_miss(window.drawn(variation), window.real) for window in cells(name)]
 
 
-def scores(names: Sequence[str], law: Variation) -> Floats:
-    """Return the mean score of each statistic on each list; nan: it has no windows."""
-    found = np.full((len(names), len(TOLD)), np.nan)
+def scores(names: Sequence[str], variation: Variation) -> Floats:
+    """Return the mean score of each statistic on each list; nan without windows."""
+    found = np.full((len(names), len(USED)), np.nan)
     for i, name in enumerate(names):
-        if made := intervals(name, law):
-            found[i] = np.mean([width + COST * missed for width, missed in made], axis=0)
+        if made := intervals(name, variation):
+            found[i] = np.mean([width + MISS_COST * missed for width, missed in made], axis=0)
     return found
 
 
-def covered(names: Sequence[str], law: Variation) -> Floats:
-    """Return the share of intervals that hold what they are of, by list; groups count alike."""
+def covered(names: Sequence[str], variation: Variation) -> Floats:
+    """Return the coverage of intervals by list, groups with equal weights."""
     found = np.full(len(names), np.nan)
     for i, name in enumerate(names):
-        if made := intervals(name, law):
-            # where all draws agree with the window, nothing is said
-            told = [np.where((wide > 0) | (miss > 0), miss == 0, np.nan) for wide, miss in made]
-            found[i] = pd.DataFrame(told, columns=GROUP).mean().groupby(level=0).mean().mean()
+        if made := intervals(name, variation):
+            # without rows where all draws equal the window
+            hits = [np.where((wide > 0) | (miss > 0), miss == 0, np.nan) for wide, miss in made]
+            found[i] = pd.DataFrame(hits, columns=GROUP).mean().groupby(level=0).mean().mean()
     return found
 
 
 @dataclass(slots=True)
 class Tried:
-    """Laws, as the logarithms of factors on `START`, and their scores on lists."""
+    """Variations, as logarithms of factors on `START`, and their scores on lists."""
 
     names: Sequence[str]
     at: Floats
     scores: Floats
 
     def more(self, pool: Executor, at: Floats) -> Self:
-        """Return these and others."""
-        found = np.array(list(pool.map(partial(scores, self.names), map(law_at, at), chunksize=4)))
+        """Return these and further ones."""
+        found = np.array(
+            list(pool.map(partial(scores, self.names), map(variation_at, at), chunksize=4))
+        )
         both = np.concatenate((self.scores, found))
         return type(self)(self.names, np.concatenate((self.at, at)), both)
 
@@ -226,80 +238,80 @@ class Tried:
 
     @property
     def losses(self) -> Floats:
-        """Shape (laws, lists): scores over what is usual of each statistic, groups alike."""
+        """Shape (variations, lists): scores over typical ones, groups with equal weights."""
         known = ~np.isnan(self.scores).any(axis=(0, 2))
         found = self.scores[:, known]
-        usual = np.median(found, axis=0).mean(axis=0)
-        relative = found / np.maximum(usual, 1e-9)
+        typical = np.median(found, axis=0).mean(axis=0)
+        relative = found / np.maximum(typical, 1e-9)
         groups = [relative[:, :, group == GROUP].mean(axis=2) for group in GROUP.unique()]
         return np.asarray(np.mean(groups, axis=0))
 
     def best(self, lists: Ints | slice = slice(None)) -> Floats:
-        """Return the mean of the laws that score best, on all lists or those of an index."""
+        """Return the mean of the best variations, on all lists or those of an index."""
         loss = self.losses[:, lists].mean(axis=1)
         return np.asarray(self.at[np.argsort(loss)[:BEST]].mean(axis=0))
 
 
-def about(centre: Floats, laws: int, deviation: float, seed: int) -> Floats:
-    """Draw laws about one."""
-    rng = np.random.default_rng((seed, laws))
-    return centre + deviation * rng.standard_normal((laws, len(REWEIGHTED)))
+def around(center: Floats, count: int, deviation: float, seed: int) -> Floats:
+    """Draw variations around one."""
+    rng = np.random.default_rng((seed, count))
+    return center + deviation * rng.standard_normal((count, len(REWEIGHTED)))
 
 
-def wider(pool: Executor, tried: Tried) -> float:
-    """Return how many times as much kinds change at sites that a law was not learned from."""
-    steps = np.outer(np.log(WIDER), np.array(REWEIGHTED) == "kinds")
+def extra_deviation(pool: Executor, tried: Tried) -> float:
+    """Return the factor on `class_sd` with nominal coverage of sites left out."""
+    steps = np.outer(np.log(FACTORS), np.array(REWEIGHTED) == "class_sd")
     share = {}
     for site in dict.fromkeys(SITE[name] for name in tried.names):
         others = [name for name in tried.names if SITE[name] != site]
         own = [name for name in tried.names if SITE[name] == site]
-        laws = map(law_at, tried.on(others).best() + steps)
-        share[site] = pd.DataFrame(list(pool.map(partial(covered, own), laws))).mean(axis=1)
+        variations = map(variation_at, tried.on(others).best() + steps)
+        share[site] = pd.DataFrame(list(pool.map(partial(covered, own), variations))).mean(axis=1)
     by_factor = np.maximum.accumulate(pd.DataFrame(share).mean(axis=1))
-    return float(np.interp(PROMISED, by_factor, WIDER))
+    return float(np.interp(CONFIDENCE, by_factor, FACTORS))
 
 
 def none_tried(names: Sequence[str]) -> Tried:
-    """Return no laws yet."""
-    return Tried(names, np.empty((0, len(REWEIGHTED))), np.empty((0, len(names), len(TOLD))))
+    """Return an empty set of variations."""
+    return Tried(names, np.empty((0, len(REWEIGHTED))), np.empty((0, len(names), len(USED))))
 
 
 def first_round(pool: Executor, names: Sequence[str]) -> Tried:
-    """Try laws about `START`."""
-    return none_tried(names).more(pool, about(np.zeros(len(REWEIGHTED)), *ROUNDS[0], 0))
+    """Try variations around `START`."""
+    return none_tried(names).more(pool, around(np.zeros(len(REWEIGHTED)), *ROUNDS[0], 0))
 
 
-def nearer(pool: Executor, tried: Tried) -> Tried:
-    """Try more laws, about the best."""
-    for i, (laws, deviation) in enumerate(ROUNDS[1:], start=1):
-        tried = tried.more(pool, about(tried.best(), laws, deviation, i))
+def refine(pool: Executor, tried: Tried) -> Tried:
+    """Try more variations, around the best."""
+    for i, (count, deviation) in enumerate(ROUNDS[1:], start=1):
+        tried = tried.more(pool, around(tried.best(), count, deviation, i))
     return tried
 
 
-def numbers(at: Floats, more: float) -> dict[str, float]:
-    """Return the numbers of a law, given logarithms of factors on `START`, and one on `kinds`."""
-    law = changed("kinds", more, law_at(at))
-    return {name: getattr(law, name).value for name in REWEIGHTED}
+def parameters(at: Floats, factor: float) -> dict[str, float]:
+    """Return parameters, given logarithms of factors on `START`, and one on `class_sd`."""
+    variation = scaled("class_sd", factor, variation_at(at))
+    return {name: getattr(variation, name).value for name in REWEIGHTED}
 
 
-def ranges(tried: Tried, more: float) -> Iterable[tuple[str, float, float, float]]:
-    """Yield each number, as learned and where 90 % of bootstraps of lists have it."""
+def ranges(tried: Tried, factor: float) -> Iterable[tuple[str, float, float, float]]:
+    """Yield each estimate with its range in 90 % of bootstraps of lists."""
     lists = tried.losses.shape[1]
     index = np.random.default_rng(0).integers(0, lists, (BOOTSTRAPS, lists))
-    drawn = pd.DataFrame([numbers(tried.best(row), more) for row in index])
-    for name, value in numbers(tried.best(), more).items():
+    drawn = pd.DataFrame([parameters(tried.best(row), factor) for row in index])
+    for name, value in parameters(tried.best(), factor).items():
         low, high = drawn[name].quantile([0.05, 0.95])
         yield name, value, float(low), float(high)
 
 
 def main() -> None:
-    """Print the numbers as the lists developed on have them."""
+    """Print the estimates on the lists developed on."""
     names = [name for name in LISTS if name in DEVELOPED_ON]
     with ProcessPoolExecutor(2) as pool:
-        tried = nearer(pool, first_round(pool, names))
-        more = wider(pool, tried)
-    print(f"On {', '.join(names)}. Kinds change {more:.2f} times as much elsewhere.\n")
-    show(ranges(tried, more))
+        tried = refine(pool, first_round(pool, names))
+        factor = extra_deviation(pool, tried)
+    print(f"On {', '.join(names)}. `class_sd` has a factor of {factor:.2f} for other sites.\n")
+    show(ranges(tried, factor))
 
 
 if __name__ == "__main__":

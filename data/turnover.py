@@ -1,17 +1,16 @@
-"""Learns who leaves, who comes, and how active users are then, from users of consecutive windows.
+"""Estimate the turnover and activity of users from consecutive windows, by maximum likelihood.
 
     python data/turnover.py > data/turnover.md
 
-What `philly_analysis/models/variation.py` says of users is read off the users themselves, by
-likelihood. A user of `j` jobs leaves with probability `leaving * j ** -settled`. Whoever stays has
-jobs in proportion to `j ** constancy`, times a log-normal factor of deviation `users`; how many is
-Poisson's, so that some who stay submit nothing. Whoever comes is like one who may leave; how many
-submit something is Poisson's about `coming` times those who may leave, with growth, times a
-log-normal factor of deviation `crowd`. As months are more or less eventful, which scales both
-deviations, what is learned of these is less by the root mean square of that.
+estimates the parameters of users in `philly_analysis/models/between_period.py`. A user of `j` jobs
+leaves with probability `leave_probability * j ** -leave_power`. The jobs of users who stay are
+Poisson, in proportion to `j ** user_persistence` times a log-normal factor of deviation `user_sd`.
+New users resemble leaving ones; the number of those with jobs is Poisson, `new_user_ratio` times
+the expected leaving users, times growth, times a log-normal factor of deviation `new_user_sd`. Both
+deviations are divided by the root mean square of the periods' scale.
 
-Lists count alike, as do pairs of windows of a list for who comes. The range holds each number in
-90 % of bootstraps that draw whole lists. It takes three CPU minutes.
+Lists have equal weights, and so do pairs of windows of a list for new users. Ranges are 90 % of
+bootstraps of whole lists. It takes three CPU minutes.
 """
 
 from collections.abc import Sequence
@@ -28,32 +27,32 @@ from learn_variation import show
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from philly_analysis.models.between_period import LEARNED, Variation
-from philly_analysis.models.validation.coverage import Window, pairs
+from philly_analysis.models.between_period import ESTIMATED, Variation
+from philly_analysis.models.validation.coverage import Window, window_pairs
 
 BOOTSTRAPS = 100
 MOST = 100
-"""Jobs from which on a user's are known to a tenth, however many more: they come in runs."""
+"""Jobs above which a user's count is no more precise, as jobs come in runs."""
 
 Floats = NDArray[np.float64]
 
 _NODES = np.linspace(-5, 5, 201)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-"""Of a normal law: close enough to each other for counts of `MOST`."""
+"""Weights of a normal distribution, dense enough for counts of `MOST`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
-    """The users of a window, and who of them is met in the next.
+class Turnover:
+    """Jobs of users in two consecutive windows.
 
     Attributes
     ----------
     jobs, then
-        Shape (k,): of each user, jobs in the first window and in the second.
+        Shape (k,): jobs of each user in the first window and in the second.
     came
-        Users of the second who were not in the first.
+        Users in the second window only.
     growth
-        Jobs of the second over those of the first.
+        Jobs in the second window over those in the first.
     """
 
     jobs: Floats
@@ -76,70 +75,77 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """What becomes of the users of a window."""
+class UserParameters:
+    """Parameters of turnover and activity."""
 
-    leaving: float
-    settled: float
-    constancy: float
-    users: float
+    leave_probability: float
+    leave_power: float
+    user_persistence: float
+    user_sd: float
 
     @classmethod
     def at(cls, x: Floats) -> Self:
-        """Return what unbounded numbers stand for."""
+        """Return parameters from unbounded numbers."""
         return cls(float(expit(x[0])), float(np.exp(x[1])), float(expit(x[2])), float(np.exp(x[3])))
 
-    def leaves(self, met: Met) -> Floats:
+    def leaves(self, met: Turnover) -> Floats:
         """Return the probability that each user leaves."""
-        return self.leaving * met.jobs**-self.settled
+        return self.leave_probability * met.jobs**-self.leave_power
 
-    def expected(self, met: Met) -> Floats:
+    def expected(self, met: Turnover) -> Floats:
         """Return the jobs of users who stay, shape (k, nodes of the log-normal factor)."""
-        like = met.jobs**self.constancy
-        mean = float(((1 - self.leaves(met)) * like).sum()) * np.exp(self.users**2 / 2)
+        like = met.jobs**self.user_persistence
+        mean = float(((1 - self.leaves(met)) * like).sum()) * np.exp(self.user_sd**2 / 2)
         each = like * max(met.then.sum(), 1.0) / mean
-        return np.asarray(each[:, None] * np.exp(self.users * _NODES))
+        return np.asarray(each[:, None] * np.exp(self.user_sd * _NODES))
 
-    def log_likelihood(self, met: Met) -> Floats:
-        """Return that of each user's jobs in the second window."""
+    def log_likelihood(self, met: Turnover) -> Floats:
+        """Return the log-likelihood of each user's jobs in the second window."""
         leaves = self.leaves(met)
         stays = (1 - leaves) * (_poisson(met.then[:, None], self.expected(met)) @ _WEIGHTS)
         return np.asarray(np.log(np.maximum(stays + leaves * (met.then == 0), 1e-300)))
 
-    def met_again(self, met: Met) -> float:
-        """Return how many of those who may leave would be seen, were they new."""
+    def expected_new(self, met: Turnover) -> float:
+        """Return the expected number of leaving users with jobs if they were new."""
         seen = 1 - np.exp(-self.expected(met)) @ _WEIGHTS
         return float((self.leaves(met) * seen).sum())
 
 
 def _poisson(count: Floats, mean: Floats) -> Floats:
-    """Return the probability of a count, of large ones but for a factor that the mean is not in."""
+    """Return the probability of a count, of large ones up to a factor."""
     mean = mean * np.minimum(1, MOST / np.maximum(count, 1))
     count = np.minimum(count, MOST)
     return np.asarray(np.exp(count * np.log(mean) - mean - gammaln(count + 1)))
 
 
 @cache
-def windows(name: str) -> list[Met]:
-    """Return the pairs of windows of a list, from when it is in use; none: it names no users."""
+def windows(name: str) -> list[Turnover]:
+    """Return the turnover between pairs of windows of a list; none if users are unknown."""
     data = in_use(listed(name))
     named = bool(data.jobs["user"].notna().any())
-    return [Met.of(*pair) for pair in pairs(data, most=PAIRS)] if named else []
+    return [Turnover.of(*pair) for pair in window_pairs(data, most=PAIRS)] if named else []
 
 
-def learned(names: Sequence[str], law: Variation = LEARNED) -> dict[str, float]:
-    """Return the numbers of users that lists have, given what a law says of all else."""
+def estimate(names: Sequence[str], variation: Variation = ESTIMATED) -> dict[str, float]:
+    """Estimate the parameters of users on lists, given all others."""
     lists = [found for name in names if (found := windows(name))]
 
     def of_users(x: Floats) -> float:
-        stay = Stay.at(x)
-        each = [np.mean(np.concatenate([stay.log_likelihood(m) for m in met])) for met in lists]
+        parameters = UserParameters.at(x)
+        each = [
+            np.mean(np.concatenate([parameters.log_likelihood(m) for m in met])) for met in lists
+        ]
         return -float(np.mean(each))
 
     best = scipy.optimize.minimize(of_users, (-0.5, -1.0, 1.0, 0.0), method="L-BFGS-B")
-    stay = Stay.at(best.x)
+    parameters = UserParameters.at(best.x)
     expected = [
-        np.array([stay.met_again(m) * m.growth ** (1 - law.swell.value) for m in met])
+        np.array(
+            [
+                parameters.expected_new(m) * m.growth ** (1 - variation.dispersion_power.value)
+                for m in met
+            ]
+        )
         for met in lists
     ]
     came = [np.array([m.came for m in met], float) for met in lists]
@@ -153,27 +159,27 @@ def learned(names: Sequence[str], law: Variation = LEARNED) -> dict[str, float]:
         return -float(np.mean([e.mean() for e in each]))
 
     coming = scipy.optimize.minimize(of_coming, (0.0, -1.0), method="L-BFGS-B").x
-    eventful = np.sqrt(law.freedom.value / (law.freedom.value - 2))
+    scale = np.sqrt(variation.degrees_of_freedom.value / (variation.degrees_of_freedom.value - 2))
     return {
-        "leaving": stay.leaving,
-        "settled": stay.settled,
-        "constancy": stay.constancy,
-        "users": float(stay.users / eventful),
-        "coming": float(np.exp(coming[0])),
-        "crowd": float(np.exp(coming[1]) / eventful),
+        "leave_probability": parameters.leave_probability,
+        "leave_power": parameters.leave_power,
+        "user_persistence": parameters.user_persistence,
+        "user_sd": float(parameters.user_sd / scale),
+        "new_user_ratio": float(np.exp(coming[0])),
+        "new_user_sd": float(np.exp(coming[1]) / scale),
     }
 
 
 def main() -> None:
-    """Print the numbers as the lists developed on have them."""
+    """Print the estimates on the lists developed on."""
     names = [name for name in LISTS if name in DEVELOPED_ON and windows(name)]
     rng = np.random.default_rng(0)
     drawn = [list(rng.choice(names, len(names))) for _ in range(BOOTSTRAPS)]
     with ProcessPoolExecutor() as pool:
-        ranges = pd.DataFrame(list(pool.map(learned, drawn)))
+        ranges = pd.DataFrame(list(pool.map(estimate, drawn)))
     print(f"On {', '.join(names)}.\n")
     low, high = (ranges.quantile(q) for q in (0.05, 0.95))
-    show((name, value, low[name], high[name]) for name, value in learned(names).items())
+    show((name, value, low[name], high[name]) for name, value in estimate(names).items())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Holds how long sampled jobs wait against how long real ones do, on the windows fitted to.
+"""Compare the queueing delays of sampled and real jobs, on the fitted windows.
 
     python data/waits.py [EXTRACT ...] > table.md
 
-fits a model to a window of each extract, brings the window's own first jobs and those of months of
-the model to one load on one cluster, and runs both. It also asks whether busy hours bring shorter
-jobs, or longer ones, as they do in the window. It takes two minutes.
+fits a model to a window of each extract, scales the window's first jobs and those of sampled
+periods to one load on one cluster, and simulates both. It also prints the rank correlation of an
+hour's jobs with their run times, of the window and of samples. It takes two minutes.
 """
 
 import sys
@@ -17,27 +17,27 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from philly_analysis.models.components.load_dependence import crowding
-from philly_analysis.models.sampling import draw
-from philly_analysis.models.validation.coverage import Window, pairs
+from philly_analysis.models.components.load_dependence import load_correlation
+from philly_analysis.models.sampling import draw_jobs
+from philly_analysis.models.validation.coverage import Window, window_pairs
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies import policy_named
 from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 from philly_analysis.workload.load import at_load
 
-LOAD, GPUS, JOBS, MONTHS = 0.8, 64, 1_500, 20
+LOAD, GPUS, JOBS, PERIODS = 0.8, 64, 1_500, 20
 POLICIES = ("fifo", "sjf", "philly")
 HOUR_S, DAY_S = 3_600, 86_400
 LEFT_OUT = ("itp-06", "philly-attempts", "openb")
-"""Of these a window has too few jobs, or jobs without run times; or it is Philly once more."""
+"""Extracts with too few jobs or run times in a window, or with the same jobs as another."""
 
 
 def window_of(name: str) -> Window:
     """Return a window in the middle, of 14 days or else 7."""
     data = listed(name)
     for days in (14, 7):
-        if found := [first for first, _ in pairs(data, lengths_d=(days,), most=3)]:
+        if found := [first for first, _ in window_pairs(data, lengths_d=(days,), most=3)]:
             return found[len(found) // 2]
     raise SystemExit(f"{name} has no two windows")
 
@@ -59,15 +59,15 @@ def waits_min(
 
 
 def entitled(jobs: pd.DataFrame) -> dict[str, int]:
-    """Return quotas: GPUs by virtual cluster as it used them in the window."""
+    """Return quotas: GPUs by virtual cluster in proportion to use in the window."""
     used = (jobs["gpus"] * jobs["run_s"]).groupby(jobs["vc"].astype(str)).sum()
     return {str(vc): max(round(GPUS * share), 1) for vc, share in (used / used.sum()).items()}
 
 
 def hourly(at_s: ArrayLike, run_s: ArrayLike) -> float:
-    """Return how run times go with how many jobs an hour brings, by rank."""
+    """Return the rank correlation of an hour's jobs with their run times."""
     ranks = rankdata(np.asarray(run_s, float))
-    return crowding(np.asarray(at_s, float), ndtri((ranks - 0.5) / ranks.size))
+    return load_correlation(np.asarray(at_s, float), ndtri((ranks - 0.5) / ranks.size))
 
 
 def rows(name: str) -> Iterator[str]:
@@ -81,28 +81,28 @@ def rows(name: str) -> Iterator[str]:
     first_s = window.start_s // HOUR_S * HOUR_S
     hours = [(first_s, first_s + window.days * DAY_S)]
     model = WorkloadModel.fit(window.data, windows=hours)
-    drawn = [draw(model, jobs=len(jobs), gpus=GPUS, seed=seed)[0] for seed in range(MONTHS)]
+    drawn = [draw_jobs(model, jobs=len(jobs), gpus=GPUS, seed=seed)[0] for seed in range(PERIODS)]
     timed = window.data.timed
-    crowds = hourly(timed["submitted_s"], timed["run_s"])
-    months = [draw(model, days=window.days, seed=seed)[0] for seed in range(MONTHS)]
-    sampled_crowds = float(np.median([hourly(month.at_s, month.run_s) for month in months]))
+    rank = hourly(timed["submitted_s"], timed["run_s"])
+    periods = [draw_jobs(model, days=window.days, seed=seed)[0] for seed in range(PERIODS)]
+    sampled_rank = float(np.median([hourly(period.at_s, period.run_s) for period in periods]))
     sampled = np.array([waits_min(m.at_s, m.gang, m.run_s, m.vc, quotas) for m in drawn])
-    # of so few months the usual quantiles hold the next one in 81 %, not in 90 %
+    # of so few periods the default quantiles would cover 81 %, not 90 %
     low, middle, high = np.quantile(sampled, [0.05, 0.5, 0.95], axis=0, method="weibull")
     for i, policy in enumerate(POLICIES):
         inside = "yes" if low[i] <= real[i] <= high[i] else "no"
         below = np.mean(sampled[:, i] < real[i])
         yield (
             f"| {name} | {policy} | {real[i]:,.0f} | {middle[i]:,.0f} | {low[i]:,.0f} to "
-            f"{high[i]:,.0f} | {inside} | {below:.2f} | {crowds:.2f} | {sampled_crowds:.2f} |"
+            f"{high[i]:,.0f} | {inside} | {below:.2f} | {rank:.2f} | {sampled_rank:.2f} |"
         )
 
 
 def main() -> None:
-    """Print the waits of the extracts named, or of all that have jobs enough."""
+    """Print the waits of the given extracts, or of all with enough jobs."""
     names = sys.argv[1:] or [name for name in sorted(OF_GPUS) if name not in LEFT_OUT]
     print(
-        f"## Waits\n\nMean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {MONTHS} months; "
+        f"## Waits\n\nMean waits in minutes at a load of {LOAD} on {GPUS} GPUs, {PERIODS} months; "
     )
     print("and the correlation of an hour's jobs with their mean run time, both by rank.\n")
     print(

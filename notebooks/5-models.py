@@ -42,12 +42,13 @@ model.duration(gpus=8)
 model.summary()
 
 # %% [markdown]
-# A law that is narrowed down is drawn towards that of its gang class where few independent jobs
-# were seen of it, and says by how much. It has the methods of a frozen SciPy distribution.
+# Conditional distributions are shrunk towards that of the gang class, the more the smaller their
+# effective sample size; `contributions` holds the weights. They have the methods of a frozen SciPy
+# distribution.
 
 # %%
-law = model.duration(gpus=8, vc=model.users.names[0], status="Pass")
-law.own, law.interval(0.9), law.quantile_interval([0.5, 0.9])
+run_time = model.duration(gpus=8, vc=model.users.names[0], status="Pass")
+run_time.contributions, run_time.interval(0.9), run_time.quantile_interval([0.5, 0.9])
 
 # %%
 model.compare(load_model("philly-attempts"))
@@ -56,19 +57,19 @@ model.compare(load_model("philly-attempts"))
 model.sample(jobs=10_000, seed=1).jobs.head()
 
 # %% [markdown]
-# ## Philly-like, beside Philly
+# ## Philly-like jobs and Philly
 
 # %%
-beside = philly_like.compare()
-for sentence in beside.sentences:
+compared = philly_like.compare()
+for sentence in compared.sentences:
     print(sentence)
-philly_like.plot(beside)
+philly_like.plot(compared)
 
 # %% [markdown]
 # ## On jobs that the model was not fitted to
 #
-# Fit to one part of a trace, compare samples with the rest. Where two parts of the real jobs
-# differ, no model of one can match the other: the grey diamonds show by how much they do. The
+# Fit to one part of a trace, compare samples with the rest. Two parts of the real jobs differ, too:
+# the grey diamonds are their distances. The
 # trace here is the bundled **synthetic** sample; point `TRACE` at your own.
 
 # %%
@@ -83,12 +84,12 @@ calibration.plot(held_out)
 mine
 
 # %% [markdown]
-# ## Does it know what it does not know?
+# ## Coverage of predictive intervals
 #
-# Fit to a window, draw other months, and see where among them the next window lies: flat is
-# right, a hump in the middle is too wide, heaps at the ends are too narrow.
+# Fit to a window, draw other periods, and compare the next window with them: a flat histogram is
+# calibrated, a peak in the middle means too wide intervals, peaks at the ends too narrow ones.
 
 # %%
 with Trace(Path(os.environ.get("TRACE", "../data/traces/sample")), run_policy="sum") as trace:
-    scores = coverage.scored(Observations.of_trace(trace), draws=60, lengths_d=(5, 7), most=2)
+    scores = coverage.score(Observations.of_trace(trace), draws=60, lengths_d=(5, 7), most=2)
 coverage.plot(scores)

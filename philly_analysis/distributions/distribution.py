@@ -1,4 +1,4 @@
-"""A fitted distribution: used like a frozen SciPy one, and honest about how well it fits."""
+"""A fitted distribution with the interface of a frozen SciPy distribution and its fit quality."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -8,31 +8,30 @@ from typing import Self
 
 import numpy as np
 import scipy.special as special
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from philly_analysis.distributions.continuous import Law, QuantileGrid, separated
-from philly_analysis.distributions.design_effect import shared_steps
+from philly_analysis.distributions.arrays import Floats
+from philly_analysis.distributions.design_effect import indicator_correlation
 from philly_analysis.distributions.families import FAMILIES
-from philly_analysis.distributions.frozen import Frozen, probabilities
+from philly_analysis.distributions.frozen import Continuous, FrozenDistribution, probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes
+from philly_analysis.distributions.quantile_grid import QuantileGrid, separate_ties
 from philly_analysis.errors import ModelError, UnknownNameError
-
-Floats = NDArray[np.float64]
 
 EMPIRICAL = "empirical"
 OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))
 EMPIRICAL_PARAMETERS = ("body", "tail_shape", "tail_scale")
 
-# Gauss's points and weights in cells of the probabilities below 1/2
+# Gauss-Legendre points and weights in cells of the probabilities below 1/2
 _EDGES = np.concatenate((np.geomspace(1e-14, 1e-2, 25), np.linspace(0.01, 0.5, 50)[1:]))
-_POINT, _SHARE = np.polynomial.legendre.leggauss(12)
-_AT = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * (_POINT + 1) / 2).ravel()
-_WEIGHT = (np.diff(_EDGES)[:, None] * _SHARE / 2).ravel()
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_LEVELS = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * (_POINTS + 1) / 2).ravel()
+_LEVEL_WEIGHTS = (np.diff(_EDGES)[:, None] * _WEIGHTS / 2).ravel()
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A fitted number with its 95 % confidence interval (None: it has none, it was chosen)."""
+    """A fitted number with its 95 % confidence interval (None if it has none)."""
 
     name: str
     value: float
@@ -42,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A family that was tried, and how it did (rejected, p None: it was not tested)."""
+    """A family that was tried, and its fit (rejected, p None: not tested)."""
 
     family: str
     aic: float
@@ -53,32 +52,33 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
-    """How much of a law comes from the values asked for, and not from all.
+class Contribution:
+    """How much the values of one condition contribute to a distribution.
 
     Attributes
     ----------
-    what
-        The values asked for.
-    worth
-        How many independent ones they are worth; of no value 0.
+    condition
+        The condition, e.g. a virtual cluster.
+    effective_n
+        Effective sample size of its values.
     weight
-        Share of the law that is theirs, 0 to 1; the rest is the law of all.
+        Weight of their distribution, 0 to 1; the rest is the weight of the pooled one.
     """
 
-    what: str
-    worth: float
+    condition: str
+    effective_n: float
     weight: float
 
     def __str__(self) -> str:
         return (
-            f"{100 * self.weight:.0f} % of {self.what} (worth {self.worth:,.0f} independent values)"
+            f"{100 * self.weight:.0f} % weight of {self.condition} "
+            f"(effective sample size {self.effective_n:,.0f})"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution(Frozen):
-    """A fitted law of a positive quantity, with the methods of a frozen SciPy distribution.
+class Distribution(FrozenDistribution):
+    """A fitted distribution of a positive quantity, with the methods of a frozen SciPy one.
 
     Attributes
     ----------
@@ -87,29 +87,29 @@ class Distribution(Frozen):
     parameters
         Fitted numbers with 95 % confidence intervals.
     n, censored
-        Values it was fitted to, and how many of them were right-censored.
+        Number of values fitted to, and of right-censored ones among them.
     aic
-        Akaike's criterion on all n values; None for the empirical law, which has no likelihood.
+        Akaike's criterion on all n values; None for the empirical distribution.
     ks
-        Largest gap between its CDF and the data's (Kaplan-Meier when censored).
+        Largest gap between its CDF and the sample's (Kaplan-Meier when censored).
     rejected
         Whether a goodness-of-fit test at 5 % that allows for the fitting rejects the family;
-        None where it was not tested.
+        None if not tested.
     p
-        Its p-value; where it was stopped early, an upper bound below 5 %, or an estimate above.
+        Its p-value; of a test that was stopped early, an upper bound below 5 %, or an estimate
+        above.
     knots
-        Quantiles of the empirical law, evenly spaced in probability from 0 to ``body``.
+        Quantiles of the empirical distribution, evenly spaced in probability from 0 to ``body``.
     candidates
-        What else was tried, by AIC.
+        The families tried, by BIC.
     observed
-        The data's own quantiles at `OBSERVED_LEVELS` (fewer where censoring hides the top), to
-        draw the fit against.
-    worth
-        How many independent values they are worth; None: it was not fitted to any.
-    alike
+        The sample's quantiles at `OBSERVED_LEVELS` (fewer where censoring hides the top).
+    effective_n
+        Effective sample size; None if not fitted to a sample.
+    correlation
         Correlation of the normal scores of two values of one cluster.
-    own
-        What it was narrowed down to, and how much of it comes from there; empty: all of it.
+    contributions
+        Conditions and their weights; empty if the distribution is not shrunk.
     """
 
     family: str
@@ -122,10 +122,10 @@ class Distribution(Frozen):
     knots: tuple[float, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     observed: tuple[float, ...] = ()
-    worth: float | None = None
-    alike: float = 0.0
+    effective_n: float | None = None
+    correlation: float = 0.0
     p: float | None = None
-    own: tuple[Own, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family != EMPIRICAL and self.family not in FAMILIES:
@@ -140,26 +140,32 @@ class Distribution(Frozen):
         tail_scale: float,
         like: Self | None = None,
     ) -> Self:
-        """Return the empirical law of given quantiles.
+        """Return the empirical distribution with given quantiles.
 
         Parameters
         ----------
         knots
             Evenly spaced in probability from 0 to `body`.
         tail_shape, tail_scale
-            Of the generalised Pareto law above.
+            Parameters of the generalised Pareto tail.
         like
-            A law that was fitted to the same values; none was fitted when absent.
+            A distribution fitted to the same values, whose counts are copied.
         """
         numbers = map(Parameter, EMPIRICAL_PARAMETERS, (body, tail_shape, tail_scale))
         made = cls(EMPIRICAL, tuple(numbers), knots=tuple(map(float, knots)))
         if like is None:
             return made
-        return replace(made, n=like.n, censored=like.censored, worth=like.worth, alike=like.alike)
+        return replace(
+            made,
+            n=like.n,
+            censored=like.censored,
+            effective_n=like.effective_n,
+            correlation=like.correlation,
+        )
 
-    def law(self) -> Law:
-        """Return the frozen law behind the methods below."""
-        return _law(self.family, tuple(p.value for p in self.parameters), self.knots)
+    def frozen(self) -> Continuous:
+        """Return the frozen distribution that the methods below call."""
+        return _frozen(self.family, tuple(p.value for p in self.parameters), self.knots)
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter by name."""
@@ -167,105 +173,110 @@ class Distribution(Frozen):
             if parameter.name == name:
                 return parameter
         raise UnknownNameError(
-            f"parameter of the {self.family} law", name, [p.name for p in self.parameters]
+            f"parameter of the {self.family} distribution", name, [p.name for p in self.parameters]
         )
 
     @property
     def bic(self) -> float | None:
-        """Schwarz's criterion on the independent values that n are worth; None: no likelihood."""
+        """Schwarz's criterion on the effective sample size; None without a likelihood."""
         if self.aic is None or not self.n:
             return None
-        told = self.worth or float(self.n)
-        surprise = (self.aic - 2 * self.free) * told / self.n
-        return float(surprise + self.free * np.log(max(told, 1.0)))
+        n = self.effective_n or float(self.n)
+        deviance = (self.aic - 2 * self.free) * n / self.n
+        return float(deviance + self.free * np.log(max(n, 1.0)))
 
     @property
     def free(self) -> int:
-        """Parameters that are free: shares sum to one."""
+        """Number of free parameters: the weights of a mixture have sum 1."""
         mixed = self.family in FAMILIES and FAMILIES[self.family].sizes != (1,)
         return len(self.parameters) - mixed
 
     def pdf(self, x: ArrayLike) -> Floats:
         """Return the density at `x`."""
-        return np.asarray(self.law().pdf(x))
+        return np.asarray(self.frozen().pdf(x))
 
     def logpdf(self, x: ArrayLike) -> Floats:
         """Return the natural logarithm of the density at `x`."""
-        return np.asarray(self.law().logpdf(x))
+        return np.asarray(self.frozen().logpdf(x))
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return the probability of at most `x`."""
-        return np.asarray(self.law().cdf(x))
+        return np.asarray(self.frozen().cdf(x))
 
     def logcdf(self, x: ArrayLike) -> Floats:
         """Return the natural logarithm of the probability of at most `x`."""
-        return np.asarray(self.law().logcdf(x))
+        return np.asarray(self.frozen().logcdf(x))
 
     def sf(self, x: ArrayLike) -> Floats:
         """Return the probability of more than `x`."""
-        return np.asarray(self.law().sf(x))
+        return np.asarray(self.frozen().sf(x))
 
     def logsf(self, x: ArrayLike) -> Floats:
         """Return the natural logarithm of the probability of more than `x`."""
-        return np.asarray(self.law().logsf(x))
+        return np.asarray(self.frozen().logsf(x))
 
     def ppf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities `q`; of those outside of 0 to 1 a ModelError."""
-        return np.asarray(self.law().ppf(probabilities(q)))
+        """Return the quantiles at probabilities `q`; a ModelError outside of 0 to 1."""
+        return np.asarray(self.frozen().ppf(probabilities(q)))
 
     def isf(self, q: ArrayLike) -> Floats:
         """Return the quantiles at probabilities 1 - `q`, exact for the smallest `q`."""
-        return np.asarray(self.law().isf(probabilities(q)))
+        return np.asarray(self.frozen().isf(probabilities(q)))
 
     def moment(self, order: int) -> float:
-        """Return the mean of a power, infinite for a tail too heavy to have one."""
-        return float(self.law().moment(order))
+        """Return a raw moment, infinite if the tail is too heavy."""
+        return float(self.frozen().moment(order))
 
     def mean(self) -> float:
-        """Return the mean, infinite for a tail too heavy to have one."""
-        return float(self.law().mean())
+        """Return the mean, infinite if the tail is too heavy."""
+        return float(self.frozen().mean())
 
     def var(self) -> float:
-        """Return the variance, infinite for a tail too heavy to have one."""
-        return float(self.law().var())
+        """Return the variance, infinite if the tail is too heavy."""
+        return float(self.frozen().var())
 
     def entropy(self) -> float:
         """Return the differential entropy in nats."""
-        return float(self.law().entropy())
+        return float(self.frozen().entropy())
 
     def support(self) -> tuple[float, float]:
-        """Return the least and the largest value that there can be."""
-        low, high = self.law().support()
+        """Return the smallest and the largest possible value."""
+        low, high = self.frozen().support()
         return float(low), float(high)
 
     def quantile_interval(self, q: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return between which values the quantiles of all such values lie, by what was seen.
+        """Return confidence intervals of the quantiles.
 
-        Of as many independent values as its n are worth, the share below a quantile is about
-        normal: the ends are the quantiles at the ends of that share's interval (Thompson 1936;
-        of clusters Woodruff 1952).
+        With the effective sample size, the share below a quantile is approximately normal. The
+        ends are the quantiles at the ends of that share's interval (Thompson 1936; of clusters
+        Woodruff 1952).
 
         Raises
         ------
         ModelError
             It was not fitted to values, or a probability outside of 0 to 1.
         """
-        if not self.worth:
-            raise ModelError("a law that was not fitted to values has no intervals of quantiles")
+        if not self.effective_n:
+            raise ModelError("a distribution not fitted to values has no intervals of quantiles")
         p = probabilities(q)
         outside = (1 - probabilities(confidence, "a confidence")) / 2
-        clumped = (self.n / self.worth - 1) / max(self.alike, 1e-9)
-        told = self.n / (1 + clumped * shared_steps(p, self.alike)) if self.alike else self.worth
-        sure = special.stdtrit(np.maximum(np.asarray(told) - 1, 1), 1 - outside)
-        half = sure * np.sqrt(p * (1 - p) / told)
+        n: float | Floats = self.effective_n
+        if self.correlation:
+            excess = (self.n / n - 1) / max(self.correlation, 1e-9)
+            n = self.n / (1 + excess * indicator_correlation(p, self.correlation))
+        critical = special.stdtrit(np.maximum(np.asarray(n) - 1, 1), 1 - outside)
+        half = critical * np.sqrt(p * (1 - p) / n)
         return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
 
     def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
         """Return the mean of a function of the value, which takes arrays.
 
-        By Gauss's rule in every percent, and in cells ever finer towards probabilities of 0 and 1.
+        By Gauss-Legendre quadrature over the probability, in cells ever finer towards 0 and 1.
         """
-        return float(np.dot(_WEIGHT, func(self.ppf(_AT))) + np.dot(_WEIGHT, func(self.isf(_AT))))
+        return float(
+            np.dot(_LEVEL_WEIGHTS, func(self.ppf(_LEVELS)))
+            + np.dot(_LEVEL_WEIGHTS, func(self.isf(_LEVELS)))
+        )
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{p.name}={p.value:.4g}" for p in self.parameters)
@@ -273,12 +284,12 @@ class Distribution(Frozen):
 
     @property
     def verdict(self) -> str:
-        """Whether the family passed, in words."""
+        """Goodness of fit as text."""
         gap = "" if self.ks is None else f", KS {self.ks:.3f}"
-        if self.own:
-            return "; ".join(map(str, self.own))
+        if self.contributions:
+            return "; ".join(map(str, self.contributions))
         if self.family == EMPIRICAL:
-            return f"no family holds{gap}" if self.candidates else f"as observed{gap}"
+            return f"every family rejected{gap}" if self.candidates else f"empirical{gap}"
         if self.rejected is None:
             return f"not tested{gap}"
         chance = "" if self.p is None else f" (p {'< 0.01' if self.p < 0.01 else f'{self.p:.2f}'})"
@@ -287,7 +298,7 @@ class Distribution(Frozen):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(p.name)}</td><td>{p.value:.5g}</td><td>"
-            + ("chosen" if p.low is None or p.high is None else f"{p.low:.5g} to {p.high:.5g}")
+            + ("none" if p.low is None or p.high is None else f"{p.low:.5g} to {p.high:.5g}")
             + "</td></tr>"
             for p in self.parameters
         )
@@ -299,20 +310,23 @@ class Distribution(Frozen):
 
 
 @lru_cache(maxsize=4096)
-def _law(family: str, values: tuple[float, ...], knots: tuple[float, ...]) -> Law:
+def _frozen(family: str, values: tuple[float, ...], knots: tuple[float, ...]) -> Continuous:
     if family == EMPIRICAL:
         if len(values) != len(EMPIRICAL_PARAMETERS) or len(knots) < 2:
-            raise ModelError("an empirical law needs its knots, body, tail_shape and tail_scale")
-        return QuantileGrid(separated(np.asarray(knots)), *values)
-    return FAMILIES[family].law(np.asarray(values))
+            raise ModelError(
+                "an empirical distribution needs at least two knots, body, tail_shape and "
+                "tail_scale"
+            )
+        return QuantileGrid(separate_ties(np.asarray(knots)), *values)
+    return FAMILIES[family].frozen(np.asarray(values))
 
 
-def observed(x: Lifetimes) -> tuple[float, ...]:
-    """Return a sample's own quantiles at `OBSERVED_LEVELS`, as far as censoring lets see."""
+def observed_quantiles(x: Lifetimes) -> tuple[float, ...]:
+    """Return a sample's quantiles at `OBSERVED_LEVELS`, as far as censoring permits."""
     values, reach = x.quantiles(OBSERVED_LEVELS)
-    return rounded(values[np.asarray(OBSERVED_LEVELS) <= reach])
+    return round_significant(values[np.asarray(OBSERVED_LEVELS) <= reach])
 
 
-def rounded(values: Floats, digits: int = 6) -> tuple[float, ...]:
-    """Return numbers with so many significant digits, as a model's file keeps them."""
+def round_significant(values: Floats, digits: int = 6) -> tuple[float, ...]:
+    """Round numbers to significant digits, as in a model's file."""
     return tuple(float(f"{v:.{digits}g}") for v in values)

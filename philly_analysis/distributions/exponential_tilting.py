@@ -1,34 +1,38 @@
-"""A law of other times: some values have become more frequent, others rarer."""
+"""Reweight a distribution by the value (exponential tilting)."""
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution
-from philly_analysis.distributions.shrinkage import KNOTS, gridded
-
-Floats = NDArray[np.float64]
+from philly_analysis.distributions.quantile_grid import KNOTS, approximate
 
 
-def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[Distribution, float]:
-    """Reweight a law of positive values.
+def tilt(
+    distribution: Distribution, log_weight: Callable[[Floats], Floats]
+) -> tuple[Distribution, float]:
+    """Reweight a distribution of positive values.
 
     Parameters
     ----------
-    law
-        Any law.
+    distribution
+        Any distribution.
     log_weight
-        Natural logarithm of how many times as frequent values have become, given their natural
-        logarithm, shape (n,); taken as one number within each percentile, and in the tail.
+        Natural logarithms of values, shape (n,), to natural logarithms of their weights. The
+        weight is constant within each percentile and in the tail.
 
     Returns
     -------
     tuple
-        The empirical law with those weights, and the mean weight: what became of the mass.
+        The empirical distribution with those weights, and the mean weight.
     """
-    log_knots, body, shape, scale = _grid(law)
-    # the tail's weight is that at its median
+    if distribution.family == EMPIRICAL:
+        body, shape, scale = (p.value for p in distribution.parameters)
+        log_knots = np.log(np.asarray(distribution.knots))
+    else:
+        log_knots, body, shape, scale = approximate(distribution.ppf)
+    # the tail has the weight at its median
     middle = np.append((log_knots[1:] + log_knots[:-1]) / 2, 0.0)
     half = scale * (np.log(2) if abs(shape) < 1e-9 else (2**shape - 1) / shape)
     middle[-1] = np.log(np.exp(log_knots[-1]) + half)
@@ -37,12 +41,5 @@ def tilted(law: Distribution, log_weight: Callable[[Floats], Floats]) -> tuple[D
     total = float(mass.sum())
     reached = np.concatenate(([0.0], np.cumsum(mass[:-1]))) / total
     knots = np.exp(np.interp(np.linspace(0, reached[-1], KNOTS), reached, log_knots))
-    return Distribution.of_quantiles(knots, float(reached[-1]), shape, scale, law), total
-
-
-def _grid(law: Distribution) -> tuple[Floats, float, float, float]:
-    """Return evenly spaced log quantiles of the body, its mass, and the tail's shape and scale."""
-    if law.family == EMPIRICAL:
-        body, shape, scale = (p.value for p in law.parameters)
-        return np.log(np.asarray(law.knots)), body, shape, scale
-    return gridded(law.ppf)
+    tilted = Distribution.of_quantiles(knots, float(reached[-1]), shape, scale, distribution)
+    return tilted, total

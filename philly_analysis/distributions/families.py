@@ -1,4 +1,4 @@
-"""The families of continuous laws, and how each is fitted to a censored sample."""
+"""Parametric families of positive distributions and their maximum-likelihood fits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,37 +7,40 @@ from typing import Literal
 import numpy as np
 import scipy
 import scipy.special as special
-from numpy.typing import NDArray
 
-from philly_analysis.distributions import mixtures
-from philly_analysis.distributions.continuous import (
-    Law,
-    Mixture,
-    exponential_parts,
-    lognormal_parts,
+from philly_analysis.distributions.arrays import Floats
+from philly_analysis.distributions.expectation_maximisation import (
+    fit_exponentials,
+    fit_lognormals,
 )
+from philly_analysis.distributions.frozen import Continuous
 from philly_analysis.distributions.lifetimes import Lifetimes
+from philly_analysis.distributions.mixture import (
+    Mixture,
+    exponential_components,
+    lognormal_components,
+)
 
-Floats = NDArray[np.float64]
 Scale = Literal["real", "positive", "share"]
+Fit = Callable[[Lifetimes, int, Floats | None], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A parametric family on the positive numbers.
+    """A parametric family of positive distributions.
 
     Attributes
     ----------
     names
         Parameter names; a mixture repeats them per component, suffixed _1, _2, ..
     scales
-        Where each parameter lives, which is where its confidence interval is symmetric:
-        the real line, its logarithm, or its logit.
-    law
-        Parameters to a frozen law.
+        Scale on which each parameter's confidence interval is symmetric: the real line, its
+        logarithm, or its logit.
+    frozen
+        Parameters to a frozen distribution.
     fit
         Maximum likelihood on a censored sample, given the number of components and, or None,
-        parameters to start from.
+        starting parameters.
     sizes
         Numbers of components to try.
     """
@@ -45,24 +48,24 @@ class Family:
     name: str
     names: tuple[str, ...]
     scales: tuple[Scale, ...]
-    law: Callable[[Floats], Law]
-    fit: Callable[[Lifetimes, int, Floats | None], Floats]
+    frozen: Callable[[Floats], Continuous]
+    fit: Fit
     sizes: tuple[int, ...] = (1,)
 
     def labels(self, count: int) -> tuple[str, ...]:
-        """Name `count` parameters."""
-        repeats = count // len(self.names)
+        """Return the names of `count` parameters."""
         if self.sizes == (1,):
             return self.names
+        repeats = count // len(self.names)
         return tuple(f"{name}_{k + 1}" for k in range(repeats) for name in self.names)
 
 
-def _maximised(
+def _maximum_likelihood(
     log_pdf: Callable[[Floats, Floats, Floats], Floats],
     log_sf: Callable[[Floats, Floats, Floats], Floats],
     guess: Callable[[Floats], tuple[float, float]],
-) -> Callable[[Lifetimes, int, Floats | None], Floats]:
-    """Return a fit of two positive parameters, the second a scale, by their logarithms."""
+) -> Fit:
+    """Return a fit of two positive parameters, the second a scale, on their logarithms."""
 
     def fit(sample: Lifetimes, _: int, start: Floats | None) -> Floats:
         unit = float(np.exp(np.log(sample.values).mean()))
@@ -87,30 +90,26 @@ def _exponential(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
     return np.array([x.values.sum() / x.ended.size])
 
 
-_weibull = _maximised(
+_weibull = _maximum_likelihood(
     lambda x, k, s: np.log(k / s) + (k - 1) * np.log(x / s) - (x / s) ** k,
     lambda x, k, s: -((x / s) ** k),
     lambda x: (1.28 / max(float(np.log(x).std()), 0.01), 1.3),
 )
-_gamma = _maximised(
+_gamma = _maximum_likelihood(
     lambda x, a, s: (a - 1) * np.log(x / s) - x / s - np.log(s) - special.gammaln(a),
     lambda x, a, s: np.log(np.maximum(special.gammaincc(a, x / s), 1e-300)),
     lambda x: (0.5 / max(float(np.log(x.mean())), 0.01), float(x.mean())),
 )
-_lomax = _maximised(
+_lomax = _maximum_likelihood(
     lambda x, c, s: np.log(c / s) - (c + 1) * np.log1p(x / s),
     lambda x, c, s: -c * np.log1p(x / s),
     lambda x: (1.5, float(2 * np.median(x))),
 )
 
 
-def _log_normal_sf(x: Floats, sigma: Floats, scale: Floats) -> Floats:
-    return np.asarray(special.log_ndtr(-np.log(x / scale) / sigma))
-
-
-_cut_lognormal = _maximised(
+_censored_lognormal = _maximum_likelihood(
     lambda x, sigma, scale: -np.log(x * sigma) - (np.log(x / scale) / sigma) ** 2 / 2,
-    _log_normal_sf,
+    lambda x, sigma, scale: np.asarray(special.log_ndtr(-np.log(x / scale) / sigma)),
     lambda x: (max(float(np.log(x).std()), 0.01), 1.0),
 )
 
@@ -120,7 +119,7 @@ def _lognormal(x: Lifetimes, size: int, start: Floats | None) -> Floats:
         log_x = np.log(x.values)
         return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])
     near = None if start is None else np.array([start[1], np.exp(start[0])])
-    sigma, scale = _cut_lognormal(x, size, near)
+    sigma, scale = _censored_lognormal(x, size, near)
     return np.array([np.log(scale), sigma])
 
 
@@ -129,14 +128,14 @@ def _pareto(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
     return np.array([x.ended.size / np.log(x.values / low).sum(), low])
 
 
-def _lognormals(theta: Floats) -> Law:
+def _lognormals(theta: Floats) -> Continuous:
     weights, mu, sigma = theta.reshape(-1, 3).T
-    return Mixture(weights / weights.sum(), lognormal_parts(mu, sigma))
+    return Mixture(weights / weights.sum(), lognormal_components(mu, sigma))
 
 
-def _exponentials(theta: Floats) -> Law:
+def _exponentials(theta: Floats) -> Continuous:
     weights, scale = theta.reshape(-1, 2).T
-    return Mixture(weights / weights.sum(), exponential_parts(scale))
+    return Mixture(weights / weights.sum(), exponential_components(scale))
 
 
 FAMILIES: dict[str, Family] = {
@@ -168,12 +167,12 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             "hyperexponential", ("weight", "scale"), ("share", "positive"),
-            _exponentials, mixtures.fit_exponentials, sizes=(2, 3),
+            _exponentials, fit_exponentials, sizes=(2, 3),
         ),
         Family(
             "lognormal_mixture", ("weight", "mu", "sigma"), ("share", "real", "positive"),
-            _lognormals, mixtures.fit_lognormals, sizes=(2, 3),
+            _lognormals, fit_lognormals, sizes=(2, 3),
         ),
     )
 }  # fmt: skip
-"""Parametric families by name; ``empirical`` stands beside them in `distribution`."""
+"""Parametric families by name."""

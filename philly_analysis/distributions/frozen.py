@@ -1,21 +1,38 @@
-"""What every law offers: the methods of a frozen SciPy distribution, from a few of its own."""
+"""Interface of SciPy's frozen distributions, derived from a few methods."""
 
 from abc import ABC, abstractmethod
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from philly_analysis.distributions.arrays import Bools, Floats, Ints
 from philly_analysis.errors import ModelError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
+
+class Continuous(Protocol):
+    """Methods of a frozen SciPy distribution that fitting uses (typed loosely, as SciPy is)."""
+
+    def pdf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def logpdf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def cdf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def logcdf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def sf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def logsf(self, x: Any, /) -> Any: ...  # noqa: D102
+    def ppf(self, q: Any, /) -> Any: ...  # noqa: D102
+    def isf(self, q: Any, /) -> Any: ...  # noqa: D102
+    def moment(self, order: int, /) -> Any: ...  # noqa: D102
+    def mean(self) -> Any: ...  # noqa: D102
+    def var(self) -> Any: ...  # noqa: D102
+    def entropy(self) -> Any: ...  # noqa: D102
+    def support(self) -> Any: ...  # noqa: D102
 
 
-class Frozen(ABC):
-    """A law of numbers, used as SciPy's frozen ones are.
+class FrozenDistribution(ABC):
+    """A distribution of numbers with the methods of SciPy's frozen distributions.
 
-    Methods of values and of probabilities take and return arrays of any shape; nan gives nan. Of a
-    probability outside of 0 to 1 SciPy makes nan: here it is an error.
+    Methods take and return arrays of any shape; nan gives nan. SciPy returns nan for a probability
+    outside of 0 to 1; these methods raise a ModelError.
     """
 
     __slots__ = ()
@@ -29,16 +46,8 @@ class Frozen(ABC):
         """Return the probability of more than `x`."""
 
     @abstractmethod
-    def logcdf(self, x: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of at most `x`."""
-
-    @abstractmethod
-    def logsf(self, x: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of more than `x`."""
-
-    @abstractmethod
     def ppf(self, q: ArrayLike) -> Floats | Ints:
-        """Return the quantiles at probabilities `q`; of those outside of 0 to 1 a ModelError."""
+        """Return the quantiles at probabilities `q`."""
 
     @abstractmethod
     def isf(self, q: ArrayLike) -> Floats | Ints:
@@ -46,26 +55,35 @@ class Frozen(ABC):
 
     @abstractmethod
     def moment(self, order: int) -> float:
-        """Return the mean of a power, infinite for a tail too heavy to have one."""
-
-    @abstractmethod
-    def var(self) -> float:
-        """Return the variance, infinite for a tail too heavy to have one."""
+        """Return a raw moment, infinite if the tail is too heavy."""
 
     @abstractmethod
     def entropy(self) -> float:
-        """Return the entropy, in nats: differential, of a law that has a density."""
+        """Return the entropy in nats (the differential entropy of a continuous distribution)."""
 
     @abstractmethod
     def support(self) -> tuple[float, float]:
-        """Return the least and the largest value that there can be."""
+        """Return the smallest and the largest possible value."""
+
+    def logcdf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the CDF."""
+        return log_probability(self.cdf(x), self.sf(x))
+
+    def logsf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the survival function."""
+        return log_probability(self.sf(x), self.cdf(x))
 
     def mean(self) -> float:
-        """Return the mean, infinite for a tail too heavy to have one."""
+        """Return the mean, infinite if the tail is too heavy."""
         return self.moment(1)
 
+    def var(self) -> float:
+        """Return the variance, infinite if the tail is too heavy."""
+        second = self.moment(2)
+        return second if np.isinf(second) else max(second - self.mean() ** 2, 0.0)
+
     def std(self) -> float:
-        """Return the standard deviation, infinite for a tail too heavy to have one."""
+        """Return the standard deviation, infinite if the tail is too heavy."""
         return float(np.sqrt(self.var()))
 
     def median(self) -> float:
@@ -73,7 +91,7 @@ class Frozen(ABC):
         return float(self.ppf(0.5))
 
     def interval(self, confidence: ArrayLike) -> tuple[Floats | Ints, Floats | Ints]:
-        """Return the ends of the interval with equal tails that holds so much.
+        """Return the ends of the equal-tailed interval with this probability.
 
         Raises
         ------
@@ -100,8 +118,28 @@ class Frozen(ABC):
         return self.ppf(np.random.default_rng(random_state).random(size))
 
 
-def probabilities(q: ArrayLike, what: str = "a probability") -> Floats:
-    """Return numbers as an array, if they are probabilities (or nan).
+class PositiveDistribution(FrozenDistribution):
+    """A continuous distribution of positive numbers."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def pdf(self, x: ArrayLike) -> Floats:
+        """Return the density at `x`."""
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the density."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.pdf(x)))
+
+    def logsf(self, x: ArrayLike) -> Floats:
+        """Return the natural logarithm of the survival function."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.sf(x)))
+
+
+def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
+    """Return probabilities (or nan) as an array.
 
     Raises
     ------
@@ -111,7 +149,16 @@ def probabilities(q: ArrayLike, what: str = "a probability") -> Floats:
     p = np.asarray(q, dtype=float)
     outside = (p < 0) | (p > 1)
     if outside.any():
-        raise ModelError(
-            f"{what} of {float(p[outside].flat[0]):g} was asked for; it lies between 0 and 1"
-        )
+        raise ModelError(f"{noun} must lie between 0 and 1, not at {float(p[outside].flat[0]):g}")
     return p
+
+
+def in_unit_interval(p: Floats) -> Bools:
+    """Return which numbers are probabilities (nan is none)."""
+    return np.asarray((p >= 0) & (p <= 1))
+
+
+def log_probability(p: Floats, complement: Floats) -> Floats:
+    """Return the logarithm of a probability, from its complement where that is smaller."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(p < 0.5, np.log(p), np.log1p(-complement)))

@@ -1,70 +1,66 @@
-"""How sure fitted parameters are: confidence intervals from information, and from clusters."""
+"""Confidence intervals of fitted parameters, from the observed information and clusters."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.special as special
-from numpy.typing import NDArray
 
-from philly_analysis.distributions.continuous import Law
-from philly_analysis.distributions.design_effect import correlation, worth
+from philly_analysis.distributions.arrays import Floats
+from philly_analysis.distributions.design_effect import effective_size, intracluster_correlation
 from philly_analysis.distributions.distribution import Distribution, Parameter
 from philly_analysis.distributions.families import FAMILIES, Scale
+from philly_analysis.distributions.frozen import Continuous
 from philly_analysis.distributions.goodness import log_likelihood
 from philly_analysis.distributions.lifetimes import Lifetimes
 
-Floats = NDArray[np.float64]
-
 INFORMATION_POINTS = 2_000
-UNIDENTIFIED = 10.0  # a standard error this large, in logarithms, is no interval at all
+UNIDENTIFIED = 10.0  # a standard error this large, in logarithms, gives no interval
 _STEP = 1e-3
 _NORMAL = 1.96
 
 
-def with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
+def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
     """Return a fit's parameters with 95 % intervals, symmetric on each parameter's scale.
 
-    Of independent values by the observed information; clusters widen them by what is alike in
-    how their values pull at each parameter.
+    Variances of independent values are from the observed information; each parameter's design
+    effect widens those of clustered values.
     """
     family = FAMILIES[fitted.family]
     theta = np.array([p.value for p in fitted.parameters])
     names = family.labels(theta.size)
     if family.name == "pareto":
-        return _of_pareto(names, theta, x)
+        return _pareto_intervals(names, theta, x)
     scales = family.scales * (theta.size // len(family.scales))
-    centre = np.array([_to_line(v, s) for v, s in zip(theta, scales, strict=True)])
+    center = np.array([_to_line(v, s) for v, s in zip(theta, scales, strict=True)])
     shares = np.flatnonzero([s == "share" for s in scales])
-    # Shares sum to one: the last is not free, and moves against the others.
+    # Shares have sum 1: the last one is determined by the others.
     free = np.array(
         [s != "share" or i < theta.size - len(family.names) for i, s in enumerate(scales)]
     )
     thin = x.thinned(INFORMATION_POINTS)
     weight = x.n / thin.n
 
-    def law(step: Floats) -> Law:
-        at = centre.copy()
-        at[free] += step
-        full = np.array([_from_line(v, s) for v, s in zip(at, scales, strict=True)])
+    def shifted(step: Floats) -> Continuous:
+        line = center.copy()
+        line[free] += step
+        full = np.array([_from_line(v, s) for v, s in zip(line, scales, strict=True)])
         if shares.size:
             full[shares[-1]] = max(1 - full[shares[:-1]].sum(), 1e-12)
-        return family.law(full)
+        return family.frozen(full)
 
     def loss(step: Floats) -> float:
-        return -weight * log_likelihood(law(step), thin)
+        return -weight * log_likelihood(shifted(step), thin)
 
     hessian = _hessian(loss, int(free.sum()))
     with np.errstate(all="ignore"):
-        covariance = (
-            np.linalg.pinv(hessian) if np.isfinite(hessian).all() else np.full_like(hessian, np.nan)
-        )
-        sure = _NORMAL
-        if x.cluster is not None and x.alike > 0:
-            wider = np.sqrt(_widening(law, x, covariance))
+        finite = np.isfinite(hessian).all()
+        covariance = np.asarray(np.linalg.pinv(hessian) if finite else hessian * np.nan, float)
+        critical = _NORMAL
+        if x.cluster is not None and x.correlation > 0:
+            wider = np.sqrt(_design_effects(shifted, x, covariance))
             covariance = covariance * np.outer(wider, wider)
-            fewest = min(x.worth, np.unique(x.cluster).size)
-            sure = float(special.stdtrit(max(fewest - 1, 1), 0.975))
+            groups = min(x.effective_n, np.unique(x.cluster).size)
+            critical = float(special.stdtrit(max(groups - 1, 1), 0.975))
         se = np.full(theta.size, np.nan)
         se[free] = np.sqrt(np.diag(covariance))
         if shares.size:
@@ -77,38 +73,46 @@ def with_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
         Parameter(
             name,
             float(value),
-            _from_line(u - sure * s, scale) if s < UNIDENTIFIED else None,
-            _from_line(u + sure * s, scale) if s < UNIDENTIFIED else None,
+            _from_line(u - critical * s, scale) if s < UNIDENTIFIED else None,
+            _from_line(u + critical * s, scale) if s < UNIDENTIFIED else None,
         )
-        for name, value, u, s, scale in zip(names, theta, centre, se, scales, strict=True)
+        for name, value, u, s, scale in zip(names, theta, center, se, scales, strict=True)
     )
 
 
-def _widening(law: Callable[[Floats], Law], x: Lifetimes, covariance: NDArray[Any]) -> Floats:
-    """Return by how much clusters widen the variance of each free parameter.
+def _design_effects(
+    shifted: Callable[[Floats], Continuous], x: Lifetimes, covariance: Floats
+) -> Floats:
+    """Return the design effect of the clusters on the variance of each free parameter.
 
-    What each value adds to a parameter is its score times the covariance. A cluster's are alike,
-    and the mean of such is as uncertain as that of `worth` independent ones.
+    Each value's contribution to a parameter is its score times the covariance.
     """
     score = np.empty((x.n, covariance.shape[0]))
     for i, step in enumerate(np.eye(covariance.shape[0]) * _STEP):
-        score[:, i] = (_surprises(law(-step), x) - _surprises(law(step), x)) / (2 * _STEP)
+        before, after = (_value_losses(shifted(side), x) for side in (-step, step))
+        score[:, i] = (before - after) / (2 * _STEP)
     cluster = np.asarray(x.cluster)
-    added = score @ covariance
-    return np.array([x.n / worth(cluster, correlation(a, cluster)) for a in added.T])
+    contribution = score @ covariance
+    return np.array(
+        [
+            x.n / effective_size(cluster, intracluster_correlation(c, cluster))
+            for c in contribution.T
+        ]
+    )
 
 
-def _surprises(law: Law, x: Lifetimes) -> Floats:
+def _value_losses(distribution: Continuous, x: Lifetimes) -> Floats:
     """Return the negative log-likelihood of each value."""
     made = np.empty(x.n)
-    made[~x.censored], made[x.censored] = -law.logpdf(x.ended), -law.logsf(x.running)
+    made[~x.censored] = -distribution.logpdf(x.ended)
+    made[x.censored] = -distribution.logsf(x.running)
     return made
 
 
-def _of_pareto(names: tuple[str, ...], theta: Floats, x: Lifetimes) -> tuple[Parameter, ...]:
-    """Return Pareto's shape and minimum: the minimum is a value seen, so it can only be lower."""
+def _pareto_intervals(names: tuple[str, ...], theta: Floats, x: Lifetimes) -> tuple[Parameter, ...]:
+    """Return Pareto's shape and minimum; the true minimum is at most the observed one."""
     shape, least = theta.tolist()
-    factor = float(np.exp(_NORMAL / np.sqrt(x.ended.size * x.worth / x.n)))
+    factor = float(np.exp(_NORMAL / np.sqrt(x.ended.size * x.effective_n / x.n)))
     return (
         Parameter(names[0], shape, shape / factor, shape * factor),
         Parameter(names[1], least, least * 0.025 ** (1 / (x.n * shape)), least),

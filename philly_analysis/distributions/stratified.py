@@ -1,16 +1,17 @@
-"""Random numbers that fill their range evenly: a sample then has its law up to one count."""
+"""Draw stratified uniforms, so that a sample's counts match its distribution to within one."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
+from philly_analysis.distributions.arrays import Floats, Ints
 
 
-def evenly(score: ArrayLike, rng: np.random.Generator, cell: ArrayLike | None = None) -> Floats:
-    """Turn scores into uniform numbers, one in each of n equal strata, in the order of the scores.
+def stratified_uniforms(
+    score: ArrayLike, rng: np.random.Generator, cell: ArrayLike | None = None
+) -> Floats:
+    """Draw one uniform number in each of n equal strata, in the order of the scores.
 
-    Equal scores are told apart by position, so a run of equal scores gets neighbouring numbers.
+    Equal scores are ordered by position, so a run of equal scores gets neighbouring numbers.
 
     Parameters
     ----------
@@ -36,22 +37,22 @@ def evenly(score: ArrayLike, rng: np.random.Generator, cell: ArrayLike | None = 
     return np.clip(u, 1e-12, 1 - 1e-12)
 
 
-def runs(
+def repeated_scores(
     repeat: ArrayLike, rng: np.random.Generator, sequence: ArrayLike, size: int
 ) -> tuple[Floats, Ints]:
-    """Uniform scores that a job shares with the one before it in its sequence.
+    """Draw uniform scores that repeat the previous score of their sequence at random.
 
     Parameters
     ----------
     repeat
-        Probability of repeating the score before, a number or shape (n,).
+        Probability of repeating the previous score, a number or shape (n,).
     sequence
-        Shape (n,) of integers: which sequence each job belongs to, in order of time.
+        Shape (n,) of integers: the sequence of each job, in order of time.
 
     Returns
     -------
     tuple
-        Scores of shape (n,), and the run that each belongs to.
+        Scores of shape (n,), and the run of equal scores that each belongs to.
     """
     order = np.argsort(sequence, kind="stable")
     own = np.asarray(sequence)[order]

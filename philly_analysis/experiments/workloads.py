@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.models import MONTH_D
+from philly_analysis.models import PERIOD_D
 from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load
 
 JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
@@ -43,7 +43,7 @@ class LawOf:
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
         """Draw a month at the rate at which it offers so many GPUs a load."""
-        return list(self.sample(days=MONTH_D, gpus=gpus, seed=seed, offered=load).specs())
+        return list(self.sample(days=PERIOD_D, gpus=gpus, seed=seed, offered=load).specs())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The models that ship with the package: parameters, no data."""
+"""The shipped workload models: parameters without data."""
 
 import json
 from pathlib import Path
@@ -15,17 +15,17 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 
 def shipped() -> tuple[str, ...]:
-    """Names of the models that ship."""
+    """Return the names of the shipped models."""
     return tuple(sorted(p.stem for p in SHIPPED.glob("*.json")))
 
 
 def models() -> "pd.DataFrame":
-    """List the workload models that ship.
+    """List the shipped workload models.
 
     Returns
     -------
     pandas.DataFrame
-        One row per model: model, jobs (that it was fitted to), fitted_on.
+        One row per model: model, jobs (fitted to), fitted_on.
     """
     import pandas as pd
 
@@ -33,18 +33,18 @@ def models() -> "pd.DataFrame":
 
 
 def described() -> list[tuple[str, int, str]]:
-    """Return the name of each model that ships, the jobs it was fitted to, and where they ran."""
+    """Return the name, number of jobs and data of each shipped model."""
     made = [json.loads((SHIPPED / f"{name}.json").read_text("utf-8")) for name in shipped()]
     return [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made]
 
 
 def load_model(name: str | Path) -> "WorkloadModel":
-    """Return a model by the name of one that ships, or by the path of a JSON file.
+    """Return a shipped model by name, or one from the path of a JSON file.
 
     Raises
     ------
     UnknownNameError
-        No such model ships, and there is no such file.
+        No such shipped model, and no such file.
     ModelError
         The file is not a workload model.
     """

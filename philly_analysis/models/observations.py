@@ -1,4 +1,4 @@
-"""What models are fitted to: small frames, gathered from a trace or made from arrays."""
+"""Observations to fit models to, from a trace or from arrays."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -29,39 +29,39 @@ _READ = (*_JOB_COLUMNS, "flag")
 _USABLE = "flag is null and gpus >= 1"
 
 
-def _none(*columns: str) -> pd.DataFrame:
+def _empty(*columns: str) -> pd.DataFrame:
     return pd.DataFrame({c: pd.Series(dtype=float) for c in columns})
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Jobs, and what else is known about them.
+    """Jobs, and other observations of the same cluster.
 
     Attributes
     ----------
     jobs
         One row per job with a gang of at least one GPU, by submission: submitted_s (Unix
-        seconds), vc, user, gpus, status, run_s (null: not known or not trusted), censored,
+        seconds), vc, user, gpus, status, run_s (null: unknown or not trusted), censored,
         attempts, last_share (of a retried job's run time).
-    left_out
-        Jobs that are not here, with the reason, as sentences.
+    exclusions
+        Sentences on excluded jobs, with the reason.
     failures, spreads, use
-        As `Failures.fit`, `Locality.fit` and `Utilisation.fit` take them; may be empty.
+        Data of `Failures.fit`, `Locality.fit` and `Utilisation.fit`; may be empty.
     machines
         Columns gpus and machines: servers by GPU count; may be empty.
     run_policy
-        How attempts became a job's run time.
+        How attempts count in a job's run time.
     """
 
     name: str
     jobs: pd.DataFrame
-    left_out: tuple[str, ...] = ()
-    failures: pd.DataFrame = field(default_factory=lambda: _none("reason", "gpus", "run_s"))
-    spreads: pd.DataFrame = field(default_factory=lambda: _none("gpus", "servers", "attempts"))
+    exclusions: tuple[str, ...] = ()
+    failures: pd.DataFrame = field(default_factory=lambda: _empty("reason", "gpus", "run_s"))
+    spreads: pd.DataFrame = field(default_factory=lambda: _empty("gpus", "servers", "attempts"))
     use: pd.DataFrame = field(
-        default_factory=lambda: _none("gpus", "servers", "status", "bin", "minutes")
+        default_factory=lambda: _empty("gpus", "servers", "status", "bin", "minutes")
     )
-    machines: pd.DataFrame = field(default_factory=lambda: _none("gpus", "machines"))
+    machines: pd.DataFrame = field(default_factory=lambda: _empty("gpus", "machines"))
     run_policy: str = "sum"
     synthetic: bool = False
 
@@ -84,30 +84,31 @@ class Observations:
         censored: ArrayLike | None = None,
         attempts: ArrayLike | None = None,
     ) -> Self:
-        """Make observations from arrays of one length; what is not given is not known.
+        """Return observations from arrays of one length; absent ones are unknown.
 
-        Jobs with fewer than one GPU are left out, and counted.
+        Jobs with fewer than one GPU are excluded and counted.
         """
         n = np.size(submitted_s)
+        null = pd.Series([None] * n, dtype=object)
         frame = pd.DataFrame(
             {
                 "submitted_s": np.asarray(submitted_s, float),
                 "vc": np.full(n, "") if vc is None else np.asarray(vc, str),
-                "user": pd.Series([None] * n, dtype=object) if user is None else np.asarray(user),
+                "user": null if user is None else np.asarray(user),
                 "gpus": np.asarray(gpus),
-                "status": pd.Series([None] * n, dtype=object) if status is None else status,
+                "status": null if status is None else status,
                 "run_s": np.asarray(run_s, float),
                 "censored": np.zeros(n, bool) if censored is None else np.asarray(censored, bool),
                 "attempts": np.ones(n, int) if attempts is None else np.asarray(attempts),
                 "last_share": np.nan,
-                "flag": pd.Series([None] * n, dtype=object),
+                "flag": null,
             }
         )
         return cls._checked(name, frame)
 
     @classmethod
     def of_trace(cls, trace: Trace) -> Self:
-        """Gather what a trace holds.
+        """Return the observations in a trace.
 
         Raises
         ------
@@ -118,13 +119,13 @@ class Observations:
         for name in ("failures", "spreads", "use", "machines"):
             if trace.has(f"model_{name}"):
                 frames[name] = trace.answer(f"model_{name}").df()
-        told = trace.answer("workload_jobs").pl()
-        mine = told.filter(pl.col("left_out").is_null())
+        every = trace.answer("workload_jobs").pl()
+        mine = every.filter(pl.col("left_out").is_null())
         return cls._checked(
             trace.manifest.name,
             frames.pop("jobs"),
             account=account(
-                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), excluded_jobs(told)
+                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), excluded_jobs(every)
             ),
             run_policy=str(trace.run_policy),
             synthetic=trace.manifest.synthetic,
@@ -133,12 +134,12 @@ class Observations:
 
     @classmethod
     def latest_of_trace(cls, trace: Trace, most: int) -> tuple[Self, int]:
-        """Gather the last jobs of a trace that a part can use, and no more about them.
+        """Return the last usable jobs of a trace, without other observations.
 
         Returns
         -------
         tuple
-            The observations, and how many jobs the trace has that a part can use.
+            The observations, and the number of usable jobs in the trace.
 
         Raises
         ------
@@ -146,41 +147,41 @@ class Observations:
             The trace has no jobs or attempts.
         """
         [(every,)] = trace.answer("jobs").filter(_USABLE).count("*").fetchall()
-        # the last first, so that of jobs of the same moment the same ones are taken each time
+        # descending, so that jobs of one moment are taken in a fixed order
         last = trace.answer("model_jobs").filter(_USABLE).order("submitted_s desc, job_id desc")
         jobs = last.limit(most).select(*_READ).df()[::-1]
-        told = cls._checked(
+        latest = cls._checked(
             trace.manifest.name,
             jobs,
             run_policy=str(trace.run_policy),
             synthetic=trace.manifest.synthetic,
         )
-        return told, every
+        return latest, every
 
     @classmethod
     def _checked(
         cls, name: str, jobs: pd.DataFrame, *, account: tuple[str, ...] = (), **rest: object
     ) -> Self:
-        """Leave out the jobs that no part can use, and say how many."""
+        """Exclude and count the unusable jobs."""
         reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")
         kept = jobs[reason.isna()].sort_values("submitted_s", kind="stable").reset_index(drop=True)
         kept["gpus"] = kept["gpus"].astype(int)
         kept["censored"] = kept["censored"].astype(bool)
-        said = list(account)
-        if not said and len(kept) < len(jobs):
-            said += [
-                f"{n:,} of {len(jobs):,} jobs are left out: {why}."
+        sentences = list(account)
+        if not sentences and len(kept) < len(jobs):
+            sentences += [
+                f"{n:,} of {len(jobs):,} jobs are excluded: {why}."
                 for why, n in reason.value_counts().items()
             ]
         if lacking := int(kept["run_s"].isna().sum()):
-            said.append(
+            sentences.append(
                 f"{count(lacking, 'job')} without a trusted run time count in arrivals and gang "
                 "sizes only."
             )
-        return cls(name, kept, tuple(said), **rest)  # type: ignore[arg-type]
+        return cls(name, kept, tuple(sentences), **rest)  # type: ignore[arg-type]
 
     def where(self, keep: ArrayLike) -> Self:
-        """Return the observations of some of the jobs (a mask of shape (n,)), and nothing else."""
+        """Return the observations of some of the jobs only (a mask of shape (n,))."""
         return type(self)(
             self.name,
             self.jobs[np.asarray(keep, bool)].reset_index(drop=True),
@@ -190,5 +191,5 @@ class Observations:
 
     @property
     def timed(self) -> pd.DataFrame:
-        """The jobs whose run time is known."""
+        """Jobs with a known run time."""
         return self.jobs[self.jobs["run_s"].notna()]

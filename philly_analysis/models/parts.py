@@ -1,4 +1,4 @@
-"""What a workload model is made of: the fitted parts, and what is known of where they come from."""
+"""Fitted parts of a workload model and their provenance."""
 
 from dataclasses import dataclass
 
@@ -23,28 +23,26 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Fitted numbers, nothing else: what a model's file holds.
-
-    :class:`philly_analysis.models.workload_model.WorkloadModel` adds what one does with them.
+    """Fitted numbers of a model, as in its file; `WorkloadModel` adds the methods.
 
     Attributes
     ----------
     name
-        What it models.
+        Name of the model.
     fitted_on
         The data, in a sentence.
     cannot_know
-        What the data do not say, and what was therefore left out or assumed.
+        What the data do not contain, and what is therefore excluded or assumed.
     sources
-        Where the data are from and under what licence.
+        Origin and licence of the data.
     run_policy
-        How attempts became a job's run time.
+        How attempts count in a job's run time.
     status, failures, locality, utilisation
-        None where the data have nothing on it.
+        None if the data have none.
     servers
         The cluster's servers by size; may be empty.
     variation
-        How much another month differs; None: every month is the fitted one.
+        Variation between periods; None: every period is the fitted one.
     """
 
     name: str
@@ -65,5 +63,5 @@ class Parts:
 
     @property
     def gpus(self) -> int | None:
-        """GPUs of the cluster; None when its servers are not known."""
+        """GPUs of the cluster; None if its servers are unknown."""
         return sum(s.gpus * s.machines for s in self.servers) or None

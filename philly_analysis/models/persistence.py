@@ -1,4 +1,4 @@
-"""Models to JSON and back, by the types of their fields."""
+"""Write models as JSON and read them by the types of their fields."""
 
 import dataclasses
 import json
@@ -11,6 +11,51 @@ from philly_analysis.errors import ModelError
 T = TypeVar("T")
 
 FORMAT = 1
+KEYS = {
+    "activity_sd": "activity",
+    "class_sd": "kinds",
+    "class_sd_slope": "fall",
+    "contributions": "own",
+    "correlation": "alike",
+    "correlation_length": "reach",
+    "daily_change": "unsteadiness",
+    "daily_change_power": "unsteady",
+    "degrees_of_freedom": "freedom",
+    "dispersion_power": "swell",
+    "dispersion_reversion": "settles",
+    "dispersion_sd": "burstiness",
+    "distribution": "law",
+    "effective_n": "worth",
+    "effects": "known",
+    "effects_variance": "apart",
+    "gap_correlation": "spacing_correlation",
+    "gpu_time_compensation": "trade",
+    "hour_effects": "hours",
+    "intrahour_gaps": "spacings",
+    "leave_power": "settled",
+    "leave_probability": "leaving",
+    "load_correlation": "crowding",
+    "log_dispersion_se": "luck",
+    "mean_correction": "centre",
+    "new_user_ratio": "coming",
+    "new_user_sd": "crowd",
+    "prior_size": "pull",
+    "short_window_power": "brief",
+    "size_sd": "sizes",
+    "status_sd": "endings",
+    "typical_dispersion_se": "usual",
+    "unseen_class_jobs": "unseen",
+    "user_effects": "users",
+    "user_persistence": "constancy",
+    "user_sd": "users",
+    "vc_sd": "groups",
+}
+"""JSON keys of fields that have another name in Python; the format is older than the names."""
+
+
+def key_of(field: str) -> str:
+    """Return the JSON key of a field."""
+    return KEYS.get(field, field)
 
 
 def to_json(model: Any) -> str:
@@ -19,17 +64,17 @@ def to_json(model: Any) -> str:
     Raises
     ------
     ModelError
-        It holds a number that JSON cannot: infinite or none.
+        A number is infinite or nan.
     """
+    body = dataclasses.asdict(model, dict_factory=lambda items: {key_of(k): v for k, v in items})
     try:
-        body = {"format": FORMAT, **dataclasses.asdict(model)}
-        return json.dumps(body, allow_nan=False, separators=(",", ":"))
+        return json.dumps({"format": FORMAT, **body}, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ModelError(f"the model cannot be written as JSON: {error}") from None
 
 
-def from_json(kind: type[T], text: str, where: str | Path = "the text") -> T:
-    """Return the dataclass that :func:`to_json` wrote.
+def from_json(cls: type[T], text: str, where: str | Path = "the text") -> T:
+    """Read a dataclass that :func:`to_json` wrote.
 
     Raises
     ------
@@ -40,32 +85,32 @@ def from_json(kind: type[T], text: str, where: str | Path = "the text") -> T:
         body = json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise ModelError(f"{where} is not a workload model of format {FORMAT}; fit it again")
-        return _built(kind, body)  # type: ignore[no-any-return]
+        return _build(cls, body)  # type: ignore[no-any-return]
     except RecursionError:
         raise ModelError(f"{where} is nested deeper than any workload model.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ModelError(f"{where} is not a readable workload model: {error}") from None
 
 
-def _built(kind: Any, value: Any) -> Any:
-    """Return `value`, read from JSON, as a `kind`."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        unknown = set(value) - set(hints)
-        if unknown:
-            raise TypeError(f"{kind.__name__} has no field {sorted(unknown)[0]!r}")
-        return kind(**{name: _built(hints[name], item) for name, item in value.items()})
-    if isinstance(kind, types.UnionType):
+def _build(hint: Any, value: Any) -> Any:
+    """Convert a JSON value to the type of a field."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        fields = {key_of(name): (name, of) for name, of in get_type_hints(hint).items()}
+        if unknown := set(value) - set(fields):
+            raise TypeError(f"{hint.__name__} has no field {min(unknown)!r}")
+        known = ((*fields[key], item) for key, item in value.items())
+        return hint(**{name: _build(of, item) for name, of, item in known})
+    if isinstance(hint, types.UnionType):
         if value is None:
             return None
-        return _built(next(k for k in get_args(kind) if k is not types.NoneType), value)
-    if get_origin(kind) is tuple:
-        inner = get_args(kind)
+        return _build(next(k for k in get_args(hint) if k is not types.NoneType), value)
+    if get_origin(hint) is tuple:
+        inner = get_args(hint)
         if len(inner) == 2 and inner[1] is Ellipsis:
-            return tuple(_built(inner[0], item) for item in value)
-        return tuple(_built(k, item) for k, item in zip(inner, value, strict=True))
-    if kind is float:
+            return tuple(_build(inner[0], item) for item in value)
+        return tuple(_build(k, item) for k, item in zip(inner, value, strict=True))
+    if hint is float:
         return float(value)
-    if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is not of type {kind.__name__}")
+    if not isinstance(value, hint):
+        raise TypeError(f"{value!r} is not of type {hint.__name__}")
     return value

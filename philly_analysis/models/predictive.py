@@ -1,213 +1,213 @@
-"""The model of another month: every part changed as far as months differ."""
+"""Predictive distribution of models: the fitted parts with the effects of another period."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from philly_analysis.distributions import rounded, tilted
-from philly_analysis.models.between_period import MONTH_D, RUN_TIMES_S, Month, Variation
+from philly_analysis.distributions import Floats, round_significant, tilt
+from philly_analysis.models.between_period import PERIOD_D, RUN_TIMES_S, PeriodEffects, Variation
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import ANY, Duration, DurationCell
-from philly_analysis.models.components.gang_size import Gangs, GangSize, VcGangs
+from philly_analysis.models.components.gang_size import (
+    GangSize,
+    GangSizeDistribution,
+    VcGangSizes,
+)
 from philly_analysis.models.components.intrahour import DIGITS
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users, VirtualCluster
 from philly_analysis.models.parts import Parts
 from philly_analysis.study import GANGS, gang_class
 
-Floats = NDArray[np.float64]
-
-_AT = np.log(RUN_TIMES_S)
-_BETWEEN = np.exp((_AT[1:] + _AT[:-1]) / 2)
-_USUAL = (1, 2, 8, 16)
-"""The gang that is likeliest of each class."""
+_LOG_RUN_S = np.log(RUN_TIMES_S)
+_EDGES_S = np.exp((_LOG_RUN_S[1:] + _LOG_RUN_S[:-1]) / 2)
+_TYPICAL_GANGS = (1, 2, 8, 16)  # the likeliest gang size of each class
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be drawn: jobs, days or both, and a factor on the rate."""
+class SampleSize:
+    """Size of a sample: jobs, days or both, and a factor on the rate."""
 
     jobs: int | None
     days: float | None
     load: float
 
     @property
-    def possible(self) -> bool:
-        """Whether arrivals can grant it; they say why not."""
+    def feasible(self) -> bool:
+        """Whether arrivals of this size can be drawn; `Arrivals.sample` raises the error if not."""
         given = [v for v in (self.jobs, self.days) if v is not None]
-        settled = len(given) == 2 and self.load != 1
-        return bool(given) and min(*given, self.load) > 0 and not settled
+        contradictory = len(given) == 2 and self.load != 1
+        return bool(given) and min(*given, self.load) > 0 and not contradictory
 
 
-def months(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
-    """Draw the models of other months, one after the other; see :meth:`Variation.months`."""
-    jobs, work = _kinds(model)
-    days, unsteadiness = model.arrivals.hours / 24, model.arrivals.unsteadiness
-    for month in variation.months(jobs, work, days, unsteadiness, seed):
-        yield _of(model, variation, month)
+def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
+    """Draw the models of successive periods; see :meth:`Variation.periods`."""
+    jobs, gpu_s = _jobs_and_gpu_s(model)
+    days, daily_change = model.arrivals.hours / 24, model.arrivals.daily_change
+    for effects in variation.periods(jobs, gpu_s, days, daily_change, seed):
+        yield _apply(model, variation, effects)
 
 
-def by_month(
-    model: Parts, variation: Variation, wish: Wish, seed: int
-) -> Iterator[tuple[Parts, Wish, float]]:
-    """Divide what is to be drawn by months.
+def by_period(
+    model: Parts, variation: Variation, size: SampleSize, seed: int
+) -> Iterator[tuple[Parts, SampleSize, float]]:
+    """Divide a sample into periods.
 
     Yields
     ------
     tuple
-        The month's model, what is to be drawn of it, and the days that came before.
+        The period's model, the size of its sample, and the day on which it starts.
     """
-    # samples are drawn of the leaves: other laws need no months
-    duration = replace(model.duration, cells=tuple(_whole(model.duration)))
-    coming = months(replace(model, duration=duration), variation, seed)
-    if wish.days is None:
-        left, from_d = wish.jobs or 0, 0.0
+    # samples use the leaves only: periods need no other conditional distributions
+    duration = replace(model.duration, cells=model.duration.by_gang)
+    models = predictive_models(replace(model, duration=duration), variation, seed)
+    if size.days is None:
+        left, from_d = size.jobs or 0, 0.0
         while left > 0:
-            month = next(coming)
-            expected = month.arrivals.mean_per_h * wish.load * 24 * MONTH_D
+            period = next(models)
+            expected = period.arrivals.mean_per_h * size.load * 24 * PERIOD_D
             n = min(left, max(round(expected), 1))
-            yield (
-                month,
-                Wish(n, None if n == left else MONTH_D, wish.load if n == left else 1.0),
-                from_d,
-            )
-            left, from_d = left - n, from_d + MONTH_D
+            last = n == left
+            yield period, SampleSize(n, *((None, size.load) if last else (PERIOD_D, 1.0))), from_d
+            left, from_d = left - n, from_d + PERIOD_D
         return
-    lengths = np.full(int(np.ceil(wish.days / MONTH_D)), float(MONTH_D))
-    lengths[-1] = wish.days - MONTH_D * (lengths.size - 1)
-    drawn = [next(coming) for _ in lengths]
-    share = np.cumsum(lengths * [month.arrivals.n for month in drawn])
-    edges = np.rint((wish.jobs or 0) * share / share[-1]).astype(int)
-    for i, (month, days) in enumerate(zip(drawn, lengths.tolist(), strict=True)):
-        jobs = None if wish.jobs is None else int(edges[i] - (edges[i - 1] if i else 0))
-        if jobs != 0:
-            yield month, Wish(jobs, days, wish.load if jobs is None else 1.0), i * float(MONTH_D)
+    lengths = np.full(int(np.ceil(size.days / PERIOD_D)), float(PERIOD_D))
+    lengths[-1] = size.days - PERIOD_D * (lengths.size - 1)
+    drawn = [next(models) for _ in lengths]
+    share = np.cumsum(lengths * [period.arrivals.n for period in drawn])
+    edges = np.rint((size.jobs or 0) * share / share[-1]).astype(int)
+    counts = np.diff(edges, prepend=0).tolist()
+    for i, (period, days) in enumerate(zip(drawn, lengths.tolist(), strict=True)):
+        if size.jobs is None:
+            yield period, SampleSize(None, days, size.load), i * float(PERIOD_D)
+        elif counts[i]:
+            yield period, SampleSize(counts[i], days, 1.0), i * float(PERIOD_D)
 
 
-def _kinds(model: Parts) -> tuple[Floats, Floats]:
-    """Jobs of each gang class by about how long they ran, and GPU seconds of each such kind."""
+def _jobs_and_gpu_s(model: Parts) -> tuple[Floats, Floats]:
+    """Return the jobs, and the GPU seconds, of each gang class (rows) and run time (columns)."""
     overall = model.gang_size.overall
-    of = gang_class(overall.sizes)
-    share = np.bincount(of, overall.shares, len(GANGS))
-    gpus = np.bincount(of, np.multiply(overall.shares, overall.sizes), len(GANGS))
-    ran = np.zeros((len(GANGS), _AT.size))
-    for cell in _whole(model.duration):
-        ran[GANGS.index(cell.gang)] = np.diff(cell.law.cdf(_BETWEEN), prepend=0, append=1)
+    index = gang_class(overall.sizes)
+    share = np.bincount(index, overall.shares, len(GANGS))
+    gpus = np.bincount(index, np.multiply(overall.shares, overall.sizes), len(GANGS))
+    ran = np.zeros((len(GANGS), len(RUN_TIMES_S)))
+    for cell in model.duration.by_gang:
+        at_most = cell.distribution.cdf(_EDGES_S)
+        ran[GANGS.index(cell.gang)] = np.diff(at_most, prepend=0, append=1)
     return overall.n * share[:, None] * ran, overall.n * gpus[:, None] * ran * RUN_TIMES_S
 
 
-def _whole(duration: Duration) -> list[DurationCell]:
-    return [c for c in duration.cells if c.vc == c.status == ANY]
-
-
-def _of(model: Parts, variation: Variation, month: Month) -> Parts:
-    """Return the model of one month."""
-    rng = np.random.default_rng(month.seed)
-    duration, growth = _durations(model.duration, month)
-    gangs, of_vc = _gang_sizes(model, growth, variation, month, rng)
+def _apply(model: Parts, variation: Variation, effects: PeriodEffects) -> Parts:
+    """Return the model of one period."""
+    rng = np.random.default_rng(effects.seed)
+    duration, growth = _durations(model.duration, effects)
+    gangs, vc_growth = _gang_sizes(model, growth, variation, effects, rng)
     shares = {c.vc: c.share for c in model.users.virtual_clusters}
-    factor = {
-        vc: of_vc.get(vc, 1.0) * _factor(rng, variation.groups.value * month.scale)
-        if len(shares) > 1
-        else of_vc.get(vc, 1.0)
-        for vc in shares
-    }
+    factor = {vc: vc_growth.get(vc, 1.0) for vc in shares}
+    if len(shares) > 1:
+        deviation = variation.vc_sd.value * effects.scale
+        factor = {vc: f * _lognormal_factor(rng, deviation) for vc, f in factor.items()}
     jobs = sum(shares[vc] * factor[vc] for vc in shares) / sum(shares.values())
+    correction = variation.log_dispersion_correction(model.arrivals.log_dispersion_se)
     return replace(
         model,
         arrivals=_arrivals(
             model.arrivals,
             jobs,
-            jobs ** (variation.swell.value - 1)
-            * float(np.exp(month.log_burstiness + variation.settling(model.arrivals.luck))),
+            jobs ** (variation.dispersion_power.value - 1)
+            * float(np.exp(effects.log_dispersion + correction)),
         ),
         gang_size=gangs,
         duration=duration,
-        users=_users(model.users, factor, variation, month, jobs, rng),
-        status=model.status and _status(model.status, variation, month, rng),
+        users=_users(model.users, factor, variation, effects, jobs, rng),
+        status=model.status and _status(model.status, variation, effects, rng),
     )
 
 
-def _factor(rng: np.random.Generator, deviation: float) -> float:
+def _lognormal_factor(rng: np.random.Generator, deviation: float) -> float:
     """Draw a log-normal number of mean 1."""
     return float(np.exp(deviation * rng.standard_normal() - deviation**2 / 2))
 
 
-def _durations(duration: Duration, month: Month) -> tuple[Duration, Floats]:
-    """Return the month's laws of run time, and the factor on the jobs of each gang class."""
-    growth = np.full(len(GANGS), np.nan)
+def _durations(duration: Duration, effects: PeriodEffects) -> tuple[Duration, Floats]:
+    """Return the period's run times, and the factor on the jobs of each gang class."""
+    growth = np.exp(effects.log_jobs.mean(axis=1))
 
-    def changed(cells: tuple[DurationCell, ...]) -> tuple[DurationCell, ...]:
+    def tilted(cells: tuple[DurationCell, ...]) -> tuple[DurationCell, ...]:
         made = []
         for cell in cells:
             i = GANGS.index(cell.gang)
-            law, mean = tilted(cell.law, partial(_between, month.log_jobs[i]))
+            distribution, mean = tilt(cell.distribution, partial(_log_jobs, effects.log_jobs[i]))
             if cell.vc == cell.status == ANY:
                 growth[i] = mean
-            made.append(replace(cell, law=law))
+            made.append(replace(cell, distribution=distribution))
         return tuple(made)
 
-    changed_to = replace(duration, cells=changed(duration.cells), leaves=changed(duration.leaves))
-    whole = np.exp(month.log_jobs.mean(axis=1))
-    return changed_to, np.where(np.isnan(growth), whole, growth)
+    return replace(duration, cells=tilted(duration.cells), leaves=tilted(duration.leaves)), growth
 
 
-def _between(log_jobs: Floats, log_run_s: Floats) -> Floats:
-    return np.asarray(np.interp(log_run_s, _AT, log_jobs))
+def _log_jobs(log_jobs: Floats, log_run_s: Floats) -> Floats:
+    return np.asarray(np.interp(log_run_s, _LOG_RUN_S, log_jobs))
 
 
 def _gang_sizes(
-    model: Parts, growth: Floats, variation: Variation, month: Month, rng: np.random.Generator
+    model: Parts,
+    growth: Floats,
+    variation: Variation,
+    effects: PeriodEffects,
+    rng: np.random.Generator,
 ) -> tuple[GangSize, dict[str, float]]:
-    """Return the month's gang sizes, and the factor on the jobs of each virtual cluster."""
-    law = model.gang_size
-    seen = set(gang_class(law.overall.sizes).tolist())
-    most = model.gpus or max(_USUAL)
-    kinds = variation.of_kinds(model.arrivals.hours / 24, model.arrivals.unsteadiness)
-    noise = month.scale * kinds * rng.standard_normal(len(GANGS))
-    new = {
-        _USUAL[i]: float(variation.unseen.value / max(law.overall.n, 1) * growth[i] * np.exp(e))
-        for i, e in enumerate(noise)
-        if i not in seen and _USUAL[i] <= most and law.overall.n
+    """Return the period's gang sizes, and the factor on the jobs of each virtual cluster."""
+    overall = model.gang_size.overall
+    classes, shares = gang_class(overall.sizes), np.asarray(overall.shares)
+    largest = model.gpus or max(_TYPICAL_GANGS)
+    class_sd = variation.class_deviation(model.arrivals.hours / 24, model.arrivals.daily_change)
+    noise = effects.scale * class_sd * rng.standard_normal(len(GANGS))
+    unseen = {
+        gang: float(
+            variation.unseen_class_jobs.value / max(overall.n, 1) * growth[i] * np.exp(noise[i])
+        )
+        for i, gang in enumerate(_TYPICAL_GANGS)
+        if i not in classes and gang <= largest and overall.n
     }
+    factor = np.exp(effects.scale * variation.size_sd.value * rng.standard_normal(shares.size))
+    # the jobs of a class stay the same, whatever their sizes
+    before, after = (np.bincount(classes, w, len(GANGS)) for w in (shares, shares * factor))
+    factor *= before[classes] / np.maximum(after[classes], 1e-300)
 
-    sizes_of, was = gang_class(law.overall.sizes), np.asarray(law.overall.shares)
-    among = np.exp(month.scale * variation.sizes.value * rng.standard_normal(was.size))
-    # a class has its jobs, whichever size they are of
-    then = np.bincount(sizes_of, was * among, len(GANGS))[sizes_of]
-    among *= np.bincount(sizes_of, was, len(GANGS))[sizes_of] / np.maximum(then, 1e-300)
-
-    def changed(gangs: Gangs) -> tuple[Gangs, float]:
-        sizes = np.array([*gangs.sizes, *new], int)
-        weight = np.array([*gangs.shares, *new.values()])
-        size = np.searchsorted(law.overall.sizes, gangs.sizes)
-        weight[: size.size] *= (among * growth[sizes_of])[size]
+    def changed(gangs: GangSizeDistribution) -> tuple[GangSizeDistribution, float]:
+        sizes = np.array([*gangs.sizes, *unseen], int)
+        weight = np.array([*gangs.shares, *unseen.values()])
+        index = np.searchsorted(overall.sizes, gangs.sizes)
+        weight[: index.size] *= (factor * growth[classes])[index]
         order, total = np.argsort(sizes), float(weight.sum())
         shares = tuple((weight[order] / total).tolist())
-        return Gangs(tuple(sizes[order].tolist()), shares, shares, shares, gangs.n), total
+        distribution = GangSizeDistribution(
+            tuple(sizes[order].tolist()), shares, shares, shares, gangs.n
+        )
+        return distribution, total
 
-    made = {entry.vc: changed(entry.gangs) for entry in law.by_vc}
-    by_vc = tuple(VcGangs(vc, gangs) for vc, (gangs, _) in made.items())
-    return GangSize(changed(law.overall)[0], by_vc), {vc: total for vc, (_, total) in made.items()}
+    made = {entry.vc: changed(entry.gangs) for entry in model.gang_size.by_vc}
+    by_vc = tuple(VcGangSizes(vc, gangs) for vc, (gangs, _) in made.items())
+    return GangSize(changed(overall)[0], by_vc), {vc: total for vc, (_, total) in made.items()}
 
 
-def _arrivals(arrivals: Arrivals, jobs: float, burstiness: float) -> Arrivals:
-    """Return arrivals of so many times the jobs, and their dispersion beyond that."""
+def _arrivals(arrivals: Arrivals, jobs: float, dispersion: float) -> Arrivals:
+    """Return arrivals with a factor on the jobs, and one on the dispersion per job."""
     rate, counts = arrivals.mean_per_h * jobs, np.asarray(arrivals.count_quantiles)
     levels = np.asarray(arrivals.count_levels)
 
     def stretched(power: float) -> tuple[Floats, float]:
-        """Return the law of counts with the month's mean, busy hours busier; its dispersion."""
+        """Return powers of the counts with the period's mean, and their dispersion."""
         made = np.maximum(counts, 0.02) ** power
         middle, width = (made[1:] + made[:-1]) / 2, np.diff(levels)
         mean = float((middle * width).sum() / width.sum())
         made, middle = made * rate / mean, middle * rate / mean
         return made, float((middle**2 * width).sum() / width.sum() - rate**2) / rate
 
-    wanted = max(stretched(1.0)[1] * burstiness, 0.5)
+    wanted = max(stretched(1.0)[1] * dispersion, 0.5)
     low, high = 0.05, 4.0
     for _ in range(20):
         power = (low + high) / 2
@@ -216,10 +216,10 @@ def _arrivals(arrivals: Arrivals, jobs: float, burstiness: float) -> Arrivals:
     return replace(
         arrivals,
         n=max(round(arrivals.n * jobs), 1),
-        rate_per_h=rounded(np.asarray(arrivals.rate_per_h) * jobs, DIGITS),
+        rate_per_h=round_significant(np.asarray(arrivals.rate_per_h) * jobs, DIGITS),
         count_quantiles=tuple(made.tolist()),
-        gaps_s=rounded(np.asarray(arrivals.gaps_s) / jobs, DIGITS),
-        dispersion=arrivals.dispersion * jobs * burstiness,
+        gaps_s=round_significant(np.asarray(arrivals.gaps_s) / jobs, DIGITS),
+        dispersion=arrivals.dispersion * jobs * dispersion,
     )
 
 
@@ -227,61 +227,65 @@ def _users(
     users: Users,
     factor: dict[str, float],
     variation: Variation,
-    month: Month,
+    effects: PeriodEffects,
     growth: float,
     rng: np.random.Generator,
 ) -> Users:
-    """Return the month's users: some left, others came, and each is as active as it happens.
+    """Return the period's users: some left, some are new, and activities changed.
 
-    Who left keeps its place with a share of 0, so that the others keep their names. Who comes is
-    like one who may leave, in all of its virtual clusters: those who submit little come and go.
+    Users who left keep a share of 0, so that the names of the others stay. A new user resembles
+    a user drawn by the probability of leaving, in all virtual clusters of that user.
     """
-    active = users.by_user
-    there = list(active)
-    likes: dict[str, list[str]] = {}
-    stay = dict.fromkeys(there, True)
-    if users.named:
-        jobs = np.maximum(np.array(list(active.values())) * users.n, 1.0)
-        leaves = np.minimum(variation.leaving.value * jobs**-variation.settled.value, 1.0)
-        stay = dict(zip(there, (rng.random(len(there)) >= leaves).tolist(), strict=True))
-        crowd = _factor(rng, variation.crowd.value * month.scale)
-        crowd *= growth ** (1 - variation.swell.value)
-        come = int(rng.poisson(variation.coming.value * leaves.sum() * crowd))
-        if not any(stay.values()) and not come:
-            stay = dict.fromkeys(there, True)
-        for i, like in enumerate(rng.choice(there, come, p=leaves / leaves.sum()).tolist()):
-            home = like.rpartition("-u")[0]
-            likes.setdefault(like, []).append(f"{home}-u{len(there) + i + 1:03d}")
+    if not users.named:
+        return replace(
+            users,
+            virtual_clusters=tuple(
+                VirtualCluster(
+                    c.vc, tuple((np.array(c.user_shares) * factor[c.vc]).tolist()), c.names
+                )
+                for c in users.virtual_clusters
+            ),
+        )
+    names, activity = zip(*users.by_user.items(), strict=True)
+    jobs = np.maximum(np.array(activity) * users.n, 1.0)
+    leaves = variation.leave_probability.value * jobs**-variation.leave_power.value
+    leaves = np.minimum(leaves, 1.0)
+    stays = rng.random(len(names)) >= leaves
+    crowd = _lognormal_factor(rng, variation.new_user_sd.value * effects.scale)
+    crowd *= growth ** (1 - variation.dispersion_power.value)
+    new = int(rng.poisson(variation.new_user_ratio.value * leaves.sum() * crowd))
+    if not stays.any() and not new:
+        stays[:] = True
+    stay = dict(zip(names, stays.tolist(), strict=True))
+    similar: dict[str, list[str]] = {}
+    for i, like in enumerate(rng.choice(names, new, p=leaves / leaves.sum()).tolist()):
+        home = like.rpartition("-u")[0]
+        similar.setdefault(like, []).append(f"{home}-u{len(names) + i + 1:03d}")
+    deviation = variation.user_sd.value * effects.scale
     made = []
     for cluster in users.virtual_clusters:
-        share = np.array(
-            [s * stay[name] for name, s in zip(cluster.names, cluster.user_shares, strict=True)]
+        known = list(zip(cluster.names, cluster.user_shares, strict=True))
+        known += [(name, s) for like, s in known for name in similar.get(like, ())]
+        share = np.array([s * stay.get(name, True) for name, s in known])
+        share = share**variation.user_persistence.value
+        share *= np.exp(deviation * rng.standard_normal(share.size))
+        total = float(share.sum())
+        # without users left, a virtual cluster keeps its shares, of next to no jobs
+        active = total > 0 or len(users.virtual_clusters) == 1
+        share = (share if total > 0 else np.asarray(cluster.user_shares)) * (
+            cluster.share / (total or cluster.share) * (1.0 if active else 1e-9)
         )
-        names = cluster.names
-        if users.named:
-            new = [
-                (name, s)
-                for like, s in zip(cluster.names, cluster.user_shares, strict=True)
-                for name in likes.get(like, ())
-            ]
-            names = (*names, *(name for name, _ in new))
-            share = np.concatenate((share, [s for _, s in new]))
-            deviation = variation.users.value * month.scale
-            share = share**variation.constancy.value
-            share *= np.exp(deviation * rng.standard_normal(share.size))
-            left = float(share.sum())
-            here = left > 0 or len(users.virtual_clusters) == 1
-            share = (share if left > 0 else np.asarray(cluster.user_shares)) * (
-                cluster.share / (left or cluster.share) * (1.0 if here else 1e-9)
-            )
-        made.append(VirtualCluster(cluster.vc, tuple((share * factor[cluster.vc]).tolist()), names))
+        shares = tuple((share * factor[cluster.vc]).tolist())
+        made.append(VirtualCluster(cluster.vc, shares, tuple(name for name, _ in known)))
     return replace(users, virtual_clusters=tuple(made))
 
 
-def _status(status: Status, variation: Variation, month: Month, rng: np.random.Generator) -> Status:
-    """Return the month's endings: some ways are more frequent everywhere."""
+def _status(
+    status: Status, variation: Variation, effects: PeriodEffects, rng: np.random.Generator
+) -> Status:
+    """Return the period's final statuses: a factor on each, the same in all cells."""
     n = len(status.cells[0].shares)
-    weight = np.exp(variation.endings.value * month.scale * rng.standard_normal(n))
+    weight = np.exp(variation.status_sd.value * effects.scale * rng.standard_normal(n))
     made = []
     for cell in status.cells:
         shares = np.asarray(cell.shares) * weight

@@ -1,4 +1,4 @@
-"""A model in numbers, and beside another one: what a researcher reads before using it."""
+"""Tables of a model's numbers, alone and compared with another model's."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -9,149 +9,119 @@ import pandas as pd
 import scipy.special as special
 
 from philly_analysis.distributions import Distribution
-from philly_analysis.models.between_period import Learned
-from philly_analysis.models.components.duration import ANY
+from philly_analysis.models.between_period import Estimate
+from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.parts import Parts
-from philly_analysis.study import STATUSES
+from philly_analysis.models.persistence import key_of
 
 _LEVELS = (0.1, 0.5, 0.9, 0.99)
 _GRID = 2_001
 _NORMAL = float(special.ndtri(0.975))
 _KOLMOGOROV = 1.358
+_NAN = float("nan")
 
 Row = tuple[str, str, str, float, float, float, str]
 
 
 def summary(model: Parts) -> pd.DataFrame:
-    """Return the numbers of a model.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns part, of (which jobs), what, value, low, high (95 %, that a user's jobs are alike
-        allowed for; of what was learned across clusters 90 %; nan: none is known), unit.
-    """
+    """Return the numbers of a model; see :meth:`WorkloadModel.summary`."""
     columns = ["part", "of", "what", "value", "low", "high", "unit"]
     return pd.DataFrame(list(_rows(model)), columns=columns)
 
 
 def _rows(model: Parts) -> Iterator[Row]:
-    arrivals, users, duration = model.arrivals, model.users, model.duration
-    nan = np.nan
-    clinging = 1 + 2 * float(np.sum(arrivals.autocorrelation[:168]))
+    arrivals, gangs, users, duration = model.arrivals, model.gang_size, model.users, model.duration
+
+    def number(part: str, of: str, what: str, value: float, unit: str = "1") -> Row:
+        return part, of, what, value, _NAN, _NAN, unit
+
+    inflation = max(1 + 2 * float(np.sum(arrivals.autocorrelation[:168])), 1.0)
     mean = arrivals.mean_per_h
-    half = _NORMAL * np.sqrt(arrivals.dispersion * mean * max(clinging, 1.0) / arrivals.hours)
+    half = _NORMAL * np.sqrt(arrivals.dispersion * mean * inflation / arrivals.hours)
     yield "arrivals", "", "rate", mean, max(mean - half, 0.0), mean + half, "jobs/h"
-    yield "arrivals", "", "dispersion of hours", arrivals.dispersion, nan, nan, "1"
-    yield "arrivals", "", "correlation, hour to hour", arrivals.autocorrelation[0], nan, nan, "1"
-    gangs = model.gang_size
-    yield "gang size", "", "mean", gangs.mean(), nan, nan, "GPUs"
-    for share, size, low, high in sorted(
-        zip(*(getattr(gangs.overall, f) for f in ("shares", "sizes", "low", "high")), strict=True),
-        reverse=True,
-    )[:6]:
+    yield number("arrivals", "", "dispersion of hours", arrivals.dispersion)
+    yield number("arrivals", "", "correlation, hour to hour", arrivals.autocorrelation[0])
+    yield number("gang size", "", "mean", gangs.mean(), "GPUs")
+    shares = (getattr(gangs.overall, name) for name in ("shares", "sizes", "low", "high"))
+    for share, size, low, high in sorted(zip(*shares, strict=True), reverse=True)[:6]:
         yield "gang size", f"{size} GPU", "share", share, low, high, "1"
-    for cell in duration.cells:
-        if (cell.vc, cell.status) == (ANY, ANY):
-            yield from _of_law("run time", f"{cell.gang} GPU", cell.law)
-    yield "run time", "", "correlation within a user or session", duration.alike, nan, nan, "1"
+    for cell in duration.by_gang:
+        yield from _distribution_rows("run time", f"{cell.gang} GPU", cell.distribution)
+    yield number("run time", "", "correlation within a user or session", duration.correlation)
     if users.named:
-        yield "users", "", "number", len(users.by_user), nan, nan, "users"
-        yield "users", "", "share of the busiest tenth", users.top_tenth_share, nan, nan, "1"
-    yield "users", "", "virtual clusters", len(users.virtual_clusters), nan, nan, "VCs"
-    for what in ("repeat_in_burst", "repeat_otherwise", "repeat_gang", "repeat_status"):
-        yield "users", "", what.replace("_", " "), getattr(users, what), nan, nan, "1"
-    yield "users", "", "correlation of crowds and run times", users.crowding, nan, nan, "1"
-    if model.status:
-        weight = np.array([c.n for c in model.status.cells], float)
-        mixed = weight @ np.array([c.shares for c in model.status.cells]) / weight.sum()
-        for status, share in zip(STATUSES, mixed.tolist(), strict=True):
-            yield "endings", status, "share", share, nan, nan, "1"
+        yield number("users", "", "number", len(users.by_user), "users")
+        yield number("users", "", "share of the busiest tenth", users.top_tenth_share)
+    yield number("users", "", "virtual clusters", len(users.virtual_clusters), "VCs")
+    for name in ("repeat_in_burst", "repeat_otherwise", "repeat_gang", "repeat_status"):
+        yield number("users", "", name.replace("_", " "), getattr(users, name))
+    yield number("users", "", "correlation of crowds and run times", users.load_correlation)
+    for status, share in model.status.shares().items() if model.status else ():
+        yield number("endings", status, "share", share)
     if model.gpus:
-        yield "cluster", "", "size", model.gpus, nan, nan, "GPUs"
-    if model.variation:
-        for field in fields(model.variation):
-            number = getattr(model.variation, field.name)
-            if isinstance(number, Learned):
-                yield (
-                    "another month",
-                    "",
-                    field.name.replace("_", " "),
-                    number.value,
-                    number.low,
-                    number.high,
-                    "1",
-                )
+        yield number("cluster", "", "size", model.gpus, "GPUs")
+    for field in fields(model.variation) if model.variation else ():
+        value = getattr(model.variation, field.name)
+        if isinstance(value, Estimate):
+            what = key_of(field.name).replace("_", " ")
+            yield "another month", "", what, value.value, value.low, value.high, "1"
 
 
-def _of_law(part: str, of: str, law: Distribution) -> Iterator[Row]:
-    nan = np.nan
+def _distribution_rows(part: str, of: str, distribution: Distribution) -> Iterator[Row]:
+    fitted = distribution.effective_n
     for q in _LEVELS:
-        low, high = law.quantile_interval(q) if law.worth else (nan, nan)
+        low, high = distribution.quantile_interval(q) if fitted else (_NAN, _NAN)
         name = "median" if q == 0.5 else f"{100 * q:g} % below"
-        yield part, of, name, float(law.ppf(q)), float(low), float(high), "s"
-    yield part, of, "mean", law.mean(), nan, nan, "s"
-    yield part, of, "jobs", law.n, nan, nan, "jobs"
-    if law.worth:
-        yield part, of, "worth", law.worth, nan, nan, "independent jobs"
-    if law.p is not None:
-        yield part, of, f"p of the {law.family} family", law.p, nan, nan, "1"
-    for number in law.parameters:
-        ends = (nan if v is None else v for v in (number.low, number.high))
-        low, high = ends
-        yield part, of, f"{law.family} {number.name}", number.value, low, high, ""
+        yield part, of, name, float(distribution.ppf(q)), float(low), float(high), "s"
+    yield part, of, "mean", distribution.mean(), _NAN, _NAN, "s"
+    yield part, of, "jobs", distribution.n, _NAN, _NAN, "jobs"
+    if fitted:
+        yield part, of, "worth", fitted, _NAN, _NAN, "independent jobs"
+    if distribution.p is not None:
+        name = f"p of the {distribution.family} family"
+        yield part, of, name, distribution.p, _NAN, _NAN, "1"
+    for number in distribution.parameters:
+        low, high = (_NAN if v is None else v for v in (number.low, number.high))
+        yield part, of, f"{distribution.family} {number.name}", number.value, low, high, ""
 
 
 def compare(model: Parts, other: Parts) -> pd.DataFrame:
-    """Set a model beside another.
+    """Compare a model with another; see :meth:`WorkloadModel.compare`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns part, of (which jobs), what, value, other, distance (of laws: the largest gap of
-        their CDFs, of gang sizes half the sum of all gaps; of numbers the natural logarithm of
-        their ratio), chance (what a distance of laws stays below in 95 % of cases if both have
-        seen the same law: Smirnov's, of the independent jobs that each is worth; nan: not known).
+    `chance` is Smirnov's 5 % point at both effective sample sizes.
     """
-    nan = np.nan
     rows: list[tuple[Any, ...]] = []
 
-    def number(part: str, of: str, what: str, a: float, b: float) -> None:
-        ratio = float(np.log(b / a)) if a > 0 and b > 0 else nan
-        rows.append((part, of, what, a, b, ratio, nan))
+    def number(part: str, what: str, a: float, b: float) -> None:
+        ratio = float(np.log(b / a)) if a > 0 and b > 0 else _NAN
+        rows.append((part, "", what, a, b, ratio, _NAN))
 
-    number("arrivals", "", "jobs/h", model.arrivals.mean_per_h, other.arrivals.mean_per_h)
-    number(
-        "arrivals", "", "dispersion of hours", model.arrivals.dispersion, other.arrivals.dispersion
-    )
+    number("arrivals", "jobs/h", model.arrivals.mean_per_h, other.arrivals.mean_per_h)
+    number("arrivals", "dispersion of hours", model.arrivals.dispersion, other.arrivals.dispersion)
     a, b = model.gang_size, other.gang_size
     sizes = np.union1d(a.overall.sizes, b.overall.sizes)
-    apart = float(np.abs(a.pmf(sizes) - b.pmf(sizes)).sum() / 2)
-    rows.append(("gang size", "", "mean, GPUs", a.mean(), b.mean(), apart, nan))
-    theirs = {(c.gang, c.vc, c.status): c.law for c in other.duration.cells}
+    variation = float(np.abs(a.pmf(sizes) - b.pmf(sizes)).sum() / 2)
+    rows.append(("gang size", "", "mean, GPUs", a.mean(), b.mean(), variation, _NAN))
+    theirs = {(c.gang, c.vc, c.status): c.distribution for c in other.duration.cells}
     for cell in model.duration.cells:
         key = (cell.gang, cell.vc, cell.status)
         if key in theirs and cell.vc == ANY:
-            ours, law = cell.law, theirs[key]
+            x, y = cell.distribution, theirs[key]
             of = f"{cell.gang} GPU" + ("" if cell.status == ANY else f", {cell.status}")
-            chance = nan
-            if ours.worth and law.worth:
-                chance = _KOLMOGOROV * float(np.sqrt(1 / ours.worth + 1 / law.worth))
+            chance = _NAN
+            if x.effective_n and y.effective_n:
+                chance = _KOLMOGOROV * float(np.sqrt(1 / x.effective_n + 1 / y.effective_n))
             rows.append(
-                ("run time", of, "median, s", ours.median(), law.median(), gap(ours, law), chance)
+                ("run time", of, "median, s", x.median(), y.median(), cdf_distance(x, y), chance)
             )
     if model.users.named and other.users.named:
-        number("users", "", "share of the busiest tenth", *_top(model, other))
+        tops = (m.users.top_tenth_share for m in (model, other))
+        number("users", "share of the busiest tenth", *tops)
     columns = ["part", "of", "what", "value", "other", "distance", "chance"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def gap(a: Distribution, b: Distribution) -> float:
-    """Return the largest gap between the CDFs of two laws."""
+def cdf_distance(a: Distribution, b: Distribution) -> float:
+    """Return the largest gap between the CDFs of two distributions."""
     levels = (np.arange(_GRID) + 0.5) / _GRID
     x = np.concatenate((a.ppf(levels), b.ppf(levels)))
     return float(np.abs(a.cdf(x) - b.cdf(x)).max())
-
-
-def _top(*models: Parts) -> Iterator[float]:
-    return (m.users.top_tenth_share for m in models)

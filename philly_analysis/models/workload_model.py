@@ -1,4 +1,4 @@
-"""A workload model: every part fitted to one cluster, and sampled together."""
+"""A workload model: all parts fitted to one cluster, and sampled together."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from numpy.typing import ArrayLike
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view, summary
-from philly_analysis.models.between_period import LEARNED, MONTH_D
+from philly_analysis.models.between_period import ESTIMATED, PERIOD_D
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import Duration
-from philly_analysis.models.components.endings import with_endings
 from philly_analysis.models.components.failures import Failures
 from philly_analysis.models.components.gang_size import GangSize
 from philly_analysis.models.components.locality import Locality
-from philly_analysis.models.components.sessions import whose
+from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.components.status import Status
-from philly_analysis.models.components.users import Users, labelled
+from philly_analysis.models.components.status_imputation import impute_status
+from philly_analysis.models.components.users import Users, with_sample_names
 from philly_analysis.models.components.utilisation import Utilisation
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.predictive import months
-from philly_analysis.models.sampling import drawn
+from philly_analysis.models.predictive import predictive_models
+from philly_analysis.models.sampling import sample_workload
 from philly_analysis.study import GANGS
 from philly_analysis.workload import Ensemble, Workload
 
@@ -38,7 +38,7 @@ MONDAY = datetime(2018, 1, 1)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WorkloadModel(Parts):
-    """What arrives at a cluster: when, from whom, how large, how long, and how it ends."""
+    """The workload of a cluster: arrivals, users, gang sizes, run times and statuses."""
 
     @classmethod
     def fit(
@@ -47,20 +47,20 @@ class WorkloadModel(Parts):
         *,
         family: str | None = None,
         windows: ArrayLike | None = None,
-        narrowed: bool = True,
+        conditional: bool = True,
     ) -> Self:
         """Fit every part for which there are data.
 
         Parameters
         ----------
         data
-            What was observed.
+            The observations.
         windows
-            When arrivals were observed, if not from the first to the last: see `Arrivals.fit`.
+            Observed times, if not from the first job to the last: see `Arrivals.fit`.
         family
             Force one family of run times everywhere, e.g. ``lognormal``.
-        narrowed
-            Fit laws of run time to ask for as well: see :meth:`Duration.fit`.
+        conditional
+            Fit conditional distributions of run time, too: see :meth:`Duration.fit`.
 
         Raises
         ------
@@ -69,14 +69,15 @@ class WorkloadModel(Parts):
         """
         jobs = data.jobs
         if len(jobs) < 2:
-            why = f" ({'; '.join(data.left_out)})" if data.left_out else ""
+            why = f" ({'; '.join(data.exclusions)})" if data.exclusions else ""
             raise ModelError(
                 f"{data.name} has {len(jobs)} jobs with a known gang size{why}; "
                 "a workload model needs many, and at least two"
             )
-        ended = labelled(with_endings(jobs))
+        timed = with_sample_names(impute_status(jobs))
         span_d = (jobs["submitted_s"].max() - jobs["submitted_s"].min()) / 86_400
         first = datetime(1970, 1, 1) + timedelta(seconds=float(jobs["submitted_s"].min()))
+        run_times = timed[timed["run_s"].notna()]
         return cls(
             name=data.name,
             fitted_on=(
@@ -84,41 +85,29 @@ class WorkloadModel(Parts):
                 f"{span_d:.1f} days from {first:%Y-%m-%d}, "
                 f"{int(jobs['censored'].sum()):,} of them still running at the end"
             ),
-            cannot_know=(*_gaps(data), *data.left_out),
+            cannot_know=(*_unknown(data), *data.exclusions),
             sources=(),
             run_policy=data.run_policy,
             arrivals=Arrivals.fit(jobs["submitted_s"], windows),
-            gang_size=GangSize.fit(jobs["gpus"], jobs["vc"], whose(jobs)),
-            duration=Duration.fit(ended[ended["run_s"].notna()], family=family, narrowed=narrowed),
+            gang_size=GangSize.fit(jobs["gpus"], jobs["vc"], job_clusters(jobs)),
+            duration=Duration.fit(run_times, family=family, conditional=conditional),
             users=Users.fit(jobs),
-            status=Status.fit(ended),
+            status=Status.fit(timed),
             failures=Failures.fit(data.failures),
             locality=Locality.fit(data.spreads),
             utilisation=Utilisation.fit(data.use),
             servers=tuple(
-                Servers(int(g), int(m))
-                for g, m in zip(data.machines["gpus"], data.machines["machines"], strict=True)
+                Servers(int(gpus), int(machines))
+                for gpus, machines in data.machines[["gpus", "machines"]].itertuples(index=False)
             ),
-            variation=LEARNED,
+            variation=ESTIMATED,
         )
 
     @overload
-    def sample(
-        self,
-        *,
-        jobs: int | None = None,
-        days: float | None = None,
-        load: float = 1.0,
-        gpus: int | None = None,
-        offered: float | None = None,
-        seed: int = 0,
-        seeds: None = None,
-        start: datetime = MONDAY,
-        variation: str = "month",
-    ) -> Workload: ...
+    def sample(self, *, seeds: None = None, **options: Any) -> Workload: ...
     @overload
-    def sample(self, *, seeds: Iterable[int], **asked: Any) -> Ensemble: ...
-    def sample(  # type: ignore[misc] # an ensemble's is asked for what a month's is
+    def sample(self, *, seeds: Iterable[int], **options: Any) -> Ensemble: ...
+    def sample(  # type: ignore[misc] # overloads take any options
         self,
         *,
         jobs: int | None = None,
@@ -131,52 +120,50 @@ class WorkloadModel(Parts):
         start: datetime = MONDAY,
         variation: str = "month",
     ) -> Workload | Ensemble:
-        """Draw a workload: the trace of an infinite cluster where nobody waits.
+        """Draw a workload: the trace of an infinite cluster without waits.
 
-        First another month is drawn, as far from the fitted one as months are from each other
-        (:class:`Variation`): who is active, how many jobs of which kind come, how they cluster.
-        Then its jobs, evenly (stratified): a sample of n jobs has the month's laws up to one job
-        each, and chance moves which job gets what, when. Of a long sample each four weeks are a
-        month of their own.
+        First the effects of another period of 28 days are drawn (:class:`Variation`): active
+        users, jobs of each class, dispersion of arrivals. Then its jobs are drawn, stratified: the
+        counts of a sample match the period's distributions to within one. A longer sample has
+        several periods.
 
         Parameters
         ----------
         jobs, days
-            How many jobs, over how long; one follows from the other, or both are given.
+            Number of jobs and length; one follows from the other, or both are given.
         load
-            Factor on the rate of arrivals: 1 is as fitted. Each hour's jobs are multiplied, so
-            the rhythm and the bursts keep their proportions and the dispersion grows as the load.
+            Factor on the rate of arrivals. Each hour's jobs are multiplied, so rhythm and bursts
+            keep their proportions and the dispersion grows with the load.
         gpus
             Size of the target cluster: larger gangs are not drawn, and the rate is scaled with
-            the size where the fitted cluster's is known.
+            the size if that of the fitted cluster is known.
         offered
-            Load that the jobs shall offer that cluster, or the fitted one, by the one definition
-            there is (:func:`~philly_analysis.workload.load.offered_load`): it conditions the rate
-            of arrivals. Of `days` it may take a few percent more or less.
+            Offered load (:func:`~philly_analysis.workload.load.offered_load`) on the target or
+            the fitted cluster, by changing the rate. The sample may be a few percent shorter or
+            longer than `days`.
         seed
             The same seed gives the same workload.
         seeds
-            Several: the answer is an :class:`Ensemble`, a month for each, of 28 days unless jobs
-            or days are given. What-ifs and experiments take it whole.
+            Several seeds: return an :class:`Ensemble` with a period for each, of 28 days unless
+            jobs or days are given.
         start
             A Monday 00:00 UTC.
         variation
-            ``month``: each seed is another month that might have been; ``none``: each is the
-            fitted one again.
+            ``month``: each seed is another period; ``none``: each is the fitted one.
 
         Raises
         ------
         ModelError
             Neither jobs nor days, numbers that are not positive, jobs and days and a load, an
-            offered load beside these or of no known cluster, or no gang that fits the cluster.
+            offered load beside these or of an unknown cluster, or no gang that fits the cluster.
         UnknownNameError
             No such variation.
         WorkloadError
-            No seeds, or one of them twice.
+            No seeds, or a seed twice.
         """
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "jobs": jobs,
-            "days": days,
+            "days": PERIOD_D if seeds is not None and jobs is None and days is None else days,
             "load": load,
             "gpus": gpus,
             "offered": offered,
@@ -184,19 +171,17 @@ class WorkloadModel(Parts):
             "variation": variation,
         }
         if seeds is not None:
-            if jobs is None and days is None:
-                asked["days"] = MONTH_D
-            return Ensemble(self, tuple(seeds), tuple(asked.items()))
-        return drawn(self, seed=seed, **asked)
+            return Ensemble(self, tuple(seeds), tuple(options.items()))
+        return sample_workload(self, seed=seed, **options)
 
-    def months(self, seed: int = 0) -> Iterator[Self]:
-        """Draw the models of other months, without end: those of samples with that seed.
+    def periods(self, seed: int = 0) -> Iterator[Self]:
+        """Draw models of other periods, without end: those of samples with the same seed.
 
-        A model that does not vary is its own month.
+        A model without variation is repeated.
         """
         if self.variation is None:
             return repeat(self)
-        return cast("Iterator[Self]", months(self, self.variation, seed))
+        return cast("Iterator[Self]", predictive_models(self, self.variation, seed))
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
@@ -207,7 +192,7 @@ class WorkloadModel(Parts):
             The file cannot be written.
         """
         try:
-            Path(path).parent.stat()  # no folder is made for it
+            Path(path).parent.stat()  # the folder must exist
             with atomic_write(Path(path)) as partial:
                 partial.write_text(to_json(self), "utf-8")
         except OSError as error:
@@ -221,48 +206,48 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The file is missing, is not such a model, or speaks of other gang buckets.
+            The file is missing, is not such a model, or has other gang buckets.
         """
         try:
             text = Path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"no workload model can be read from {path}: {error}") from None
         model = from_json(cls, text, path)
-        if not _of_these_gangs(model):
+        if not _has_current_gangs(model):
             raise ModelError(
-                f"{path} was fitted with other gang buckets than there are here "
-                f"({', '.join(GANGS)}). Fit it again, or put GANG_BUCKETS back."
+                f"{path} was fitted with other gang buckets than the current ones "
+                f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
             )
         return model
 
     def summary(self) -> pd.DataFrame:
-        """Return the model in numbers, with units and intervals.
+        """Return the numbers of the model, with units and intervals.
 
         Returns
         -------
         pandas.DataFrame
-            Columns part, of (which jobs), what, value, low, high (95 %, that a user's jobs are
-            alike allowed for; of what was learned across clusters 90 %; nan: none is known), unit.
+            Columns part, of (which jobs), what, value, low, high (95 %, with users as clusters; of
+            variation between periods 90 %; nan: unknown), unit.
         """
         return summary.summary(self)
 
     def compare(self, other: Parts) -> pd.DataFrame:
-        """Set this model beside another, part by part.
+        """Compare this model with another, part by part.
 
         Returns
         -------
         pandas.DataFrame
-            Columns part, of (which jobs), what, value, other, distance (of laws: the largest gap
-            of their CDFs, of gang sizes half the sum of all gaps; of numbers the natural logarithm
-            of their ratio), chance (what a distance of laws stays below in 95 % of cases if both
-            have seen the same law; nan: not known).
+            Columns part, of (which jobs), what, value, other, distance (of distributions: the
+            largest gap of their CDFs, of gang sizes the total variation; of numbers the natural
+            logarithm of their ratio), chance (95 % quantile of the distance of two samples of one
+            distribution; nan: unknown).
         """
         return summary.compare(self, other)
 
     def plot(self) -> Figure:
-        """Draw data against model: run times as CDF, QQ and PP, gang sizes, arrivals.
+        """Plot data and model: run times as CDF, QQ and PP, gang sizes, arrivals.
 
-        Bands hold 90 % of the months that might have been; bars are 95 % intervals.
+        Bands contain 90 % of drawn periods; bars are 95 % intervals.
         """
         return model_view.plot(self)
 
@@ -273,19 +258,19 @@ class WorkloadModel(Parts):
         return model_view.html(self)
 
 
-def _of_these_gangs(model: WorkloadModel) -> bool:
-    """Tell whether all parts of a model speak of the gang buckets that there are."""
+def _has_current_gangs(model: WorkloadModel) -> bool:
+    """Return whether all parts of a model have the current gang buckets."""
     gangs = {cell.gang for cell in (*model.duration.cells, *model.duration.leaves)}
     if model.status:
         gangs |= {c.gang for c in model.status.cells} | {c.gang for c in model.status.attempts}
-    weighed = {len(reason.weights) for reason in model.failures.reasons} if model.failures else ()
-    return gangs <= set(GANGS) and set(weighed) <= {len(GANGS)}
+    reasons = model.failures.reasons if model.failures else ()
+    return gangs <= set(GANGS) and all(len(r.weights) == len(GANGS) for r in reasons)
 
 
-def _gaps(data: Observations) -> tuple[str, ...]:
-    """Say what the data have nothing on."""
+def _unknown(data: Observations) -> tuple[str, ...]:
+    """Return sentences on what the data do not contain."""
     jobs = data.jobs
-    lacking = {
+    unknown = {
         "who submitted a job: users repeat as their virtual cluster does": jobs["user"]
         .isna()
         .all(),
@@ -296,4 +281,4 @@ def _gaps(data: Observations) -> tuple[str, ...]:
         "how busy GPUs were": data.use.empty,
         "the size of the cluster": data.machines.empty,
     }
-    return tuple(f"Not known: {what}." for what, yes in lacking.items() if yes)
+    return tuple(f"Not known: {what}." for what, missing in unknown.items() if missing)

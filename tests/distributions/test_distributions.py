@@ -42,49 +42,54 @@ def test_every_family_is_tested() -> None:
     assert set(ALL) == {*FAMILIES, EMPIRICAL}
 
 
-@pytest.mark.parametrize("law", ALL.values(), ids=ALL)
-class TestLaws:
-    def test_cdf_rises_from_zero_to_one(self, law: Distribution) -> None:
+@pytest.mark.parametrize("distribution", ALL.values(), ids=ALL)
+class TestDistributions:
+    def test_cdf_rises_from_zero_to_one(self, distribution: Distribution) -> None:
         x = np.geomspace(1e-6, 1e12, 500)
-        p = law.cdf(x)
+        p = distribution.cdf(x)
         assert (np.diff(p) >= -1e-12).all()
-        assert law.cdf(-1.0) == 0 and law.cdf(0.0) == pytest.approx(0, abs=1e-9)
+        assert distribution.cdf(-1.0) == 0 and distribution.cdf(0.0) == pytest.approx(0, abs=1e-9)
         assert p[-1] == pytest.approx(1, abs=1e-3)
-        np.testing.assert_allclose(law.sf(x), 1 - p, atol=1e-12)
+        np.testing.assert_allclose(distribution.sf(x), 1 - p, atol=1e-12)
 
-    def test_ppf_inverts_cdf(self, law: Distribution) -> None:
+    def test_ppf_inverts_cdf(self, distribution: Distribution) -> None:
         q = np.linspace(0.001, 0.999, 401)
-        np.testing.assert_allclose(law.cdf(law.ppf(q)), q, atol=1e-9)
+        np.testing.assert_allclose(distribution.cdf(distribution.ppf(q)), q, atol=1e-9)
 
-    def test_density_is_the_slope_of_the_cdf(self, law: Distribution) -> None:
-        low, high = law.ppf([0.05, 0.95])
+    def test_density_is_the_slope_of_the_cdf(self, distribution: Distribution) -> None:
+        low, high = distribution.ppf([0.05, 0.95])
         x = np.geomspace(low, high, 400_001)
         middle = np.sqrt(x[1:] * x[:-1])
-        mass = float((law.pdf(middle) * np.diff(x)).sum())
+        mass = float((distribution.pdf(middle) * np.diff(x)).sum())
         assert mass == pytest.approx(0.9, abs=2e-3)
 
-    def test_mean_is_the_integral_of_quantiles(self, law: Distribution) -> None:
-        if law.family in ("lomax", "pareto"):  # their tails need more quantiles than are cheap
-            a, b = (p.value for p in law.parameters)
-            exact = b / (a - 1) if law.family == "lomax" else a * b / (a - 1)
-            assert law.mean() == pytest.approx(exact)
+    def test_mean_is_the_integral_of_quantiles(self, distribution: Distribution) -> None:
+        if distribution.family in (
+            "lomax",
+            "pareto",
+        ):  # their tails need more quantiles than are cheap
+            a, b = (p.value for p in distribution.parameters)
+            exact = b / (a - 1) if distribution.family == "lomax" else a * b / (a - 1)
+            assert distribution.mean() == pytest.approx(exact)
         else:
             q = (np.arange(400_000) + 0.5) / 400_000
-            assert float(law.ppf(q).mean()) == pytest.approx(law.mean(), rel=0.02)
+            assert float(distribution.ppf(q).mean()) == pytest.approx(distribution.mean(), rel=0.02)
 
-    def test_same_seed_same_draw_and_draws_follow_the_law(self, law: Distribution) -> None:
-        draw = law.rvs(4_000, 7)
-        assert (draw == law.rvs(4_000, 7)).all()
-        assert (draw != law.rvs(4_000, 8)).any()
-        assert sp.kstest(law.cdf(draw), "uniform").statistic < 1.63 / np.sqrt(draw.size)
+    def test_a_seed_determines_draws_from_the_distribution(
+        self, distribution: Distribution
+    ) -> None:
+        draw = distribution.rvs(4_000, 7)
+        assert (draw == distribution.rvs(4_000, 7)).all()
+        assert (draw != distribution.rvs(4_000, 8)).any()
+        assert sp.kstest(distribution.cdf(draw), "uniform").statistic < 1.63 / np.sqrt(draw.size)
 
-    def test_json_round_trip(self, law: Distribution) -> None:
-        assert from_json(Distribution, to_json(law)) == law
+    def test_json_round_trip(self, distribution: Distribution) -> None:
+        assert from_json(Distribution, to_json(distribution)) == distribution
 
 
 @pytest.mark.parametrize("family", TRUE)
-def test_refit_of_own_sample_recovers_parameters_within_their_intervals(family: str) -> None:
-    """Three times the half-width: 15 intervals of 95 % would not all hold by chance."""
+def test_a_refit_has_the_true_parameters_within_intervals(family: str) -> None:
+    """Within three times the half-width, as 15 intervals of 95 % would not all cover by chance."""
     again = fit_distribution(known(family).rvs(4_000, 11), family=family)
     if family == "hyperexponential" or family == "lognormal_mixture":
         assert len(again.parameters) >= len(TRUE[family])
@@ -99,7 +104,7 @@ def test_refit_of_own_sample_recovers_parameters_within_their_intervals(family: 
 
 
 @pytest.mark.slow
-def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     rng = np.random.default_rng(5)
     inside = 0
     for _ in range(40):
@@ -111,7 +116,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "scipy_law"),
+    ("family", "theirs"),
     [
         ("weibull", sp.weibull_min),
         ("gamma", sp.gamma),
@@ -120,20 +125,18 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     ],
 )
 @pytest.mark.parametrize("cut", [False, True])
-def test_likelihood_fit_agrees_with_scipy_on_censored_data(
-    family: str, scipy_law: Any, cut: bool
-) -> None:
+def test_fits_are_those_of_scipy_on_censored_data(family: str, theirs: Any, cut: bool) -> None:
     rng = np.random.default_rng(2)
     x = rng.lognormal(7, 1.5, 800)
     limit = rng.lognormal(8, 1, 800) if cut else np.full(800, np.inf)
     seen, late = np.minimum(x, limit), x > limit
     ours = fit_distribution(seen, late, family=family)
     data = sp.CensoredData(seen[~late], right=seen[late])
-    theirs = [v for v in scipy_law.fit(data, floc=0) if v != 0]
+    theirs = [v for v in theirs.fit(data, floc=0) if v != 0]
     np.testing.assert_allclose([p.value for p in ours.parameters], theirs, rtol=2e-3)
 
 
-def test_lognormal_fit_agrees_with_scipy_on_censored_data() -> None:
+def test_the_lognormal_fit_is_that_of_scipy_on_censored_data() -> None:
     rng = np.random.default_rng(4)
     x, limit = rng.lognormal(7, 1.5, 800), rng.lognormal(8, 1, 800)
     seen, late = np.minimum(x, limit), x > limit
@@ -153,7 +156,7 @@ def test_lognormal_fit_agrees_with_scipy_on_censored_data() -> None:
         EMPIRICAL,
     ],
 )
-def test_censoring_recovers_what_naive_fitting_misses(family: str) -> None:
+def test_fits_with_censoring_have_the_true_median(family: str) -> None:
     rng = np.random.default_rng(1)
     true = {"weibull": sp.weibull_min(0.7, scale=500), "exponential": sp.expon(scale=500)}.get(
         family, sp.lognorm(1.2, scale=500)
@@ -182,7 +185,7 @@ def test_kaplan_meier_by_hand() -> None:
 @pytest.mark.parametrize(
     "family", ["exponential", "weibull", "lognormal", "gamma", "hyperexponential"]
 )
-def test_the_right_family_is_hardly_ever_rejected_and_the_wrong_one_is(family: str) -> None:
+def test_a_wrong_family_is_rejected_and_the_true_one_is_not(family: str) -> None:
     x = known(family).rvs(600, 21)
     assert not fit_distribution(x, family=family, seed=1).rejected
     wrong = "gamma" if family == "lognormal" else "pareto"
@@ -190,7 +193,7 @@ def test_the_right_family_is_hardly_ever_rejected_and_the_wrong_one_is(family: s
 
 
 @pytest.mark.slow
-def test_rejection_happens_about_one_time_in_twenty_under_the_truth() -> None:
+def test_the_true_family_is_rejected_with_the_nominal_probability() -> None:
     rng = np.random.default_rng(9)
     rejected = sum(
         bool(fit_distribution(rng.lognormal(5, 2, 150), family="lognormal", seed=i).rejected)
@@ -199,7 +202,7 @@ def test_rejection_happens_about_one_time_in_twenty_under_the_truth() -> None:
     assert rejected <= 7  # binomial(40, 0.05) exceeds 7 once in 800 times
 
 
-def test_when_no_family_passes_the_empirical_law_stands_in_and_says_so() -> None:
+def test_without_a_fitting_family_the_empirical_distribution_is_used() -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate((np.full(3_000, 86_400.0), rng.uniform(1, 100, 3_000)))
     fitted = fit_distribution(x)
@@ -207,11 +210,11 @@ def test_when_no_family_passes_the_empirical_law_stands_in_and_says_so() -> None
     assert fitted.candidates and all(c.rejected for c in fitted.candidates)
     assert [c.aic for c in fitted.candidates] == sorted(c.aic for c in fitted.candidates)
     assert fitted.ks is not None and fitted.ks < 0.01
-    assert "no family holds" in fitted.verdict
+    assert "every family rejected" in fitted.verdict
     assert float(fitted.cdf(86_399)) == pytest.approx(0.5, abs=0.01)
 
 
-def test_empirical_tail_outlives_the_largest_value_seen() -> None:
+def test_the_empirical_tail_exceeds_the_largest_value() -> None:
     x = sp.pareto(1.5).rvs(2_000, random_state=1)
     fitted = fit_distribution(x, family=EMPIRICAL)
     assert float(fitted.ppf(0.9999)) > float(np.quantile(x, 0.99))
@@ -221,19 +224,19 @@ def test_empirical_tail_outlives_the_largest_value_seen() -> None:
 
 @pytest.mark.parametrize("shape", [-0.1, 0.1, 0.4])
 @pytest.mark.parametrize("running", [0.0, 0.2])
-def test_shape_of_the_empirical_tail_is_scipys(shape: float, running: float) -> None:
+def test_the_shape_of_the_empirical_tail_is_that_of_scipy(shape: float, running: float) -> None:
     rng = np.random.default_rng(5)
     values = 1_000 + sp.genpareto.rvs(shape, scale=300, size=2_000, random_state=rng)
     censored = rng.random(values.size) < running
-    law = fit_distribution(values, censored, family=EMPIRICAL)
-    # a hundred values lie above the quantile that the tail begins at
+    distribution = fit_distribution(values, censored, family=EMPIRICAL)
+    # the tail has a hundred values
     [threshold] = Lifetimes.of(values, censored, "values").quantiles([0.95])[0]
     over = values > threshold
     excess, late = values[over] - threshold, censored[over]
     expected, _, _ = sp.genpareto.fit(
         sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
     )
-    assert law.parameters[1].value == pytest.approx(expected, abs=1e-6)
+    assert distribution.parameters[1].value == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -247,19 +250,19 @@ def test_shape_of_the_empirical_tail_is_scipys(shape: float, running: float) -> 
         ([1.0, 2.0], [True], "censoring flags"),
     ],
 )
-def test_bad_samples_are_refused_by_name(
+def test_impossible_samples_are_errors(
     values: list[float], censored: list[bool] | None, words: str
 ) -> None:
     with pytest.raises(ModelError, match=words):
         fit_distribution(values, censored)
 
 
-def test_unknown_family_is_refused_with_a_suggestion() -> None:
+def test_an_unknown_family_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'lognormal'"):
         fit_distribution([1.0, 2.0, 3.0], family="lognorml")
 
 
-def test_one_repeated_value_is_its_own_law() -> None:
+def test_one_repeated_value_has_an_empirical_distribution() -> None:
     fitted = fit_distribution(np.full(50, 60.0))
     assert fitted.family == EMPIRICAL
     np.testing.assert_allclose(fitted.ppf([0.1, 0.5, 0.8]), 60, rtol=1e-6)
@@ -269,7 +272,7 @@ def test_one_repeated_value_is_its_own_law() -> None:
     st.lists(st.floats(0.5, 1e7), min_size=5, max_size=60),
     st.integers(0, 2**20),
 )
-def test_empirical_law_of_any_sample_is_a_law(values: list[float], seed: int) -> None:
+def test_the_empirical_distribution_of_any_sample_is_valid(values: list[float], seed: int) -> None:
     late = np.random.default_rng(seed).random(len(values)) < 0.3
     late[:2] = False
     fitted = fit_distribution(values, late, family=EMPIRICAL)

@@ -7,7 +7,6 @@ import pytest
 import scipy.stats as sp
 from numpy.typing import ArrayLike
 
-from philly_analysis.distributions.stratified import evenly, runs
 from philly_analysis.errors import ModelError
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
@@ -18,7 +17,7 @@ MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
 
 
 def bursty(weeks: int, seed: int) -> np.ndarray:
-    """Submissions of a process with a working day, clinging busy hours and same-second batches."""
+    """Return submissions with a working day, autocorrelated hours and same-second batches."""
     rng = np.random.default_rng(seed)
     hours = weeks * 168
     level = np.zeros(hours)
@@ -35,7 +34,7 @@ AT = bursty(8, 1)
 MODEL = Arrivals.fit(AT)
 
 
-def test_hour_of_week_counts_from_monday() -> None:
+def test_the_hour_of_the_week_counts_from_monday() -> None:
     assert hour_of_week(np.array([0])) == 72  # the Unix epoch was a Thursday, 00:00
     assert hour_of_week(np.array([MONDAY_S // 3_600])) == 0
 
@@ -49,14 +48,14 @@ def test_counts_dispersion_and_autocorrelation_by_hand() -> None:
     assert counts.autocorrelation(1)[0] == pytest.approx(-4 / 3 / 2)
 
 
-def test_unobserved_hours_count_neither_as_quiet_nor_as_gaps() -> None:
+def test_unobserved_hours_are_no_hours_without_jobs() -> None:
     windows = [[0, 3_600], [7_200, 10_800]]
     counts = HourlyCounts.of([10, 20, 5_000, 7_300, 7_310], windows)
     assert counts.count.tolist() == [2, 2]
     assert counts.gaps_s().tolist() == [10, 10]
 
 
-def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data() -> None:
+def test_a_sample_has_the_fitted_dispersion_autocorrelation_and_gaps() -> None:
     real = HourlyCounts.of(AT)
     for seed in range(3):
         sample = HourlyCounts.of(MODEL.sample(np.random.default_rng(seed), days=56))
@@ -67,8 +66,8 @@ def test_a_sample_has_the_dispersion_autocorrelation_and_gaps_of_the_data() -> N
         assert cdf_gap(sample.gaps_s(), real.gaps_s()) < 0.05
 
 
-def test_a_sample_resembles_weeks_that_were_not_fitted() -> None:
-    """The process is stationary, so weeks held out must be matched within the limits."""
+def test_a_sample_has_the_dispersion_of_held_out_weeks() -> None:
+    """The process is stationary, so held-out weeks are within the limits."""
     rest = HourlyCounts.of(bursty(40, 2))
     sample = HourlyCounts.of(Arrivals.fit(bursty(40, 1)).sample(np.random.default_rng(0), days=280))
     assert sample.dispersion == pytest.approx(rest.dispersion, rel=0.2)
@@ -76,7 +75,7 @@ def test_a_sample_resembles_weeks_that_were_not_fitted() -> None:
     assert cdf_gap(sample.gaps_s(), rest.gaps_s()) < 0.05
 
 
-def test_a_sample_keeps_the_working_day() -> None:
+def test_a_sample_has_the_working_day() -> None:
     at = MODEL.sample(np.random.default_rng(0), days=56)
     hour = (at % 86_400) // 3_600
     day, night = ((hour >= 9) & (hour < 18)).mean() / 9, ((hour < 9) | (hour >= 18)).mean() / 15
@@ -84,12 +83,12 @@ def test_a_sample_keeps_the_working_day() -> None:
     assert day / night == pytest.approx((real.mean() / 9) / ((1 - real.mean()) / 15), rel=0.25)
 
 
-def test_rate_by_hour_of_week_averages_to_the_rate() -> None:
+def test_the_mean_of_weekly_rates_is_the_rate() -> None:
     assert np.mean(MODEL.rate_per_h) == pytest.approx(MODEL.mean_per_h, rel=1e-3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7, 100, 12_345])
-def test_a_number_of_jobs_is_met_exactly_in_order_and_whole_seconds(jobs: int) -> None:
+def test_a_number_of_jobs_is_drawn_in_order_and_whole_seconds(jobs: int) -> None:
     at = MODEL.sample(np.random.default_rng(3), jobs=jobs)
     assert at.size == jobs
     assert (np.diff(at) >= 0).all() and (at >= 0).all() and (at == np.floor(at)).all()
@@ -107,7 +106,7 @@ def test_days_load_and_both() -> None:
     assert half == pytest.approx(2 * MODEL.sample(rng(0), jobs=2_000)[-1], rel=0.1)
 
 
-def test_same_seed_same_arrivals() -> None:
+def test_a_seed_determines_arrivals() -> None:
     a, b, c = (MODEL.sample(np.random.default_rng(s), jobs=500) for s in (1, 1, 2))
     assert (a == b).all() and (a != c).any()
 
@@ -128,68 +127,45 @@ def test_json_round_trip() -> None:
     ("at", "words"),
     [([], "no submissions"), ([5.0] * 9, "9 submissions"), (np.arange(20.0), "one hour")],
 )
-def test_too_few_submissions_are_refused(at: ArrayLike, words: str) -> None:
+def test_too_few_submissions_are_an_error(at: ArrayLike, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         Arrivals.fit(at)
 
 
-@pytest.mark.parametrize("wish", [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "days": 1, "load": 2}])
-def test_contradictory_wishes_are_refused(wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("size", [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "days": 1, "load": 2}])
+def test_contradictory_sizes_are_an_error(size: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
-        MODEL.sample(np.random.default_rng(0), **wish)
+        MODEL.sample(np.random.default_rng(0), **size)
 
 
-def test_even_numbers_fill_each_stratum_once_in_the_order_of_the_scores() -> None:
-    rng = np.random.default_rng(0)
-    score, cell = rng.random(1_000), rng.integers(0, 3, 1_000)
-    u = evenly(score, rng, cell)
-    for c in range(3):
-        mine = u[cell == c]
-        assert (np.sort(np.floor(mine * mine.size)) == np.arange(mine.size)).all()
-        assert (np.argsort(mine) == np.argsort(score[cell == c])).all()
-
-
-def test_runs_repeat_as_often_as_asked_within_a_sequence_only() -> None:
-    rng = np.random.default_rng(0)
-    sequence = rng.integers(0, 5, 20_000)
-    score, run = runs(0.7, rng, sequence, sequence.size)
-    same = []
-    for s in range(5):
-        mine = run[sequence == s]
-        same.append((mine[1:] == mine[:-1]).mean())
-    assert np.mean(same) == pytest.approx(0.7, abs=0.02)
-    assert len(np.unique(score)) == len(np.unique(run))
-    assert all(np.unique(sequence[run == r]).size == 1 for r in np.unique(run)[:200])
-
-
-def test_dispersion_that_rests_on_one_day_is_less_sure() -> None:
+def test_dispersion_from_one_day_has_a_large_standard_error() -> None:
     rng = np.random.default_rng(2)
     calm = rng.uniform(0, 20 * 86_400, 4_000)
     burst = rng.uniform(5 * 86_400, 5 * 86_400 + 7_200, 800)
     steady, lucky = (Arrivals.fit(np.sort(a)) for a in (calm, np.concatenate((calm, burst))))
-    assert 0 < steady.luck < 0.3 and lucky.luck > 1
-    # each day left out once, in plain words
+    assert 0 < steady.log_dispersion_se < 0.3 and lucky.log_dispersion_se > 1
+    # delete-a-day jackknife
     hours = np.bincount((calm // 3_600).astype(int), minlength=480)
     left = [
         np.log(np.var(kept) / np.mean(kept))
         for day in range(20)
         if (kept := np.delete(hours, np.arange(24 * day, 24 * day + 24))).size
     ]
-    assert steady.luck == pytest.approx(np.sqrt(19 / 20 * 20 * np.var(left)), rel=0.02)
+    assert steady.log_dispersion_se == pytest.approx(np.sqrt(19 / 20 * 20 * np.var(left)), rel=0.02)
 
 
-def test_how_much_days_change_is_the_root_mean_square_of_their_logarithms() -> None:
+def test_daily_change_is_the_root_mean_square_change_of_logarithms() -> None:
     day_s, rng = 86_400, np.random.default_rng(3)
     jobs = [40, 5, 300, 0, 80, 80, 7]
     at = np.concatenate([d * day_s + rng.uniform(0, day_s, n) for d, n in enumerate(jobs)])
     windows = [[0, len(jobs) * day_s]]
     change = [math.log((b + 1) / (a + 1)) for a, b in itertools.pairwise(jobs)]
     expected = math.sqrt(sum(c**2 for c in change) / len(change))
-    assert Arrivals.fit(at, windows).unsteadiness == pytest.approx(expected, rel=1e-4)
-    # a day that was not observed is no day without jobs
+    assert Arrivals.fit(at, windows).daily_change == pytest.approx(expected, rel=1e-4)
+    # an unobserved day is no day without jobs
     seen = [[0, 3 * day_s], [4 * day_s, len(jobs) * day_s]]
     kept = [c for i, c in enumerate(change) if 3 not in (i, i + 1)]
     expected = math.sqrt(sum(c**2 for c in kept) / len(kept))
-    assert Arrivals.fit(at, seen).unsteadiness == pytest.approx(expected, rel=1e-4)
-    # of three days it is not known
-    assert Arrivals.fit(at, [[0, 3 * day_s]]).unsteadiness == 1
+    assert Arrivals.fit(at, seen).daily_change == pytest.approx(expected, rel=1e-4)
+    # unknown from three days
+    assert Arrivals.fit(at, [[0, 3 * day_s]]).daily_change == 1

@@ -5,24 +5,41 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from philly_analysis.distributions.distribution import Distribution, Parameter
-from philly_analysis.distributions.exponential_tilting import tilted
+from philly_analysis.distributions.exponential_tilting import tilt
 from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.errors import UnknownNameError
-from philly_analysis.models.between_period import LEARNED, MONTH_D, RUN_TIMES_S
+from philly_analysis.models.between_period import ESTIMATED, PERIOD_D, RUN_TIMES_S, Variation
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.predictive import _kinds
+from philly_analysis.models.predictive import _jobs_and_gpu_s
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study.terms import GANGS, gang_class
-from tests.models.test_workload_model import DATA, MODEL
+from tests.models.jobs import DATA, MODEL, Floats
 
 MANY = np.full((len(GANGS), len(RUN_TIMES_S)), 1e9)
 LOGNORMAL = Distribution("lognormal", (Parameter("mu", 6.0), Parameter("sigma", 1.5)))
+NORMAL = ESTIMATED.with_values(degrees_of_freedom=1e6)
+CLASSES_ONLY = NORMAL.with_values(activity_sd=0, gpu_time_compensation=0, class_sd_slope=0)
 
 
-def test_without_variation_a_seed_moves_who_gets_what_and_no_more() -> None:
+def effects(
+    variation: Variation,
+    seeds: int,
+    *,
+    jobs: Floats = MANY,
+    gpu_time: Floats = MANY,
+    days: float = PERIOD_D,
+    daily_change: float = 1.0,
+) -> tuple[Floats, Floats]:
+    """Return the effects on jobs and on dispersion of the first period of some seeds."""
+    drawn = [
+        next(variation.periods(jobs, gpu_time, days, daily_change, seed)) for seed in range(seeds)
+    ]
+    return np.array([e.log_jobs for e in drawn]), np.array([e.log_dispersion for e in drawn])
+
+
+def test_without_variation_all_seeds_have_the_fitted_period() -> None:
     fitted = replace(MODEL, variation=None)
     for seed in (1, 2):
         a = MODEL.sample(days=10, seed=seed, variation="none")
@@ -32,113 +49,91 @@ def test_without_variation_a_seed_moves_who_gets_what_and_no_more() -> None:
         MODEL.sample(days=10, variation="year")
 
 
-def test_each_seed_is_another_month() -> None:
+def test_each_seed_is_another_period() -> None:
     drawn = [MODEL.sample(days=14, seed=seed) for seed in range(12)]
     counts = [work.jobs.height for work in drawn]
     assert max(counts) > 1.5 * min(counts)
-    # about as many come as were fitted, in the median
     expected = 14 * 24 * MODEL.arrivals.mean_per_h
     assert expected / 2 < np.median(counts) < 2 * expected
     assert MODEL.sample(days=14, seed=3).jobs.equals(drawn[3].jobs)
-    # a seed is the same month at any load, and on any cluster that takes its gangs
+    # a seed is the same period at any load
     twice = MODEL.sample(days=14, seed=3, load=2).jobs
     assert twice.height == pytest.approx(2 * counts[3], rel=0.02)
     assert twice["gpus"].mean() == pytest.approx(drawn[3].jobs["gpus"].mean(), rel=0.05)
 
 
-def test_jobs_and_days_are_granted_over_many_months() -> None:
+def test_samples_of_many_periods_have_the_given_jobs_and_days() -> None:
     assert MODEL.sample(jobs=12_345, seed=1).jobs.height == 12_345
     both = MODEL.sample(jobs=9_000, days=100, seed=1).jobs
     at_s = both["submitted_at"].dt.epoch("s").to_numpy()
     assert at_s.size == 9_000 and (np.diff(at_s) >= 0).all()
     day = (at_s - at_s[0]) // 86_400
     assert day[-1] == 99
-    by_month = np.bincount(day // 28, minlength=4)[:3]
-    assert by_month.max() > 1.1 * by_month.min()
+    by_period = np.bincount(day // 28, minlength=4)[:3]
+    assert by_period.max() > 1.1 * by_period.min()
 
 
-def test_months_vary_as_much_as_is_said() -> None:
-    given = LEARNED.but(freedom=1e6, trade=0)
-    log_jobs = np.array(
-        [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(1_500)]
-    )
-    at = np.log(RUN_TIMES_S)
-    told = np.exp(given.fall.value * (at - np.log(3_600)))
-    parts = np.array([given.activity.value, given.kinds.value]) ** 2
-    np.testing.assert_allclose(
-        log_jobs.std(axis=0),
-        np.tile(np.sqrt(parts[0] + parts[1] * told**2), (len(GANGS), 1)),
-        rtol=0.08,
-    )
-    cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 1, 2])[0, 1]
-    assert cor == pytest.approx(parts[0] / parts.sum(), abs=0.07)
-    near = np.exp(-(at[3] - at[2]) / given.reach.value)
-    cor = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 0, 3])[0, 1]
-    assert cor == pytest.approx((parts[0] + parts[1] * near) / parts.sum(), abs=0.07)
-    # half of what is unlike the fitted month is so in all months of a seed
-    two = np.array(
-        [
-            [
-                m.log_jobs[0, 0]
-                for m in itertools.islice(given.months(MANY, MANY, MONTH_D, 1.0, s), 2)
-            ]
-            for s in range(1_500)
-        ]
-    )
-    assert np.corrcoef(two.T)[0, 1] == pytest.approx(0.5, abs=0.07)
-
-
-def test_kinds_change_more_where_days_do() -> None:
-    given = LEARNED.but(freedom=1e6, unsteady=0.5, kinds=0.5, activity=0, trade=0, fall=0)
-    spread = [
-        np.std([next(given.months(MANY, MANY, MONTH_D, days, s)).log_jobs for s in range(300)])
-        for days in (1.0, 4.0, 1e9)
+def test_effects_have_the_given_deviations_and_correlations() -> None:
+    given = NORMAL.with_values(gpu_time_compensation=0)
+    log_jobs, _ = effects(given, 1_500)
+    log_run = np.log(RUN_TIMES_S)
+    slope = np.exp(given.class_sd_slope.value * (log_run - np.log(3_600)))
+    parts = np.array([given.activity_sd.value, given.class_sd.value]) ** 2
+    expected = np.tile(np.sqrt(parts[0] + parts[1] * slope**2), (len(GANGS), 1))
+    np.testing.assert_allclose(log_jobs.std(axis=0), expected, rtol=0.08)
+    between_gangs = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 1, 2])[0, 1]
+    assert between_gangs == pytest.approx(parts[0] / parts.sum(), abs=0.07)
+    near = np.exp(-(log_run[3] - log_run[2]) / given.correlation_length.value)
+    between_run_times = np.corrcoef(log_jobs[:, 0, 2], log_jobs[:, 0, 3])[0, 1]
+    assert between_run_times == pytest.approx((parts[0] + parts[1] * near) / parts.sum(), abs=0.07)
+    # half of the variance is common to all periods of a seed
+    both = [
+        [e.log_jobs[0, 0] for e in itertools.islice(periods, 2)]
+        for periods in (given.periods(MANY, MANY, PERIOD_D, 1.0, s) for s in range(1_500))
     ]
-    # the least and the most that days are taken to change: 0.1 and 5
+    assert np.corrcoef(np.transpose(both))[0, 1] == pytest.approx(0.5, abs=0.07)
+
+
+def test_job_classes_vary_more_after_changing_days() -> None:
+    given = CLASSES_ONLY.with_values(daily_change_power=0.5, class_sd=0.5)
+    spread = [effects(given, 300, daily_change=change)[0].std() for change in (1.0, 4.0, 1e9)]
+    # the daily change is limited to 0.1 to 5
     assert np.divide(spread, spread[0]) == pytest.approx([1, 2, np.sqrt(5)], rel=0.02)
 
 
-def test_kinds_change_more_between_shorter_periods() -> None:
-    given = LEARNED.but(freedom=1e6, brief=0.5, kinds=0.4, activity=0, trade=0, fall=0)
-    spread = [
-        np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_jobs for s in range(300)])
-        for days in (7, MONTH_D, 100)
-    ]
+def test_job_classes_vary_more_after_short_windows() -> None:
+    given = CLASSES_ONLY.with_values(short_window_power=0.5, class_sd=0.4)
+    spread = [effects(given, 300, days=days)[0].std() for days in (7, PERIOD_D, 100)]
     assert spread == pytest.approx([0.8, 0.4, 0.4], rel=0.02)
 
 
-@pytest.mark.parametrize(("centre", "middle"), [(0, np.median), (1, np.mean)])
-def test_the_jobs_of_a_kind_keep_their_median_or_their_mean(
-    centre: float, middle: Callable[[NDArray[np.float64]], float]
+@pytest.mark.parametrize(("correction", "middle"), [(0, np.median), (1, np.mean)])
+def test_the_jobs_of_a_class_keep_their_median_or_their_mean(
+    correction: float, middle: Callable[[Floats], float]
 ) -> None:
-    given = LEARNED.but(
-        freedom=1e6, centre=centre, kinds=0.5, unsteady=0, activity=0, trade=0, fall=0
-    )
-    drawn = [next(given.months(MANY, MANY, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
-    assert middle(np.exp(drawn).ravel()) == pytest.approx(1, abs=0.02)
+    given = CLASSES_ONLY.with_values(mean_correction=correction, class_sd=0.5, daily_change_power=0)
+    log_jobs, _ = effects(given, 600)
+    assert middle(np.exp(log_jobs).ravel()) == pytest.approx(1, abs=0.02)
 
 
-def test_sizes_of_a_class_change_apart_and_the_class_keeps_its_jobs() -> None:
-    still = LEARNED.but(freedom=1e6, activity=0, kinds=0, trade=0, groups=0, unseen=0)
+def test_gang_sizes_vary_within_a_class_of_constant_jobs() -> None:
+    given = CLASSES_ONLY.with_values(class_sd=0, vc_sd=0, unseen_class_jobs=0)
     fitted = MODEL.gang_size.overall
-    of = gang_class(fitted.sizes)
-    shares = np.array(
-        [
-            [dict(zip(law.sizes, law.shares, strict=True))[s] for s in fitted.sizes]
-            for seed in range(300)
-            for law in (next(replace(MODEL, variation=still).months(seed)).gang_size.overall,)
-        ]
+    classes = gang_class(fitted.sizes)
+    drawn = (
+        next(replace(MODEL, variation=given).periods(seed)).gang_size.overall for seed in range(300)
     )
-    # what few jobs say little of is all that changes classes
-    before = np.bincount(of, fitted.shares, len(GANGS))
-    after = np.median([np.bincount(of, row, len(GANGS)) for row in shares], axis=0)
+    shares = np.array([d.pmf(fitted.sizes) for d in drawn])
+    # only the sampling variance of few jobs changes classes
+    before = np.bincount(classes, fitted.shares, len(GANGS))
+    after = np.median([np.bincount(classes, row, len(GANGS)) for row in shares], axis=0)
     np.testing.assert_allclose(after, before, rtol=0.1)
-    [pair] = [np.flatnonzero(of == i)[:2] for i in range(len(GANGS)) if (of == i).sum() > 1][:1]
+    [pair] = [np.flatnonzero(classes == i)[:2] for i in range(4) if (classes == i).sum() > 1][:1]
     ratio = np.log(shares[:, pair[0]] / shares[:, pair[1]])
-    assert ratio.std() == pytest.approx(np.sqrt(2) * still.sizes.value, rel=0.12)
+    assert ratio.std() == pytest.approx(np.sqrt(2) * given.size_sd.value, rel=0.12)
 
 
-def test_a_model_saved_before_does_not_know_how_much_its_days_changed() -> None:
+def test_models_of_older_versions_have_default_parameters() -> None:
     body = json.loads(to_json(MODEL))
     for part, name in (
         ("arrivals", "unsteadiness"),
@@ -150,25 +145,24 @@ def test_a_model_saved_before_does_not_know_how_much_its_days_changed() -> None:
         del body[part][name]
     model = from_json(WorkloadModel, json.dumps(body))
     assert model.variation is not None
-    assert model.arrivals.unsteadiness == 1
-    assert model.variation.of_kinds(7.0, 3.0) == LEARNED.kinds.value
-    assert model.variation.sizes.value == model.variation.centre.value == 0
+    assert model.arrivals.daily_change == 1
+    assert model.variation.class_deviation(7.0, 3.0) == ESTIMATED.class_sd.value
+    assert model.variation.size_sd.value == model.variation.mean_correction.value == 0
 
 
-def test_few_jobs_say_little() -> None:
-    few = np.ones_like(MANY)
-    spread = [
-        np.std([next(LEARNED.months(n, n, MONTH_D, 1.0, s)).log_jobs[2, 2] for s in range(300)])
-        for n in (few, MANY)
-    ]
-    assert spread[0] > 1.1 * spread[1]
+def test_few_jobs_have_a_larger_sampling_variance() -> None:
+    few, many = (
+        effects(ESTIMATED, 300, jobs=n, gpu_time=n)[0][:, 2, 2].std()
+        for n in (np.ones_like(MANY), MANY)
+    )
+    assert few > 1.1 * many
 
 
 @pytest.mark.parametrize("empirical", [False, True])
-def test_a_tilted_law_is_the_reweighted_sample(empirical: bool) -> None:
+def test_a_tilted_distribution_is_the_reweighted_sample(empirical: bool) -> None:
     x = LOGNORMAL.rvs(100_000, 1)
-    law = fit_distribution(x[:20_000], family="empirical") if empirical else LOGNORMAL
-    made, mean = tilted(law, lambda log_x: 0.8 * np.sin(log_x))
+    original = fit_distribution(x[:20_000], family="empirical") if empirical else LOGNORMAL
+    made, mean = tilt(original, lambda log_x: 0.8 * np.sin(log_x))
     weight = np.exp(0.8 * np.sin(np.log(x)))
     assert mean == pytest.approx(weight.mean(), rel=0.02)
     order = np.argsort(x)
@@ -177,103 +171,94 @@ def test_a_tilted_law_is_the_reweighted_sample(empirical: bool) -> None:
     np.testing.assert_allclose(made.cdf(at), [0.05, 0.3, 0.6, 0.9, 0.98], atol=0.015)
 
 
-def test_the_same_weights_everywhere_change_nothing_but_the_mass() -> None:
-    made, mean = tilted(LOGNORMAL, lambda log_x: np.full(log_x.shape, np.log(3)))
+def test_a_constant_weight_changes_the_mean_weight_only() -> None:
+    made, mean = tilt(LOGNORMAL, lambda log_x: np.full(log_x.shape, np.log(3)))
     assert mean == pytest.approx(3)
     q = np.array([0.01, 0.2, 0.5, 0.9, 0.985, 0.995, 0.999])
     np.testing.assert_allclose(made.ppf(q), LOGNORMAL.ppf(q), rtol=0.03)
 
 
-def test_gangs_that_were_not_seen_may_come_but_fit_the_cluster() -> None:
+def test_unobserved_gang_classes_occur_but_fit_the_cluster() -> None:
     jobs = DATA.jobs[DATA.jobs["gpus"] <= 2].head(400)
     small = WorkloadModel.fit(replace(DATA, jobs=jobs), family="empirical")
-    largest = [max(next(small.months(s)).gang_size.overall.sizes) for s in range(5)]
+    largest = [max(next(small.periods(s)).gang_size.overall.sizes) for s in range(5)]
     assert largest == [16] * 5
     assert (small.sample(jobs=200, gpus=4, seed=1).jobs["gpus"] <= 4).all()
-    for month in itertools.islice(small.months(1), 3):
-        assert sum(month.gang_size.overall.shares) == pytest.approx(1)
+    for period in itertools.islice(small.periods(1), 3):
+        assert sum(period.gang_size.overall.shares) == pytest.approx(1)
 
 
-def test_users_come_and_leave_and_keep_their_names() -> None:
-    who = np.arange(len(DATA.jobs)) % 40
-    frame = DATA.jobs.assign(user=who)
-    model = WorkloadModel.fit(replace(DATA, jobs=frame), family="empirical")
+def test_users_leave_and_join_and_keep_their_names() -> None:
+    user = np.arange(len(DATA.jobs)) % 40
+    model = WorkloadModel.fit(replace(DATA, jobs=DATA.jobs.assign(user=user)), family="empirical")
     fitted = model.users.by_user
     assert len(fitted) == 40  # each works in both virtual clusters, and is one user
-    left = came = 0
+    left = joined = 0
     for seed in range(30):
-        month = next(model.months(seed)).users
-        left += sum(share == 0 for name, share in month.by_user.items() if name in fitted)
-        new = set(month.by_user) - set(fitted)
-        came += len(new)
-        at_home = [set(c.names) & new for c in month.virtual_clusters]
-        assert at_home[0] == at_home[1] == new  # as those are whom they are like
-    leave = LEARNED.leaving.value * np.bincount(who) ** -LEARNED.settled.value
+        period = next(model.periods(seed)).users
+        left += sum(share == 0 for name, share in period.by_user.items() if name in fitted)
+        new = set(period.by_user) - set(fitted)
+        joined += len(new)
+        # new users have the virtual clusters of similar ones
+        assert all(set(c.names) & new == new for c in period.virtual_clusters)
+    leave = ESTIMATED.leave_probability.value * np.bincount(user) ** -ESTIMATED.leave_power.value
     assert left / 30 / 40 == pytest.approx(leave.mean(), abs=0.06)
-    assert came / 30 / 40 == pytest.approx(LEARNED.coming.value * leave.mean(), rel=0.5)
+    assert joined / 30 / 40 == pytest.approx(ESTIMATED.new_user_ratio.value * leave.mean(), rel=0.5)
 
 
-def test_who_submits_little_comes_and_goes() -> None:
+def test_users_of_few_jobs_leave_more_often() -> None:
     busy = np.random.default_rng(1).random(len(DATA.jobs)) < 0.7
-    who = np.where(busy, 0, 1 + np.arange(len(DATA.jobs)) % 150)
-    model = WorkloadModel.fit(replace(DATA, jobs=DATA.jobs.assign(user=who)), family="empirical")
+    user = np.where(busy, 0, 1 + np.arange(len(DATA.jobs)) % 150)
+    model = WorkloadModel.fit(replace(DATA, jobs=DATA.jobs.assign(user=user)), family="empirical")
     busiest = max(model.users.by_user, key=model.users.by_user.__getitem__)
-    stays, others = [], []
-    for seed in range(60):
-        share = next(model.months(seed)).users.by_user
-        stays.append(share[busiest] > 0)
-        others.append(np.mean([share[name] > 0 for name in model.users.by_user]))
-    assert np.mean(stays) > np.mean(others) + 0.1
+    shares = [next(model.periods(seed)).users.by_user for seed in range(60)]
+    others = np.mean([[share[name] > 0 for name in model.users.by_user] for share in shares])
+    assert np.mean([share[busiest] > 0 for share in shares]) > others + 0.1
 
 
-@pytest.mark.parametrize("swell", [0.0, 1.0])
-def test_more_jobs_are_larger_bursts_or_more_of_them(swell: float) -> None:
-    given = LEARNED.but(swell=swell, burstiness=0, settles=0)
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_dispersion_grows_with_a_power_of_the_jobs(power: float) -> None:
+    given = ESTIMATED.with_values(dispersion_power=power, dispersion_sd=0, dispersion_reversion=0)
     model = replace(MODEL, variation=given)
     ratio = []
     for seed in range(40):
-        month = next(model.months(seed)).arrivals
-        more = month.mean_per_h / model.arrivals.mean_per_h
-        if more > 1.3:  # an hour of few jobs has the dispersion of few jobs
-            ratio.append(np.log(month.dispersion / model.arrivals.dispersion) / np.log(more))
-    assert len(ratio) > 5 and ratio == pytest.approx([swell] * len(ratio), abs=1e-3)
+        period = next(model.periods(seed)).arrivals
+        more = period.mean_per_h / model.arrivals.mean_per_h
+        if more > 1.3:  # the dispersion of few jobs has a lower bound
+            ratio.append(np.log(period.dispersion / model.arrivals.dispersion) / np.log(more))
+    assert len(ratio) > 5 and ratio == pytest.approx([power] * len(ratio), abs=1e-3)
 
 
-@pytest.mark.parametrize("trade", [0.0, 1.0])
-def test_of_gpu_time_what_some_kinds_gain_others_lose(trade: float) -> None:
-    given = LEARNED.but(freedom=1e6, trade=trade)
-    work = MANY * RUN_TIMES_S
-    drawn = [next(given.months(MANY, work, MONTH_D, 1.0, s)).log_jobs for s in range(600)]
-    total = np.log([(work * np.exp(kinds)).sum() / work.sum() for kinds in drawn])
-    if trade:  # GPU time changes with how active all are, and with nothing else
-        assert total.std() == pytest.approx(given.activity.value, rel=0.1)
+@pytest.mark.parametrize("compensation", [0.0, 1.0])
+def test_gpu_time_gained_by_some_classes_is_lost_by_others(compensation: float) -> None:
+    given = NORMAL.with_values(gpu_time_compensation=compensation)
+    gpu_time = MANY * RUN_TIMES_S
+    log_jobs, _ = effects(given, 600, gpu_time=gpu_time)
+    total = np.log((gpu_time * np.exp(log_jobs)).sum(axis=(1, 2)) / gpu_time.sum())
+    if compensation:
+        assert total.std() == pytest.approx(given.activity_sd.value, rel=0.1)
         assert total.mean() == pytest.approx(0, abs=0.05)
     else:
-        assert total.std() > 1.2 * given.activity.value
+        assert total.std() > 1.2 * given.activity_sd.value
 
 
-def test_fewer_days_say_less_of_how_bursty_another_month_is() -> None:
-    given = LEARNED.but(freedom=1e6)
-    spread = [
-        np.std([next(given.months(MANY, MANY, days, 1.0, s)).log_burstiness for s in range(800)])
-        for days in (7, MONTH_D, 10 * MONTH_D)
-    ]
-    # the luck of a week has four times the variance of that of the month to come
-    assert spread[0] == pytest.approx(given.burstiness.value * np.sqrt((4 + 1) / 2), rel=0.08)
-    assert spread[1:] == pytest.approx([given.burstiness.value] * 2, rel=0.08)
+def test_dispersion_varies_more_after_short_windows() -> None:
+    spread = [effects(NORMAL, 800, days=d)[1].std() for d in (7, PERIOD_D, 10 * PERIOD_D)]
+    # the sampling variance of a week is four times that of the next period
+    expected = NORMAL.dispersion_sd.value
+    assert spread == pytest.approx([expected * np.sqrt((4 + 1) / 2), expected, expected], rel=0.08)
 
 
-def test_kinds_are_of_all_jobs_and_their_gpu_time() -> None:
-    jobs, work = _kinds(MODEL)
-    frame = DATA.jobs
-    assert jobs.sum() == pytest.approx(len(frame), rel=0.01)
-    gpu_s = float((frame["gpus"] * frame["run_s"]).sum())
-    assert work.sum() == pytest.approx(gpu_s, rel=0.5)  # of six run times each
+def test_job_classes_partition_jobs_and_gpu_time() -> None:
+    jobs, gpu_s = _jobs_and_gpu_s(MODEL)
+    assert jobs.sum() == pytest.approx(len(DATA.jobs), rel=0.01)
+    expected = float((DATA.jobs["gpus"] * DATA.jobs["run_s"]).sum())
+    assert gpu_s.sum() == pytest.approx(expected, rel=0.5)  # of six run times only
 
 
-def test_arrivals_are_as_many_and_as_bursty_as_the_month_says() -> None:
-    for month in itertools.islice(MODEL.months(4), 3):
-        at = month.arrivals.sample(np.random.default_rng(0), days=28)
+def test_sampled_arrivals_have_the_rate_and_dispersion_of_the_period() -> None:
+    for period in itertools.islice(MODEL.periods(4), 3):
+        at = period.arrivals.sample(np.random.default_rng(0), days=28)
         hourly = np.bincount((at // 3_600).astype(int), minlength=28 * 24)
-        assert hourly.mean() == pytest.approx(month.arrivals.mean_per_h, rel=0.02)
-        assert hourly.var() / hourly.mean() == pytest.approx(month.arrivals.dispersion, rel=0.3)
+        assert hourly.mean() == pytest.approx(period.arrivals.mean_per_h, rel=0.02)
+        assert hourly.var() / hourly.mean() == pytest.approx(period.arrivals.dispersion, rel=0.3)

@@ -3,22 +3,23 @@ import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
 
-from philly_analysis.models.components.sessions import whose
+from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation import coverage
+from philly_analysis.models.validation.calibration import WORKLOAD_MODEL
 from philly_analysis.models.validation.coverage import (
     METHODS,
-    OURS,
     STATISTICS,
-    pairs,
-    scored,
+    score,
     statistics,
+    window_pairs,
 )
 from philly_analysis.models.validation.resampling import RESAMPLERS
+from tests.models.jobs import frame
 
 
 def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:
-    """Users of one kind of job each, who are at work on some days only."""
+    """Return users of one job class each, who are active on some days only."""
     rng = np.random.default_rng(seed)
     rows = []
     for user in range(users):
@@ -27,31 +28,24 @@ def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:
             at = day * 86_400 + rng.integers(0, 86_400, n)
             run_s = np.rint(rng.lognormal(4 + user / 3, 0.5, n)) + 1
             rows += [(a, user, int(2 ** (user % 4)), r) for a, r in zip(at, run_s, strict=True)]
-    frame = pd.DataFrame(rows, columns=["at", "user", "gpus", "run_s"]).sort_values("at")
-    return Observations.of_jobs(
-        "made", frame["at"], frame["gpus"], frame["run_s"], user=[f"u{u}" for u in frame["user"]]
-    )
+    jobs = pd.DataFrame(rows, columns=["at", "user", "gpus", "run_s"]).sort_values("at")
+    name = [f"u{u}" for u in jobs["user"]]
+    return Observations.of_jobs("made", jobs["at"], jobs["gpus"], jobs["run_s"], user=name)
 
 
 MADE = cluster()
 
 
 def test_statistics_by_hand() -> None:
-    frame = pd.DataFrame(
-        {
-            "submitted_s": [0.0, 10.0, 4_000.0, 90_000.0],
-            "gpus": [1, 1, 8, 2],
-            "run_s": [60.0, 61.0, 7_200.0, np.nan],
-            "user": ["a", "a", "b", "a"],
-        }
-    )
-    values = dict(zip(STATISTICS, statistics(frame, 0.0, 5), strict=True))
+    at, run_s = [0.0, 10.0, 4_000.0, 90_000.0], [60.0, 61.0, 7_200.0, np.nan]
+    jobs = frame(at, run_s, gpus=[1, 1, 8, 2], user=["a", "a", "b", "a"])
+    values = dict(zip(STATISTICS, statistics(jobs, 0.0, 5), strict=True))
     assert values["jobs of at most 60 s"] == pytest.approx(1 / 3)
     assert values["jobs of at most 14,400 s"] == 1
     assert [values[f"{g} GPU"] for g in ("1", "2-4", "5-8", ">8")] == [0.5, 0.25, 0.25, 0]
     assert values["mean gang"] == 3
     assert np.exp(values["ln jobs"]) == pytest.approx(4)
-    # the job whose run time is not known counts as the mean of the others
+    # the job without a run time counts as the mean of the others
     assert np.exp(values["ln GPU hours"]) == pytest.approx((121 + 8 * 7_200) / 3_600 * 4 / 3)
     hourly = np.array([2, 1, *[0] * 23, 1, *[0] * 94])
     assert np.exp(values["ln dispersion"]) == pytest.approx(hourly.var() / hourly.mean())
@@ -60,7 +54,7 @@ def test_statistics_by_hand() -> None:
 
 
 def test_pairs_are_consecutive_and_of_one_length() -> None:
-    found = list(pairs(MADE, lengths_d=(5, 7), most=2))
+    found = list(window_pairs(MADE, lengths_d=(5, 7), most=2))
     assert [a.days for a, _ in found] == [5, 5, 7, 7]
     at = MADE.jobs["submitted_s"]
     for a, b in found:
@@ -72,7 +66,7 @@ def test_pairs_are_consecutive_and_of_one_length() -> None:
 
 @pytest.mark.parametrize("name", RESAMPLERS)
 def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
-    window = next(pairs(MADE, lengths_d=(14,)))[0]
+    window = next(window_pairs(MADE, lengths_d=(14,)))[0]
     jobs = window.data.jobs
     drawn = RESAMPLERS[name](jobs, window.start_s, np.random.default_rng(1))
     assert len(jobs) / 4 < len(drawn) < 4 * len(jobs)
@@ -81,21 +75,13 @@ def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
     )
     at = drawn["submitted_s"] - window.start_s
     assert (at >= 0).all() and (at < window.days * 86_400).all()
-    if name == "user blocks":  # whole users, and twins are told apart
+    if name == "user blocks":
         of_user = drawn.groupby("user")["run_s"].apply(sorted).tolist()
         assert all(own in jobs.groupby("user")["run_s"].apply(sorted).tolist() for own in of_user)
 
 
-def test_sessions_stand_for_users_that_are_not_known() -> None:
-    frame = pd.DataFrame(
-        {
-            "submitted_s": [0.0, 60.0, 120.0, 5_000.0],
-            "vc": "v",
-            "gpus": [1, 8, 1, 1],
-            "user": pd.Series([None] * 4, dtype=object),
-        }
-    )
-    session = whose(frame)
+def test_sessions_replace_unknown_users() -> None:
+    session = job_clusters(frame([0.0, 60.0, 120.0, 5_000.0], 1.0, gpus=[1, 8, 1, 1]))
     assert session[0] == session[2] and len(set(session)) == 3
 
 
@@ -103,17 +89,19 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws of 1 to 99: the interval is 5 to 95, and a miss by 5 costs 100."""
     levels = np.repeat(np.arange(1.0, 100)[:, None], len(STATISTICS), axis=1)
     monkeypatch.setattr(coverage, "statistics", lambda *_: np.full(len(STATISTICS), 100.0))
-    table = scored(MADE, methods={"known": lambda *_: levels}, lengths_d=(14,))
+    table = score(MADE, methods={"known": lambda *_: levels}, lengths_d=(14,))
     assert len(table) == len(STATISTICS) and not table["covered"].any()
     assert (table["width"] == 90).all() and table["winkler"].tolist() == pytest.approx([190] * 18)
     assert (table["pit"] > 0.99).all()
 
 
-def test_the_model_covers_where_independent_jobs_do_not() -> None:
-    methods = {name: METHODS[name] for name in (OURS, "jobs one by one")}
-    table = scored(MADE, methods=methods, draws=40, lengths_d=(7, 14), most=1).assign(data="made")
+def test_the_model_covers_more_than_independent_jobs() -> None:
+    methods = {name: METHODS[name] for name in (WORKLOAD_MODEL, "jobs one by one")}
+    table = score(MADE, methods=methods, draws=40, lengths_d=(7, 14), most=1).assign(data="made")
     covered = table.groupby("method")["covered"].mean()
-    assert covered[OURS] > covered["jobs one by one"] + 0.1 and covered[OURS] > 0.8
+    assert (
+        covered[WORKLOAD_MODEL] > covered["jobs one by one"] + 0.1 and covered[WORKLOAD_MODEL] > 0.8
+    )
     figure = coverage.plot(table, methods)
     assert len(figure.axes) == len(set(STATISTICS.values()))
     for ax in figure.axes[:4]:

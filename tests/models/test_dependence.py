@@ -1,6 +1,6 @@
-"""Laws of known truth: jobs of one user are alike, some still run, and what is said of them holds.
+"""Intervals and tests on correlated and censored data of a known distribution.
 
-Each long test says how often it repeats; a share p of n repeats has a standard error of
+The long tests repeat; a share p of n repeats has a standard error of
 sqrt(p (1 - p) / n), 1 % at 95 % of 500.
 """
 
@@ -9,36 +9,31 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import scipy.special as special
-from numpy.typing import NDArray
 
 from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.distributions.fitting import fit_distribution
-from philly_analysis.models.components.gang_size import Gangs
+from philly_analysis.models.components.gang_size import GangSizeDistribution
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.distributions.test_distributions import TRUE, known
+from tests.models.jobs import Floats, Ints, clustered_scores
 
-ALIKE = 0.3
+CORRELATION = 0.3
 LEVELS = np.array([0.25, 0.5, 0.9])
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
 
 
 def clustered(
     rng: np.random.Generator, family: str, users: int, each: int, *, uneven: bool = False
 ) -> tuple[Floats, Ints]:
-    """Values of a family, and their users: as many jobs each, or by rank as Zipf has it."""
+    """Return values of a family, and their users: of equal or Zipf-distributed numbers of jobs."""
     n = users * each
     share = 1 / np.arange(1, users + 1)
     user = rng.choice(users, n, p=share / share.sum()) if uneven else np.repeat(range(users), each)
-    z = np.sqrt(ALIKE) * rng.standard_normal(users)[user]
-    z += np.sqrt(1 - ALIKE) * rng.standard_normal(n)
-    return known(family).ppf(special.ndtr(z)), user
+    return known(family).ppf(special.ndtr(clustered_scores(rng, user, CORRELATION))), user
 
 
 def rates(repeats: int, family: str, users: int, each: int, *, uneven: bool) -> Sequence[float]:
-    """Return how often the true family is rejected, and its parameters and quantiles covered."""
+    """Return the share of rejections of the true family, and the coverage of its intervals."""
     rng = np.random.default_rng(20_180_101)
     rejected, parameters, quantiles = 0, [], []
     truth = known(family).ppf(LEVELS)
@@ -67,54 +62,53 @@ def test_rejection_and_coverage_of_clustered_values(family: str, uneven: bool) -
     assert 0.93 <= parameters <= 0.97 and 0.93 <= quantiles <= 0.975
 
 
-def test_rejection_and_coverage_of_clustered_values_in_short() -> None:
-    """20 repeats: beyond these bounds once in a thousand times."""
+def test_rejection_and_coverage_of_clustered_values_in_20_repeats() -> None:
+    """The probability outside of these bounds is 0.1 %."""
     rejected, parameters, quantiles = rates(20, "lognormal", 40, 10, uneven=False)
     assert rejected <= 5 / 20 and parameters >= 0.8 and quantiles >= 0.8
 
 
-def test_what_takes_jobs_for_independent_is_wrong_of_clusters() -> None:
+def test_intervals_without_clusters_are_too_narrow() -> None:
     rng = np.random.default_rng(7)
     inside = {True: 0, False: 0}
     for _ in range(40):
         x, user = clustered(rng, "lognormal", 40, 25)
-        for knows in inside:
-            law = fit_distribution(x, family=EMPIRICAL, cluster=user if knows else None)
-            low, high = law.quantile_interval(0.5)
-            inside[knows] += bool(low <= known("lognormal").median() <= high)
+        for clusters in inside:
+            fitted = fit_distribution(x, family=EMPIRICAL, cluster=user if clusters else None)
+            low, high = fitted.quantile_interval(0.5)
+            inside[clusters] += bool(low <= known("lognormal").median() <= high)
     assert inside[True] >= 34 > 30 >= inside[False]
 
 
-def test_intervals_of_gang_sizes_cover_where_users_repeat_themselves() -> None:
+def test_intervals_of_gang_sizes_cover_with_clusters() -> None:
     rng = np.random.default_rng(1)
     inside = {True: 0, False: 0}
     for _ in range(200):
         user = np.repeat(range(80), 12)
-        habit = rng.beta(0.7, 1.3, 80)[user]
-        gpus = np.where(rng.random(user.size) < habit, 8, 1)
-        for knows in inside:
-            law = Gangs.fit(gpus, user if knows else None)
-            inside[knows] += law.low[1] <= 0.35 <= law.high[1]
+        share = rng.beta(0.7, 1.3, 80)[user]
+        gpus = np.where(rng.random(user.size) < share, 8, 1)
+        for clusters in inside:
+            sizes = GangSizeDistribution.fit(gpus, user if clusters else None)
+            inside[clusters] += sizes.low[1] <= 0.35 <= sizes.high[1]
     assert inside[True] >= 180 > 140 >= inside[False]
 
 
-def means(seed: int, *, status_known: bool) -> float:
-    """Fit to jobs of which 30 % still run; return the sampled mean over that of their ends."""
+def mean_ratio(seed: int, *, status_known: bool) -> float:
+    """Fit to jobs of which 30 % are censored; return the sampled over the true mean run time."""
     rng = np.random.default_rng(seed)
     users, each = 300, 20
     user = np.repeat(range(users), each)
-    z = np.sqrt(ALIKE) * rng.standard_normal(users)[user]
-    z += np.sqrt(1 - ALIKE) * rng.standard_normal(user.size)
+    z = clustered_scores(rng, user, CORRELATION)
     killed = rng.random(user.size) < 0.3
     run_s = np.exp(8 + z + 1.5 * killed)
-    # a log that ends: jobs that came late are cut, so that 30 % still run
+    # the log ends, which censors 30 % of the jobs
     since = rng.exponential(np.exp(9.9), user.size)
     censored = run_s > since
     assert 0.25 < censored.mean() < 0.35
     status = np.where(killed, "Killed", "Pass").astype(object)
     if not status_known:
         status[censored] = None
-    order = rng.permutation(user.size)  # users at work at all times
+    order = rng.permutation(user.size)  # users are active at all times
     at = np.sort(rng.uniform(0, 28 * 86_400, user.size))
     data = Observations.of_jobs(
         "cut",
@@ -129,17 +123,17 @@ def means(seed: int, *, status_known: bool) -> float:
         jobs=20_000, seed=seed, variation="none"
     )
     runs = work.attempts
-    held = (runs["ended_at"] - runs["started_at"]).dt.total_seconds().to_numpy().sum()
-    return float(held) / work.jobs.height / float(run_s.mean())
+    total_s = (runs["ended_at"] - runs["started_at"]).dt.total_seconds().to_numpy().sum()
+    return float(total_s) / work.jobs.height / float(run_s.mean())
 
 
-def test_samples_have_the_true_mean_though_30_percent_still_run() -> None:
-    assert means(1, status_known=False) == pytest.approx(1, abs=0.1)
+def test_samples_of_censored_jobs_have_the_true_mean() -> None:
+    assert mean_ratio(1, status_known=False) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status_known", [True, False])
-def test_samples_have_the_true_mean_time_after_time(status_known: bool) -> None:
-    """20 repeats. What never ends within the log is extrapolated, and comes out 5 % low."""
-    ratio = np.array([means(s, status_known=status_known) for s in range(20)])
+def test_samples_of_censored_jobs_have_the_true_mean_in_20_repeats(status_known: bool) -> None:
+    """The extrapolated part beyond the log is 5 % low."""
+    ratio = np.array([mean_ratio(s, status_known=status_known) for s in range(20)])
     assert 0.93 < ratio.mean() < 1.02 and (np.abs(ratio - 1) < 0.1).mean() >= 0.8

@@ -5,13 +5,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from philly_analysis.models.components.load_dependence import crowded, crowding
+from philly_analysis.models.components.load_dependence import correlate_with_load, load_correlation
 from philly_analysis.models.workload_model import WorkloadModel
-from tests.models.test_workload_model import MODEL
+from tests.models.jobs import MODEL
 
 
 def jobs(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A week of jobs: three in each hour of the night, thirty in each hour of the day."""
+    """Return a week of jobs: three in each hour of the night, thirty in each hour of the day."""
     rng = np.random.default_rng(seed)
     count = np.where(np.arange(168) % 24 < 12, 3, 30) + rng.integers(0, 3, 168)
     hour = np.repeat(np.arange(168), count)
@@ -19,29 +19,29 @@ def jobs(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return at_s, rng.standard_normal(hour.size)
 
 
-def test_jobs_that_know_nothing_of_the_crowd_do_not_go_with_it() -> None:
-    assert abs(crowding(*jobs())) < 0.2
+def test_independent_run_times_are_not_correlated_with_load() -> None:
+    assert abs(load_correlation(*jobs())) < 0.2
 
 
-def test_shorter_jobs_in_busy_hours_are_found() -> None:
+def test_shorter_jobs_in_busy_hours_are_negatively_correlated() -> None:
     at_s, score = jobs()
     busy = at_s // 3_600 % 24 >= 12
-    assert crowding(at_s, np.where(busy, score - 1, score)) < -0.5
+    assert load_correlation(at_s, np.where(busy, score - 1, score)) < -0.5
     unknown = np.where(np.arange(score.size) % 2, np.nan, np.where(busy, -1.0, 1.0))
-    assert crowding(at_s, unknown) == pytest.approx(-0.87, abs=0.05)
-    assert crowding(at_s[:5], score[:5]) == 0
+    assert load_correlation(at_s, unknown) == pytest.approx(-0.87, abs=0.05)
+    assert load_correlation(at_s[:5], score[:5]) == 0
 
 
-@pytest.mark.parametrize("wanted", [-0.6, 0.0, 0.4])
-def test_scores_go_with_the_crowd_as_wanted(wanted: float) -> None:
+@pytest.mark.parametrize("target", [-0.6, 0.0, 0.4])
+def test_scores_have_the_target_correlation(target: float) -> None:
     at_s, score = jobs(1)
-    made = crowded(at_s, score, wanted)
-    assert crowding(at_s, made) == pytest.approx(wanted, abs=0.02)
+    made = correlate_with_load(at_s, score, target)
+    assert load_correlation(at_s, made) == pytest.approx(target, abs=0.02)
     assert made.std() == pytest.approx(1)
 
 
-def test_months_keep_what_was_fitted_and_the_fitted_month_is_as_it_was() -> None:
-    model: WorkloadModel = replace(MODEL, users=replace(MODEL.users, crowding=-0.5))
+def test_sampled_periods_have_the_fitted_correlation() -> None:
+    model: WorkloadModel = replace(MODEL, users=replace(MODEL.users, load_correlation=-0.5))
     again = model.sample(days=20, seed=1, variation="none")
     assert again.attempts.equals(MODEL.sample(days=20, seed=1, variation="none").attempts)
     work = model.sample(days=20, seed=1)
@@ -49,5 +49,4 @@ def test_months_keep_what_was_fitted_and_the_fitted_month_is_as_it_was() -> None
     last = work.attempts.group_by("job_id", maintain_order=True).last()["ended_at"]
     run_s = (last - work.jobs["submitted_at"]).dt.total_seconds().to_numpy()
     ranks = (rankdata(run_s) - 0.5) / run_s.size
-    # whatever gangs, endings and virtual clusters each had of run times
-    assert crowding(at_s, norm.ppf(ranks)) == pytest.approx(-0.5, abs=0.05)
+    assert load_correlation(at_s, norm.ppf(ranks)) == pytest.approx(-0.5, abs=0.05)

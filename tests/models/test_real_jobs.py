@@ -1,4 +1,4 @@
-"""Models against real jobs: the published extracts, as their maps read them."""
+"""Validation of models on real jobs: the published extracts."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from philly_analysis.ingest import ingest
 from philly_analysis.models.observations import Observations
-from philly_analysis.models.validation.calibration import FLOOR, OURS, held_out
+from philly_analysis.models.validation.calibration import REAL_PART, WORKLOAD_MODEL, held_out
 from philly_analysis.models.validation.distances import LIMITS
 from philly_analysis.study.terms import RunPolicy
 from philly_analysis.trace.trace import Trace
@@ -35,30 +35,30 @@ def data(
 def test_the_models_own_error_is_within_every_limit(data: Observations) -> None:
     """Fitted to all jobs and compared with the same; classes of 200 jobs or more."""
     table = held_out(data, "none", family="empirical")
-    ours = table[(table["model"] == OURS) & table["limit"].notna() & (table["jobs"] >= 200)]
+    ours = table[
+        (table["model"] == WORKLOAD_MODEL) & table["limit"].notna() & (table["jobs"] >= 200)
+    ]
     assert set(ours["quantity"]) == set(LIMITS)
     assert (ours["distance"] <= ours["limit"]).all(), ours.to_string()
 
 
 @pytest.mark.parametrize("split", ["halves", "weeks", "days"])
-def test_held_out_marginals_are_as_near_as_real_jobs_are_to_each_other(
-    data: Observations, split: str
-) -> None:
-    """What the two parts of the real data differ by is nature's; the model adds hardly any."""
+def test_held_out_distances_are_close_to_those_of_real_jobs(data: Observations, split: str) -> None:
+    """The model adds hardly any distance to that between the parts of the real data."""
     if data.name == "openb" and split == "halves":
         pytest.skip("openb has 11 of its 7,064 jobs in the first half of its period")
     table = held_out(data, split, family="empirical")
     cells = table[table["quantity"].isin(["run time", "gang size", "gang size and run time"])]
-    ours, best = cells[cells["model"] == OURS], cells[cells["model"] == FLOOR]
+    ours, best = cells[cells["model"] == WORKLOAD_MODEL], cells[cells["model"] == REAL_PART]
     many = best[(best["jobs"] >= 100) & (best["other_jobs"] >= 100)]
     both = many.merge(ours, how="left", on=["quantity", "gang"], suffixes=("_best", ""))
     assert len(both) >= 3
     assert (both["distance"] <= both["distance_best"] + 0.03).all(), both.to_string()
 
 
-def test_held_out_jobs_are_matched_better_than_by_what_people_use(data: Observations) -> None:
+def test_held_out_distances_are_smaller_than_those_of_baselines(data: Observations) -> None:
     table = held_out(data, "jobs", family="empirical").set_index(["quantity", "gang", "model"])
     distance = table["distance"].to_dict()
     joint = ("gang size and run time", "all")
     for other in ("one log-normal, Poisson", "Lublin-Feitelson, refitted"):
-        assert distance[*joint, OURS] < distance[*joint, other]
+        assert distance[*joint, WORKLOAD_MODEL] < distance[*joint, other]

@@ -15,7 +15,7 @@ LOG = """\
 """
 
 
-def test_jobs_that_ran_are_taken_in_the_order_of_submission(tmp_path: Path) -> None:
+def test_jobs_with_a_run_time_are_read_by_submission(tmp_path: Path) -> None:
     path = tmp_path / "log.swf.gz"
     path.write_bytes(gzip.compress(LOG.encode()))
     jobs = coverage.standard("log", path).jobs

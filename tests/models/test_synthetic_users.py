@@ -1,16 +1,16 @@
-"""Users that a model does not know: labels with habits, which change nothing else."""
+"""Synthetic users: labels with effects on run times, which do not change jobs."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from philly_analysis.models.components.synthetic_users import USERS, people
+from philly_analysis.models.components.synthetic_users import USERS, assign_users
 from philly_analysis.models.library import load_model
 
 
 def _within(user: np.ndarray, value: np.ndarray) -> float:
-    """Correlation of two different jobs of one user, by the pairs themselves."""
+    """Return the correlation of two different jobs of one user, over all pairs."""
     value = (value - value.mean()) / value.std()
     total = pairs = 0.0
     for name in set(user):
@@ -20,16 +20,15 @@ def _within(user: np.ndarray, value: np.ndarray) -> float:
     return total / pairs
 
 
-@pytest.mark.parametrize(("clinging", "least", "most"), [(0.0, -0.02, 0.02), (0.8, 0.1, 0.4)])
-def test_users_run_as_long_as_they_are_wont_to(clinging: float, least: float, most: float) -> None:
+@pytest.mark.parametrize(("correlation", "least", "most"), [(0.0, -0.02, 0.02), (0.8, 0.1, 0.4)])
+def test_users_have_correlated_run_times(correlation: float, least: float, most: float) -> None:
     rng = np.random.default_rng(1)
     n = 20_000
     vc = np.repeat(["a", "b"], [n - 2000, 2000])
     gang = rng.choice([1, 2, 4], n)
     streak = np.cumsum(np.diff(gang, prepend=gang[0]) != 0)
     run_s = np.exp(rng.normal(7, 2, streak[-1] + 1)[streak])
-    user = people(vc, gang, run_s, clinging=clinging, seed=5)
-    # of two jobs; at most what belongs to users, were there endlessly many
+    user = assign_users(vc, gang, run_s, correlation=correlation, seed=5)
     assert least < _within(user, np.log(run_s)) < most
     assert {u.partition("-")[0] for u in user} == {"a", "b"}
     counts = Counter(user)
@@ -41,7 +40,7 @@ def test_users_run_as_long_as_they_are_wont_to(clinging: float, least: float, mo
     assert all(len(set(user[streak == s])) == 1 for s in range(500))
 
 
-def test_a_models_own_users_are_kept_and_others_made() -> None:
+def test_known_users_are_kept_and_unknown_ones_assigned() -> None:
     known = load_model("thetagpu")
     own = set(known.users.by_user)
     assert set(known.sample(jobs=300, seed=2, variation="none").jobs["user"]) <= own

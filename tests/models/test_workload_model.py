@@ -13,32 +13,20 @@ from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models import load_model, shipped
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation import calibration
-from philly_analysis.models.validation.calibration import FLOOR, OURS, calibrate, held_out, plot
+from philly_analysis.models.validation.calibration import (
+    REAL_PART,
+    WORKLOAD_MODEL,
+    calibrate,
+    held_out,
+    plot,
+)
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.validation.philly_like import compare
 from philly_analysis.models.validation.philly_like import plot as plot_philly_like
 from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
-from tests.models.test_parts import JOBS
+from tests.models.jobs import DATA, JOBS, MODEL, observed
 from tests.support.facts import number
-
-
-def observed(name: str = "two", frame: pd.DataFrame = JOBS) -> Observations:
-    return Observations.of_jobs(
-        name,
-        frame["submitted_s"] + 4 * 86_400,
-        frame["gpus"],
-        frame["run_s"],
-        vc=frame["vc"],
-        user=frame["user"],
-        status=frame["status"].to_numpy(object),
-        censored=frame["censored"],
-        attempts=frame["attempts"],
-    )
-
-
-DATA = observed()
-MODEL = WorkloadModel.fit(DATA, family="empirical")
 
 
 def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> None:
@@ -58,7 +46,7 @@ def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> N
     assert again.status and again.status.shares(8)["Failed"] == pytest.approx(0.6, abs=0.06)
 
 
-def test_attempts_lie_end_to_end_and_add_up() -> None:
+def test_attempts_are_successive_and_have_the_run_time() -> None:
     sample = MODEL.sample(jobs=1_000, seed=3)
     attempts = sample.attempts.sort("job_id", "attempt")
     first = attempts.group_by("job_id", maintain_order=True).first()
@@ -78,7 +66,7 @@ def test_attempts_lie_end_to_end_and_add_up() -> None:
     )
 
 
-def test_virtual_clusters_keep_their_run_times() -> None:
+def test_virtual_clusters_have_the_fitted_run_times() -> None:
     runs = MODEL.sample(jobs=5_000, seed=2, variation="none")
     frame = Jobs.of_workload(runs).frame.assign(vc=runs.jobs["vc"].to_numpy())
     real = JOBS.groupby("vc")["run_s"].median()
@@ -86,7 +74,7 @@ def test_virtual_clusters_keep_their_run_times() -> None:
     np.testing.assert_allclose(ours, real, rtol=0.1)
 
 
-def test_same_seed_same_sample() -> None:
+def test_a_seed_determines_the_sample() -> None:
     a, b, c = (MODEL.sample(jobs=300, seed=s) for s in (1, 1, 2))
     assert a.jobs.equals(b.jobs) and a.attempts.equals(b.attempts)
     assert not a.jobs.equals(c.jobs)
@@ -101,12 +89,12 @@ def test_jobs_days_load_and_cluster_size() -> None:
     assert (small.jobs["gpus"] <= 8).all()
     assert small.machines["gpus"].sum() == 8
     assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].sum() == 20
-    shifted = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs["submitted_at"]
-    assert (shifted >= datetime(2024, 1, 1)).all()
+    shift_scores = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs["submitted_at"]
+    assert (shift_scores >= datetime(2024, 1, 1)).all()
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "size",
     [
         {},
         {"jobs": 0},
@@ -116,9 +104,9 @@ def test_jobs_days_load_and_cluster_size() -> None:
         {"jobs": 5, "start": datetime(2024, 1, 2)},
     ],
 )
-def test_impossible_samples_are_refused(wish: dict[str, Any]) -> None:
+def test_impossible_samples_are_errors(size: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
-        MODEL.sample(**wish)
+        MODEL.sample(**size)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +121,9 @@ def test_impossible_samples_are_refused(wish: dict[str, Any]) -> None:
         (JOBS.assign(submitted_s=5.0), "all submissions fall in one hour"),
     ],
 )
-def test_traces_too_poor_to_fit_are_refused_by_name(frame: pd.DataFrame, words: str) -> None:
+def test_traces_that_cannot_be_fitted_are_errors(frame: pd.DataFrame, words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        WorkloadModel.fit(observed(frame=frame), family="empirical")
+        WorkloadModel.fit(observed(frame), family="empirical")
 
 
 def test_saving_and_loading(tmp_path: Path) -> None:
@@ -157,7 +145,7 @@ def test_saving_and_loading(tmp_path: Path) -> None:
         for n in shipped()
     ],
 )
-def test_every_shipped_model_samples_and_shows_itself(name: str) -> None:
+def test_every_shipped_model_can_be_sampled_and_plotted(name: str) -> None:
     model = load_model(name)
     work = model.sample(jobs=400, seed=0)
     assert work.jobs.height == 400
@@ -167,7 +155,7 @@ def test_every_shipped_model_samples_and_shows_itself(name: str) -> None:
     assert len(model.plot().axes) == 8
 
 
-def test_the_notebook_of_the_readme() -> None:
+def test_the_example_of_the_readme() -> None:
     model = load_model("philly")
     assert 0.015 < float(model.gang_size.pmf(8)) < 0.025
     assert model.duration(gpus=8).ppf(0.9) > 86_400
@@ -178,7 +166,7 @@ def test_the_notebook_of_the_readme() -> None:
     assert model.locality.mean(gpus=16) > 2
 
 
-def test_the_literature_model_is_the_published_law() -> None:
+def test_the_literature_model_is_the_published_distribution() -> None:
     model = load_model("literature")
     assert model.gang_size.pmf([1, 2, 4, 8]).tolist() == [0.70, 0.10, 0.15, 0.05]
     minutes = model.duration(1).ppf([0, 0.4, 0.8, 0.9, 1]) / 60
@@ -207,8 +195,8 @@ def test_distances_by_hand() -> None:
 
 
 @pytest.mark.parametrize("split", [s for s in SPLITS if s != "none"])
-def test_splits_part_the_jobs(split: str) -> None:
-    a, b, part = SPLITS[split].halves(DATA)
+def test_splits_partition_the_jobs(split: str) -> None:
+    a, b, part = SPLITS[split].parts(DATA)
     assert len(a.frame) + len(b.frame) == len(DATA.jobs)
     assert len(part.jobs) == len(a.frame) > 0
     for half in (a, b):
@@ -218,9 +206,9 @@ def test_splits_part_the_jobs(split: str) -> None:
             assert (inside.sum(axis=1) == 1).all()
 
 
-def test_held_out_jobs_of_a_steady_process_are_matched_as_well_as_real_ones_match() -> None:
+def test_held_out_distances_of_a_stationary_process_are_those_of_real_jobs() -> None:
     table = held_out(DATA, "jobs", family="empirical").set_index(["model", "quantity", "gang"])
-    ours, floor = table.loc[OURS]["distance"], table.loc[FLOOR]["distance"]
+    ours, floor = table.loc[WORKLOAD_MODEL]["distance"], table.loc[REAL_PART]["distance"]
     assert (ours <= floor + 0.05).all() and len(ours) >= 5
     assert ours["gang size", "all"] < 0.04
     lognormal = table.loc["one log-normal, Poisson"]["distance"]
@@ -229,7 +217,7 @@ def test_held_out_jobs_of_a_steady_process_are_matched_as_well_as_real_ones_matc
 
 
 def test_the_calibration_result_and_its_figure() -> None:
-    result = calibrate(observed(frame=JOBS.head(900)), family="empirical")
+    result = calibrate(observed(JOBS.head(900)), family="empirical")
     assert set(result.table["split"]) == set(SPLITS)
     assert 0 < number(result, "distances_within_limit") <= number(result, "distances_limited")
     assert len(plot(result).axes) == len(SPLITS)
@@ -239,7 +227,7 @@ def test_the_page_measures_on_the_latest_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = load_model("philly").sample(jobs=500, seed=1).to_trace(tmp_path / "t", source="sample")
-    monkeypatch.setattr(calibration, "MOST_JOBS", 300)
+    monkeypatch.setattr(calibration, "MAX_JOBS", 300)
     with Trace(path) as trace:
         result, data = calibration.compute(trace), Observations.of_trace(trace)
     cut = data.jobs["submitted_s"].sort_values().iloc[-300]
@@ -262,25 +250,25 @@ def test_the_page_measures_on_the_latest_jobs(
         (JOBS.assign(gpus=0), "0 jobs with a known gang and run time"),
     ],
 )
-def test_jobs_too_poor_to_judge_by_are_said_to_be(frame: pd.DataFrame, why: str) -> None:
-    result = calibrate(observed(frame=frame), family="empirical", splits=("halves", "jobs"))
+def test_jobs_that_cannot_be_held_out_have_a_caveat(frame: pd.DataFrame, why: str) -> None:
+    result = calibrate(observed(frame), family="empirical", splits=("halves", "jobs"))
     assert result.table.empty and not result.facts
     assert "No part of these jobs" in result.sentences[0]
     assert any(why in caveat for caveat in result.caveats), result.caveats
     assert len(plot(result).axes) == 1
 
 
-def test_run_times_known_in_one_half_only_are_not_compared() -> None:
+def test_run_times_known_in_one_half_are_not_compared() -> None:
     half = JOBS["submitted_s"] < JOBS["submitted_s"].median()
     result = calibrate(
-        observed(frame=JOBS.assign(run_s=JOBS["run_s"].where(half))),
+        observed(JOBS.assign(run_s=JOBS["run_s"].where(half))),
         family="empirical",
         splits=("halves",),
     )
     assert result.table.empty
 
 
-def test_philly_like_is_far_from_philly_and_the_fitted_model_is_not() -> None:
+def test_the_generator_is_far_from_philly_and_the_fitted_model_is_not() -> None:
     result = compare()
     assert number(result, "philly_run_time_gap_1") < 0.03
     assert number(result, "literature_run_time_gap_1") > 0.5
@@ -290,7 +278,7 @@ def test_philly_like_is_far_from_philly_and_the_fitted_model_is_not() -> None:
     assert len(plot_philly_like(result).axes) == 6
 
 
-def test_a_summary_says_each_number_with_its_unit_and_interval() -> None:
+def test_a_summary_has_units_and_intervals() -> None:
     table = MODEL.summary().set_index(["part", "of", "what"])
     assert table.loc[("arrivals", "", "rate"), "value"] == MODEL.arrivals.mean_per_h
     median = table.xs(("run time", "1 GPU", "median"))
@@ -306,11 +294,11 @@ def test_a_summary_says_each_number_with_its_unit_and_interval() -> None:
 
 def test_a_model_is_compared_with_another_part_by_part() -> None:
     many = JOBS.assign(user=[f"u{i % 60}" for i in range(len(JOBS))])
-    model = WorkloadModel.fit(observed(frame=many), family="empirical")
+    model = WorkloadModel.fit(observed(many), family="empirical")
     same = model.compare(model)
     assert (same["distance"] == 0).all()
     twice = many.assign(run_s=many["run_s"] * 2)
-    table = model.compare(WorkloadModel.fit(observed(frame=twice), family="empirical"))
+    table = model.compare(WorkloadModel.fit(observed(twice), family="empirical"))
     run_time = table[(table["part"] == "run time") & (table["of"] == "1 GPU")].iloc[0]
     assert run_time["other"] == pytest.approx(2 * run_time["value"], rel=0.02)
     real = JOBS.loc[JOBS["gpus"] == 1, "run_s"].to_numpy(float)
@@ -319,7 +307,7 @@ def test_a_model_is_compared_with_another_part_by_part() -> None:
     assert table.set_index("part").loc["gang size", "distance"] == 0
 
 
-def test_a_model_draws_itself_where_nobody_asked_for_drawing_inline() -> None:
+def test_a_figure_of_a_model_has_a_png_without_inline_plotting() -> None:
     figure = MODEL.plot()
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]
     assert sum("by quantile" in t for t in titles) == 2

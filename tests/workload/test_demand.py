@@ -88,7 +88,7 @@ def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> N
     assert len(timed) == counted.jobs
     assert (timed["run_s"] * timed["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
     assert timed["censored"].sum() == counted.running
-    assert set(demand_of(Workload.from_trace(sample)).account()) <= set(data.left_out)
+    assert set(demand_of(Workload.from_trace(sample)).account()) <= set(data.exclusions)
 
 
 def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:

@@ -1,4 +1,4 @@
-"""When jobs arrive: a weekly rhythm, bursty hours that cling together, batches within an hour."""
+"""Model of arrivals: weekly rhythm, autocorrelated hourly counts, batches within an hour."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,9 +6,15 @@ from typing import Self
 import numpy as np
 import scipy
 import scipy.fft as fft
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from philly_analysis.distributions import amplitude, rounded, with_spectrum
+from philly_analysis.distributions import (
+    Floats,
+    Ints,
+    fourier_amplitudes,
+    impose_autocorrelation,
+    round_significant,
+)
 from philly_analysis.errors import ModelError
 from philly_analysis.models.components.hourly_counts import (
     HOUR_S,
@@ -16,9 +22,12 @@ from philly_analysis.models.components.hourly_counts import (
     HourlyCounts,
     hour_of_week,
 )
-from philly_analysis.models.components.intrahour import DIGITS, Spacing, fit_spacings, placed
-
-Floats = NDArray[np.float64]
+from philly_analysis.models.components.intrahour import (
+    DIGITS,
+    IntrahourGaps,
+    fit_intrahour_gaps,
+    place_arrivals,
+)
 
 MAX_LAG_H = 2 * WEEK_H
 
@@ -27,38 +36,35 @@ MAX_LAG_H = 2 * WEEK_H
 class Arrivals:
     """A model of submission times.
 
-    Hourly counts have a given law and a given autocorrelation and follow the hour of the week;
-    within an hour the gaps have a law that depends on how busy the hour is, and cling together.
-    Counts are made with the right law and spectrum at once (iterated amplitude-adjusted Fourier
-    transform; Schreiber and Schmitz 1996), so that a sample's dispersion and autocorrelation are
-    the fitted ones up to its finite length.
+    Hourly counts have the fitted distribution and autocorrelation and follow the hour of the
+    week (iterated amplitude-adjusted Fourier transform; Schreiber and Schmitz 1996). Gaps within
+    an hour depend on the hour's count and are autocorrelated. A sample's dispersion and
+    autocorrelation are the fitted ones up to its finite length.
 
     Attributes
     ----------
     n
-        Arrivals that it was fitted to.
+        Number of arrivals fitted to.
     hours
-        Hours observed.
+        Observed hours.
     rate_per_h
         Shape (168,): mean arrivals per hour of the week, from Monday 00:00 UTC.
     count_levels, count_quantiles
         Quantile function of the arrivals in an hour, linear between these points.
     autocorrelation
         Of the hourly counts, at lags of 1, 2, .. hours.
-    spacings
+    intrahour_gaps
         By ascending arrivals in the hour.
-    spacing_correlation
+    gap_correlation
         Correlation of the normal scores of successive gaps.
     gaps_s
-        Percentiles 0 to 100 of the gaps between successive arrivals, as observed.
+        Observed percentiles 0 to 100 of the gaps between successive arrivals.
     dispersion
-        Variance of the hourly counts over their mean (1 for a Poisson process), as observed.
-    luck
-        Standard error of the natural logarithm of the dispersion: large where it rests on a few
-        days.
-    unsteadiness
-        How much the natural logarithm of a day's arrivals changes from one day to the next (root
-        mean square; `HourlyCounts.unsteadiness`).
+        Observed variance of the hourly counts over their mean (1 for a Poisson process).
+    log_dispersion_se
+        Standard error of the natural logarithm of the dispersion.
+    daily_change
+        Root mean square change of the natural logarithm of a day's arrivals to the next day.
     """
 
     n: int
@@ -67,12 +73,12 @@ class Arrivals:
     count_levels: tuple[float, ...]
     count_quantiles: tuple[float, ...]
     autocorrelation: tuple[float, ...]
-    spacings: tuple[Spacing, ...]
-    spacing_correlation: float
+    intrahour_gaps: tuple[IntrahourGaps, ...]
+    gap_correlation: float
     gaps_s: tuple[float, ...]
     dispersion: float
-    luck: float = 0.0
-    unsteadiness: float = 1.0
+    log_dispersion_se: float = 0.0
+    daily_change: float = 1.0
 
     @classmethod
     def fit(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:
@@ -83,7 +89,7 @@ class Arrivals:
         at_s
             Shape (n,): submissions, Unix seconds in UTC.
         windows
-            Shape (k, 2): start and end of the times observed, Unix seconds, whole hours. The
+            Shape (k, 2): start and end of the observed times, Unix seconds, whole hours. The
             hours from the first submission to the last when absent.
 
         Raises
@@ -98,26 +104,26 @@ class Arrivals:
         if counts.hour.size < 2:
             raise ModelError("arrivals: all submissions fall in one hour; two hours are needed")
         rate = _weekly_rate(counts.hour, counts.count)
-        levels = _levels(counts.count.size)
-        spacings, clinging = fit_spacings(at)
+        levels = _quantile_levels(counts.count.size)
+        gaps, gap_correlation = fit_intrahour_gaps(at)
         return cls(
             n=at.size,
             hours=counts.count.size,
-            rate_per_h=rounded(rate, DIGITS),
+            rate_per_h=round_significant(rate, DIGITS),
             count_levels=tuple(float(v) for v in levels),
-            count_quantiles=rounded(_quantile_line(counts.count, levels), DIGITS),
-            autocorrelation=rounded(counts.autocorrelation(MAX_LAG_H), DIGITS),
-            spacings=spacings,
-            spacing_correlation=clinging,
-            gaps_s=rounded(np.quantile(counts.gaps_s(), np.linspace(0, 1, 101)), DIGITS),
+            count_quantiles=round_significant(_quantile_function(counts.count, levels), DIGITS),
+            autocorrelation=round_significant(counts.autocorrelation(MAX_LAG_H), DIGITS),
+            intrahour_gaps=gaps,
+            gap_correlation=gap_correlation,
+            gaps_s=round_significant(np.quantile(counts.gaps_s(), np.linspace(0, 1, 101)), DIGITS),
             dispersion=counts.dispersion,
-            luck=round(counts.luck, DIGITS),
-            unsteadiness=round(counts.unsteadiness, DIGITS),
+            log_dispersion_se=round(counts.log_dispersion_se, DIGITS),
+            daily_change=round(counts.daily_change, DIGITS),
         )
 
     @classmethod
     def poisson(cls, rate_per_h: float) -> Self:
-        """Return arrivals that know nothing of each other or of the time, by their mean rate."""
+        """Return Poisson arrivals with a constant rate."""
         levels = np.concatenate((np.linspace(0, 0.99, 100), [0.995, 0.999, 0.9999]))
         counts = np.maximum(scipy.stats.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
         line = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(levels)) / levels[-1]
@@ -127,11 +133,13 @@ class Arrivals:
             hours=hours,
             rate_per_h=(rate_per_h,) * WEEK_H,
             count_levels=tuple(float(v) for v in levels),
-            count_quantiles=rounded(counts * rate_per_h / max(float(line), 1e-12), DIGITS),
+            count_quantiles=round_significant(
+                counts * rate_per_h / max(float(line), 1e-12), DIGITS
+            ),
             autocorrelation=(0.0,),
-            spacings=(),
-            spacing_correlation=0.0,
-            gaps_s=rounded(
+            intrahour_gaps=(),
+            gap_correlation=0.0,
+            gaps_s=round_significant(
                 scipy.stats.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101)), DIGITS
             ),
             dispersion=1.0,
@@ -155,10 +163,10 @@ class Arrivals:
         Parameters
         ----------
         jobs, days
-            How many, over how long; either follows from the other and the rate. Both: the rate
-            is scaled to give them.
+            Number of jobs and length; either follows from the other and the rate. With both, the
+            rate is scaled.
         load
-            Factor on the rate, when it is not already settled by both.
+            Factor on the rate; only without one of both.
 
         Returns
         -------
@@ -175,21 +183,21 @@ class Arrivals:
         if min(v for v in (jobs, days, load) if v is not None) <= 0:
             raise ModelError(f"jobs {jobs}, days {days} and load {load} must be positive")
         if jobs is not None and days is not None and load != 1:
-            raise ModelError("jobs and days together settle the load; leave the load at 1")
+            raise ModelError("jobs and days together determine the load; give two of the three")
         rate = self.mean_per_h * load
         span_h = days * 24 if days is not None else float(jobs or 0) / rate
-        whole = int(np.ceil(span_h))
-        expected = self._hourly(rng, whole)
-        if span_h < whole:
-            expected[-1] *= span_h - (whole - 1)
+        hours = int(np.ceil(span_h))
+        expected = self._hourly_counts(rng, hours)
+        if span_h < hours:
+            expected[-1] *= span_h - (hours - 1)
         expected *= (jobs or span_h * rate) / expected.sum()
-        # Systematic rounding: every hour within one of its count, and the total exact.
+        # systematic rounding: each hour within one of its count, the total exact
         edges = np.floor(np.cumsum(expected) + (0.5 if jobs is not None else rng.random()))
         counts = np.diff(edges, prepend=0).astype(int)
-        last_s = (span_h - (whole - 1)) * HOUR_S
-        return placed(counts, self.spacings, self.spacing_correlation, last_s, rng)
+        last_s = (span_h - (hours - 1)) * HOUR_S
+        return place_arrivals(counts, self.intrahour_gaps, self.gap_correlation, last_s, rng)
 
-    def _hourly(self, rng: np.random.Generator, hours: int) -> Floats:
+    def _hourly_counts(self, rng: np.random.Generator, hours: int) -> Floats:
         """Draw the arrivals of each hour, before rounding."""
         values = np.interp(
             (np.arange(hours) + 0.5) / hours, self.count_levels, self.count_quantiles
@@ -201,46 +209,42 @@ class Arrivals:
         rate = np.asarray(self.rate_per_h)
         rhythm = np.resize(rate - rate.mean(), size)
         share = min(rate.var() / max(self.dispersion * self.mean_per_h, 1e-12), 1.0)
-        noise = fft.irfft(fft.rfft(rng.standard_normal(size)) * amplitude(target, size), size)
+        noise = fft.irfft(
+            fft.rfft(rng.standard_normal(size)) * fourier_amplitudes(target, size), size
+        )
         noise /= noise.std() or 1.0
         score = np.sqrt(1 - share) * noise + np.sqrt(share) * rhythm / (rate.std() or 1.0)
         steps = np.interp((np.arange(size) + 0.5) / size, self.count_levels, self.count_quantiles)
-        score = with_spectrum(score, steps, target, rhythm)
+        score = impose_autocorrelation(score, steps, target, rhythm)
         out = np.empty(hours)
         out[np.argsort(score[:hours], kind="stable")] = values
         return out + 1e-9
 
 
-def _weekly_rate(hour: NDArray[np.int_], count: NDArray[np.int_]) -> Floats:
-    """Mean by hour of the week, drawn towards weekday or weekend, hour of day, and the mean.
+def _weekly_rate(hour: Ints, count: Ints) -> Floats:
+    """Return the mean by hour of the week, shrunk to the hour of the weekday, of the day, and all.
 
-    Each level counts as one more observation of the level below it.
+    The mean of each coarser level counts as one observation of the finer one.
     """
     week = hour_of_week(hour)
-    day = week % 24 + 24 * (week >= 120)
-    rate = np.full(WEEK_H, count.mean())
-    slots = np.arange(WEEK_H)
-    for key, size, of in (
-        (week % 24, 24, slots % 24),
-        (day, 48, slots % 24 + 24 * (slots >= 120)),
-        (week, WEEK_H, slots),
-    ):
-        total = np.bincount(key, count, size)[of]
-        seen = np.bincount(key, minlength=size)[of]
+    rate, hours = np.full(WEEK_H, count.mean()), np.arange(WEEK_H)
+    for level in (hours % 24, hours % 24 + 24 * (hours >= 120), hours):
+        total = np.bincount(level[week], count, WEEK_H)[level]
+        seen = np.bincount(level[week], minlength=WEEK_H)[level]
         rate = (total + rate) / (seen + 1)
     return np.asarray(rate * count.mean() / max(float(rate.mean()), 1e-12))
 
 
-def _levels(hours: int) -> Floats:
-    """Probabilities of a quantile line: percents, then ever finer towards the busiest hours."""
+def _quantile_levels(hours: int) -> Floats:
+    """Return the levels of the quantile function: ever finer towards the busiest hours."""
     body = np.linspace(0, 0.98, 50)
     top = 1 - 0.02 * 0.7 ** np.arange(40)
     top = top[1 - top > 1.5 / hours]
     return np.concatenate((body, top[1:], [1.0]))
 
 
-def _quantile_line(count: NDArray[np.int_], levels: Floats) -> Floats:
-    """Quantiles such that the line through them has the mean of the counts."""
+def _quantile_function(count: Ints, levels: Floats) -> Floats:
+    """Return quantiles such that the line through them has the mean of the counts."""
     ordered = np.sort(count).astype(float)
     centres = (np.arange(ordered.size) + 0.5) / ordered.size
     line = np.interp(levels, centres, ordered)

@@ -1,4 +1,4 @@
-"""How long jobs run, given their gang-size class, virtual cluster and ending."""
+"""Run times given gang class, virtual cluster and status, with user and hour effects."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -8,87 +8,87 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from philly_analysis.distributions import (
+    Contribution,
     Distribution,
+    Floats,
+    Ints,
     Lifetimes,
-    Own,
-    correlation,
     fit_distribution,
-    pooled,
-    shifted,
+    intracluster_correlation,
+    shift_scores,
+    shrink,
 )
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.components.sessions import whose
-from philly_analysis.models.components.user_effects import Habits
+from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
+from philly_analysis.models.components.sessions import job_clusters
+from philly_analysis.models.components.user_effects import Effects
 from philly_analysis.study import GANGS, STATUSES, gang_class
 
-Floats = NDArray[np.float64]
-
-ANY = "*"
 MIN_VC_JOBS = 200
 MIN_STATUS_JOBS = 60
 MIN_CELL_JOBS = 20
 MIN_LEAF_JOBS = 10
 MIN_JOBS = 2
-_NARROWED = (("gang", "vc", ANY), ("gang", ANY, "status"), ("gang", "vc", "status"))
-SURE = 0.995
-NARROWEST = 0.05
-MOSTLY = 0.9
+_CONDITIONS = (("gang", "vc", ANY), ("gang", ANY, "status"), ("gang", "vc", "status"))
+FULL_WEIGHT = 0.995
+MIN_VARIANCE = 0.05
+MAX_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class DurationCell:
-    """The law of run times of one class of jobs; ``*`` stands for every (other) value."""
+    """Run times of one job class; ``*`` is every (other) value."""
 
     gang: str
     vc: str
     status: str
-    law: Distribution
+    distribution: Distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Laws of run time.
+    """Distributions of run time.
 
     Attributes
     ----------
     cells
-        For asking: each gang class, and each of its virtual clusters and endings with enough jobs.
+        Each gang class, and each of its virtual clusters and statuses with enough jobs, to ask for.
     leaves
-        For sampling: a partition of the jobs, so that sampled marginals are the fitted ones.
+        A partition of the jobs, to sample from: sampled marginals are the fitted ones.
     resolution_s
-        What run times are whole multiples of.
-    alike
-        Correlation of the run times of one user (or of one session, where users are not known).
-    pull
-        How many independent jobs of a virtual cluster or ending it takes until its own law
-        counts as much as that of its gang class.
-    users, hours
-        How users and hours of the day differ; None where they are not known.
+        Unit of which run times are multiples.
+    correlation
+        Correlation of the run times of one user (or session, if users are unknown).
+    prior_size
+        Effective sample size of a virtual cluster or status at which its own distribution has
+        the same weight as that of its gang class.
+    user_effects, hour_effects
+        Effects of users and hours of the day; None if unknown.
     """
 
     cells: tuple[DurationCell, ...]
     leaves: tuple[DurationCell, ...]
     resolution_s: float = 1.0
-    alike: float = 0.0
-    pull: float = 1.0
-    users: Habits | None = None
-    hours: Habits | None = None
+    correlation: float = 0.0
+    prior_size: float = 1.0
+    user_effects: Effects | None = None
+    hour_effects: Effects | None = None
 
     @classmethod
-    def fit(cls, jobs: pd.DataFrame, *, family: str | None = None, narrowed: bool = True) -> Self:
+    def fit(
+        cls, jobs: pd.DataFrame, *, family: str | None = None, conditional: bool = True
+    ) -> Self:
         """Fit to jobs.
 
         Parameters
         ----------
         jobs
             Columns submitted_s (ascending), gpus, vc, user and status (null: unknown), run_s in
-            seconds, censored. A run time of zero is shorter than clocks resolve and enters as
-            half of that.
+            seconds, censored. A run time of zero counts as half of the clock's resolution.
         family
             Force one family everywhere.
-        narrowed
-            Fit laws of single virtual clusters and endings to ask for; sampling needs only those
-            of `leaves` and of gang classes.
+        conditional
+            Fit distributions given virtual cluster and status, too; samples do not need them.
 
         Raises
         ------
@@ -97,85 +97,89 @@ class Duration:
         """
         if jobs.empty:
             raise ModelError("durations: there are no jobs with a known gang and run time")
-        run_s = jobs["run_s"].to_numpy(float)
-        if (run_s < 0).any():
-            raise ModelError(f"durations: {(run_s < 0).sum()} run times are negative")
-        if (run_s == 0).all():
-            raise ModelError(
-                f"durations: all {run_s.size} run times are zero: start or end times are missing"
-            )
-        if jobs["censored"].all():
-            raise ModelError(
-                f"durations: all {run_s.size} jobs are censored, none was seen to its end"
-            )
-        if (~jobs["censored"]).sum() < MIN_JOBS:
-            raise ModelError(
-                f"durations: {(~jobs['censored']).sum()} of {run_s.size} jobs were seen to their "
-                f"end; at least {MIN_JOBS} are needed"
-            )
+        run_s, ended = jobs["run_s"].to_numpy(float), int((~jobs["censored"]).sum())
+        for wrong, message in (
+            ((run_s < 0).any(), f"{(run_s < 0).sum()} run times are negative"),
+            (
+                (run_s == 0).all(),
+                f"all {run_s.size} run times are zero: start or end times are missing",
+            ),
+            (ended == 0, f"all {run_s.size} jobs are censored; none has a known end"),
+            (
+                ended < MIN_JOBS,
+                f"{ended} of {run_s.size} jobs have a known end; at least {MIN_JOBS} are needed",
+            ),
+        ):
+            if wrong:
+                raise ModelError(f"durations: {message}")
         resolution_s = 1.0 if (run_s == np.rint(run_s)).all() else 0.01
         frame = pd.DataFrame(
             {
-                "gang": np.asarray(GANGS)[gang_class(jobs["gpus"])],
+                "gang": gang_names(jobs["gpus"]),
                 "vc": jobs["vc"].to_numpy(str),
                 "status": jobs["status"].fillna(ANY).to_numpy(str),
                 "run_s": np.maximum(run_s, resolution_s / 2),
                 "censored": jobs["censored"].to_numpy(bool),
-                "cluster": whose(jobs),
+                "cluster": job_clusters(jobs),
+                ANY: ANY,
             }
         )
-        ended = ~frame["censored"]
-        by_vc = ended.groupby([frame["gang"], frame["vc"]]).transform("sum")
+        finished = ~frame["censored"]
+        by_vc = finished.groupby([frame["gang"], frame["vc"]]).transform("sum")
         frame["leaf_vc"] = frame["vc"].where(by_vc >= MIN_VC_JOBS, ANY)
         key = [frame["gang"], frame["leaf_vc"], frame["status"]]
-        by_status = ended.groupby(key).transform("sum")
+        by_status = finished.groupby(key).transform("sum")
         frame["leaf_status"] = frame["status"].where(by_status >= MIN_STATUS_JOBS, ANY)
         score = _scores(frame)
-        alike = correlation(score, frame["cluster"])
-        of_same: dict[bytes, Distribution] = {}
+        correlation = intracluster_correlation(score, frame["cluster"])
+        fits: dict[bytes, Distribution] = {}  # by the jobs fitted to
 
         def fitted(keys: tuple[str, str, str], least: int) -> tuple[DurationCell, ...]:
             cells = []
-            for (gang, vc, status), part in frame.assign(**{ANY: ANY}).groupby(list(keys)):
+            for (gang, vc, status), part in frame.groupby(list(keys)):
                 if (~part["censored"]).sum() >= least:
                     same = part.index.to_numpy().tobytes()
-                    if same not in of_same:
-                        of_same[same] = fit_distribution(
+                    if same not in fits:
+                        fits[same] = fit_distribution(
                             part["run_s"],
                             part["censored"],
                             family=family,
                             cluster=part["cluster"],
-                            alike=alike,
-                            what=f"durations of {gang}-GPU jobs",
+                            correlation=correlation,
+                            noun=f"durations of {gang}-GPU jobs",
                         )
-                    cells.append(DurationCell(str(gang), str(vc), str(status), of_same[same]))
+                    cells.append(DurationCell(str(gang), str(vc), str(status), fits[same]))
             return tuple(cells)
 
-        cells = (
-            *fitted(("gang", ANY, ANY), MIN_JOBS),
-            *(cell for keys in _NARROWED if narrowed for cell in fitted(keys, MIN_CELL_JOBS)),
-        )
+        cells = fitted(("gang", ANY, ANY), MIN_JOBS)
+        for keys in _CONDITIONS if conditional else ():
+            cells += fitted(keys, MIN_CELL_JOBS)
         cells = tuple({(c.gang, c.vc, c.status): c for c in reversed(cells)}.values())[::-1]
-        hour = ((jobs["submitted_s"].to_numpy(float) // 3_600) % 24).astype(int).astype(str)
-        users = None
+        user_effects = None
         if jobs["user"].notna().any():
-            session = whose(jobs.assign(vc=jobs["user"].fillna(""), user=None))
+            session = job_clusters(jobs.assign(vc=jobs["user"].fillna(""), user=None))
             rest = score - pd.Series(score).groupby(frame["cluster"]).transform("mean")
-            users = Habits.fit(
+            user_effects = Effects.fit(
                 score,
                 jobs["user"].fillna("").to_numpy(str),
                 session,
-                correlation(rest, session),
+                intracluster_correlation(rest, session),
             )
+        hour = ((jobs["submitted_s"].to_numpy(float) // 3_600) % 24).astype(int).astype(str)
         return cls(
             cells=cells,
             leaves=fitted(("gang", "leaf_vc", "leaf_status"), MIN_LEAF_JOBS),
             resolution_s=resolution_s,
-            alike=round(alike, 4),
-            pull=_pull(cells),
-            users=users,
-            hours=Habits.fit(score, hour, frame["cluster"].to_numpy(), alike),
+            correlation=round(correlation, 4),
+            prior_size=_prior_size(cells),
+            user_effects=user_effects,
+            hour_effects=Effects.fit(score, hour, frame["cluster"].to_numpy(), correlation),
         )
+
+    @property
+    def by_gang(self) -> tuple[DurationCell, ...]:
+        """Cells of whole gang classes."""
+        return tuple(c for c in self.cells if c.vc == c.status == ANY)
 
     def __call__(
         self,
@@ -186,123 +190,120 @@ class Duration:
         status: str | None = None,
         hour: int | None = None,
     ) -> Distribution:
-        """Return the law of run times in seconds.
+        """Return the distribution of run times in seconds.
 
-        What it is narrowed down to is drawn towards the law of the whole gang class, the more
-        the fewer independent jobs were seen of it (empirical Bayes); the law's `own` says by how
-        much. What was never seen is taken to be as all are, and a gang class as the nearest one.
+        Conditional distributions are shrunk towards that of the gang class, by their effective
+        sample size (empirical Bayes); `contributions` holds the weights. Unknown conditions have a
+        weight of 0, and an unknown gang class has the distribution of the nearest one.
 
         Parameters
         ----------
         gpus
-            Gang size; its class decides.
+            Gang size.
         vc, status
-            Virtual cluster and ending.
+            Virtual cluster and final status.
         user
-            A user, by the name that samples give it.
+            A user, by the name in samples.
         hour
             Hour of the day of submission, 0 to 23, UTC.
 
         Raises
         ------
         ModelError
-            A gang of no GPU, or an hour that no day has.
+            A gang below one GPU, or an hour outside of 0 to 23.
         UnknownNameError
-            No such ending.
+            No such status.
         """
         if gpus < 1:
-            raise ModelError(f"a gang of {gpus} GPUs was asked for; gangs have at least one")
+            raise ModelError(f"a gang has at least one GPU, not {gpus}")
         if status is not None and status not in STATUSES:
-            raise UnknownNameError("ending", status, STATUSES)
+            raise UnknownNameError("status", status, STATUSES)
         if hour is not None and hour not in range(24):
-            raise ModelError(f"the hour {hour} was asked for; a day has 0 to 23")
+            raise ModelError(f"the hour must be 0 to 23, not {hour}")
         index = int(gang_class(gpus))
-        cells = {(c.gang, c.vc, c.status): c for c in self.cells}
-        classes = {c.gang: 0 for c in self.cells if c.vc == c.status == ANY}
-        gang = _nearest(classes, index)
-        law = cells[gang, ANY, ANY].law
-        own = () if gang == GANGS[index] else (Own(f"gangs of {GANGS[index]} GPUs", 0.0, 0.0),)
-        by_vc = (gang, vc or ANY, ANY) in cells
-        chain = ((vc or ANY, ANY), (vc or ANY, status or ANY)) if by_vc else ((ANY, status or ANY),)
-        if vc is not None and not by_vc:
-            own = (*own, Own(f"virtual cluster {vc}", 0.0, 0.0))
-        for of_vc, ending in dict.fromkeys(chain):
-            if of_vc == ending == ANY:
+        known = {(c.gang, c.vc, c.status): c.distribution for c in self.cells}
+        gang = nearest_gang([c.gang for c in self.by_gang], index)
+        distribution = known[gang, ANY, ANY]
+        contributions = []
+        if gang != GANGS[index]:
+            contributions.append(Contribution(f"gangs of {GANGS[index]} GPUs", 0.0, 0.0))
+        conditions = [(ANY, status or ANY)]
+        if vc is not None:
+            if (gang, vc, ANY) in known:
+                conditions = [(vc, ANY), (vc, status or ANY)]
+            else:
+                contributions.append(Contribution(f"virtual cluster {vc}", 0.0, 0.0))
+        for of_vc, of_status in dict.fromkeys(conditions):
+            if of_vc == of_status == ANY:
                 continue
-            cell = cells.get((gang, of_vc, ending))
-            words = [f"virtual cluster {of_vc}"] * (of_vc != ANY) + [ending] * (ending != ANY)
-            what = ", ".join(words)
-            if cell is None:
-                own = (*own, Own(what, 0.0, 0.0))
-                continue
-            told = cell.law.worth or 0.0
-            weight = told / (told + self.pull)
-            law = cell.law if weight > SURE else pooled(cell.law, law, weight)
-            own = (*own, Own(what, told, round(weight, 3)))
+            words = [f"virtual cluster {of_vc}"] * (of_vc != ANY) + [of_status] * (of_status != ANY)
+            own, n, weight = known.get((gang, of_vc, of_status)), 0.0, 0.0
+            if own is not None:
+                n = own.effective_n or 0.0
+                weight = n / (n + self.prior_size)
+                distribution = own if weight > FULL_WEIGHT else shrink(own, distribution, weight)
+            contributions.append(Contribution(", ".join(words), n, round(weight, 3)))
         shift, explained = 0.0, 0.0
-        for habits, name, what in (
-            (self.users, user, f"user {user}"),
-            (self.hours, None if hour is None else str(int(hour)), f"hour {hour}"),
+        for effects, name, condition in (
+            (self.user_effects, user, f"user {user}"),
+            (self.hour_effects, None if hour is None else str(int(hour)), f"hour {hour}"),
         ):
             if name is not None:
-                by, less, of = (habits or Habits(0.0, ())).of(name, what)
-                shift, explained, own = shift + by, explained + less, (*own, of)
+                by, variance, contribution = (effects or Effects(0.0, ())).of(name, condition)
+                shift, explained = shift + by, explained + variance
+                contributions.append(contribution)
         if shift or explained:
-            law = shifted(law, shift, float(np.sqrt(max(1 - explained, NARROWEST))))
-        return replace(law, own=own) if own else law
+            scale = float(np.sqrt(max(1 - explained, MIN_VARIANCE)))
+            distribution = shift_scores(distribution, shift, scale)
+        if not contributions:
+            return distribution
+        return replace(distribution, contributions=tuple(contributions))
 
-    def sample(self, u: Floats, leaf: NDArray[np.int_]) -> Floats:
-        """Return run times in s, whole multiples of the resolution, at uniform numbers.
+    def sample(self, u: Floats, leaf: Ints) -> Floats:
+        """Return run times in s, multiples of the resolution, at uniform numbers.
 
         Parameters
         ----------
         u
             Shape (n,), in (0, 1).
         leaf
-            Shape (n,): the law of each, from :meth:`leaf_of`.
+            Shape (n,): the distribution of each, from :meth:`leaf_of`.
         """
         run_s = np.empty(u.size)
-        laws = [c.law for c in (*self.leaves, *self.cells)]
         order = np.argsort(leaf, kind="stable")
-        bounds = np.searchsorted(leaf[order], np.arange(len(laws) + 1))
-        for i, law in enumerate(laws):
-            mine = order[bounds[i] : bounds[i + 1]]
-            if mine.size:
-                run_s[mine] = law.ppf(u[mine])
+        cells = (*self.leaves, *self.cells)
+        bounds = np.searchsorted(leaf[order], np.arange(len(cells) + 1))
+        for cell, first, last in zip(cells, bounds[:-1], bounds[1:], strict=True):
+            if first < last:
+                mine = order[first:last]
+                run_s[mine] = cell.distribution.ppf(u[mine])
         return np.maximum(np.rint(run_s / self.resolution_s), 1) * self.resolution_s
 
-    def leaf_of(
-        self, gpus: NDArray[np.int_], vc: NDArray[np.str_], status: NDArray[np.str_]
-    ) -> NDArray[np.int_]:
-        """Return which law each job's run time follows, as an index (shape (n,))."""
+    def leaf_of(self, gpus: Ints, vc: NDArray[np.str_], status: NDArray[np.str_]) -> Ints:
+        """Return the index of each job's distribution among leaves and cells (shape (n,)).
+
+        A gang class too rare for a distribution has that of the nearest one.
+        """
         leaves = {(c.gang, c.vc, c.status): i for i, c in enumerate(self.leaves)}
-        whole = {
-            c.gang: len(leaves) + i for i, c in enumerate(self.cells) if c.vc == c.status == ANY
+        pooled = {
+            c.gang: len(self.leaves) + i
+            for i, c in enumerate(self.cells)
+            if c.vc == c.status == ANY
         }
-        own_vc = {(c.gang, c.vc) for c in self.leaves}
-        gangs = gang_class(gpus)
-        vcs, v = np.unique(vc, return_inverse=True)
-        statuses, s = np.unique(status, return_inverse=True)
-        table = np.empty((len(GANGS), vcs.size, statuses.size), int)
-        for i in range(len(GANGS)):
-            # A class too rare for a law of its own borrows the nearest one's.
-            near = _nearest(whole, i)
-            for j, name in enumerate(vcs):
-                mine = str(name) if (near, str(name)) in own_vc else ANY
-                for k, ending in enumerate(statuses):
-                    keys = ((near, mine, str(ending)), (near, mine, ANY))
-                    table[i, j, k] = next((leaves[x] for x in keys if x in leaves), whole[near])
-        return np.asarray(table[gangs, v, s])
+        vcs = {(c.gang, c.vc) for c in self.leaves}
 
+        def find(index: int, vc: str, status: str) -> int:
+            gang = nearest_gang(pooled, index)
+            own = vc if (gang, vc) in vcs else ANY
+            return leaves.get((gang, own, status), leaves.get((gang, own, ANY), pooled[gang]))
 
-def _nearest(classes: dict[str, int], wanted: int) -> str:
-    return min(classes, key=lambda c: abs(GANGS.index(c) - wanted))
+        return look_up(find, gpus, vc, status)
 
 
 def _scores(frame: pd.DataFrame) -> Floats:
-    """Return normal scores of run times within the gang class; of running jobs what is expected."""
+    """Return normal scores of run times within the gang class; of censored ones the expected."""
     score = np.zeros(len(frame))
-    for _, part in frame.reset_index(drop=True).groupby("gang"):
+    for _, part in frame.groupby("gang"):
         by_value = part.sort_values("run_s", kind="stable")
         x = Lifetimes(by_value["run_s"].to_numpy(), by_value["censored"].to_numpy())
         if x.ended.size:
@@ -310,25 +311,25 @@ def _scores(frame: pd.DataFrame) -> Floats:
     return score
 
 
-def _pull(cells: tuple[DurationCell, ...]) -> float:
-    """Return how many independent jobs the law of a gang class counts as beside narrower ones.
+def _prior_size(cells: tuple[DurationCell, ...]) -> float:
+    """Return the weight of a gang class's distribution, in independent jobs.
 
-    As if each narrower law were drawn from a Dirichlet process about it (Ferguson 1973) of that
-    concentration: the mean squared gap of two CDFs, over the variance of one value, is then 1 in
-    1 + concentration, and what chance adds.
+    If each conditional distribution is drawn from a Dirichlet process (Ferguson 1973), its squared
+    distance from the base CDF, over the variance of one value, is 1 / (1 + concentration), plus
+    the sampling variance.
     """
     levels = np.linspace(0.05, 0.95, 19)
-    whole = {c.gang: c for c in cells if c.vc == c.status == ANY}
-    apart, weight = [], []
+    base = {c.gang: c.distribution for c in cells if c.vc == c.status == ANY}
+    ratios, weights = [], []
     for cell in cells:
-        all_ = whole[cell.gang]
-        share, told = cell.law.n / max(all_.law.n, 1), cell.law.worth or 0.0
-        if share < MOSTLY and told > 1:
-            gap = cell.law.cdf(all_.law.ppf(levels)) - levels
+        share = cell.distribution.n / max(base[cell.gang].n, 1)
+        n = cell.distribution.effective_n or 0.0
+        if share < MAX_SHARE and n > 1:
+            gap = cell.distribution.cdf(base[cell.gang].ppf(levels)) - levels
             ratio = float((gap**2 / (levels * (1 - levels))).mean()) / (1 - share)
-            apart.append((ratio - 1 / told) / (1 - 1 / told))
-            weight.append(told / (1 + told))
-    if not apart:
+            ratios.append((ratio - 1 / n) / (1 - 1 / n))
+            weights.append(n / (1 + n))
+    if not ratios:
         return 1.0
-    drift = float(np.clip(np.average(apart, weights=weight), 1e-4, 0.5))
-    return round(1 / drift - 1, 2)
+    variance = float(np.clip(np.average(ratios, weights=weights), 1e-4, 0.5))
+    return round(1 / variance - 1, 2)

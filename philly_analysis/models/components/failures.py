@@ -1,17 +1,14 @@
-"""Why attempts fail, and after how long."""
+"""Failure reasons and times to failure given gang class."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from philly_analysis.distributions import Distribution, fit_distribution
+from philly_analysis.distributions import Distribution, Ints, fit_distribution
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.study import GANGS, gang_class
-
-Floats = NDArray[np.float64]
 
 RESOLUTION_S = 1.0
 MIN_FAILURES = 5
@@ -19,14 +16,14 @@ MIN_FAILURES = 5
 
 @dataclass(frozen=True, slots=True)
 class FailureReason:
-    """One reason.
+    """One failure reason.
 
     Attributes
     ----------
     weights
-        Failures of it in each gang class of `GANGS`.
+        Failures in each gang class of `GANGS`.
     time_to_failure
-        Law of the run time until failure, s; None where too few were seen.
+        Distribution of the run time until failure, s; None with fewer than `MIN_FAILURES`.
     """
 
     reason: str
@@ -35,13 +32,13 @@ class FailureReason:
 
     @property
     def n(self) -> float:
-        """Failures of this reason."""
+        """Number of failures."""
         return sum(self.weights)
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Reasons of failed attempts, most frequent first."""
+    """Failure reasons of attempts, most frequent first."""
 
     reasons: tuple[FailureReason, ...]
 
@@ -57,7 +54,7 @@ class Failures:
         Returns
         -------
         Failures or None
-            None when there are none.
+            None without failures.
         """
         known = failures[failures["gpus"] >= 1]
         if known.empty:
@@ -67,45 +64,42 @@ class Failures:
         for reason, part in known.groupby("reason"):
             weights = np.bincount(gang[part.index], minlength=len(GANGS))
             run_s = part["run_s"].dropna().to_numpy(float)
-            law = (
-                fit_distribution(np.maximum(run_s, RESOLUTION_S / 2), what=f"failures: {reason}")
-                if run_s.size >= MIN_FAILURES
-                else None
-            )
-            reasons.append(FailureReason(str(reason), tuple(float(w) for w in weights), law))
+            time_to_failure = None
+            if run_s.size >= MIN_FAILURES:
+                run_s = np.maximum(run_s, RESOLUTION_S / 2)
+                time_to_failure = fit_distribution(run_s, noun=f"failures: {reason}")
+            reasons.append(FailureReason(str(reason), tuple(map(float, weights)), time_to_failure))
         return cls(tuple(sorted(reasons, key=lambda r: (-r.n, r.reason))))
 
     def shares(self, gpus: int | None = None) -> dict[str, float]:
-        """Return the probability of each reason, of jobs of that gang's class or of all."""
+        """Return the probability of each reason, in the gang's class or in all."""
         weight = np.array(
             [r.n if gpus is None else r.weights[int(gang_class(gpus))] for r in self.reasons]
         )
         if not weight.sum():
-            raise ModelError(f"no failure of a job of {gpus} GPUs was seen")
-        names = (r.reason for r in self.reasons)
-        return dict(zip(names, (float(w) for w in weight / weight.sum()), strict=True))
+            raise ModelError(f"no failure of a job of {gpus} GPUs was observed")
+        shares = (weight / weight.sum()).tolist()
+        return dict(zip((r.reason for r in self.reasons), shares, strict=True))
 
     def time_to_failure(self, reason: str) -> Distribution:
-        """Return the law of the run time until failure in seconds.
+        """Return the distribution of the run time until failure in seconds.
 
         Raises
         ------
         UnknownNameError
             No such reason.
         ModelError
-            Too few failures of it to fit.
+            Fewer than `MIN_FAILURES` failures.
         """
-        for known in self.reasons:
-            if known.reason == reason:
-                if known.time_to_failure is None:
-                    raise ModelError(
-                        f"{reason}: {known.n:g} failures are too few for a law of time to failure"
-                    )
-                return known.time_to_failure
-        raise UnknownNameError("failure reason", reason, [r.reason for r in self.reasons])
+        known = {r.reason: r for r in self.reasons}
+        if reason not in known:
+            raise UnknownNameError("failure reason", reason, known)
+        if (distribution := known[reason].time_to_failure) is None:
+            raise ModelError(f"{reason}: {known[reason].n:g} failures are too few to fit to")
+        return distribution
 
-    def sample(self, gpus: NDArray[np.int_], rng: np.random.Generator) -> pd.DataFrame:
-        """Draw a reason and a time to failure (run_s; null: it has no law) per attempt."""
+    def sample(self, gpus: Ints, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw a reason and a time to failure (run_s; null: not fitted) per attempt."""
         gang = gang_class(gpus)
         weights = np.array([r.weights for r in self.reasons])
         share = np.where(weights.sum(axis=0) > 0, weights, weights.sum(axis=1, keepdims=True))

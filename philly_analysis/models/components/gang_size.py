@@ -1,4 +1,4 @@
-"""How many GPUs jobs ask for, over all and by virtual cluster."""
+"""Distribution of gang sizes, over all jobs and by virtual cluster."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -6,23 +6,19 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from philly_analysis.distributions import Frozen, log_of, probabilities
+from philly_analysis.distributions import Floats, FrozenDistribution, Ints, probabilities
 from philly_analysis.errors import ModelError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
-
-_HAIR = 1e-12  # sums of shares are not exact
+_ROUNDING = 1e-12  # sums of shares are not exact
 
 
-class Sizes(Frozen):
-    """A law of gang sizes, used as SciPy's frozen discrete laws are.
+class DiscreteDistribution(FrozenDistribution):
+    """A distribution of gang sizes, with the methods of SciPy's frozen discrete distributions.
 
-    Where SciPy would return a size below the smallest (``ppf(0)``, ``isf(1)``), this law returns
-    the smallest.
+    ``ppf(0)`` and ``isf(1)`` return the smallest size; SciPy returns a smaller one.
     """
 
     __slots__ = ()
@@ -33,7 +29,7 @@ class Sizes(Frozen):
         """Sizes, ascending, and the probability of each."""
 
     def pmf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of each gang size; 0 of one that was not seen."""
+        """Return the probability of each gang size; 0 of an unobserved one."""
         g, (sizes, shares) = np.asarray(gpus, float), self.points
         index = np.minimum(np.searchsorted(sizes, g), len(sizes) - 1)
         share = np.where(np.asarray(sizes)[index] == g, np.asarray(shares)[index], 0.0)
@@ -45,14 +41,14 @@ class Sizes(Frozen):
             return np.asarray(np.log(self.pmf(gpus)))
 
     def cdf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of at most so many GPUs."""
-        return self._beside(gpus, below=True)
+        """Return the probability of at most `gpus`."""
+        return self._cumulative(gpus, below=True)
 
     def sf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of more than so many GPUs."""
-        return self._beside(gpus, below=False)
+        """Return the probability of more than `gpus`."""
+        return self._cumulative(gpus, below=False)
 
-    def _beside(self, gpus: ArrayLike, *, below: bool) -> Floats:
+    def _cumulative(self, gpus: ArrayLike, *, below: bool) -> Floats:
         g, (sizes, shares) = np.asarray(gpus, float), self.points
         parts = np.asarray(shares) if below else np.asarray(shares)[::-1]
         total = np.concatenate(([0.0], np.cumsum(parts)))
@@ -60,28 +56,24 @@ class Sizes(Frozen):
         inside = np.minimum(total[at if below else len(sizes) - at], 1.0)
         return np.where(np.isnan(g), np.nan, inside)
 
-    def logcdf(self, gpus: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of at most so many GPUs."""
-        return log_of(self.cdf(gpus), self.sf(gpus))
-
-    def logsf(self, gpus: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of more than so many GPUs."""
-        return log_of(self.sf(gpus), self.cdf(gpus))
-
     def ppf(self, q: ArrayLike) -> Ints | Floats:
-        """Return the smallest size whose CDF reaches `q`; outside of 0 to 1 a ModelError."""
-        sizes, shares = self.points
-        return _sizes(sizes, np.searchsorted(np.cumsum(shares), probabilities(q) - _HAIR), q)
+        """Return the smallest size whose CDF is at least `q`; a ModelError outside of 0 to 1."""
+        below = np.cumsum(self.points[1])
+        return self._sizes(np.searchsorted(below, probabilities(q) - _ROUNDING), q)
 
     def isf(self, q: ArrayLike) -> Ints | Floats:
-        """Return the smallest size that no more than `q` lies above."""
-        sizes, shares = self.points
-        over = np.cumsum(shares[::-1])
-        left = np.searchsorted(over, probabilities(q) + _HAIR, side="right")
-        return _sizes(sizes, len(sizes) - 1 - left, q)
+        """Return the smallest size whose survival function is at most `q`."""
+        above = np.cumsum(self.points[1][::-1])
+        left = np.searchsorted(above, probabilities(q) + _ROUNDING, side="right")
+        return self._sizes(above.size - 1 - left, q)
+
+    def _sizes(self, index: Ints, q: ArrayLike) -> Ints | Floats:
+        size = np.asarray(self.points[0])[np.clip(index, 0, len(self.points[0]) - 1)]
+        unknown = np.isnan(q)
+        return np.where(unknown, np.nan, size) if np.any(unknown) else size
 
     def moment(self, order: int) -> float:
-        """Return the mean of a power."""
+        """Return a raw moment."""
         return self.expect(lambda gpus: gpus**order)
 
     def var(self) -> float:
@@ -94,7 +86,7 @@ class Sizes(Frozen):
         return float(special.entr(self.points[1]).sum())
 
     def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest size that there can be."""
+        """Return the smallest and the largest possible size."""
         possible = [size for size, share in zip(*self.points, strict=True) if share > 0]
         return possible[0], possible[-1]
 
@@ -104,27 +96,21 @@ class Sizes(Frozen):
         return float(np.dot(func(np.asarray(sizes, float)), shares))
 
 
-def _sizes(sizes: tuple[int, ...], index: Ints, q: ArrayLike) -> Ints | Floats:
-    size = np.asarray(sizes)[np.clip(index, 0, len(sizes) - 1)]
-    unknown = np.isnan(q)
-    return np.where(unknown, np.nan, size) if np.any(unknown) else size
-
-
 @dataclass(frozen=True, slots=True)
-class Gangs(Sizes):
-    """A law of gang sizes.
+class GangSizeDistribution(DiscreteDistribution):
+    """An observed distribution of gang sizes.
 
     Attributes
     ----------
     sizes
-        Gang sizes seen, ascending, in GPUs.
+        Observed gang sizes, ascending, in GPUs.
     shares
         Probability of each.
     low, high
-        95 % intervals of the shares (Wilson 1927), of as many independent jobs as the spread
-        between clusters says that there are (Korn and Graubard 1998).
+        95 % intervals of the shares (Wilson 1927), with the effective sample size by the variance
+        between clusters (Korn and Graubard 1998).
     n
-        Jobs that it was fitted to.
+        Number of jobs fitted to.
     """
 
     sizes: tuple[int, ...]
@@ -142,7 +128,7 @@ class Gangs(Sizes):
         gpus
             Gang sizes.
         cluster
-            Shape (n,): jobs of one cluster are alike; None: none are.
+            Shape (n,): jobs of one cluster are correlated; None: all independent.
 
         Raises
         ------
@@ -157,19 +143,19 @@ class Gangs(Sizes):
         sizes, counts = np.unique(g.astype(int), return_counts=True)
         p, n, z = counts / g.size, np.full(sizes.size, float(g.size)), 1.96
         if cluster is not None:
-            of = np.unique(np.asarray(cluster), return_inverse=True)[1]
-            groups = int(of.max()) + 1
+            index = np.unique(np.asarray(cluster), return_inverse=True)[1]
+            groups = int(index.max()) + 1
             for i, size in enumerate(sizes):
-                rest = np.bincount(of, (g == size) - p[i], groups)
-                spread = float(rest @ rest) / g.size**2 * groups / max(groups - 1, 1)
-                n[i] = np.clip(p[i] * (1 - p[i]) / max(spread, 1e-300), 1, g.size)
-        centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+                residual = np.bincount(index, (g == size) - p[i], groups)
+                variance = float(residual @ residual) / g.size**2 * groups / max(groups - 1, 1)
+                n[i] = np.clip(p[i] * (1 - p[i]) / max(variance, 1e-300), 1, g.size)
+        center = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         return cls(
-            tuple(int(s) for s in sizes),
-            tuple(float(v) for v in p),
-            tuple(float(v) for v in np.maximum(centre - half, 0)),
-            tuple(float(v) for v in np.minimum(centre + half, 1)),
+            tuple(sizes.tolist()),
+            tuple(p.tolist()),
+            tuple(np.maximum(center - half, 0).tolist()),
+            tuple(np.minimum(center + half, 1).tolist()),
             g.size,
         )
 
@@ -179,39 +165,39 @@ class Gangs(Sizes):
         return self.sizes, self.shares
 
     def up_to(self, gpus: int) -> Self:
-        """Return the law of the gangs of at most so many GPUs.
+        """Return the distribution given at most `gpus`.
 
         Raises
         ------
         ModelError
-            None is so small.
+            No observed size is so small.
         """
-        kept = [i for i, s in enumerate(self.sizes) if s <= gpus]
-        total = sum(self.shares[i] for i in kept)
+        kept = sum(s <= gpus for s in self.sizes)
+        total = sum(self.shares[:kept])
         if not total:
             raise ModelError(
-                f"no gang of at most {gpus} GPUs was seen; the smallest has {self.sizes[0]}"
+                f"no gang of at most {gpus} GPUs was observed; the smallest has {self.sizes[0]}"
             )
         return type(self)(
-            tuple(self.sizes[i] for i in kept),
-            tuple(self.shares[i] / total for i in kept),
-            tuple(self.low[i] for i in kept),
-            tuple(self.high[i] for i in kept),
+            self.sizes[:kept],
+            tuple(share / total for share in self.shares[:kept]),
+            self.low[:kept],
+            self.high[:kept],
             self.n,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class VcGangs:
-    """The gang sizes of one virtual cluster."""
+class VcGangSizes:
+    """Gang sizes of one virtual cluster."""
 
     vc: str
-    gangs: Gangs
+    gangs: GangSizeDistribution
 
 
 @dataclass(frozen=True, slots=True)
-class GangSize(Sizes):
-    """The law of gang sizes over all jobs, which it is used as, and in each virtual cluster.
+class GangSize(DiscreteDistribution):
+    """The distribution of gang sizes over all jobs, and in each virtual cluster.
 
     Attributes
     ----------
@@ -221,18 +207,19 @@ class GangSize(Sizes):
         Each virtual cluster with jobs.
     """
 
-    overall: Gangs
-    by_vc: tuple[VcGangs, ...]
+    overall: GangSizeDistribution
+    by_vc: tuple[VcGangSizes, ...]
 
     @classmethod
     def fit(cls, gpus: ArrayLike, vc: ArrayLike, cluster: ArrayLike | None = None) -> Self:
-        """Count gang sizes, by virtual cluster; see :meth:`Gangs.fit` (all of shape (n,))."""
+        """Count gang sizes by virtual cluster; all arguments have shape (n,)."""
         g, v = np.asarray(gpus), np.asarray(vc, dtype=str)
-        of = np.arange(g.size) if cluster is None else np.asarray(cluster)
+        clusters = np.arange(g.size) if cluster is None else np.asarray(cluster)
         return cls(
-            Gangs.fit(g, cluster),
+            GangSizeDistribution.fit(g, cluster),
             tuple(
-                VcGangs(str(name), Gangs.fit(g[v == name], of[v == name])) for name in np.unique(v)
+                VcGangSizes(str(name), GangSizeDistribution.fit(g[v == name], clusters[v == name]))
+                for name in np.unique(v)
             ),
         )
 
@@ -241,20 +228,19 @@ class GangSize(Sizes):
         """Sizes over all jobs, ascending, and the probability of each."""
         return self.overall.points
 
-    def of(self, vc: str | None = None) -> Gangs:
-        """Return the law of one virtual cluster, or of all.
+    def of(self, vc: str | None = None) -> GangSizeDistribution:
+        """Return the distribution in one virtual cluster, or over all jobs.
 
         Raises
         ------
         ModelError
-            No job of that virtual cluster was seen.
+            No job of that virtual cluster was observed.
         """
         if vc is None:
             return self.overall
-        for entry in self.by_vc:
-            if entry.vc == vc:
-                return entry.gangs
-        raise ModelError(
-            f"no job of virtual cluster {vc!r} was seen; there are: "
-            f"{', '.join(e.vc for e in self.by_vc)}"
-        )
+        known = {entry.vc: entry.gangs for entry in self.by_vc}
+        if vc not in known:
+            raise ModelError(
+                f"no job of virtual cluster {vc!r} was observed; there are: {', '.join(known)}"
+            )
+        return known[vc]

@@ -1,40 +1,38 @@
-"""Submissions counted by the hour: how they vary, and how one hour is like the next."""
+"""Hourly counts of submissions: dispersion, autocorrelation, daily change."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import scipy.fft as fft
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from philly_analysis.distributions import Floats, Ints
 from philly_analysis.errors import ModelError
-
-Floats = NDArray[np.float64]
 
 HOUR_S = 3_600
 WEEK_H = 168
 DAY_H = 24
-FEWEST_CHANGES = 3
-"""From fewer it is not known how much days change."""
+MIN_CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class HourlyCounts:
-    """Submissions per hour over the hours observed.
+    """Submissions per observed hour.
 
     Attributes
     ----------
     at_s
         Submissions within the windows, ascending, Unix seconds.
     hour
-        Shape (h,): the hours observed, in hours since the Unix epoch, ascending.
+        Shape (h,): the observed hours, in hours since the Unix epoch, ascending.
     count
         Shape (h,): submissions in each.
     """
 
     at_s: Floats
-    hour: NDArray[np.int_]
-    count: NDArray[np.int_]
+    hour: Ints
+    count: Ints
 
     @classmethod
     def of(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:
@@ -58,10 +56,10 @@ class HourlyCounts:
         return float(self.count.var() / max(self.count.mean(), 1e-12))
 
     @property
-    def luck(self) -> float:
-        """Standard error of the logarithm of the dispersion, each day left out once (jackknife).
+    def log_dispersion_se(self) -> float:
+        """Standard error of the logarithm of the dispersion, by the delete-a-day jackknife.
 
-        Of fewer than four days thirds of the time are left out.
+        With fewer than four days, thirds of the time are deleted.
         """
         length = int(np.clip(self.count.size // 3, 1, DAY_H))
         first = np.arange(0, self.count.size, length)
@@ -69,23 +67,20 @@ class HourlyCounts:
         hours = self.count.size - np.diff(first, append=self.count.size)
         mean = np.maximum((jobs.sum() - jobs) / np.maximum(hours, 1), 1e-12)
         variance = (squares.sum() - squares) / np.maximum(hours, 1) - mean**2
-        left = np.log(np.maximum(variance / mean, 1e-3))
-        return float(np.sqrt((first.size - 1) * left.var()))
+        replicates = np.log(np.maximum(variance / mean, 1e-3))
+        return float(np.sqrt((first.size - 1) * replicates.var()))
 
     @property
-    def unsteadiness(self) -> float:
-        """Root mean square of how much ln(1 + a day's jobs) changes to the next day; 1: not known.
-
-        Days are whole ones from the first hour on.
-        """
+    def daily_change(self) -> float:
+        """Root mean square change of ln(1 + jobs) between consecutive whole days; 1 if unknown."""
         day, hours = np.unique((self.hour - self.hour[0]) // DAY_H, return_counts=True)
         whole = day[hours == DAY_H]
         jobs = np.bincount((self.hour - self.hour[0]) // DAY_H, self.count)
         change = np.diff(np.log1p(jobs[whole]))[np.diff(whole) == 1]
-        return float(np.sqrt((change**2).mean())) if change.size >= FEWEST_CHANGES else 1.0
+        return float(np.sqrt((change**2).mean())) if change.size >= MIN_CHANGES else 1.0
 
     def autocorrelation(self, max_lag: int) -> Floats:
-        """Return the autocorrelation at lags 1, 2, .. hours, over the pairs of hours observed."""
+        """Return the autocorrelation at lags 1, 2, .. hours, over pairs of observed hours."""
         first, size = self.hour[0], int(self.hour[-1] - self.hour[0] + 1)
         x, seen = np.zeros(size), np.zeros(size)
         x[self.hour - first] = self.count - self.count.mean()
@@ -96,13 +91,13 @@ class HourlyCounts:
         pairs = np.round(fft.irfft(np.abs(fft.rfft(seen, pad)) ** 2, pad)[: lags + 1])
         variance = max(products[0] / pairs[0], 1e-12)
         value = products / np.maximum(pairs, 1) / variance
-        # A lag that hardly any two hours observed are apart says nothing: bridge it.
+        # interpolate lags with too few pairs of observed hours
         known = pairs >= 0.25 * pairs[0]
         lag = np.arange(lags + 1)
         return np.asarray(np.interp(lag, lag[known], value[known])[1:])
 
     def gaps_s(self) -> Floats:
-        """Return the seconds between successive submissions with no unobserved hour between."""
+        """Return the seconds between successive submissions without an unobserved hour between."""
         gap = np.diff(self.at_s)
         own = (self.at_s // HOUR_S).astype(int)
         index = np.searchsorted(self.hour, own)
@@ -110,6 +105,6 @@ class HourlyCounts:
         return np.asarray(gap[joined])
 
 
-def hour_of_week(hour: NDArray[np.int_]) -> NDArray[np.int_]:
-    """Hour of the week, 0 is Monday 00:00, of hours since the Unix epoch (a Thursday)."""
+def hour_of_week(hour: Ints) -> Ints:
+    """Return the hour of the week (0: Monday 00:00) of hours since the Unix epoch (a Thursday)."""
     return np.asarray((hour + 72) % WEEK_H)

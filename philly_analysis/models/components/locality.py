@@ -1,20 +1,19 @@
-"""On how many servers gangs are spread."""
+"""Number of servers given gang size."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from philly_analysis.distributions import Floats, Ints
 from philly_analysis.errors import ModelError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Attempts of one gang size: on how many servers, with what probability."""
+class ServerSpread:
+    """Number of servers of the attempts of one gang size, with probabilities."""
 
     gpus: int
     servers: tuple[int, ...]
@@ -26,16 +25,16 @@ class Spread:
 class Locality:
     """The spread of each gang size, ascending."""
 
-    gangs: tuple[Spread, ...]
+    gangs: tuple[ServerSpread, ...]
 
     @classmethod
     def fit(cls, spreads: pd.DataFrame) -> Self | None:
-        """Count spreads.
+        """Count servers.
 
         Parameters
         ----------
         spreads
-            Columns gpus, servers, attempts: how many attempts of that gang ran on so many servers.
+            Columns gpus, servers, attempts: number of attempts by gang size and servers.
 
         Returns
         -------
@@ -47,30 +46,28 @@ class Locality:
         gangs = []
         for gpus, part in spreads.groupby("gpus"):
             counts = part.groupby("servers")["attempts"].sum()
-            total = int(counts.sum())
             gangs.append(
-                Spread(
+                ServerSpread(
                     int(str(gpus)),
-                    tuple(int(s) for s in counts.index),
-                    tuple(float(c / total) for c in counts),
-                    total,
+                    tuple(map(int, counts.index)),
+                    tuple((counts / counts.sum()).tolist()),
+                    int(counts.sum()),
                 )
             )
         return cls(tuple(gangs))
 
-    def of(self, gpus: int) -> Spread:
-        """Return the spread of a gang size, or of the nearest one seen below or above it."""
+    def of(self, gpus: int) -> ServerSpread:
+        """Return the spread of a gang size, or of the nearest one observed."""
         if gpus < 1:
-            raise ModelError(f"a gang of {gpus} GPUs was asked for; gangs have at least one")
+            raise ModelError(f"a gang has at least one GPU, not {gpus}")
         return min(self.gangs, key=lambda s: (abs(np.log2(s.gpus / gpus)), s.gpus))
 
     def pmf(self, servers: ArrayLike, *, gpus: int) -> Floats:
-        """Return the probability of running on so many servers."""
+        """Return the probability of a number of servers."""
         spread = self.of(gpus)
-        known = dict(zip(spread.servers, spread.shares, strict=True))
-        return np.array([known.get(int(s), 0.0) for s in np.atleast_1d(servers)]).reshape(
-            np.shape(servers)
-        )
+        known = pd.Series(spread.shares, spread.servers)
+        shares = known.reindex(np.ravel(servers), fill_value=0.0)
+        return np.asarray(shares, float).reshape(np.shape(servers))
 
     def mean(self, *, gpus: int) -> float:
         """Return the mean number of servers."""
@@ -83,7 +80,7 @@ class Locality:
         random_state: np.random.Generator | int | None = None,
         *,
         gpus: int,
-    ) -> NDArray[np.int_]:
+    ) -> Ints:
         """Draw numbers of servers."""
         spread = self.of(gpus)
         u = np.random.default_rng(random_state).random(size)

@@ -1,19 +1,17 @@
-"""Whose jobs are whose: users, and where none is known, sessions of similar jobs."""
-
-from typing import Any
+"""Clusters of correlated jobs: users, or sessions of similar jobs where users are unknown."""
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Ints = NDArray[np.integer[Any]]
+from philly_analysis.distributions import Ints
 
-SESSION_GAP_S = 1_200
-"""Where users are not known, jobs of one gang and VC no further apart stand for a user's."""
+SESSION_GAP_S = 1_200  # longest gap between jobs of one session
 
 
-def whose(jobs: pd.DataFrame) -> Ints:
-    """Return whose each job is, as numbers: the user, or where none is known, the session.
+def job_clusters(jobs: pd.DataFrame) -> Ints:
+    """Return each job's user as a number, or its session if no user is known.
+
+    A session is a sequence of jobs of one gang size and virtual cluster.
 
     Parameters
     ----------
@@ -22,11 +20,11 @@ def whose(jobs: pd.DataFrame) -> Ints:
     """
     if jobs["user"].notna().any():
         return np.asarray(pd.factorize(jobs["user"].fillna("").astype(str))[0])
-    kind = jobs.groupby(["vc", "gpus"]).ngroup().to_numpy()
+    group = jobs.groupby(["vc", "gpus"]).ngroup().to_numpy()
     at = jobs["submitted_s"].to_numpy(float)
-    order = np.lexsort((at, kind))
+    order = np.lexsort((at, group))
     fresh = np.concatenate(
-        ([True], (np.diff(kind[order]) != 0) | (np.diff(at[order]) > SESSION_GAP_S))
+        ([True], (np.diff(group[order]) != 0) | (np.diff(at[order]) > SESSION_GAP_S))
     )
     session = np.empty(len(jobs), int)
     session[order] = np.cumsum(fresh) - 1

@@ -1,4 +1,4 @@
-"""How jobs end and how often they are tried, given their gang-size class and virtual cluster."""
+"""Final status and number of attempts given gang class and virtual cluster."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -7,21 +7,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from philly_analysis.distributions import evenly
+from philly_analysis.distributions import Floats, Ints, stratified_uniforms
 from philly_analysis.errors import ModelError
+from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.study import GANGS, STATUSES, gang_class
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int_]
-
-ANY = "*"
 MIN_JOBS = 100
 MAX_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class StatusCell:
-    """Endings of one class of jobs: probability of each of `STATUSES`; ``*``: every (other) VC."""
+    """Probability of each of `STATUSES` in one job class; ``*`` is every (other) VC."""
 
     gang: str
     vc: str
@@ -31,7 +28,7 @@ class StatusCell:
 
 @dataclass(frozen=True, slots=True)
 class AttemptCell:
-    """Attempts of the jobs of one class and ending: probability of 1, 2, .. attempts."""
+    """Probability of 1, 2, .. attempts in one job class."""
 
     gang: str
     status: str
@@ -41,16 +38,16 @@ class AttemptCell:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Endings and retries.
+    """Final statuses and retries.
 
     Attributes
     ----------
     cells
-        Endings by gang class and virtual cluster.
+        Statuses by gang class and virtual cluster.
     attempts
-        Attempts by gang class and ending.
+        Attempts by gang class and status.
     last_share
-        Share of a retried job's run time that its last attempt takes: mean over such jobs.
+        Mean share of a retried job's run time in its last attempt.
     """
 
     cells: tuple[StatusCell, ...]
@@ -69,14 +66,14 @@ class Status:
         Returns
         -------
         Status or None
-            None when no job's ending is known.
+            None if no job's status is known.
         """
         known = jobs[jobs["status"].notna()]
         if known.empty:
             return None
         frame = pd.DataFrame(
             {
-                "gang": np.asarray(GANGS)[gang_class(known["gpus"])],
+                "gang": gang_names(known["gpus"]),
                 "vc": known["vc"].to_numpy(str),
                 "status": known["status"].to_numpy(str),
                 "attempts": np.clip(known["attempts"].to_numpy(int), 1, MAX_ATTEMPTS),
@@ -88,7 +85,7 @@ class Status:
             StatusCell(str(gang), str(vc), _shares(part["status"], STATUSES), len(part))
             for (gang, vc), part in frame.groupby(["gang", "vc"])
         )
-        tries = tuple(
+        attempts = tuple(
             AttemptCell(
                 str(gang),
                 str(status),
@@ -99,44 +96,38 @@ class Status:
         )
         retried = known.loc[known["attempts"] > 1]
         last = retried["last_share"].mean() if "last_share" in retried and len(retried) else np.nan
-        return cls(cells, tries, float(last) if np.isfinite(last) else 0.5)
+        return cls(cells, attempts, float(last) if np.isfinite(last) else 0.5)
 
-    def shares(self, gpus: int, vc: str | None = None) -> dict[str, float]:
-        """Return the probability of each ending.
+    def shares(self, gpus: int | None = None, vc: str | None = None) -> dict[str, float]:
+        """Return the probability of each status; of all jobs if no gang size is given.
 
         Raises
         ------
         ModelError
-            No such job was seen.
+            No such job was observed.
         """
-        gang = GANGS[int(gang_class(gpus))]
-        own = [c for c in self.cells if c.gang == gang and (vc is None or c.vc == vc)]
-        own = own or [c for c in self.cells if c.gang == gang]
-        if not own:
-            raise ModelError(f"no job of {gang} GPUs with a known ending was seen")
-        weight = np.array([c.n for c in own], float)
-        mixed = weight @ np.array([c.shares for c in own]) / weight.sum()
-        return dict(zip(STATUSES, (float(v) for v in mixed), strict=True))
+        gang = None if gpus is None else GANGS[int(gang_class(gpus))]
+        cells = [c for c in self.cells if gang in (None, c.gang)]
+        cells = [c for c in cells if vc in (None, c.vc)] or cells
+        if not cells:
+            raise ModelError(f"no job of {gang} GPUs with a known status was observed")
+        weight = np.array([c.n for c in cells], float)
+        mixed = weight @ np.array([c.shares for c in cells]) / weight.sum()
+        return dict(zip(STATUSES, mixed.tolist(), strict=True))
 
     def sample(
         self, score: Floats, gpus: Ints, vc: NDArray[np.str_], rng: np.random.Generator
     ) -> NDArray[np.str_]:
-        """Return an ending per job, in order of `score` within each class (all shape (n,))."""
-        gangs = gang_class(gpus)
-        vcs, v = np.unique(vc, return_inverse=True)
+        """Return a status per job, in order of `score` within each class (all shape (n,))."""
         index = {(c.gang, c.vc): i for i, c in enumerate(self.cells)}
-        of_class = {c.gang: i for i, c in reversed(list(enumerate(self.cells)))}
-        table = np.array(
-            [
-                [
-                    index.get((gang, str(name)), index.get((gang, ANY), _nearest(of_class, i)))
-                    for name in vcs
-                ]
-                for i, gang in enumerate(GANGS)
-            ]
-        )
-        cell = table[gangs, v]
-        u = evenly(score, rng, cell)
+        first = {c.gang: i for i, c in reversed(list(enumerate(self.cells)))}
+
+        def find(i: int, vc: str) -> int:
+            nearest = first[nearest_gang(first, i)]
+            return index.get((GANGS[i], vc), index.get((GANGS[i], ANY), nearest))
+
+        cell = look_up(find, gpus, vc)
+        u = stratified_uniforms(score, rng, cell)
         edges = np.cumsum([c.shares for c in self.cells], axis=1)[cell]
         pick = (u[:, None] > edges).sum(axis=1)
         return np.asarray(np.array(STATUSES)[np.minimum(pick, len(STATUSES) - 1)])
@@ -145,18 +136,13 @@ class Status:
         self, gpus: Ints, status: NDArray[np.str_], rng: np.random.Generator
     ) -> Ints:
         """Return the number of attempts of each job (all shape (n,))."""
-        gang = np.asarray(GANGS)[gang_class(gpus)]
-        tries = np.ones(gpus.size, int)
+        gang = gang_names(gpus)
+        attempts = np.ones(gpus.size, int)
         for cell in self.attempts:
             mine = np.flatnonzero((gang == cell.gang) & (status == cell.status))
-            u = evenly(rng.random(mine.size), rng)
-            tries[mine] = 1 + np.searchsorted(np.cumsum(cell.shares)[:-1], u)
-        return tries
-
-
-def _nearest(of_class: dict[str, int], wanted: int) -> int:
-    near = min(of_class, key=lambda gang: abs(GANGS.index(gang) - wanted))
-    return of_class[near]
+            u = stratified_uniforms(rng.random(mine.size), rng)
+            attempts[mine] = 1 + np.searchsorted(np.cumsum(cell.shares)[:-1], u)
+        return attempts
 
 
 def _shares(values: pd.Series, among: range | tuple[str, ...]) -> tuple[float, ...]:

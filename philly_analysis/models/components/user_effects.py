@@ -1,105 +1,100 @@
-"""Users run longer or shorter than others, and so do hours of the day."""
+"""Random effects of users and hours of the day on run times."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from philly_analysis.distributions import Own, worth
+from philly_analysis.distributions import Contribution, Floats, Ints, effective_size
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
-
-FEWEST_JOBS = 5
-MOST_APART = 0.9
+MIN_JOBS = 5
+MAX_VARIANCE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
-    """How one user's, or one hour's, run times differ from all of the same gang class.
+class Effect:
+    """Effect of one user, or one hour of the day, on run times within a gang class.
 
     Attributes
     ----------
     name
-        The user as samples name it, or the hour of the day in UTC.
+        The user as named in samples, or the hour of the day in UTC.
     shift
-        Mean normal score of its run times: 0 is as all, 1 a standard deviation longer.
-    n, worth
-        Its jobs, and how many independent ones they are worth.
+        Mean normal score of its run times, in standard deviations.
+    n, effective_n
+        Its jobs, and their effective sample size.
     """
 
     name: str
     shift: float
     n: int
-    worth: float
+    effective_n: float
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """How users, or hours, differ from each other.
+class Effects:
+    """Effects of all users, or of all hours of the day.
 
     Attributes
     ----------
-    apart
-        Variance of their true shifts; that of all normal scores is 1. What is seen of each is
-        drawn towards 0 by as much as chance explains (Robbins 1956; Efron and Morris 1973).
-    known
-        Those with at least `FEWEST_JOBS` jobs.
+    effects_variance
+        Variance of the true shifts, of a total variance of 1. Observed shifts are shrunk to 0 by
+        empirical Bayes (Robbins 1956; Efron and Morris 1973).
+    effects
+        Those of at least `MIN_JOBS` jobs.
     """
 
-    apart: float
-    known: tuple[Habit, ...]
+    effects_variance: float
+    effects: tuple[Effect, ...]
 
     @classmethod
-    def fit(cls, score: Floats, name: NDArray[np.str_], cluster: Ints, alike: float) -> Self:
-        """Fit to jobs, all arguments of shape (n,) but the last.
+    def fit(cls, score: Floats, name: NDArray[np.str_], cluster: Ints, correlation: float) -> Self:
+        """Fit to jobs; all arguments but the last have shape (n,).
 
         Parameters
         ----------
         score
-            Normal scores of run times among jobs of the gang class.
+            Normal scores of run times within the gang class.
         name
-            Whose they are.
-        cluster, alike
-            Which jobs of one name are not independent, and how alike such are.
+            User or hour of each job.
+        cluster, correlation
+            Cluster of each job, and the correlation within one.
         """
-        names, of, count = np.unique(name, return_inverse=True, return_counts=True)
-        known = []
-        for i in np.flatnonzero(count >= FEWEST_JOBS):
-            mine = of == i
+        names, index, count = np.unique(name, return_inverse=True, return_counts=True)
+        effects = []
+        for i in np.flatnonzero(count >= MIN_JOBS):
+            mine = index == i
             own = np.unique(cluster[mine], return_inverse=True)[1]
-            known.append(
-                Habit(
-                    str(names[i]),
-                    round(float(score[mine].mean()), 4),
-                    int(count[i]),
-                    round(worth(own, alike), 2),
-                )
-            )
-        shift, told = np.array([(h.shift, h.worth) for h in known]).reshape(-1, 2).T
-        weight = told / (1 + told)
-        # seen = true + what chance adds to the mean of so many independent values
-        apart = float(weight @ (shift**2 - 1 / told) / weight.sum()) if known else 0.0
-        return cls(round(float(np.clip(apart, 0, MOST_APART)), 4), tuple(known))
+            shift = round(float(score[mine].mean()), 4)
+            n = round(effective_size(own, correlation), 2)
+            effects.append(Effect(str(names[i]), shift, int(count[i]), n))
+        if not effects:
+            return cls(0.0, ())
+        shifts, sizes = np.array([(e.shift, e.effective_n) for e in effects]).T
+        weight = sizes / (1 + sizes)
+        # the observed variance is the true one and the sampling variance of a mean
+        variance = float(weight @ (shifts**2 - 1 / sizes) / weight.sum())
+        return cls(round(float(np.clip(variance, 0, MAX_VARIANCE)), 4), tuple(effects))
 
-    def of(self, name: str, what: str) -> tuple[float, float, Own]:
-        """Return a shift, the variance that it explains, and how much of it is known.
+    def of(self, name: str, condition: str) -> tuple[float, float, Contribution]:
+        """Return the shrunk shift of a user or hour, its explained variance, and its weight.
 
         Parameters
         ----------
         name
-            Of which; one not seen is like all others.
-        what
+            User or hour; 0 for an unknown one.
+        condition
             The same in words.
         """
-        for habit in self.known:
-            if habit.name == name:
-                noise = 1 - self.apart
-                weight = habit.worth * self.apart / max(habit.worth * self.apart + noise, 1e-12)
+        variance = self.effects_variance
+        for effect in self.effects:
+            if effect.name == name:
+                signal = effect.effective_n * variance
+                weight = signal / max(signal + (1 - variance), 1e-12)
                 return (
-                    weight * habit.shift,
-                    weight * self.apart,
-                    Own(what, habit.worth, round(weight, 3)),
+                    weight * effect.shift,
+                    weight * variance,
+                    Contribution(condition, effect.effective_n, round(weight, 3)),
                 )
-        return 0.0, 0.0, Own(what, 0.0, 0.0)
+        return 0.0, 0.0, Contribution(condition, 0.0, 0.0)

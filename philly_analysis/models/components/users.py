@@ -1,19 +1,16 @@
-"""Who submits: how skewed users and virtual clusters are, and how much they repeat themselves."""
+"""Users and virtual clusters: shares of jobs, and repetition of successive jobs."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from philly_analysis.distributions import evenly, runs
+from philly_analysis.distributions import Bools, Floats, Ints, repeated_scores, stratified_uniforms
 from philly_analysis.errors import ModelError
-from philly_analysis.models.components.load_dependence import crowding
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+from philly_analysis.models.components.load_dependence import load_correlation
 
 BURST_S = 60
 MAX_DURATION_CORRELATION = 0.95
@@ -28,10 +25,10 @@ class VirtualCluster:
     vc
         Its name.
     user_shares
-        Of each of its users, the share of all jobs that they submit to it, descending.
+        Share of all jobs that each user submits to this virtual cluster, descending.
     users
-        Their names, where some of them submit elsewhere, too, and are named for there; else they
-        are numbered.
+        Names of the users; if empty, they are numbered. A user of several virtual clusters has
+        the name of the one with most of its jobs.
     """
 
     vc: str
@@ -58,20 +55,21 @@ class Users:
     virtual_clusters
         By descending share.
     n
-        Jobs that it was fitted to.
+        Number of jobs fitted to.
     named
         Whether users were known; otherwise each virtual cluster counts as one user.
     repeat_in_burst, repeat_otherwise
-        Probability that a job is by the user of the job before it, beyond chance, within
+        Probability that a job has the user of the previous job, in excess of chance, within
         `BURST_S` seconds of it and later.
     repeat_gang, repeat_status
-        Probability that a user's next job has the gang and the ending of the one before, beyond
-        chance.
+        Probability that a user's next job has the gang size and the status of the previous one,
+        in excess of chance.
     duration_correlation
-        Correlation of the normal scores of the run times of a user's successive jobs of one gang.
-    crowding
+        Correlation of the normal scores of the run times of a user's successive jobs of one gang
+        size.
+    load_correlation
         Rank correlation of the jobs of an hour with the mean normal score of their run times:
-        below 0, busy hours bring shorter jobs.
+        below 0, busy hours have shorter jobs.
     """
 
     virtual_clusters: tuple[VirtualCluster, ...]
@@ -82,7 +80,7 @@ class Users:
     repeat_gang: float
     repeat_status: float
     duration_correlation: float
-    crowding: float = 0.0
+    load_correlation: float = 0.0
 
     @classmethod
     def fit(cls, jobs: pd.DataFrame) -> Self:
@@ -100,39 +98,44 @@ class Users:
         """
         if jobs.empty:
             raise ModelError("users: there are no jobs")
-        named = bool(jobs["user"].notna().any())
-        frame = jobs.sort_values("submitted_s", kind="stable").reset_index(drop=True)
-        frame["vc"] = frame["vc"].astype(str)
-        frame["user"] = frame["user"].astype(object).where(frame["user"].notna(), "")
-        share = _by_share(frame)
+        frame = _with_keys(jobs.sort_values("submitted_s", kind="stable").reset_index(drop=True))
+        share = _share_by_user(frame)
         clusters = []
         for vc, part in _named(share).groupby("vc"):
             shares = tuple(float(f"{v:.6g}") for v in part["share"])
             names = tuple(part["name"])
-            plain = names == _numbered(str(vc), len(names))
-            clusters.append(VirtualCluster(str(vc), shares, () if plain else names))
+            numbered = names == _numbered(str(vc), len(names))
+            clusters.append(VirtualCluster(str(vc), shares, () if numbered else names))
         clusters.sort(key=lambda c: (-c.share, c.vc))
-        who = frame.groupby(["vc", "user"], sort=False).ngroup().to_numpy()
+        user = frame.groupby(["vc", "user"], sort=False).ngroup().to_numpy()
         gap = np.diff(frame["submitted_s"].to_numpy(float))
-        same = who[1:] == who[:-1]
+        same = user[1:] == user[:-1]
         chance = float((share**2).sum())
-        order = np.argsort(who, kind="stable")
-        follows = who[order][1:] == who[order][:-1]
-        gangs = frame["gpus"].to_numpy()[order]
-        # A user's chance of repeating a gang is what the user's own mix gives.
-        own = pd.DataFrame({"who": who[order], "gpus": gangs})
+        order = np.argsort(user, kind="stable")
+        ordered = user[order]
+        follows = ordered[1:] == ordered[:-1]
+
+        def repeat_of(values: NDArray[np.generic]) -> float:
+            """Return the repetition within users, in excess of each user's own mix of values."""
+            by_user = values[order]
+            pairs = pd.DataFrame({"user": ordered, "value": by_user})
+            counts = pairs.groupby(["user", "value"]).size()
+            total = counts.groupby("user").transform("sum")
+            mix = float((counts * counts / total).sum() / counts.sum())
+            return _excess((by_user[1:] == by_user[:-1])[follows], mix)
+
         return cls(
             virtual_clusters=tuple(clusters),
             n=len(frame),
-            named=named,
-            repeat_in_burst=_beyond(same[gap <= BURST_S], chance),
-            repeat_otherwise=_beyond(same[gap > BURST_S], chance),
-            repeat_gang=_beyond((gangs[1:] == gangs[:-1])[follows], _mixing(own, "gpus")),
-            repeat_status=_repeat_of(
-                frame["status"].fillna("").to_numpy(str)[order], follows, who[order]
+            named=bool(jobs["user"].notna().any()),
+            repeat_in_burst=_excess(same[gap <= BURST_S], chance),
+            repeat_otherwise=_excess(same[gap > BURST_S], chance),
+            repeat_gang=repeat_of(frame["gpus"].to_numpy()),
+            repeat_status=repeat_of(frame["status"].fillna("").to_numpy(str)),
+            duration_correlation=_duration_correlation(
+                frame["gpus"].to_numpy()[order], _scores(frame)[order], follows
             ),
-            duration_correlation=_clinging(frame, order, follows),
-            crowding=crowding(
+            load_correlation=load_correlation(
                 frame["submitted_s"].to_numpy(float), _scores(frame.assign(vc="", gpus=1))
             ),
         )
@@ -144,7 +147,7 @@ class Users:
 
     @property
     def by_user(self) -> dict[str, float]:
-        """Share of all jobs of each user, in all virtual clusters."""
+        """Share of all jobs of each user, over all virtual clusters."""
         total: dict[str, float] = {}
         for cluster in self.virtual_clusters:
             for name, share in zip(cluster.names, cluster.user_shares, strict=True):
@@ -153,14 +156,14 @@ class Users:
 
     @property
     def top_tenth_share(self) -> float:
-        """Share of the jobs that the busiest tenth of the users submit."""
+        """Share of the jobs of the busiest tenth of the users."""
         shares = sorted(self.by_user.values(), reverse=True)
         return sum(shares[: max(1, round(len(shares) / 10))])
 
     def sample(
         self, at_s: Floats, rng: np.random.Generator
     ) -> tuple[NDArray[np.str_], NDArray[np.str_], Ints]:
-        """Draw who submits each job.
+        """Draw the user of each job.
 
         Parameters
         ----------
@@ -174,33 +177,38 @@ class Users:
         """
         gap = np.diff(at_s, prepend=-np.inf)
         repeat = np.where(gap <= BURST_S, self.repeat_in_burst, self.repeat_otherwise)
-        score, _ = runs(repeat, rng, np.zeros(at_s.size, int), at_s.size)
-        u = evenly(score, rng)
+        score, _ = repeated_scores(repeat, rng, np.zeros(at_s.size, int), at_s.size)
+        u = stratified_uniforms(score, rng)
         shares = np.array([s for c in self.virtual_clusters for s in c.user_shares])
-        who = np.minimum(np.searchsorted(np.cumsum(shares) / shares.sum(), u), shares.size - 1)
+        index = np.minimum(np.searchsorted(np.cumsum(shares) / shares.sum(), u), shares.size - 1)
         vc = np.repeat(self.names, [len(c.user_shares) for c in self.virtual_clusters])
         user = np.array([name for c in self.virtual_clusters for name in c.names])
-        return vc[who], user[who], who
+        return vc[index], user[index], index
 
 
-def _by_share(frame: pd.DataFrame) -> pd.Series:
+def with_sample_names(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return jobs (columns vc, user) with the names that samples give their users."""
+    if jobs["user"].isna().all():
+        return jobs
+    frame = _with_keys(jobs[["vc", "user"]])
+    names = _named(_share_by_user(frame))["name"].reset_index()
+    return jobs.assign(user=frame.merge(names, on=["vc", "user"], how="left")["name"].to_numpy())
+
+
+def _with_keys(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return jobs with strings as virtual clusters, and no null users."""
+    user = jobs["user"].astype(object)
+    return jobs.assign(vc=jobs["vc"].astype(str), user=user.where(user.notna(), ""))
+
+
+def _share_by_user(frame: pd.DataFrame) -> pd.Series:
     """Return the share of the jobs of each user of each virtual cluster, descending."""
     share = frame.groupby(["vc", "user"]).size() / len(frame)
     return share.sort_values(ascending=False, kind="stable")
 
 
-def labelled(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return jobs (columns vc, user) with their users named as samples name them."""
-    if jobs["user"].isna().all():
-        return jobs
-    frame = pd.DataFrame({"vc": jobs["vc"].astype(str), "user": jobs["user"].astype(object)})
-    frame["user"] = frame["user"].where(frame["user"].notna(), "")
-    names = _named(_by_share(frame))["name"].reset_index()
-    return jobs.assign(user=frame.merge(names, on=["vc", "user"], how="left")["name"].to_numpy())
-
-
 def _named(share: pd.Series) -> pd.DataFrame:
-    """Name users by where they submit most, and their rank among those who do so there.
+    """Name users by the virtual cluster with most of their jobs, and their rank in it.
 
     Returns
     -------
@@ -208,16 +216,16 @@ def _named(share: pd.Series) -> pd.DataFrame:
         By virtual cluster and user, in the order given: share, name.
     """
     frame = share.rename("share").reset_index()
-    home = frame.drop_duplicates("user")  # of descending shares the first
-    if (home["user"] == "").any():  # whose jobs are not known is nobody who goes elsewhere
-        home = pd.concat((home[home["user"] != ""], frame[frame["user"] == ""])).sort_index()
+    home = frame.drop_duplicates("user")  # the first of descending shares
+    unknown = frame["user"] == ""  # in each virtual cluster a user of its own
+    home = pd.concat((home[home["user"] != ""], frame[unknown])).sort_index()
     rank = home.groupby("vc").cumcount() + 1
     name = [f"{vc}-u{r:03d}" for vc, r in zip(home["vc"], rank, strict=True)]
-    of = dict(zip(home["user"], name, strict=True))
-    unknown = {v: n for v, u, n in zip(home["vc"], home["user"], name, strict=True) if u == ""}
-    frame["name"] = [
-        unknown[v] if u == "" else of[u] for v, u in zip(frame["vc"], frame["user"], strict=True)
-    ]
+    known = home.assign(name=name)
+    of_user = known.set_index("user")["name"]
+    frame["name"] = frame["user"].map(of_user[of_user.index != ""])
+    of_unknown = known[known["user"] == ""].set_index("vc")["name"]
+    frame["name"] = frame["name"].where(~unknown, frame["vc"].map(of_unknown))
     return frame.set_index(["vc", "user"])
 
 
@@ -225,36 +233,25 @@ def _numbered(vc: str, count: int) -> tuple[str, ...]:
     return tuple(f"{vc}-u{i + 1:03d}" for i in range(count))
 
 
-def _beyond(same: NDArray[np.bool_], chance: float) -> float:
-    """Return what repetition adds to chance, 0 to 1."""
+def _excess(same: Bools, chance: float) -> float:
+    """Return the probability of repetition in excess of chance, 0 to 1."""
     if same.size < 2 or chance >= 1:
         return 0.0
     return round(float(np.clip((same.mean() - chance) / (1 - chance), 0, 0.999)), 4)
 
 
-def _mixing(frame: pd.DataFrame, column: str) -> float:
-    """Probability that two jobs of one user agree in a column, by chance."""
-    counts = frame.groupby(["who", column]).size()
-    total = counts.groupby("who").transform("sum")
-    return float((counts * counts / total).sum() / counts.sum())
-
-
-def _repeat_of(values: NDArray[np.str_], follows: NDArray[np.bool_], who: Ints) -> float:
-    frame = pd.DataFrame({"who": who, "value": values})
-    return _beyond((values[1:] == values[:-1])[follows], _mixing(frame, "value"))
-
-
 def _scores(frame: pd.DataFrame) -> Floats:
-    """Return normal scores of run times within gang and virtual cluster; nan: not known."""
-    of = frame.groupby(["vc", "gpus"])["run_s"]
-    return np.asarray(scipy.stats.norm.ppf(((of.rank() - 0.5) / of.transform("size")).to_numpy()))
+    """Return normal scores of run times within gang size and virtual cluster; nan: unknown."""
+    run_s = frame.groupby(["vc", "gpus"])["run_s"]
+    level = (run_s.rank() - 0.5) / run_s.transform("size")
+    return np.asarray(scipy.stats.norm.ppf(level.to_numpy()))
 
 
-def _clinging(frame: pd.DataFrame, order: Ints, follows: NDArray[np.bool_]) -> float:
-    """Lag-1 correlation of run times, as normal scores within gang and virtual cluster."""
-    s, g = _scores(frame)[order], frame["gpus"].to_numpy()[order]
-    pair = follows & (g[1:] == g[:-1]) & np.isfinite(s[1:] * s[:-1])
+def _duration_correlation(gpus: Ints, score: Floats, follows: Bools) -> float:
+    """Return the lag-1 correlation of scores of a user's successive jobs of one gang size."""
+    product = score[1:] * score[:-1]
+    pair = follows & (gpus[1:] == gpus[:-1]) & np.isfinite(product)
     if pair.sum() < 20:
         return 0.0
-    value = float(np.mean(s[1:][pair] * s[:-1][pair]))
+    value = float(np.mean(product[pair]))
     return round(float(np.clip(value, 0, MAX_DURATION_CORRELATION)), 4)

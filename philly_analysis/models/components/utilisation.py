@@ -1,38 +1,36 @@
-"""How busy the GPUs of a gang are, minute by minute, given its size, spread and ending."""
+"""GPU utilisation per minute given gang size, servers and status."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from philly_analysis.distributions import probabilities
+from philly_analysis.distributions import Floats, Ints, probabilities, round_significant
 from philly_analysis.errors import ModelError
+from philly_analysis.models.components.job_classes import ANY
 
-Floats = NDArray[np.float64]
-
-ANY = "*"
 BINS = 101
 MIN_MINUTES = 500
 SPREADS = ("1", "2", ">2")
 
 
-def spread_class(servers: ArrayLike) -> NDArray[np.int_]:
-    """Index into `SPREADS` of each number of servers."""
+def spread_class(servers: ArrayLike) -> Ints:
+    """Return the index in `SPREADS` of each number of servers."""
     return np.searchsorted([1, 2], np.asarray(servers), side="left")
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
-    """A law of utilisation in percent: an atom at 0, then uniform within each whole percent.
+class UtilisationDistribution:
+    """A distribution of utilisation in percent: an atom at 0, uniform within each percent.
 
     Attributes
     ----------
     shares
         Shape (101,): probability of exactly 0, and of more than k - 1 and up to k percent.
     minutes
-        GPU-minutes that it was fitted to; 0 for a published curve.
+        GPU-minutes fitted to; 0 for a published curve.
     """
 
     shares: tuple[float, ...]
@@ -45,13 +43,13 @@ class Busy:
         return np.where(v < 0, 0.0, np.interp(v, np.arange(BINS), total))
 
     def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density per percent above 0 (at 0 there is an atom)."""
+        """Return the density per percent above 0, without the atom."""
         v = np.asarray(x, dtype=float)
         cell = np.clip(np.ceil(v), 1, BINS - 1).astype(int)
         return np.where((v > 0) & (v <= 100), np.asarray(self.shares)[cell], 0.0)
 
     def ppf(self, q: ArrayLike) -> Floats:
-        """Return quantiles in percent; of probabilities outside of 0 to 1 a ModelError."""
+        """Return the quantiles in percent; a ModelError outside of 0 to 1."""
         p = probabilities(q)
         total = np.cumsum(self.shares) / np.sum(self.shares)
         k = np.clip(np.searchsorted(total, p), 1, BINS - 1)
@@ -69,29 +67,29 @@ class Busy:
         size: int | tuple[int, ...] | None = None,
         random_state: np.random.Generator | int | None = None,
     ) -> Floats:
-        """Draw minutes."""
+        """Draw the utilisation of minutes."""
         return self.ppf(np.random.default_rng(random_state).random(size))
 
 
 @dataclass(frozen=True, slots=True)
-class BusyCell:
-    """The utilisation of one class of attempts; ``*`` stands for every value."""
+class UtilisationCell:
+    """Utilisation of one class of attempts; ``*`` is every value."""
 
     gpus: int
     servers: str
     status: str
-    law: Busy
+    distribution: UtilisationDistribution
 
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Utilisation by gang size, spread and ending, and pooled over each."""
+    """Utilisation by gang size, servers and status, and pooled over each."""
 
-    cells: tuple[BusyCell, ...]
+    cells: tuple[UtilisationCell, ...]
 
     @classmethod
     def fit(cls, use: pd.DataFrame) -> Self | None:
-        """Pool per-minute readings.
+        """Fit to per-minute utilisation.
 
         Parameters
         ----------
@@ -102,7 +100,7 @@ class Utilisation:
         Returns
         -------
         Utilisation or None
-            None without readings.
+            None without samples.
         """
         known = use[use["bin"].notna()]
         if known.empty:
@@ -116,30 +114,34 @@ class Utilisation:
                 "minutes": known["minutes"].to_numpy(float),
             }
         )
-        # Every pooling of the three keys, the finest first.
-        pools = [frame]
-        pools += [
-            frame.assign(**dict.fromkeys(keys, ANY))
-            for keys in (["status"], ["servers"], ["servers", "status"])
-        ]
-        pools.append(frame.assign(gpus=0, servers=ANY, status=ANY))
         cells = {}
-        for pool in pools:
-            for (gpus, servers, status), part in pool.groupby(["gpus", "servers", "status"]):
+        # all levels of pooling, the finest first
+        for pooled in (
+            {},
+            {"status": ANY},
+            {"servers": ANY},
+            {"servers": ANY, "status": ANY},
+            {"gpus": 0, "servers": ANY, "status": ANY},
+        ):
+            for (gpus, servers, status), part in frame.assign(**pooled).groupby(
+                ["gpus", "servers", "status"]
+            ):
                 minutes = np.bincount(part["bin"], part["minutes"], BINS)
-                if minutes.sum() >= MIN_MINUTES or gpus == 0:
+                total = float(minutes.sum())
+                if total >= MIN_MINUTES or gpus == 0:
                     key = (int(str(gpus)), str(servers), str(status))
-                    shares = tuple(float(f"{s:.5g}") for s in minutes / minutes.sum())
-                    cells[key] = BusyCell(*key, Busy(shares, int(minutes.sum())))
+                    shares = round_significant(minutes / total, 5)
+                    distribution = UtilisationDistribution(shares, int(total))
+                    cells[key] = UtilisationCell(*key, distribution)
         return cls(tuple(cells.values()))
 
     def __call__(
         self, gpus: int | None = None, *, servers: int | None = None, status: str | None = None
-    ) -> Busy:
-        """Return the law of the per-minute utilisation in percent.
+    ) -> UtilisationDistribution:
+        """Return the distribution of the per-minute utilisation in percent.
 
-        What was not seen enough is pooled: first over endings, then over spreads, then the
-        nearest gang size stands in.
+        Classes with few minutes are pooled: first over statuses, then over servers; the nearest
+        gang size replaces an unobserved one.
 
         Raises
         ------
@@ -147,20 +149,18 @@ class Utilisation:
             A gang below one GPU.
         """
         if gpus is not None and gpus < 1:
-            raise ModelError(f"a gang of {gpus} GPUs was asked for; gangs have at least one")
-        known = {(c.gpus, c.servers, c.status): c.law for c in self.cells}
+            raise ModelError(f"a gang has at least one GPU, not {gpus}")
+        known = {(c.gpus, c.servers, c.status): c.distribution for c in self.cells}
         spread = ANY if servers is None else SPREADS[int(spread_class(servers))]
         sizes = sorted({c.gpus for c in self.cells if c.gpus})
         near = 0
         if gpus is not None and sizes:
             near = min(sizes, key=lambda g: (abs(np.log2(g / gpus)), g))
-        for key in (
+        keys = (
             (near, spread, status or ANY),
             (near, spread, ANY),
             (near, ANY, status or ANY),
             (near, ANY, ANY),
             (0, ANY, ANY),
-        ):
-            if key in known:
-                return known[key]
-        return self.cells[0].law
+        )
+        return next((known[key] for key in keys if key in known), self.cells[0].distribution)

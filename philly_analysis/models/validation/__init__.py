@@ -1,1 +1,1 @@
-"""How far to trust a model: calibration, baselines, the literature's generator."""
+"""Model validation: calibration, coverage, baselines and the literature's generator."""

@@ -1,194 +1,132 @@
-"""What people use today, fitted to the same jobs: to measure a workload model against."""
+"""Baseline generators of jobs, fitted to the same jobs as a workload model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
-from philly_analysis.models.components.gang_size import Gangs
-
-Floats = NDArray[np.float64]
+from philly_analysis.distributions import Floats
+from philly_analysis.models.components.gang_size import GangSizeDistribution
 
 DAY_S = 86_400
 HALF_HOURS = 48
 
-
-class Baseline(Protocol):
-    """A generator of jobs."""
-
-    def sample(self, jobs: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw jobs: columns submitted_s (from 0), gpus, run_s."""
+Sampler = Callable[[int, np.random.Generator], pd.DataFrame]
+"""Draws a number of jobs: columns submitted_s (from 0), gpus, run_s."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoissonLognormal:
-    """One log-normal for all run times, Poisson arrivals, gang sizes drawn apart from both."""
+def poisson_lognormal(jobs: pd.DataFrame, span_s: float) -> Sampler:
+    """Fit one log-normal run time, Poisson arrivals and independent gang sizes.
 
-    mu: float
-    sigma: float
-    rate_per_s: float
-    gangs: Gangs
+    Parameters
+    ----------
+    jobs
+        Columns gpus, run_s.
+    span_s
+        Length of the observation in seconds.
+    """
+    log_run = np.log(np.maximum(jobs["run_s"].dropna().to_numpy(float), 0.5))
+    mu, sigma = float(log_run.mean()), float(log_run.std())
+    rate_per_s = len(jobs) / span_s
+    gangs = GangSizeDistribution.fit(jobs["gpus"])
 
-    @classmethod
-    def fit(cls, jobs: pd.DataFrame, span_s: float) -> Self:
-        """Fit to jobs (columns gpus, run_s) submitted over `span_s` seconds."""
-        log_run = np.log(np.maximum(jobs["run_s"].dropna().to_numpy(float), 0.5))
-        return cls(
-            float(log_run.mean()),
-            float(log_run.std()),
-            len(jobs) / span_s,
-            Gangs.fit(jobs["gpus"]),
-        )
-
-    def sample(self, jobs: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw jobs: columns submitted_s (from 0), gpus, run_s."""
-        gaps = rng.exponential(1 / self.rate_per_s, jobs)
+    def sample(n: int, rng: np.random.Generator) -> pd.DataFrame:
         return pd.DataFrame(
             {
-                "submitted_s": np.floor(np.cumsum(gaps)),
-                "gpus": self.gangs.rvs(jobs, rng),
-                "run_s": np.exp(rng.normal(self.mu, self.sigma, jobs)),
+                "submitted_s": np.floor(np.cumsum(rng.exponential(1 / rate_per_s, n))),
+                "gpus": gangs.rvs(n, rng),
+                "run_s": np.exp(rng.normal(mu, sigma, n)),
             }
         )
 
+    return sample
 
-@dataclass(frozen=True, slots=True)
-class LublinFeitelson:
-    """The model of Lublin and Feitelson (JPDC 2003), its form refitted.
+
+def lublin_feitelson(jobs: pd.DataFrame, span_s: float) -> Sampler:
+    """Fit the model of Lublin and Feitelson (JPDC 2003).
 
     Sizes are 1, or two-stage uniform in log2 and mostly rounded to powers of two. The logarithm
-    of a run time is one of two gamma laws, the short one with a probability linear in the size.
-    Gaps between arrivals have a gamma law in log2, in a time that runs with the daily cycle.
+    of a run time is a mixture of two gammas; the weight of the short one is linear in the size.
+    Gaps between arrivals have a gamma distribution of log2, in a time that follows the daily
+    cycle.
 
-    Attributes
+    Parameters
     ----------
-    serial, power_of_two
-        Shares: of 1-GPU jobs; of powers of two among the others.
-    size_low, size_mid, size_high, size_first
-        Bounds of the two stages in log2, and the probability of the first.
-    short, long
-        Shape and scale of the two gamma laws of ln run_s.
-    p_base, p_slope
-        Probability of the short law is p_base + p_slope x size.
-    gap
-        Shape and scale of the gamma law of log2(1 + gap in s).
-    gap_factor
-        What gaps are multiplied by to give the mean rate.
-    day
-        Shape (48,): rate in each half hour of the day, mean 1.
+    jobs
+        Columns submitted_s, gpus, run_s.
+    span_s
+        Length of the observation in seconds.
     """
+    gpus = jobs["gpus"].to_numpy(int)
+    serial = float((gpus == 1).mean())
+    log_size = np.log2(gpus[gpus > 1]) if (gpus > 1).any() else np.array([1.0])
+    low, high = 0.8, float(log_size.max())
+    middle = max(high - 2.5, 1.0)
+    first_stage = float((log_size <= middle).mean())
+    power_of_two = float((np.exp2(np.rint(log_size)) == np.exp2(log_size)).mean())
 
-    serial: float
-    power_of_two: float
-    size_low: float
-    size_mid: float
-    size_high: float
-    size_first: float
-    short: tuple[float, float]
-    long: tuple[float, float]
-    p_base: float
-    p_slope: float
-    gap: tuple[float, float]
-    gap_factor: float
-    day: tuple[float, ...]
+    timed = jobs[jobs["run_s"].notna()]
+    log_run = np.log(np.maximum(timed["run_s"].to_numpy(float), 1.5))
+    short, long, p_short = _two_gammas(log_run)
+    size = timed["gpus"].to_numpy(float)
+    slope, base = np.polyfit(size, p_short, 1) if np.ptp(size) > 0 else (0.0, float(p_short.mean()))
 
-    @classmethod
-    def fit(cls, jobs: pd.DataFrame, span_s: float) -> Self:
-        """Fit to jobs (columns submitted_s, gpus, run_s) submitted over `span_s` seconds."""
-        gpus = jobs["gpus"].to_numpy(int)
-        parallel = np.log2(gpus[gpus > 1]) if (gpus > 1).any() else np.array([1.0])
-        high = float(parallel.max())
-        mid = max(high - 2.5, 1.0)
-        timed = jobs[jobs["run_s"].notna()]
-        log_run = np.log(np.maximum(timed["run_s"].to_numpy(float), 1.5))
-        short, long, p_short = _two_gammas(log_run)
-        size = timed["gpus"].to_numpy(float)
-        slope, base = (
-            np.polyfit(size, p_short, 1) if np.ptp(size) > 0 else (0.0, float(p_short.mean()))
-        )
-        at = np.sort(jobs["submitted_s"].to_numpy(float))
-        half_hour = ((at % DAY_S) // 1_800).astype(int)
-        day = np.bincount(half_hour, minlength=HALF_HOURS) + 1.0
-        rush = (at[1:] % DAY_S >= 8 * 3_600) & (at[1:] % DAY_S < 18 * 3_600)
-        gaps = np.diff(at)[rush] if rush.sum() > 10 else np.diff(at)
-        log_gap = np.log2(1 + gaps)
-        gap = _gamma_by_moments(float(log_gap.mean()), float(log_gap.var()))
-        drawn = np.exp2(np.random.default_rng(0).gamma(*gap, 20_000)) - 1
-        mean_gap = float(np.minimum(drawn, np.diff(at).max()).mean())
-        return cls(
-            serial=float((gpus == 1).mean()),
-            power_of_two=float((np.exp2(np.rint(parallel)) == np.exp2(parallel)).mean()),
-            size_low=0.8,
-            size_mid=mid,
-            size_high=high,
-            size_first=float((parallel <= mid).mean()),
-            short=short,
-            long=long,
-            p_base=float(base),
-            p_slope=float(slope),
-            gap=gap,
-            gap_factor=span_s / len(jobs) / max(mean_gap, 1e-9),
-            day=tuple(float(v) for v in day / day.mean()),
-        )
+    at = np.sort(jobs["submitted_s"].to_numpy(float))
+    half_hour = ((at % DAY_S) // 1_800).astype(int)
+    cycle = np.bincount(half_hour, minlength=HALF_HOURS) + 1.0
+    # operational time advances fast in busy half hours
+    operational = np.concatenate(([0.0], np.cumsum(cycle / cycle.mean()))) * 1_800
+    rush = (at[1:] % DAY_S >= 8 * 3_600) & (at[1:] % DAY_S < 18 * 3_600)
+    gaps = np.diff(at)[rush] if rush.sum() > 10 else np.diff(at)
+    log_gap = np.log2(1 + gaps)
+    gap = _gamma_by_moments(float(log_gap.mean()), float(log_gap.var()))
+    drawn = np.exp2(np.random.default_rng(0).gamma(*gap, 20_000)) - 1
+    mean_gap = float(np.minimum(drawn, np.diff(at).max()).mean())
+    gap_factor = span_s / len(jobs) / max(mean_gap, 1e-9)
 
-    def sample(self, jobs: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw jobs: columns submitted_s (from 0), gpus, run_s."""
-        first = rng.random(jobs) < self.size_first
-        low = np.where(first, self.size_low, self.size_mid)
-        high = np.where(first, self.size_mid, self.size_high)
-        exponent = rng.uniform(low, np.maximum(high, low))
-        exponent = np.where(rng.random(jobs) < self.power_of_two, np.rint(exponent), exponent)
-        gpus = np.where(rng.random(jobs) < self.serial, 1, np.rint(np.exp2(exponent)).astype(int))
-        is_short = rng.random(jobs) < np.clip(self.p_base + self.p_slope * gpus, 0, 1)
-        log_run = np.where(is_short, rng.gamma(*self.short, jobs), rng.gamma(*self.long, jobs))
-        gaps = np.minimum(np.exp2(rng.gamma(*self.gap, jobs)) - 1, 30 * DAY_S) * self.gap_factor
-        # Gaps are in operational time, which runs fast in the busy half hours of the day.
-        whole = np.cumsum(gaps)
-        edges = np.concatenate(([0.0], np.cumsum(self.day))) * 1_800
-        days, rest = np.divmod(whole, edges[-1])
-        at = days * DAY_S + np.interp(rest, edges, np.arange(HALF_HOURS + 1) * 1_800.0)
-        return pd.DataFrame(
-            {
-                "submitted_s": np.floor(at),
-                "gpus": gpus,
-                "run_s": np.exp(np.minimum(log_run, 18.0)),
-            }
-        )
+    def sample(n: int, rng: np.random.Generator) -> pd.DataFrame:
+        first = rng.random(n) < first_stage
+        least, most = np.where(first, low, middle), np.where(first, middle, high)
+        exponent = rng.uniform(least, np.maximum(most, least))
+        exponent = np.where(rng.random(n) < power_of_two, np.rint(exponent), exponent)
+        gpus = np.where(rng.random(n) < serial, 1, np.rint(np.exp2(exponent)).astype(int))
+        is_short = rng.random(n) < np.clip(base + slope * gpus, 0, 1)
+        log_run = np.where(is_short, rng.gamma(*short, n), rng.gamma(*long, n))
+        gaps = np.minimum(np.exp2(rng.gamma(*gap, n)) - 1, 30 * DAY_S) * gap_factor
+        days, rest = np.divmod(np.cumsum(gaps), operational[-1])
+        at = days * DAY_S + np.interp(rest, operational, np.arange(HALF_HOURS + 1) * 1_800.0)
+        run_s = np.exp(np.minimum(log_run, 18.0))
+        return pd.DataFrame({"submitted_s": np.floor(at), "gpus": gpus, "run_s": run_s})
+
+    return sample
 
 
 def _gamma_by_moments(mean: float, variance: float) -> tuple[float, float]:
+    """Return the shape and scale of a gamma distribution."""
     scale = max(variance, 1e-6) / max(mean, 1e-6)
     return max(mean, 1e-6) / scale, scale
 
 
 def _two_gammas(y: Floats) -> tuple[tuple[float, float], tuple[float, float], Floats]:
-    """Fit two gamma laws by expectation maximisation, each step by moments."""
-    cut = np.median(y)
-    p_short = np.where(y <= cut, 0.9, 0.1)
-    short = long = (1.0, 1.0)
+    """Fit a mixture of two gammas by EM with the method of moments."""
+    p_short = np.where(y <= np.median(y), 0.9, 0.1)
     for _ in range(60):
-        laws = []
-        for weight in (p_short, 1 - p_short):
-            mean = float(np.average(y, weights=weight + 1e-12))
-            spread = float(np.average((y - mean) ** 2, weights=weight + 1e-12))
-            laws.append(_gamma_by_moments(mean, spread))
-        short, long = laws
-        log_short = _log_gamma_pdf(y, *short) + np.log(max(float(p_short.mean()), 1e-9))
-        log_long = _log_gamma_pdf(y, *long) + np.log(max(float(1 - p_short.mean()), 1e-9))
-        p_short = 1 / (1 + np.exp(np.clip(log_long - log_short, -500, 500)))
-    return short, long, p_short
+        gammas, log_p = [], []
+        mean_short = float(p_short.mean())
+        for p, share in ((p_short, mean_short), (1 - p_short, 1 - mean_short)):
+            mean = float(np.average(y, weights=p + 1e-12))
+            variance = float(np.average((y - mean) ** 2, weights=p + 1e-12))
+            shape, scale = _gamma_by_moments(mean, variance)
+            gammas.append((shape, scale))
+            log_pdf = scipy.stats.gamma.logpdf(y, shape, scale=scale)
+            log_p.append(log_pdf + np.log(max(share, 1e-9)))
+        p_short = 1 / (1 + np.exp(np.clip(log_p[1] - log_p[0], -500, 500)))
+    return gammas[0], gammas[1], p_short
 
 
-def _log_gamma_pdf(y: Floats, shape: float, scale: float) -> Floats:
-    return np.asarray(scipy.stats.gamma.logpdf(y, shape, scale=scale))
-
-
-BASELINES: dict[str, Callable[[pd.DataFrame, float], Baseline]] = {
-    "one log-normal, Poisson": PoissonLognormal.fit,
-    "Lublin-Feitelson, refitted": LublinFeitelson.fit,
+BASELINES: dict[str, Callable[[pd.DataFrame, float], Sampler]] = {
+    "one log-normal, Poisson": poisson_lognormal,
+    "Lublin-Feitelson, refitted": lublin_feitelson,
 }
-"""Baselines by name: how each is fitted to jobs submitted over a span of seconds."""
+"""Baselines by name."""

@@ -1,7 +1,6 @@
-"""How close sampled jobs are to real ones that the model was not fitted to, and could be.
+"""Distances of sampled jobs from real jobs held out of the fit.
 
-Where the real halves differ, no model of one can match the other: read the model's distances
-beside those of the real other part, not beside zero.
+Two parts of the real jobs differ, too: read the model's distances beside theirs, not beside zero.
 """
 
 from collections.abc import Iterable
@@ -14,30 +13,34 @@ from matplotlib.figure import Figure
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.baselines import BASELINES
-from philly_analysis.models.validation.distances import LIMITS, MIN_JOBS, Jobs, by_chance, distances
+from philly_analysis.models.validation.distances import (
+    LIMITS,
+    MIN_JOBS,
+    Jobs,
+    distances,
+    resampled_distances,
+)
 from philly_analysis.models.validation.splits import DAY_S, SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 
-QUESTION = "How well does a model fitted to these jobs stand in for jobs it has not seen?"
+QUESTION = "How well does a model fitted to these jobs predict jobs held out of the fit?"
 NEEDS = ("jobs", "attempts")
 
-MOST_JOBS = 5_000
-"""Jobs that the page measures on at most: some 3 CPU seconds, most of them to choose families.
+MAX_JOBS = 5_000
+"""Jobs measured on the page: 3 CPU seconds, most of them to choose families."""
 
-Only finding the last of them grows with the trace, by some 1 s a million.
-"""
-
-OURS = "workload model"
-FLOOR = "real, other part"
+WORKLOAD_MODEL = "workload model"
+REAL_PART = "real, other part"
 
 _COLUMNS = ("quantity", "gang", "distance", "jobs", "other_jobs", "model", "split", "limit")
+_KEYS = ["split", "quantity", "gang"]
 
 
 def compute(trace: Trace) -> Result:
-    """Measure by the two splits that say most, of a longer trace on its last `MOST_JOBS`."""
-    latest, every = Observations.latest_of_trace(trace, MOST_JOBS)
+    """Measure by two splits, of a longer trace on its last `MAX_JOBS` jobs."""
+    latest, every = Observations.latest_of_trace(trace, MAX_JOBS)
     result = calibrate(latest, splits=("halves", "jobs"))
     if len(latest.jobs) == every:
         return result
@@ -46,19 +49,13 @@ def compute(trace: Trace) -> Result:
 
 
 def held_out(
-    data: Observations,
-    split: str,
-    *,
-    seed: int = 0,
-    family: str | None = None,
+    data: Observations, split: str, *, seed: int = 0, family: str | None = None
 ) -> pd.DataFrame:
     """Fit to one part of the jobs and measure samples against the other part.
 
-    Samples last as long as the part they are compared with, at the rate of the part that was
-    fitted to: nothing of the part held out is known to them. Beside the workload model stand the
-    baselines, and the part that was fitted to itself: how far real jobs lie from real jobs. A
-    smoother law may come closer; :mod:`philly_analysis.models.validation.coverage` asks whether a
-    model knows how far.
+    Samples have the length of the held-out part and the rate of the fitted part. The baselines
+    are measured likewise, and the fitted part itself. A distribution smoother than the real jobs
+    may be closer; :mod:`philly_analysis.models.validation.coverage` measures coverage instead.
 
     Parameters
     ----------
@@ -69,54 +66,51 @@ def held_out(
     seed
         Seed of the samples.
     family
-        Force one family of run times; chosen by itself when None.
+        Force one family of run times; chosen automatically when None.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of :func:`distances`, with model, split, and limit: that of `LIMITS`, or how
-        far chance alone parts such jobs, if that is more (null: none is set).
+        The columns of :func:`distances`, with model, split, and limit: the larger of that in
+        `LIMITS` and the distance of resampled jobs (null: none).
 
     Raises
     ------
     UnknownNameError
         No such split.
     ModelError
-        One of the parts has too few jobs to fit or to compare with.
+        A part has too few jobs to fit to or to compare with.
     """
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
     how = SPLITS[split]
     if len(data.timed) < MIN_JOBS:
         raise ModelError(
-            f"{count(len(data.timed), 'job')} with a known gang and run time, where at least "
-            f"{MIN_JOBS} are needed to fit to, and to compare with"
+            f"{count(len(data.timed), 'job')} with a known gang and run time; at least {MIN_JOBS} "
+            "are needed to fit to, and to compare with"
         )
-    fitted_to, rest, part = how.halves(data)
+    fitted_to, rest, part = how.parts(data)
     timed = [int(jobs.frame["run_s"].notna().sum()) for jobs in (fitted_to, rest)]
     if min(timed) < MIN_JOBS:
         raise ModelError(
             f"{count(timed[0], 'job')} with a run time to fit to and {timed[1]:,} to compare "
-            f"with, where at least {MIN_JOBS} are needed of each"
+            f"with; at least {MIN_JOBS} are needed of each"
         )
-    model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows, narrowed=False)
-    days = rest.span_s / DAY_S
+    model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows, conditional=False)
+    sample = model.sample(days=rest.span_s / DAY_S, seed=seed, variation="none")
+    made = {WORKLOAD_MODEL: Jobs.of_workload(sample), REAL_PART: fitted_to}
     n = max(round(len(fitted_to.frame) * rest.span_s / fitted_to.span_s), 1)
-    made = {
-        OURS: Jobs.of_workload(model.sample(days=days, seed=seed, variation="none")),
-        FLOOR: fitted_to,
-    }
     for name, fit in BASELINES.items():
-        generator = fit(fitted_to.frame, fitted_to.span_s)
-        made[name] = Jobs(generator.sample(n, np.random.default_rng(seed)))
+        sampler = fit(fitted_to.frame, fitted_to.span_s)
+        made[name] = Jobs(sampler(n, np.random.default_rng(seed)))
     table = pd.concat(distances(rest, jobs).assign(model=name) for name, jobs in made.items())
-    if not how.arrivals:  # a random half of the jobs has other gaps than all of them
+    if not how.arrivals:  # a random half of the jobs has longer gaps
         table = table[table["quantity"].isin(["run time", "gang size", "gang size and run time"])]
     limit = table["quantity"].map(LIMITS).astype(float)
-    if how.chance:
-        least = by_chance(rest, how.chance, seed)
+    if how.resample:
+        least = resampled_distances(rest, how.resample, seed)
         keys = pd.MultiIndex.from_frame(table[["quantity", "gang"]])
-        # of what has no limit, np.maximum keeps it so
+        # np.maximum keeps a missing limit missing
         limit = np.maximum(limit, least.reindex(keys).fillna(0.0).to_numpy())
     return table.assign(split=split, limit=limit).reset_index(drop=True)
 
@@ -131,15 +125,14 @@ def calibrate(
     data
         A trace, or its jobs.
     family
-        Force one family of run times, e.g. ``empirical``, which is fitted soonest.
+        Force one family of run times; ``empirical`` is the fastest.
     splits
-        Keys of `SPLITS`; all when none.
+        Keys of `SPLITS`; all when empty.
 
     Returns
     -------
     Result
-        Table: the columns of :func:`held_out`. A split for which there are too few jobs is left
-        out, and a caveat says so.
+        Table: the columns of :func:`held_out`. A caveat names each split with too few jobs.
     """
     if isinstance(data, Trace):
         data = Observations.of_trace(data)
@@ -158,69 +151,56 @@ def calibrate(
             synthetic=data.synthetic,
         )
     table = pd.concat(tables, ignore_index=True)
-    ours = table[(table["model"] == OURS) & (table["split"] != "none")]
+    ours = table[(table["model"] == WORKLOAD_MODEL) & (table["split"] != "none")]
     limited = ours[ours["limit"].notna()]
-    met = limited["distance"] <= limited["limit"]
-    floor = table[table["model"] == FLOOR].set_index(["split", "quantity", "gang"])["distance"]
-    reachable = (
-        floor.reindex(pd.MultiIndex.from_frame(limited[["split", "quantity", "gang"]])).to_numpy()
-        <= limited["limit"].to_numpy()
-    )
-    better = _better_than_baselines(table)
+    limit = limited["limit"].to_numpy()
+    within = int((limited["distance"].to_numpy() <= limit).sum())
+    real = table[table["model"] == REAL_PART].set_index(_KEYS)["distance"]
+    reachable = real.reindex(pd.MultiIndex.from_frame(limited[_KEYS])).to_numpy() <= limit
+    by_model = table.pivot_table(index=_KEYS, columns="model", values="distance")
+    beaten = by_model[WORKLOAD_MODEL] < by_model[list(BASELINES)].min(axis=1)
+    better = float(100 * beaten.mean())
     return Result(
         name="calibration",
         table=table,
         facts=(
-            Fact(
-                "distances_within_limit", int(met.sum()), "distances that stay within their limit"
-            ),
-            Fact("distances_limited", len(limited), "distances that have a limit"),
+            Fact("distances_within_limit", within, "distances within their limit"),
+            Fact("distances_limited", len(limited), "distances with a limit"),
             Fact(
                 "distances_reachable",
                 int(reachable.sum()),
-                "distances where the two parts of the real data are within the limit themselves",
+                "distances between the two parts of the real jobs within their limit",
             ),
-            Fact("better_than_baselines_pct", better, "distances below those of every baseline, %"),
+            Fact("better_than_baselines_pct", better, "distances below those of all baselines, %"),
         ),
         sentences=(
-            f"{int(met.sum())} of {len(limited)} distances between sampled jobs and real jobs that "
-            f"the model was not fitted to stay within their limit; the real jobs it was fitted to "
-            f"stay within it {int(reachable.sum())} times.",
+            f"{within} of {len(limited)} distances between sampled and held-out real jobs are "
+            f"within their limit; of those between the two parts of the real jobs, "
+            f"{int(reachable.sum())} are.",
             f"{better:.0f} % of the distances are smaller than those of both baselines.",
         ),
         caveats=(
-            *(f"{s.name}: {s.meaning}." for s in SPLITS.values() if s.name in set(table["split"])),
-            "A limit is no tighter than what chance alone makes of such jobs, whole users drawn "
-            "again (of a random half, job by job).",
+            *(f"{name}: {s.meaning}." for name, s in SPLITS.items() if name in set(table["split"])),
+            "A limit is at least the distance of resampled jobs: of whole users (of a random "
+            "half, of single jobs).",
             "Where two parts of the real data differ, no model fitted to one can match the other: "
-            f"the distance called '{FLOOR}' shows how much that is.",
+            f"their distance is called '{REAL_PART}'.",
             *skipped,
         ),
         synthetic=data.synthetic,
     )
 
 
-def _better_than_baselines(table: pd.DataFrame) -> float:
-    """Share of distances, in percent, in which the model beats every baseline."""
-    wide = table.pivot_table(
-        index=["split", "quantity", "gang"], columns="model", values="distance"
-    )
-    others = [name for name in BASELINES if name in wide]
-    if not others:
-        return 100.0
-    return float(100 * (wide[OURS] < wide[others].min(axis=1)).mean())
-
-
 MODEL_COLORS = {
-    OURS: figures.ACCENT,
-    FLOOR: figures.MUTED,
+    WORKLOAD_MODEL: figures.ACCENT,
+    REAL_PART: figures.MUTED,
     "one log-normal, Poisson": figures.CYCLE[1],
     "Lublin-Feitelson, refitted": figures.CYCLE[4],
 }
 
 
 def plot(result: Result) -> Figure:
-    """Draw each distance by split, one mark per model, with the limit as a bar."""
+    """Plot each distance by split, one marker per model, with the limit as a bar."""
     table = result.table
     splits = [s for s in SPLITS if s in set(table["split"])]
     fig, axes = figures.canvas(max(len(splits), 1), 1, width=10.5, height=4.2, sharey=True)
@@ -228,23 +208,24 @@ def plot(result: Result) -> Figure:
         figures.title(axes[0], "nothing to compare")
         return fig
     labels = table["quantity"] + np.where(table["gang"] == "all", "", ", " + table["gang"] + " GPU")
-    table = table.assign(label=labels)
-    order = list(dict.fromkeys(table["label"]))[::-1]
+    order = list(dict.fromkeys(labels))[::-1]
+    table = table.assign(at=labels.map(order.index).astype(float))
     for ax, split in zip(axes, splits, strict=True):
         part = table[table["split"] == split]
-        limited = part[part["limit"].notna()].drop_duplicates("label")
-        at = np.array([order.index(v) for v in limited["label"]])
+        limited = part[part["limit"].notna()].drop_duplicates("at")
+        at = limited["at"]
         ax.vlines(limited["limit"], at - 0.4, at + 0.4, color="#3a9a78", linewidth=2.5)
         for name, color in MODEL_COLORS.items():
             mine = part[part["model"] == name]
+            real = name == REAL_PART
             ax.plot(
                 np.clip(mine["distance"], 1e-3, 3),
-                [float(order.index(v)) for v in mine["label"]],
-                "D" if name == FLOOR else "o",
+                mine["at"],
+                "D" if real else "o",
                 color=color,
                 label=name,
-                markersize=9 if name == FLOOR else 4.5,
-                zorder=2 if name == FLOOR else 3,
+                markersize=9 if real else 4.5,
+                zorder=2 if real else 3,
             )
         ax.set_xscale("log")
         ax.set_xlim(1e-3, 4)

@@ -1,8 +1,7 @@
-"""What the shipped account of trust holds: models against months, of other lists, not fitted to.
+"""Coverage of predictive intervals on other lists of jobs, from the shipped CALIBRATION.md.
 
-Nothing is measured here: ``models/shipped/CALIBRATION.md`` is read, as ``data/coverage.py`` and
-``data/waits.py`` wrote it. What its columns mean stands with
-:mod:`philly_analysis.models.validation.coverage`, which scores any list of jobs alike.
+``data/coverage.py`` and ``data/waits.py`` wrote the file;
+:mod:`philly_analysis.models.validation.coverage` defines its columns.
 """
 
 import re
@@ -12,13 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.models.validation.coverage import OURS
+from philly_analysis.models.validation.calibration import WORKLOAD_MODEL
 from philly_analysis.results import Fact, Result, figures, number
 from philly_analysis.trace import Trace
 
-QUESTION = "How far can such a model be trusted with months that it has not seen?"
+QUESTION = "How well do such models predict periods that they were not fitted to?"
 NEEDS: tuple[str, ...] = ()
-"""It asks what was measured before, whatever the trace."""
 
 NAMES = {
     "draws": "draws",
@@ -31,125 +29,122 @@ NAMES = {
     "middle half": "pit_middle_pct",
     "> 0.95": "pit_above_pct",
 }
-"""Columns of the account, as they stand there and here."""
-USERS, ONE_BY_ONE = "user blocks", "jobs one by one"
-PROMISED = 90
+"""Columns of the file and of the table."""
+USER_BLOCKS, INDEPENDENT_JOBS = "user blocks", "jobs one by one"
+CONFIDENCE_PCT = 90
 
 
 def compute(trace: Trace) -> Result:
-    """Return what was measured on other lists of jobs; the answer is the same on any trace."""
-    told = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
-    [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", told.partition("\n## ")[0])
-    of_months, about = _section(told, "Other months")
-    of_every, without = (
-        ", ".join(f"{s} {p}" for s, p in _covered(_section(told, name)[0]).items())
-        for name in ("Other months of all lists", "Other months without the site")
-    )
-    of_waits, how = _section(told, "Waits")
-    table = of_months.rename(columns=NAMES)[[*NAMES.values()]]
+    """Return the coverage measured on other lists of jobs; it is the same for any trace."""
+    text = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
+    [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", text.partition("\n## ")[0])
+    scores, about = _section(text, "Other months")
+    waits, about_waits = _section(text, "Waits")
+    table = scores.rename(columns=NAMES)[[*NAMES.values()]]
     for column in [*NAMES.values()][2:]:
         table[column] = table[column].str.rstrip(" %").astype(float)
     by = table.set_index(["draws", "statistics"])
-    ours, users, one = (by.loc[draws] for draws in (OURS, USERS, ONE_BY_ONE))
-    covered = ", ".join(f"{s} {p:.0f} %" for s, p in ours["all_pairs_pct"].items())
-    blocks = ", ".join(f"{users['all_pairs_pct'][s]:.0f}" for s in ours.index)
-    dearer = [s for s in ours.index if ours["winkler"][s] > users["winkler"][s]]
-    inside = of_waits.groupby("policy", sort=False)["inside"].agg(
-        lambda said: f"{(said == 'yes').sum()} of {len(said)}"
+    methods = (WORKLOAD_MODEL, USER_BLOCKS, INDEPENDENT_JOBS)
+    model, users, jobs = (by.loc[method] for method in methods)
+    covered = model["all_pairs_pct"]
+    better = [s for s in model.index if model["winkler"][s] > users["winkler"][s]]
+    inside = waits.groupby("policy", sort=False)["inside"].agg(
+        lambda cells: f"{(cells == 'yes').sum()} of {len(cells)}"
+    )
+    every, without = (
+        _covered(text, f"Other months {of}") for of in ("of all lists", "without the site")
     )
     return Result(
         name="other_months",
         table=table,
         facts=tuple(
             Fact(
-                f"{statistics.replace(' ', '_')}_covered_pct",
+                f"{str(statistics).replace(' ', '_')}_covered_pct",
                 float(share),
                 f"windows whose {statistics} lay in the model's 90 % intervals, %",
             )
-            for statistics, share in zip(map(str, ours.index), ours["all_pairs_pct"], strict=True)
+            for statistics, share in covered.items()
         ),
         sentences=(
-            f"A model's {PROMISED} % intervals held the days after those that it was fitted to in "
-            f"{ours['all_pairs_pct'].min():.0f} to {ours['all_pairs_pct'].max():.0f} % of cases.",
-            f"{about.partition('.')[0]}: {covered}. Whole users drawn again held them in "
-            f"{blocks} %.",
-            f"Width and misses together (Winkler score: the less, the better) come to "
-            f"{number(ours['winkler']['run time'])} for run time, against "
-            f"{number(users['winkler']['run time'])} for whole users drawn again and "
-            f"{number(one['winkler']['run time'])} for jobs one by one"
-            + (f"; for {' and '.join(dearer)} whole users drawn again do better" * bool(dearer))
+            f"A model's {CONFIDENCE_PCT} % intervals covered the period after the fitted one in "
+            f"{covered.min():.0f} to {covered.max():.0f} % of cases.",
+            f"{about.partition('.')[0]}: "
+            + ", ".join(f"{s} {p:.0f} %" for s, p in covered.items())
+            + ". Resampling whole users covered "
+            + ", ".join(f"{users['all_pairs_pct'][s]:.0f}" for s in model.index)
+            + " %.",
+            "The Winkler score (interval width and misses, the less the better) of run time is "
+            f"{number(model['winkler']['run time'])}, against "
+            f"{number(users['winkler']['run time'])} of resampled users and "
+            f"{number(jobs['winkler']['run time'])} of resampled jobs"
+            + f"; resampled users are better for {' and '.join(better)}" * bool(better)
             + ".",
-            "Real mean waits lay within 90 % of the months that were sampled in "
+            "Real mean waits lay within 90 % of the sampled periods in "
             + ", ".join(f"{n} windows under {policy}" for policy, n in inside.items())
-            + f" ({how.partition(';')[0].removeprefix('Mean waits in minutes ')}).",
+            + f" ({about_waits.partition(';')[0].removeprefix('Mean waits in minutes ')}).",
         ),
         caveats=(
-            f"Measured on other lists of jobs, {measured_on}, and not on this trace. Nothing was "
-            "chosen by these lists, but they are of sites that others were learned from. Of all "
-            f"lists, those learned on too, intervals held {of_every}; those of laws made alike "
-            f"without a site held {without} of that site's.",
-            f"PIT: of what knows what it does not know half lies in the middle half. Of "
-            f"{', '.join(f'{s} {p:.0f} %' for s, p in ours['pit_middle_pct'].items())} do: where "
-            "that is far more, intervals are wider than need be.",
+            f"Measured on other lists of jobs, {measured_on}, and not on this trace. No parameter "
+            "was chosen by these lists, but they are of sites of the lists that were used. On all "
+            f"lists, those included, intervals covered {every}; with parameters estimated without "
+            f"the site, they covered {without} of that site's windows.",
+            "Half of the PIT of a calibrated model lies in the middle half: here "
+            f"{', '.join(f'{s} {p:.0f} %' for s, p in model['pit_middle_pct'].items())}. Far more "
+            "means that intervals are too wide.",
             "Waits are of windows that the models were fitted to.",
         ),
     )
 
 
-def _covered(table: pd.DataFrame) -> "pd.Series[str]":
-    return table[table["draws"] == OURS].set_index("statistics")["of all pairs"]
+def _covered(text: str, title: str) -> str:
+    """Return the model's coverage in a section, by group of statistics."""
+    table, _ = _section(text, title)
+    mine = table[table["draws"] == WORKLOAD_MODEL]
+    return ", ".join(
+        f"{s} {p}" for s, p in zip(mine["statistics"], mine["of all pairs"], strict=True)
+    )
 
 
 def plot(result: Result) -> Figure:
-    """Draw coverage, Winkler score and middle half of the PIT, a mark per way of drawing months."""
+    """Plot coverage, Winkler score and middle half of the PIT, a marker per method."""
     table = result.table
     fig, axes = figures.canvas(3, width=10.5, height=2.9, sharey=True)
-    one = table[table["draws"] == ONE_BY_ONE].set_index("statistics")["winkler"]
-    table = table.assign(score=table["winkler"] / table["statistics"].map(one))
-    for ax, column, label, wanted in (
-        (axes[0], "all_pairs_pct", "in 90 % intervals, %", PROMISED),
-        (axes[1], "score", f"Winkler score, {ONE_BY_ONE} = 1", None),
-        (axes[2], "pit_middle_pct", "PIT in the middle half, %", 50),
+    jobs = table[table["draws"] == INDEPENDENT_JOBS].set_index("statistics")["winkler"]
+    table = table.assign(score=table["winkler"] / table["statistics"].map(jobs))
+    for ax, title, column, label, wanted in (
+        (axes[0], "coverage", "all_pairs_pct", "in 90 % intervals, %", CONFIDENCE_PCT),
+        (axes[1], "width and misses", "score", f"Winkler score, {INDEPENDENT_JOBS} = 1", None),
+        (axes[2], "interval width", "pit_middle_pct", "PIT in the middle half, %", 50),
     ):
-        _marks(ax, table, column)
+        _markers(ax, table, column)
+        ax.set_xlim(0, None if wanted is None else 103)
         if wanted is not None:
             ax.axvline(wanted, color=figures.CYCLE[2], linewidth=2.5, zorder=0)
-            ax.set_xlim(0, 103)
-        else:
-            ax.set_xlim(left=0)
         ax.set_xlabel(label)
-    for ax, text in zip(
-        axes, ("coverage", "width and misses", "neither too wide nor narrow"), strict=True
-    ):
-        figures.title(ax, text)
-    fig.legend(  # marks, of which a name beside one would not tell the others
-        *axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=5,
-        frameon=False,
-        fontsize=8.5,
-    )
+        figures.title(ax, title)
+    handles, names = axes[0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside lower center", ncols=5, frameon=False, fontsize=8.5)
     return fig
 
 
-def _marks(ax: Axes, table: pd.DataFrame, column: str) -> None:
+def _markers(ax: Axes, table: pd.DataFrame, column: str) -> None:
     order = list(dict.fromkeys(table["statistics"]))[::-1]
     for i, (draws, rows) in enumerate(table.groupby("draws", sort=False)):
         ax.plot(
             rows[column],
             [order.index(s) for s in rows["statistics"]],
-            "D" if draws == OURS else "o",
+            "D" if draws == WORKLOAD_MODEL else "o",
             color=figures.CYCLE[i],
             label=str(draws),
-            markersize=7 if draws == OURS else 5,
+            markersize=7 if draws == WORKLOAD_MODEL else 5,
         )
     ax.set_yticks(range(len(order)), order)
     ax.set_ylim(-0.5, len(order) - 0.5)
 
 
-def _section(told: str, title: str) -> tuple[pd.DataFrame, str]:
-    """Return the first table of a section of the account, and what is said before it."""
-    about, _, rest = told.partition(f"## {title}\n")[2].partition("\n|")
+def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
+    """Return the first table of a section, and the paragraph before it."""
+    about, _, rest = text.partition(f"## {title}\n")[2].partition("\n|")
     lines = f"|{rest}".split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     names = [f"{n} ({head[:i].count(n) + 1})" if n in head[:i] else n for i, n in enumerate(head)]

@@ -1,0 +1,113 @@
+"""Fit mixtures of exponentials and of log-normals to right-censored samples by EM."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import scipy.special as special
+
+from philly_analysis.distributions.arrays import Floats
+from philly_analysis.distributions.lifetimes import Lifetimes
+
+_POINTS = 3_000
+_ROUNDS, _TOLERANCE = 400, 1e-7
+_ROUNDS_FROM_START, _TOLERANCE_FROM_START = 60, 1e-5
+_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+_MIN_SIGMA = 0.02  # a component narrower than this has collapsed onto one repeated value
+
+
+def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
+    """Fit a mixture of log-normals.
+
+    Censored values enter each step with the moments of a truncated normal distribution (Dempster,
+    Laird and Rubin 1977).
+
+    Parameters
+    ----------
+    start
+        Parameters of a similar fit to start from.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (3 k,): weight, mu, sigma of each component, by ascending mu.
+    """
+    thin = x.thinned(_POINTS)
+    y, late = np.log(thin.values), thin.censored
+
+    def step(weight: Floats, mu: Floats, sigma: Floats) -> tuple[float, tuple[Floats, ...]]:
+        z = (y[:, None] - mu) / sigma
+        log_p = -0.5 * z**2 - np.log(sigma) - _HALF_LOG_2PI
+        first = np.repeat(y[:, None], components, axis=1)
+        second = first**2
+        if late.any():
+            log_sf = special.log_ndtr(-z[late])
+            hazard = np.exp(-0.5 * z[late] ** 2 - _HALF_LOG_2PI - log_sf)
+            first[late] = mu + sigma * hazard
+            second[late] = mu**2 + sigma**2 + sigma * hazard * (y[late][:, None] + mu)
+            log_p[late] = log_sf
+        log_p += np.log(weight)
+        log_likelihood, share, mass = _responsibilities(log_p)
+        mu = (share * first).sum(axis=0) / mass
+        variance = (share * second).sum(axis=0) / mass - mu**2
+        sigma = np.sqrt(np.maximum(variance, _MIN_SIGMA**2))
+        return log_likelihood, (mass / mass.sum(), mu, sigma)
+
+    if start is not None:
+        return _iterate(step, start.reshape(-1, 3).T.copy(), warm=True)
+    spread = max(float(y.std()), _MIN_SIGMA)
+    mu = np.quantile(y, (np.arange(components) + 0.5) / components)
+    sigma = np.full(components, max(spread / components, _MIN_SIGMA))
+    return _iterate(step, (np.full(components, 1 / components), mu, sigma), warm=False)
+
+
+def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
+    """Fit a hyper-exponential distribution.
+
+    By memorylessness a censored value is expected to last one more mean of its component.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (2 k,): weight and scale of each component, by ascending scale.
+    """
+    thin = x.thinned(_POINTS)
+    t, late = thin.values, thin.censored
+
+    def step(weight: Floats, scale: Floats) -> tuple[float, tuple[Floats, ...]]:
+        log_p = np.log(weight) - t[:, None] / scale - np.where(late[:, None], 0.0, np.log(scale))
+        log_likelihood, share, mass = _responsibilities(log_p)
+        expected = t[:, None] + late[:, None] * scale
+        scale = np.maximum((share * expected).sum(axis=0) / mass, 1e-9)
+        return log_likelihood, (mass / mass.sum(), scale)
+
+    if start is not None:
+        return _iterate(step, start.reshape(-1, 2).T.copy(), warm=True)
+    scale = np.maximum(np.quantile(t, (np.arange(components) + 0.5) / components), 1e-9)
+    scale *= np.geomspace(0.5, 2.0, components)
+    return _iterate(step, (np.full(components, 1 / components), scale), warm=False)
+
+
+def _responsibilities(log_p: Floats) -> tuple[float, Floats, Floats]:
+    """Return the mean log-likelihood, each component's share of each value, and their sums."""
+    total = np.logaddexp.reduce(log_p, axis=1)
+    share = np.exp(log_p - total[:, None])
+    return float(total.mean()), share, share.sum(axis=0) + 1e-12
+
+
+def _iterate(
+    step: Callable[..., tuple[float, tuple[Floats, ...]]],
+    start: Iterable[Floats],
+    *,
+    warm: bool,
+) -> Floats:
+    """Repeat a step until the log-likelihood converges; sort components by the second parameter."""
+    rounds, tolerance = (
+        (_ROUNDS_FROM_START, _TOLERANCE_FROM_START) if warm else (_ROUNDS, _TOLERANCE)
+    )
+    parameters, last = tuple(start), -np.inf
+    for _ in range(rounds):
+        log_likelihood, parameters = step(*parameters)
+        if log_likelihood - last < tolerance:
+            break
+        last = log_likelihood
+    return np.asarray(np.column_stack(parameters)[np.argsort(parameters[1])].ravel())
