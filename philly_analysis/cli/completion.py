@@ -19,7 +19,7 @@ def experiments() -> Choices:
     """List the experiments, with the question of each."""
     from philly_analysis.experiments import ACROSS, EXPERIMENTS
 
-    questions = {name: module.QUESTION for name, module in EXPERIMENTS.items()}
+    questions = {name: e.question for name, e in EXPERIMENTS.items()}
     questions |= {name: module.QUESTION for name, module in ACROSS.items()}
     return list(questions.items())
 

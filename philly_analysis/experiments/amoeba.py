@@ -1,8 +1,7 @@
-"""Amoeba's headline, divided: what growing and shrinking each do to completion times."""
+"""Amoeba: the contributions of growing and of shrinking to its gain in completion time."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -10,14 +9,23 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.curves import moved, over_load
-from philly_analysis.experiments.effects import Row, Shown, drawn_from, effect, percent, trials
-from philly_analysis.experiments.workloads import JobLaw
+from philly_analysis.experiments.effects import effect, percent
+from philly_analysis.experiments.experiment import (
+    USUAL,
+    Arms,
+    Experiment,
+    Row,
+    Summary,
+    Sweep,
+    trial_rows,
+)
+from philly_analysis.experiments.job_sources import DrawJobs
+from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
 from philly_analysis.results import Comparison, Fact, Result
-from philly_analysis.results.figures import MUTED, canvas, name_lines, title
+from philly_analysis.results.figures import canvas, label_lines, title
 from philly_analysis.simulator import Parallelism, run
 from philly_analysis.simulator.policies import Amoeba, Policy, Tiresias
-from philly_analysis.workload import JobSpec, at_load, fleet
+from philly_analysis.workload import JobSpec, fleet
 
 QUESTION = "How much of elasticity's gain is growing, and how much shrinking?"
 
@@ -27,49 +35,28 @@ PUBLISHED_REDUCTION_PCT = 29.0
 STATIC, GROW, SHRINK, BOTH = "static", "growth only", "shrink only", "elastic"
 
 TIRESIAS = "Tiresias"
-"""The policy that the elastic one starts from, as published: jobs as they are, and promotion."""
-
-MODELLED: tuple[str, ...] = (
-    "64 GPUs on 8 servers; the scheduler is the published re-implementation's: Tiresias' queues "
-    "(two, 3.2 GPU hours), compaction above 10 waiting jobs, marginal gains; decisions every "
-    "300 s. static: the same with jobs that hold what they ask for. Tiresias: with promotion.",
-    "How much a job gains by a GPU, and how far it can grow, is its model's: five models measured "
-    "by Pollux (OSDI'21) on servers of 4 T4 GPUs, the batch as it was on the GPUs asked for. Which "
-    "job trains which is drawn from those that scale at least half as well as perfectly to what "
-    "it asks for. Amoeba's own curves are not public.",
-    "Assumed: jobs may hold 1/4 to 2 times what they ask for (less, where the model's batch says "
-    "so), a change costs 30 s. Amoeba's abstract names neither trace, load nor limits: these "
-    "decide the gain, and the right-hand panel moves each, and the models.",
-    "Where nobody waits, growth alone shortens jobs, whatever the trace: it uses GPUs that rigid "
-    "jobs leave idle.",
-    "The published cut of a change's cost, 95 %, is an input here, not a result: the right-hand "
-    "panel moves the cost.",
-    "Not modelled: accuracy by batch size, and speed by locality beyond what was measured.",
-)
+"""The policy that the elastic one extends, as published: static jobs, and promotion."""
 
 
 class Setting(NamedTuple):
-    """What the scheduler and the jobs are taken to be."""
+    """What is assumed of the scheduler and the jobs."""
 
     policy: Amoeba
     speed: Parallelism = Parallelism()
 
 
-USUAL = "as assumed"
-"""Name of the setting from which all others differ in one thing."""
-
 _BASE = Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0)
 
 
-def _one_law(alpha: float) -> Setting:
+def _power_law(alpha: float) -> Setting:
     return Setting(replace(_BASE, alpha=alpha), Parallelism(alpha=alpha, models=()))
 
 
 SETTINGS: dict[str, Setting] = {
     USUAL: Setting(_BASE),
-    "one law, exponent 0.6": _one_law(0.6),
-    "one law, exponent 0.9": _one_law(0.9),
-    "one law, exponent 1": _one_law(1.0),
+    "one law, exponent 0.6": _power_law(0.6),
+    "one law, exponent 0.9": _power_law(0.9),
+    "one law, exponent 1": _power_law(1.0),
     "ImageNet only": Setting(_BASE, Parallelism(models=("imagenet",))),
     "BERT only": Setting(_BASE, Parallelism(models=("bert",))),
     "at most 1.5 times": Setting(replace(_BASE, scale_out=1.5)),
@@ -82,65 +69,20 @@ SETTINGS: dict[str, Setting] = {
     "order SRTF": Setting(replace(_BASE, order="srtf")),
     "decides every 60 s": Setting(replace(_BASE, round_s=60.0)),
 }
-"""Settings by name: the usual one, and each constant moved."""
+"""Settings by name: the usual one, and one for each changed assumption."""
 
-SHOWN: Shown = {
+SHOWN = {
     "mean_jct_h": (
         (BOTH, STATIC, "elastic"),
         (GROW, STATIC, "growth only"),
         (SHRINK, STATIC, "shrink only"),
-        (BOTH, GROW, "what shrinking adds"),
+        (BOTH, GROW, "added by shrinking"),
         (TIRESIAS, STATIC, "Tiresias"),
     )
 }
 
-MEASURES = ["mean_jct_h", "resizes", "lost_pct"]
 
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """What is varied: load, the constants (at one load), and the seeds of the draws."""
-
-    loads: tuple[float, ...] = (0.5, 0.7, 0.9, 1.1)
-    at: float = 0.9
-    settings: tuple[str, ...] = field(default_factory=lambda: tuple(SETTINGS))
-    jobs: int = 500
-    seeds: tuple[int, ...] = tuple(range(1, 11))
-
-
-def compute(
-    law: JobLaw, law_name: str, sweep: Sweep | None = None, *, executor: Executor | None = None
-) -> Result:
-    """Simulate the arms over load, and elastic against static jobs under each constant.
-
-    Returns
-    -------
-    Result
-        Table: setting, load, arm, seed, mean_jct_h, resizes (per job), lost_pct (GPU time without
-        progress, of all GPU time held).
-    """
-    sweep = sweep or Sweep()
-    of_seed = partial(_rows, law, sweep)
-    return result_of(trials(of_seed, sweep.seeds, MEASURES, executor), law_name, sweep)
-
-
-def _rows(law: JobLaw, sweep: Sweep, seed: int) -> list[Row]:
-    return list(_of_seed(law, sweep, seed))
-
-
-def _of_seed(law: JobLaw, sweep: Sweep, seed: int) -> Iterator[Row]:
-    drawn = law(sweep.jobs, 64, seed)
-    for name in sweep.settings:
-        policy, speed = SETTINGS[name]
-        training = speed.completed(drawn, np.random.default_rng(seed))
-        for load in sweep.loads if name == USUAL else (sweep.at,):
-            specs = at_load(training, load, 64)
-            for arm, who in arms(policy).items():
-                if name == USUAL or arm in (STATIC, BOTH):
-                    yield (name, load, arm, seed, *_outcome(specs, who, speed))
-
-
-def arms(policy: Amoeba) -> dict[str, Policy]:
+def policies(policy: Amoeba) -> dict[str, Policy]:
     """Return the policy of each arm: all but one differ in how far jobs may grow and shrink."""
     return {
         TIRESIAS: Tiresias(
@@ -155,47 +97,58 @@ def arms(policy: Amoeba) -> dict[str, Policy]:
     }
 
 
+def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
+    def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
+        return SETTINGS[setting].speed.completed(drawn, np.random.default_rng(seed))
+
+    def arms(setting: str) -> Arms:
+        policy, speed = SETTINGS[setting]
+        return {
+            arm: partial(_outcome, policy=own, speed=speed)
+            for arm, own in policies(policy).items()
+            if setting == USUAL or arm in (STATIC, BOTH)
+        }
+
+    drawn = jobs(sweep.jobs, 64, seed)
+    return trial_rows(drawn, sweep, seed, gpus=64, prepare=prepare, arms=arms)
+
+
 def _outcome(
     specs: Sequence[JobSpec], policy: Policy, speed: Parallelism
 ) -> tuple[float, float, float]:
     schedule = run(specs, fleet("8x8"), policy, speed=speed)
-    held_s = (schedule.speeds["end_s"] - schedule.speeds["start_s"]) * schedule.speeds["gpus"]
-    stalled_s = held_s.filter(schedule.speeds["speed"] == 0)
+    allocated_s = (schedule.speeds["end_s"] - schedule.speeds["start_s"]) * schedule.speeds["gpus"]
+    stalled_s = allocated_s.filter(schedule.speeds["speed"] == 0)
     resizes = schedule.attempts.filter(schedule.attempts["end_reason"] == "resized").height
     return (
         float(schedule.jct_s.mean()) / 3600,
         resizes / len(specs),
-        100 * float(stalled_s.sum()) / float(held_s.sum()),
+        100 * float(stalled_s.sum()) / float(allocated_s.sum()),
     )
 
 
-def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
-    """Return what trials show, in facts and sentences."""
+def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
-    parts = {arm: usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK)}
+    both, grow, shrink = (usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK))
     added, promotion = usual(BOTH, GROW), usual(TIRESIAS, STATIC)
-    lost = table[(table["arm"] == BOTH) & (table["load"] == sweep.at)]
-    lost_pct = float(lost.loc[lost["setting"] == USUAL, "lost_pct"].mean())
-    return Result(
-        name=f"amoeba_{law_name}",
-        table=table,
+    elastic = table[(table["arm"] == BOTH) & (table["load"] == sweep.at)]
+    lost_pct = float(elastic.loc[elastic["setting"] == USUAL, "lost_pct"].mean())
+    return Summary(
         facts=(
-            Fact("elastic_jct_pct", parts[BOTH].effect, "change of mean JCT by elasticity"),
-            Fact("growth_jct_pct", parts[GROW].effect, "the same, if jobs only grow"),
-            Fact("shrink_jct_pct", parts[SHRINK].effect, "the same, if jobs only shrink"),
-            Fact("shrink_added_pct", added.effect, "what shrinking adds to growing"),
-            Fact("lost_pct", lost_pct, "GPU time lost to changes, of all that is held"),
+            Fact("elastic_jct_pct", both.effect, "change of mean JCT by elasticity"),
+            Fact("growth_jct_pct", grow.effect, "change of mean JCT if jobs only grow"),
+            Fact("shrink_jct_pct", shrink.effect, "change of mean JCT if jobs only shrink"),
+            Fact("shrink_added_pct", added.effect, "change by shrinking in addition to growing"),
+            Fact("lost_pct", lost_pct, "allocated GPU time that is lost to changes"),
         ),
         sentences=(
-            f"Elastic jobs change mean JCT by {percent(parts[BOTH])} against rigid ones; jobs that "
-            f"only grow by {percent(parts[GROW])}, that only shrink by {percent(parts[SHRINK])}.",
-            f"Shrinking adds {percent(added)} to growing. With promotion Tiresias changes it by "
-            f"{percent(promotion)} against the rigid arm.",
-            f"Changes of GPUs lose {lost_pct:.2g} % of the GPU time held, at "
+            f"Elastic jobs change mean JCT by {percent(both)} against static ones; jobs that only "
+            f"grow by {percent(grow)}, jobs that only shrink by {percent(shrink)}.",
+            f"Shrinking in addition to growing changes it by {percent(added)}. Tiresias with "
+            f"promotion changes it by {percent(promotion)} against static jobs.",
+            f"Changes of GPUs lose {lost_pct:.2g} % of the allocated GPU time, at "
             f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
-            drawn_from(law_name, sweep.at, sweep.seeds),
         ),
-        caveats=MODELLED,
         comparisons=(
             Comparison(
                 what="reduction of mean JCT by elasticity",
@@ -203,28 +156,34 @@ def result_of(table: pd.DataFrame, law_name: str, sweep: Sweep) -> Result:
                 measured=None,
                 unit="%",
                 source="arXiv 1909.11985 v1, abstract ('as much as')",
-                reason="not measured here: how far jobs may grow and how well they scale decide "
-                "it, and the abstract says neither, nor the load",
+                reason="not measured here: it depends on how far jobs may grow, how well they "
+                "scale and the load, which the abstract does not state",
             ),
         ),
-        synthetic=True,
     )
 
 
-def plot(result: Result) -> Figure:
-    """Draw the change of JCT by arm over load, and what moves it."""
-    table = result.table
+def _plot(result: Result) -> Figure:
+    """Draw the change of JCT by arm over load, and its sensitivity."""
     fig, axes = canvas(2, width=10, height=4.4)
-    over_load(axes[0], table, "mean_jct_h", SHOWN["mean_jct_h"], USUAL)
-    axes[0].axhline(
-        -PUBLISHED_REDUCTION_PCT, color=MUTED, ls="--", lw=1.2, label="published: as much as"
-    )
+    over_load(axes[0], result.table, "mean_jct_h", SHOWN["mean_jct_h"])
+    mark_published(axes[0], -PUBLISHED_REDUCTION_PCT, "published: as much as")
     axes[0].set(ylabel="change of mean JCT, %")
     title(axes[0], "against static gangs")
-    name_lines(axes[0])
-    load = float(table.loc[table["setting"] != USUAL, "load"].mean())
-    if load == load:
-        moved(axes[1], table, "mean_jct_h", BOTH, STATIC, load, USUAL)
-        axes[1].set(xlabel="elastic against static, change of mean JCT, %")
-        title(axes[1], f"what moves it, at a load of {load:g}")
+    label_lines(axes[0])
+    label = "elastic against static, change of mean JCT, %"
+    sensitivity(axes[1], result.table, "mean_jct_h", (BOTH, STATIC), label)
     return fig
+
+
+AMOEBA = Experiment(
+    name="amoeba",
+    question=QUESTION,
+    sweep=Sweep(loads=(0.5, 0.7, 0.9, 1.1), at=0.9, settings=tuple(SETTINGS), jobs=500),
+    measures=("mean_jct_h", "resizes", "lost_pct"),
+    rows=_rows,
+    summarize=_summarize,
+    shown=SHOWN,
+    plot=_plot,
+)
+"""Table: resizes per job; lost_pct: GPU time without progress, of all allocated GPU time."""

@@ -1,50 +1,24 @@
-"""What one arm of an experiment does against another: paired by seed, with an interval."""
+"""Paired effects of one arm of an experiment against another, by seed, with 95 % intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from itertools import chain
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from philly_analysis.parallel import InlineExecutor, map_ordered
 from philly_analysis.results import Paired, count, paired
 
 ARM = ["setting", "load", "arm", "seed"]
-"""Key of a table of trials: what was set, offered load, what was done, which draw of jobs."""
+"""Key of a table of trials: assumptions, offered load, arm, seed of the draw of jobs."""
 
+Pairs = Sequence[tuple[str, str, str]]
+"""Arms to compare: (arm, against, label)."""
 
-Row = tuple[object, ...]
-"""One trial: its key, and what was measured."""
-
-Shown = Mapping[str, tuple[tuple[str, str, str], ...]]
-"""By measure, which arms a page shows against which, and as what."""
-
-
-def trials(
-    of_seed: Callable[[int], list[Row]],
-    seeds: Sequence[int],
-    measures: Sequence[str],
-    executor: Executor | None = None,
-) -> pd.DataFrame:
-    """Return the table of all trials, those of a seed made in one go, wherever work is done.
-
-    Parameters
-    ----------
-    of_seed
-        Returns the rows of a seed: key and measures.
-    executor
-        None: here.
-    """
-    rows = chain.from_iterable(
-        map_ordered(executor or InlineExecutor(), of_seed, seeds, ahead=len(seeds))
-    )
-    return pd.DataFrame(list(rows), columns=[*ARM, *measures])
+_NONE = Paired(float("nan"), float("nan"), float("nan"), 0)
 
 
 def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.DataFrame:
-    """Return by how many percent an arm changes a measure against another.
+    """Return the percent change of a measure by an arm against another.
 
-    Where one of them is zero there is no such number, and no row.
+    Groups in which one of the two is zero are excluded.
 
     Returns
     -------
@@ -67,63 +41,59 @@ def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.Dat
 def effect(
     table: pd.DataFrame, measure: str, arm: str, against: str, *, setting: str, load: float
 ) -> Paired:
-    """Return one row of :func:`effects`; NaN where there is none."""
-    there = table[(table["setting"] == setting) & ((table["load"] - load).abs() < 1e-9)]
-    rows = effects(there, measure, arm, against)
+    """Return one row of :func:`effects`; NaN if there is none."""
+    group = table[(table["setting"] == setting) & ((table["load"] - load).abs() < 1e-9)]
+    rows = effects(group, measure, arm, against)
     if rows.empty:
-        nan = float("nan")
-        return Paired(nan, nan, nan, 0)
+        return _NONE
     return Paired(*rows[["effect_pct", "low_pct", "high_pct", "seeds"]].iloc[0])
 
 
-def in_words(table: pd.DataFrame, shown: Shown) -> pd.DataFrame:
-    """Return effects as a page shows them, with intervals: a row per setting and load."""
+def effect_table(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
+    """Return effects and intervals as text for a page: a row per setting and load."""
     columns = {
-        (measure, label): {
+        f"{label}, {measure}": {
             (row.setting, row.load): percent(Paired(*row[3:]))
             for row in effects(table, measure, arm, against).itertuples()
         }
         for measure, pairs in shown.items()
         for arm, against, label in pairs
     }
-    at = list(dict.fromkeys(key for column in columns.values() for key in column))
+    keys = list(dict.fromkeys(key for column in columns.values() for key in column))
     return pd.DataFrame(
         {
-            "setting": [setting for setting, _ in at],
-            "load": [load for _, load in at],
-            **{
-                f"{label}, {measure}": [said.get(key) for key in at]
-                for (measure, label), said in columns.items()
-            },
+            "setting": [setting for setting, _ in keys],
+            "load": [load for _, load in keys],
+            **{name: [texts.get(key) for key in keys] for name, texts in columns.items()},
         }
     )
 
 
-def drawn_from(law_name: str, load: float | None, seeds: Sequence[int]) -> str:
-    """Say of which jobs effects are."""
+def draws_sentence(source: str, load: float | None, seeds: Sequence[int]) -> str:
+    """Return which jobs, load and number of draws effects refer to."""
     at = "" if load is None else f" at a load of {load:g}"
-    return f"On jobs of “{law_name}”{at}, {count(len(seeds), 'draw')}."
+    return f"On jobs of “{source}”{at}, {count(len(seeds), 'draw')}."
 
 
-def percent(found: Paired) -> str:
-    """Say a change in percent, with its interval."""
-    said = f"{_signed(found.effect)} %"
-    if found.low != found.low:
-        return said
-    return f"{said} ({_signed(found.low)} to {_signed(found.high)})"
+def percent(change: Paired) -> str:
+    """Return a percent change with its interval as text."""
+    text = f"{_signed(change.effect)} %"
+    if change.low != change.low:
+        return text
+    return f"{text} ({_signed(change.low)} to {_signed(change.high)})"
 
 
 def _signed(value: float) -> str:
-    """Write a number of percent: to two digits, but nothing short of −100 as that."""
+    """Return a percentage with two digits; values just above −100 are not rounded to it."""
     digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
     rounded = round(value, digits)
     return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"
 
 
-def told_apart(found: Mapping[str, Paired]) -> str:
-    """Say changes of arms that are told apart from none, and name the other arms."""
-    sure = {arm: change for arm, change in found.items() if change.low > 0 or change.high < 0}
-    said = [f"{arm} {percent(change)}" for arm, change in sure.items()]
-    if others := [arm for arm in found if arm not in sure]:
-        said.append(f"not told apart from no change: {', '.join(others)}")
-    return "; ".join(said)
+def significant(changes: Mapping[str, Paired]) -> str:
+    """Return the changes whose interval excludes zero, and the names of the other arms."""
+    clear = {arm: change for arm, change in changes.items() if change.low > 0 or change.high < 0}
+    parts = [f"{arm} {percent(change)}" for arm, change in clear.items()]
+    if others := [arm for arm in changes if arm not in clear]:
+        parts.append(f"no significant change: {', '.join(others)}")
+    return "; ".join(parts)

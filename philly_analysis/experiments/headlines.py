@@ -1,148 +1,101 @@
-"""What papers on GPU schedulers are quoted for, and who is simulated to see whether it holds."""
+"""Gains that papers on GPU schedulers are cited for, and the simulations that test them."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from philly_analysis.experiments import amoeba, antman, shares, synergy
+from philly_analysis.experiments import amoeba, antman, synergy_arms
+from philly_analysis.experiments.experiment import USUAL
 from philly_analysis.simulator import AS_RECORDED, HostResources, Speed, run
 from philly_analysis.simulator.policies import Fifo, Las, Policy, Srtf
 from philly_analysis.workload import JobSpec, fleet
 
 GPUS = 128
 SERVERS = "16x8:24:500"
-"""16 servers of 8 GPUs, 24 CPUs and 500 GB: Synergy's, of whose size the whole cluster is."""
+"""16 servers of 8 GPUs, 24 CPUs and 500 GB: those of Synergy's paper."""
 
-FIFO, PASSING, LAS, SRTF = "FIFO", "FIFO with backfill", "LAS", "SRTF"
-PROPORTIONAL, TUNED = "Synergy, proportional shares", "Synergy, tuned shares"
-RIGID, ELASTIC = "Amoeba, rigid jobs", "Amoeba, elastic jobs"
-BLOCKED, SHARING = "AntMan, queue that blocks", "AntMan, sharing"
+_BLOCKED, _SHARING = "AntMan, queue that blocks", "AntMan, sharing"
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A gain that a paper is quoted for.
+    """A gain that a paper is cited for.
 
     Attributes
     ----------
-    says
-        Who gains what against whom, as a phrase.
+    phrase
+        Who gains what against whom.
     arm, against
-        What is simulated with it and without it.
-    measure
-        By which measure.
-    more
-        Whether more of it is better.
+        Arms to simulate, with and without it.
+    measure, more
+        The measure, and whether more of it is better.
     printed
-        How many times better the paper says, None: not printed.
-    words
-        In the paper's words, as far as these go.
-    source
-        Where it stands.
+        The paper's gain as a factor; None: not printed.
+    words, source
+        The paper's words and their place.
     """
 
-    says: str
+    phrase: str
     arm: str
     against: str
     measure: str
-    more: bool
-    printed: float | None
-    words: str
-    source: str
+    more: bool = False
+    printed: float | None = None
+    words: str = "no printed number"
+    source: str = ""
 
 
 HEADLINES: dict[str, Headline] = {
-    "Synergy": Headline(
-        "CPUs and memory by need, against proportional shares: mean completion time",
-        *(TUNED, PROPORTIONAL, "mean_jct_h", False, synergy.PUBLISHED_RATIO),
-        "up to 3.4 times",
-        "OSDI'22, abstract",
-    ),
-    "Amoeba": Headline(
-        "elastic jobs against rigid ones, under Tiresias' queues: mean completion time",
-        *(ELASTIC, RIGID, "mean_jct_h", False, 1 / (1 - amoeba.PUBLISHED_REDUCTION_PCT / 100)),
-        "as much as 29 % less",
-        "arXiv 1909.11985 v1, abstract",
-    ),
-    "AntMan, compute": Headline(
-        "GPUs shared, against a queue that blocks: compute in use",
-        *(SHARING, BLOCKED, "compute_pct", True, 1 + antman.PUBLISHED_COMPUTE_PCT / 100),
-        "34 % more",
-        "OSDI'20, abstract",
-    ),
-    "AntMan, memory": Headline(
-        "GPUs shared, against a queue that blocks: GPU memory in use",
-        *(SHARING, BLOCKED, "memory_pct", True, 1 + antman.PUBLISHED_MEMORY_PCT / 100),
-        "42 % more",
-        "OSDI'20, abstract",
-    ),
-    "Tiresias' LAS": Headline(
-        "least attained service against first come, first served: mean completion time",
-        *(LAS, FIFO, "mean_jct_h", False, 5.5),
-        "up to 5.5 times (over YARN)",
-        "NSDI'19, abstract",
-    ),
-    "SRTF": Headline(
-        "shortest remaining time against first come, first served: mean completion time",
-        *(SRTF, FIFO, "mean_jct_h", False, None),
-        "no printed number",
-        "",
-    ),
-    "LAS, over backfill": Headline(
-        "the same, against a queue that smaller gangs may pass: mean completion time",
-        *(LAS, PASSING, "mean_jct_h", False, None),
-        "no printed number",
-        "",
-    ),
-    "SRTF, over backfill": Headline(
-        "the same, against a queue that smaller gangs may pass: mean completion time",
-        *(SRTF, PASSING, "mean_jct_h", False, None),
-        "no printed number",
-        "",
-    ),
+    name: Headline(**table)
+    for name, table in tomllib.loads(
+        (Path(__file__).parent / "headlines.toml").read_text("utf-8")
+    ).items()
 }
-"""Headlines by what the page calls them; a queue that gangs may pass divides the last two."""
+"""Headlines by name; a queue that gangs may pass is the baseline of the last two."""
 
 MEASURES = ["jobs", "mean_jct_h", "compute_pct", "memory_pct"]
 
 
 def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, ...]]:
-    """Run a month in every arm, all on the same jobs, and return what is measured, by arm.
+    """Return the measures of every arm, simulated on the same jobs.
 
     Parameters
     ----------
     seed
-        Of what systems must know that jobs do not say: models, use, sensitivity.
+        Of the properties that systems need and jobs lack: models, GPU use, sensitivity.
     """
-    shared, sharing = antman.SETTINGS[antman.USUAL]
-    elastic, scaling = amoeba.SETTINGS[amoeba.USUAL]
-    setting = shares.SETTINGS[shares.USUAL]
-    typed = shares.typed(month, setting.split, seed)
+    sharing_policy, sharing = antman.SETTINGS[USUAL]
+    elastic_policy, scaling = amoeba.SETTINGS[USUAL]
+    setting = synergy_arms.SETTINGS[synergy_arms.USUAL]
+    typed = synergy_arms.with_models(month, setting.split, seed)
     trained = scaling.completed(month, np.random.default_rng(seed))
     used = sharing.completed(month, np.random.default_rng(seed))
-    by_need, of_antman, of_amoeba = (
-        shares.arms(setting),
-        antman.arms(shared, sharing),
-        amoeba.arms(elastic),
-    )
+    by_need = synergy_arms.arms(setting)
+    of_antman = antman.policies(sharing_policy, sharing)
+    of_amoeba = amoeba.policies(elastic_policy)
     arms: dict[str, tuple[Sequence[JobSpec], Policy, Speed]] = {
-        FIFO: (month, Fifo(), AS_RECORDED),
-        PASSING: (month, Fifo(backfill=True), AS_RECORDED),
-        LAS: (month, Las(), AS_RECORDED),
-        SRTF: (month, Srtf(), AS_RECORDED),
-        PROPORTIONAL: (typed, by_need[shares.PROPORTIONAL], HostResources()),
-        TUNED: (typed, by_need[shares.TUNE], HostResources()),
-        RIGID: (trained, of_amoeba[amoeba.STATIC], scaling),
-        ELASTIC: (trained, of_amoeba[amoeba.BOTH], scaling),
-        BLOCKED: (used, *of_antman[antman.BLOCKED]),
-        SHARING: (used, *of_antman[antman.SHARED]),
+        "FIFO": (month, Fifo(), AS_RECORDED),
+        "FIFO with backfill": (month, Fifo(backfill=True), AS_RECORDED),
+        "LAS": (month, Las(), AS_RECORDED),
+        "SRTF": (month, Srtf(), AS_RECORDED),
+        "Synergy, proportional shares": (
+            *(typed, by_need[synergy_arms.PROPORTIONAL]),
+            HostResources(),
+        ),
+        "Synergy, tuned shares": (typed, by_need[synergy_arms.TUNE], HostResources()),
+        "Amoeba, rigid jobs": (trained, of_amoeba[amoeba.STATIC], scaling),
+        "Amoeba, elastic jobs": (trained, of_amoeba[amoeba.BOTH], scaling),
+        _BLOCKED: (used, *of_antman[antman.BLOCKED]),
+        _SHARING: (used, *of_antman[antman.SHARED]),
     }
     found = {}
     for arm, (specs, policy, speed) in arms.items():
         schedule = run(specs, fleet(SERVERS), policy, speed=speed)
         use = (np.nan, np.nan)
-        if arm in (BLOCKED, SHARING):
+        if arm in (_BLOCKED, _SHARING):
             use = antman.in_use_pct(schedule, specs, GPUS)
         found[arm] = (len(specs), float(schedule.jct_s.mean()) / 3600, *use)
     return found

@@ -1,4 +1,4 @@
-"""The best that any division of CPUs and memory could do for jobs that run at once: small cases."""
+"""Optimal allocation of CPUs and memory to jobs that run at once: an integer program."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -13,11 +13,11 @@ from philly_analysis.workload import Machine
 
 
 def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> float:
-    """Return the most throughput that one-GPU jobs can have together, none below its fair share.
+    """Return the maximum total throughput of one-GPU jobs, none below its fair share.
 
-    Synergy's optimum: each job gets a server there, whole CPUs and one of the amounts of memory at
-    which it was measured, so that no job is slower than with a proportional share and the sum of
-    throughputs (1 each at a proportional share) is largest. An integer program, solved exactly.
+    Synergy's optimum: each job gets a server, whole CPUs and one of the amounts of memory at which
+    it was measured. No job is slower than with a proportional share, and the sum of throughputs
+    (1 each at a proportional share) is largest. The integer program is solved exactly.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
 
 
 def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
-    """Return CPUs, memory and throughput that are worth choosing: no worse than the fair share."""
+    """Return undominated CPUs, memory and throughput that are no worse than the fair share."""
     share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
     fair = job.throughput(*share)
     found: list[tuple[int, float, float]] = []

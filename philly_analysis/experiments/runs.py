@@ -1,4 +1,4 @@
-"""What a sweep is to run: each what-if with all that decides what comes out of it."""
+"""Runs of a sweep: each what-if, a digest of its inputs, and its outcome."""
 
 import hashlib
 import json
@@ -21,12 +21,12 @@ from philly_analysis.trace import MANIFEST, Manifest, Trace, fetch_trace
 from philly_analysis.workload import Workload, measures
 
 DRAWN_JOBS = 2_000
-"""Jobs drawn from a model, unless another number is asked for."""
+"""Default number of jobs drawn from a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What all runs of a sweep have in common, under the names that ``simulate`` has for it."""
+    """Options that all runs of a sweep share, named as in ``simulate``."""
 
     gpus: int | None = None
     machines: str | None = None
@@ -40,25 +40,24 @@ class Assumed:
     retry_by_reason: bool = False
     estimates: str = "exact"
 
-    def read(self) -> str:
-        """Return what files it names hold, as far as outcomes depend on that."""
+    def digest(self) -> str:
+        """Return the digest of the file of outages; empty without one."""
         path = Path(self.outages) if isinstance(self.outages, str | Path) else None
         return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One what-if of a sweep: all that decides what comes out of it.
+    """One what-if of a sweep, with all its inputs.
 
     Attributes
     ----------
     workload
-        Folder of a trace; or a model's file or the name of one that ships, of which `seed` draws
-        `jobs` jobs.
+        Folder of a trace; or the file or name of a model, from which `seed` draws `jobs` jobs.
     load
-        Offered load that submissions are stretched to; None: as they are.
+        Offered load that submissions are rescaled to; None: they stay.
     seed
-        Of the jobs drawn, and of all that the what-if draws.
+        Of the jobs drawn, and of all draws of the what-if.
     """
 
     workload: str
@@ -81,20 +80,20 @@ class Run:
         return Path(self.workload).stem
 
     def key(self) -> str:
-        """Return a digest of all that decides the outcome, the trace's or model's content too."""
+        """Return a digest of all inputs: options, the trace or model, and the package's code."""
         path = Path(self.workload)
         if (path / MANIFEST).is_file():
-            said = Manifest.read(path).to_json()
+            content = Manifest.read(path).to_json()
         else:
-            said = path.read_text("utf-8") if path.is_file() else self.workload
+            content = path.read_text("utf-8") if path.is_file() else self.workload
         text = json.dumps(
-            [asdict(self), said, self.assumed.read(), _code()], sort_keys=True, default=str
+            [asdict(self), content, self.assumed.digest(), _code()], sort_keys=True, default=str
         )
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-ALONE = Assumed()
-"""Nothing is assumed but what a what-if assumes by itself."""
+DEFAULTS = Assumed()
+"""The defaults of ``simulate``."""
 
 
 def plan_runs(
@@ -105,30 +104,32 @@ def plan_runs(
     seeds: int = 1,
     knobs: Sequence[tuple[str, str]] = (),
     jobs: int = DRAWN_JOBS,
-    assumed: Assumed = ALONE,
+    assumed: Assumed = DEFAULTS,
 ) -> list[Run]:
-    """Return every run of a sweep, those of one workload, load and seed one after the other.
+    """Return every run of a sweep; those of one workload, load and seed are consecutive.
 
     Parameters
     ----------
     policy_names
-        The first is what the others are held against.
+        The first is the baseline.
     knobs
-        (knob, value); a knob may come with several values, and counts for the policies that have
-        it, or for one as ``policy.knob``.
+        (knob, value); a knob may have several values, and applies to all policies that have it, or
+        to one as ``policy.knob``.
 
     Raises
     ------
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, a value is not one of its knob, or seeds are asked of a recorded
-        trace, which is one workload.
+        There is nothing to run, a knob does not accept a value, or a recorded trace, which is one
+        workload, has several seeds.
     """
     if not workloads or not policy_names or seeds < 1:
-        raise SimulationError("a sweep takes a workload, a policy and a seed at least.")
+        raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
-        assumed = replace(assumed, outages=file.resolve())  # workers may stand elsewhere
+        assumed = replace(
+            assumed, outages=file.resolve()
+        )  # workers may have another working directory
     values: dict[str, dict[str, list[str]]] = {name: {} for name in policy_names}
     for knob, value in knobs:
         policy, _, own = knob.rpartition(".")
@@ -151,8 +152,8 @@ def plan_runs(
         recorded = (Path(workload) / MANIFEST).is_file()
         if recorded and seeds > 1:
             raise SimulationError(
-                f"{workload} was recorded once, so {seeds} seeds of it would be the same jobs. "
-                "Sweep a model of it (`philly fit`) for intervals."
+                f"{workload} is a recorded trace: {seeds} seeds would give the same jobs. Fit a "
+                "model to it (`philly fit`) and sweep that for intervals."
             )
         if not recorded:
             load_model(workload)
@@ -177,12 +178,12 @@ def plan_runs(
 
 
 def outcome_of(run: Run) -> dict[str, float]:
-    """Do one run, and measure it.
+    """Simulate one run and return its measures.
 
     Raises
     ------
     InputError
-        What it reads cannot be seen from here.
+        One of its files is not visible to this process.
     """
     if isinstance(run.assumed.outages, Path):
         require_visible([run.assumed.outages])
@@ -210,9 +211,11 @@ def _workload(run: Run) -> Workload:
 
 @cache
 def _code() -> str:
-    """Return a digest of the package, so that no outcome of another version is taken for one."""
+    """Return a digest of the package's code, so that outcomes of other versions are not reused."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(p for p in package.rglob("*") if p.suffix in (".py", ".sql", ".json")):
+    for path in sorted(
+        p for p in package.rglob("*") if p.suffix in (".py", ".sql", ".json", ".toml")
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()

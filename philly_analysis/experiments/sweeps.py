@@ -1,4 +1,4 @@
-"""Many what-ifs at once: workloads under policies, at loads, by seeds, compared in pairs."""
+"""Sweeps of what-ifs: workloads, policies, loads and seeds, with policies compared in pairs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,18 +13,18 @@ from matplotlib.figure import Figure
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
-from philly_analysis.experiments.curves import over_load
 from philly_analysis.experiments.effects import ARM, effects, percent
+from philly_analysis.experiments.panels import over_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, label_lines, title
 from philly_analysis.workload import SCALARS
 
 QUESTION = "What does each policy change, and how sure is that?"
 
 MEASURES = tuple(name for name, _, _ in SCALARS)
-"""What is measured of each run, as a comparison of traces measures it."""
+"""Measures of each run: those of a comparison of traces."""
 
 _EFFECT = ("change_pct", "low_pct", "high_pct", "seeds")
 
@@ -32,25 +32,24 @@ _SHOWN = {
     "mean_jct_s": "mean completion time",
     "p50_jct_s": "median",
     "p99_jct_s": "99th percentile",
-    "mean_wait_s": "mean time not running",
+    "mean_wait_s": "mean queueing delay",
     "preemptions": "preemptions",
 }
-"""What the page's table shows of them."""
+"""Measures in the page's table, and their headings."""
 
 FEWEST_SEEDS = 3
-"""Seeds from which on there is an interval."""
+"""Minimum number of seeds for an interval."""
 
 
 def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Result:
-    """Do the runs that `folder` has no outcome of yet, and compare the policies in pairs.
+    """Simulate the runs that have no outcome in a folder, and compare the policies in pairs.
 
     Parameters
     ----------
     folder
-        Where the outcome of each run is written as it ends, a file each: a sweep that was broken
-        off goes on from there.
+        Folder of outcomes, one file per run, so that an interrupted sweep can be resumed.
     executor
-        Where runs are done; what comes out is the same wherever.
+        Executes the runs; results are equal on any.
 
     Returns
     -------
@@ -60,8 +59,10 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     """
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
-    due = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
-    for run, outcome in zip(due, map_ordered(executor, outcome_of, due, ahead=64), strict=True):
+    missing = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
+    for run, outcome in zip(
+        missing, map_ordered(executor, outcome_of, missing, ahead=64), strict=True
+    ):
         _write(folder / f"{run.key()}.json", outcome)
     rows = [
         (
@@ -94,9 +95,9 @@ def _result(table: pd.DataFrame) -> Result:
         table=table,
         facts=(Fact("runs", len(table), "runs"), Fact("seeds", seeds, "seeds of each")),
         sentences=(
-            *_said(changes(table), base),
+            *_sentences(changes(table), base),
             f"{count(len(table), 'run')}: {settings}, {arms}, "
-            f"{count(seeds, 'seed')}. Policies are held against {base}, on the same jobs.",
+            f"{count(seeds, 'seed')}. Policies are compared with {base}, on the same jobs.",
         ),
         caveats=(
             ()
@@ -111,17 +112,17 @@ def _result(table: pd.DataFrame) -> Result:
 
 
 def changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return by how much each policy changes each measure against the first one, in percent.
+    """Return the percent change of each measure by each policy against the first one.
 
     Returns
     -------
     pandas.DataFrame
         Columns setting, load, arm, measure, change_pct, low_pct, high_pct (95 % interval over
-        seeds, of the mean logarithm of ratios), seeds. Measures that are nowhere above zero in a
-        pair have no ratio and are left out.
+        seeds, of the mean logarithm of ratios), seeds. Measures without positive values in a pair
+        have no ratio and are excluded.
     """
     base, *others = dict.fromkeys(table["arm"])
-    # a load that was not asked for is a group like any other
+    # grouping drops missing values: 0 marks runs without a load
     numbered = table.assign(load=table["load"].fillna(0.0))
     found = []
     for measure, arm in product(MEASURES, others):
@@ -135,8 +136,8 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
     return together.assign(load=together["load"].where(together["load"] > 0))
 
 
-def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what becomes of jobs under each policy, as people read it: means over the seeds."""
+def policy_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Return measures and changes by policy as text: means over the seeds."""
     base, *_ = table["arm"]
     found = changes(table)
     change = {
@@ -149,15 +150,17 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
     for (workload, load, arm), runs in table.groupby(ARM[:-1], sort=False, dropna=False):
         at = load if load == load else None
         means = {name: pd.to_numeric(runs[name]).mean() for name in _SHOWN}
-        said = [NOT_KNOWN if m != m else quantity(name, float(m)) for name, m in means.items()]
-        first = (workload, NOT_KNOWN if at is None else at, arm)
-        rows.append((*first, said[0], change.get((workload, at, arm), ""), *said[1:]))
-    first_words, *words = _SHOWN.values()
-    names = ["workload", "load", "policy", first_words, f"against {base}", *words]
+        first, *rest = (
+            NOT_KNOWN if m != m else quantity(name, float(m)) for name, m in means.items()
+        )
+        key = (workload, NOT_KNOWN if at is None else at, arm)
+        rows.append((*key, first, change.get((workload, at, arm), ""), *rest))
+    heading, *headings = _SHOWN.values()
+    names = ["workload", "load", "policy", heading, f"against {base}", *headings]
     return pd.DataFrame(rows, columns=names)
 
 
-def _said(found: pd.DataFrame, base: str) -> Iterator[str]:
+def _sentences(found: pd.DataFrame, base: str) -> Iterator[str]:
     jct = found[found["measure"] == "mean_jct_s"]
     for setting, rows in jct.groupby("setting", sort=False):
         highest = rows["load"].max()
@@ -175,10 +178,10 @@ def _said(found: pd.DataFrame, base: str) -> Iterator[str]:
 
 
 def plot(result: Result) -> Figure:
-    """Draw mean completion times by policy, and what each policy changes against the first."""
+    """Draw mean completion times by policy, and their changes against the first policy."""
     table = result.table
     if table.empty:
-        return empty(canvas()[0], "nothing was run")
+        return empty(canvas()[0], "no runs")
     settings = list(dict.fromkeys(table["setting"]))
     base, *others = dict.fromkeys(table["arm"])
     fig, axes = canvas(2, len(settings), width=10, height=3.5 * len(settings) + 0.6)
@@ -193,21 +196,21 @@ def plot(result: Result) -> Figure:
             _over_load(left, rows)
             over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
             right.set_ylabel("% (line: 95 % interval)")
-            name_lines(right)
+            label_lines(right)
     return fig
 
 
 def _over_load(ax: Axes, rows: pd.DataFrame) -> None:
     for i, (arm, own) in enumerate(rows.groupby("arm", sort=False)):
         hours = own.groupby("load")["mean_jct_s"].mean() / 3600
-        # the first is in the colour of no change
+        # the baseline has the colour of no change
         color = INK if i == 0 else CYCLE[(i - 1) % len(CYCLE)]
         ax.plot(hours.index, hours, color=color, marker="o", ms=3, label=arm)
     ax.set(
         xlabel="offered load", ylabel="hours, mean of the seeds", xticks=sorted(set(rows["load"]))
     )
-    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])  # times that hardly differ leave no room above
-    name_lines(ax)
+    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])  # nearly equal times need room above
+    label_lines(ax)
 
 
 def _seed_by_seed(ax: Axes, rows: pd.DataFrame) -> None:

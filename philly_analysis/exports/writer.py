@@ -63,7 +63,7 @@ def export(
     partial: bool = False,
     force: bool = False,
 ) -> Exported:
-    """Write a workload in the file format of another tool.
+    """Write a workload in another tool's format.
 
     The file (or folder) is written under a temporary name, checked against every byte-level rule
     of the format, and then moved into place; ``<file>.json`` lists what was assumed.

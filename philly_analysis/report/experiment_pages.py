@@ -12,11 +12,11 @@ from philly_analysis.experiments import (
     ACROSS,
     EXPERIMENTS,
     Assumed,
-    Jobs,
-    LawOf,
-    MonthsOf,
-    WindowsOf,
-    in_words,
+    EnsembleJobs,
+    JobSource,
+    ModelJobs,
+    TraceJobs,
+    effect_table,
     plan_runs,
 )
 from philly_analysis.models import WorkloadModel, load_model
@@ -65,13 +65,13 @@ def experiment_page(
         for name in chosen or EXPERIMENTS:
             experiment = EXPERIMENTS[name]
             sections = []
-            for model, law, seeds_of in workloads:
+            for model, source, seeds_of in workloads:
                 with step(f"{name} on {model}"):
                     result = experiment.compute(
-                        law, model, _with_seeds(experiment.Sweep(), seeds_of), executor=executor
+                        source, model, _with_seeds(experiment.sweep, seeds_of), executor=executor
                     )
-                question = f"{experiment.QUESTION} On the jobs of “{model}”"
-                shown = in_words(result.table, experiment.SHOWN)
+                question = f"{experiment.question} On the jobs of “{model}”"
+                shown = effect_table(result.table, experiment.shown)
                 figure = experiment.plot(result)
                 sections.append(section(f"{name}-{model}", question, result, figure, shown=shown))
             chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
@@ -93,12 +93,12 @@ def _conclusions_page(
 ) -> Path:
     """Write the page that compares published gains under several workloads."""
     conclusions = experiments.conclusions
-    laws = {}
+    sources = {}
     for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
-        name, law, seeds_of = _workload(model, seeds)
-        laws[name] = law, _with_seeds(conclusions.Sweep(), seeds_of)
-    with workers(jobs, cluster) as executor, step(f"conclusions on {', '.join(laws)}"):
-        result = conclusions.compute(laws, executor=executor)
+        name, source, seeds_of = _workload(model, seeds)
+        sources[name] = source, _with_seeds(conclusions.MonthSweep(), seeds_of)
+    with workers(jobs, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
+        result = conclusions.compute(sources, executor=executor)
     verdicts = conclusions.verdicts(result.table)
     part = section("conclusions", result.question, result, conclusions.plot(result))
     page = results_page(
@@ -109,7 +109,7 @@ def _conclusions_page(
         "over months.",
         [Chapter("Headlines", (part,))],
         out / "conclusions",
-        closing=conclusions.in_words(verdicts),
+        closing=conclusions.verdict_table(verdicts),
         closing_title="Headline by headline",
     )
     save_table(verdicts, page.parent / "verdicts.csv")
@@ -120,16 +120,16 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Model, seeds: int | None) -> tuple[str, Jobs, tuple[int, ...] | None]:
+def _workload(given: Model, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
     """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
-        return given.name, MonthsOf(given), given.seeds[:seeds]
+        return given.name, EnsembleJobs(given), given.seeds[:seeds]
     if isinstance(given, str | Path) and (fetch_trace(given) / MANIFEST).is_file():
         recorded = Workload.from_trace(given)
-        return recorded.name, WindowsOf(tuple(recorded.specs())), wanted
+        return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
     model = given if isinstance(given, WorkloadModel) else load_model(given)
-    return model.name, LawOf(model.sample), wanted
+    return model.name, ModelJobs(model.sample), wanted
 
 
 def sweep_page(
@@ -162,7 +162,7 @@ def sweep_page(
         result = sweeps.sweep(planned, folder / "runs", executor)
     result.to_csv(folder / "sweep.csv")
     save_table(sweeps.changes(result.table), folder / "changes.csv")
-    shown = sweeps.in_words(result.table)
+    shown = sweeps.policy_table(result.table)
     part = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
     results_page(
         "A sweep of what-ifs",

@@ -334,21 +334,23 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 class Tiny:
     """An experiment that only notes what it was asked."""
 
-    SHOWN: ClassVar[dict[str, Any]] = {}
+    shown: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, name: str, module: Any, done: list[tuple[str, str]]) -> None:
-        self.name, self.QUESTION, self.MODELLED, self.done = name, module.QUESTION, (), done
+        self.name, self.question, self.done = name, module.question, done
 
     @dataclass(frozen=True)
     class Sweep:
         seeds: tuple[int, ...] = (1, 2)
 
-    def compute(self, law: object, law_name: str, sweep: Sweep, *, executor: object = None) -> Any:
+    sweep = Sweep()
+
+    def compute(self, jobs: object, source: str, sweep: Sweep, *, executor: object = None) -> Any:
         import pandas as pd
 
         from philly_analysis.results.result import Result
 
-        self.done.append((self.name, law_name))
+        self.done.append((self.name, source))
         return Result(name=self.name, table=pd.DataFrame({"seed": sweep.seeds}))
 
     def plot(self, result: object) -> Any:

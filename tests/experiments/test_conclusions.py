@@ -1,8 +1,7 @@
-"""Headlines on the jobs of several laws: the runs, the rule of the verdicts, and the page."""
+"""Check headlines by source of jobs: the simulations, the verdicts and the page."""
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.experiments import conclusions
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, outcomes
-from philly_analysis.experiments.workloads import LawOf, MonthsOf, WindowsOf
+from philly_analysis.experiments.job_sources import EnsembleJobs, ModelJobs, TraceJobs
 from philly_analysis.parallel import workers
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load, load_of
@@ -24,18 +23,18 @@ from tests.simulator.drawn import job
 from tests.simulator.literature import literature
 
 
-def test_a_month_offers_the_load_whosever_it_is() -> None:
+def test_months_of_every_source_offer_the_load() -> None:
     months = load_model("literature").sample(jobs=80, gpus=64, seeds=(3,))
-    laws = (
-        LawOf(load_model("itp-01").sample),
-        MonthsOf(months),
-        WindowsOf(literature(200, 64, 1)),
+    sources = (
+        ModelJobs(load_model("itp-01").sample),
+        EnsembleJobs(months),
+        TraceJobs(literature(200, 64, 1)),
     )
-    for law in laws:
-        month = law.month(64, 0.7, 3)
+    for source in sources:
+        month = source.month(64, 0.7, 3)
         assert load_of(month, 64) == pytest.approx(0.7, rel=0.001)
         assert max(s.gpus for s in month) <= 64
-    assert len(laws[1].month(64, 0.7, 3)) == 80
+    assert len(sources[1].month(64, 0.7, 3)) == 80
 
 
 def test_arms_run_the_same_jobs_and_fifo_is_a_queue() -> None:
@@ -51,26 +50,26 @@ def test_arms_run_the_same_jobs_and_fifo_is_a_queue() -> None:
         jct_s.append(start_s + s.run_s - s.submit_s)
     jct_h = {arm: values[MEASURES.index("mean_jct_h")] for arm, values in found.items()}
     assert jct_h["FIFO"] == pytest.approx(np.mean(jct_s) / 3600)
-    # jobs of one GPU have nothing to pass, and a queue by what remains is the best of its kind
+    # jobs of one GPU never block, and shortest remaining time first minimises the mean
     assert jct_h["FIFO with backfill"] == pytest.approx(jct_h["FIFO"])
     assert jct_h["SRTF"] <= min(jct_h["FIFO"], jct_h["LAS"]) * (1 + 1e-9)
     assert np.mean([s.run_s for s in month]) / 3600 <= jct_h["SRTF"] * (1 + 1e-9)
 
 
 def table(gains: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """Trials in which every headline has the gains of a law, month by month."""
+    """Return trials in which every headline has the given gains, by source and month."""
     rows = []
     for setting, months in gains.items():
         for seed, gain in enumerate(months):
             for headline in HEADLINES.values():
                 better = gain if headline.more else 1 / gain
-                # with arms in common, the one against which is 1 everywhere
+                # headlines with a common baseline: its measures are 1
                 for arm, value in ((headline.arm, better), (headline.against, 1.0)):
                     rows.append((setting, 0.9, arm, seed, 10, value, value, value))
     return pd.DataFrame(rows, columns=[*ARM, *MEASURES]).drop_duplicates([*ARM])
 
 
-def test_the_verdict_is_the_rule_and_the_interval_is_of_months() -> None:
+def test_verdicts_and_intervals_over_months() -> None:
     gains = {
         "literature": [1.9, 2.0, 2.1, 2.0],
         "same": [2.1, 1.9, 2.0, 2.02],
@@ -79,11 +78,11 @@ def test_the_verdict_is_the_rule_and_the_interval_is_of_months() -> None:
         "other way": [0.7, 0.8, 0.75, 0.72],
         "either": [0.6, 1.9, 0.8, 1.4],
     }
-    # one measure each, so that arms of several headlines stay what they are
+    # headlines without arms in common
     found = conclusions.verdicts(table(gains)).set_index(["headline", "jobs_of"])
     for name in ("Synergy", "Amoeba", "Tiresias' LAS"):
         assert found.loc[name]["verdict"].to_dict() == {
-            "literature": conclusions.HELD_AGAINST,
+            "literature": conclusions.BASELINE,
             "same": "survives",
             "more": "survives, larger",
             "less": "shrinks",
@@ -101,23 +100,20 @@ def test_the_verdict_is_the_rule_and_the_interval_is_of_months() -> None:
         )
 
 
-def test_two_months_have_no_interval_and_no_verdict() -> None:
+def test_two_months_have_no_verdict() -> None:
     found = conclusions.verdicts(table({"literature": [2.0, 2.1], "philly": [1.0, 9.0]}))
     assert found["low"].isna().all()
-    assert set(found["verdict"]) == {conclusions.HELD_AGAINST, "cannot be said"}
+    assert set(found["verdict"]) == {conclusions.BASELINE, "cannot be said"}
 
 
-def test_what_is_printed_has_a_source_and_what_is_not_has_no_number() -> None:
+def test_printed_gains_have_a_source() -> None:
     for headline in HEADLINES.values():
         assert (headline.printed is None) == (headline.source == "")
         assert headline.printed is None or headline.printed > 1
 
 
-@dataclass(frozen=True)
-class Few:
-    """A month of few jobs."""
-
-    run_s: float
+class FewJobs:
+    """A source of short months."""
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> list[JobSpec]:
         return literature(jobs, gpus, seed)
@@ -127,17 +123,19 @@ class Few:
 
 
 @pytest.mark.slow
-def test_months_are_the_same_wherever_they_are_run() -> None:
-    laws = {n: (Few(1.0), conclusions.Sweep(seeds=(3, 1, 2))) for n in ("literature", "other")}
-    here = conclusions.compute(laws)
+def test_processes_give_the_same_months() -> None:
+    sources = {
+        n: (FewJobs(), conclusions.MonthSweep(seeds=(3, 1, 2))) for n in ("literature", "other")
+    }
+    here = conclusions.compute(sources)
     with workers(2) as executor:
-        there = conclusions.compute(laws, executor=executor)
+        there = conclusions.compute(sources, executor=executor)
     pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
     # the same jobs under another name: nothing moves
     assert not {"shrinks", "survives, larger"} & set(conclusions.verdicts(here.table)["verdict"])
 
 
-def test_the_page_sets_a_headline_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_a_row_per_headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def quick(month: Sequence[JobSpec], seed: int) -> dict[str, tuple[float, ...]]:
@@ -155,7 +153,7 @@ def test_the_page_sets_a_headline_a_row(tmp_path: Path, monkeypatch: pytest.Monk
     assert {n for n, seed in asked[3:]} == {20}
     text = page.read_text("utf-8")
     for headline in HEADLINES.values():
-        assert headline.says in text
+        assert headline.phrase in text
     assert text.count("No printed number") >= 3
     found = pd.read_csv(page.parent / "verdicts.csv")
     assert list(found.groupby("headline", sort=False).size()) == [2] * len(HEADLINES)

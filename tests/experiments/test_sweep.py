@@ -1,4 +1,4 @@
-"""A sweep: every run is a what-if of its own, and what it says is worked out again here."""
+"""Check sweeps: runs equal single what-ifs, and intervals are computed again."""
 
 import inspect
 import json
@@ -22,17 +22,17 @@ from philly_analysis.study.terms import RunPolicy
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload.outcomes import measures
 
-ASKED = {"loads": (1.1,), "seeds": 3, "draw": 60, "gpus": 64}
+OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": 3, "draw": 60, "gpus": 64}
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("sweep") / "out"
-    sweep(["literature"], ["fifo", "las"], out, **ASKED)  # type: ignore[arg-type]
+    sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
     return out
 
 
-def test_a_run_is_the_what_if_by_itself(swept: Path, tmp_path: Path) -> None:
+def test_a_run_equals_a_single_what_if(swept: Path, tmp_path: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv")
     assert len(table) == 3 * 2 and not table.duplicated(["load", "arm", "seed"]).any()
     drawn = load_model("literature").sample(jobs=60, gpus=64, seed=2)
@@ -46,10 +46,10 @@ def test_a_run_is_the_what_if_by_itself(swept: Path, tmp_path: Path) -> None:
     assert {m: row[m] for m in alone} == pytest.approx(alone, nan_ok=True)
 
 
-def test_a_change_is_that_of_pairs(swept: Path) -> None:
+def test_changes_are_paired_by_seed(swept: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv").set_index(["arm", "load", "seed"])["mean_jct_s"]
     found = pd.read_csv(swept / "changes.csv").set_index(["measure", "arm", "load"])
-    for load in ASKED["loads"]:  # type: ignore[attr-defined]
+    for load in OPTIONS["loads"]:
         logs = [log(table["las", load, s] / table["fifo", load, s]) for s in range(3)]
         half = t.ppf(0.975, 2) * np.std(logs, ddof=1) / sqrt(3)
         [row] = [r for k, r in found.iterrows() if k == ("mean_jct_s", "las", load)]
@@ -58,7 +58,7 @@ def test_a_change_is_that_of_pairs(swept: Path) -> None:
         assert row["seeds"] == 3
 
 
-def test_a_sweep_goes_on_where_it_was_broken_off(
+def test_an_interrupted_sweep_is_resumed(
     swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = {file.name: file.read_bytes() for file in (swept / "runs").iterdir()}
@@ -74,7 +74,7 @@ def test_a_sweep_goes_on_where_it_was_broken_off(
         return outcome_of(run)
 
     monkeypatch.setattr(sweeps, "outcome_of", counted)
-    sweep(["literature"], ["fifo", "las"], out, **ASKED)  # type: ignore[arg-type]
+    sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
     assert len(asked) == 1
     for name in ("sweep.csv", "changes.csv"):
         assert (out / name).read_bytes() == (swept / name).read_bytes()
@@ -82,13 +82,13 @@ def test_a_sweep_goes_on_where_it_was_broken_off(
 
 @pytest.mark.slow
 def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
-    sweep(["literature"], ["fifo", "las"], tmp_path / "two", jobs=2, **ASKED)  # type: ignore[arg-type]
+    sweep(["literature"], ["fifo", "las"], tmp_path / "two", jobs=2, **OPTIONS)
     for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):
         other = tmp_path / "two" / file.relative_to(swept)
         assert other.read_bytes() == file.read_bytes()
 
 
-def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
+def test_knobs_apply_to_policies_that_have_them() -> None:
     knobs = [("restart_s", "0"), ("restart_s", "60"), ("las.round_s", "300")]
     planned = plan_runs(["literature"], ["fifo", "las"], knobs=knobs)
     assert [run.arm for run in planned] == [
@@ -99,21 +99,21 @@ def test_knobs_make_arms_of_the_policies_that_have_them() -> None:
     ]
 
 
-def test_what_cannot_be_swept_is_refused(tmp_path: Path) -> None:
+def test_invalid_sweeps_raise(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="knob"):
         plan_runs(["literature"], ["fifo"], knobs=[("queues", "[1]")])
     with pytest.raises(UnknownNameError, match="policy"):
         plan_runs(["literature"], ["fifo", "last"])
     with pytest.raises(UnknownNameError, match="workload model"):
         plan_runs([tmp_path / "none"], ["fifo"])
-    with pytest.raises(SimulationError, match="a seed at least"):
+    with pytest.raises(SimulationError, match="one seed"):
         plan_runs(["literature"], ["fifo"], seeds=0)
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
-    with pytest.raises(SimulationError, match="recorded once"):
+    with pytest.raises(SimulationError, match="is a recorded trace"):
         plan_runs([tmp_path / "t"], ["fifo"], seeds=2)
 
 
-def test_a_recorded_trace_is_swept_as_it_is(tmp_path: Path) -> None:
+def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
     planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
@@ -138,7 +138,7 @@ def test_a_sweep_has_the_options_of_a_what_if_with_the_same_defaults() -> None:
     assert set(inspect.signature(simulate).parameters) - VARIED == assumed.keys()
 
 
-def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
+def test_options_reach_each_run(tmp_path: Path) -> None:
     assumed = Assumed(
         gpus=64,
         run_policy=RunPolicy.SUM,
@@ -169,7 +169,7 @@ def test_what_is_assumed_reaches_each_run(tmp_path: Path) -> None:
         assert said in notes, notes
 
 
-def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
+def test_keys_depend_on_every_option(tmp_path: Path) -> None:
     [run] = plan_runs(["literature"], ["fifo"])
     table = tmp_path / "outages.csv"
     keys = {run.key()}
@@ -182,7 +182,7 @@ def test_outcomes_are_known_by_all_that_is_assumed(tmp_path: Path) -> None:
     assert len(keys) == 1 + len(fields(Assumed)) + 2
 
 
-def test_servers_of_a_trace_fail_at_its_own_rate(
+def test_recorded_outages_have_the_rate_of_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")

@@ -1,4 +1,4 @@
-"""The study's failures, from its printed tables, for laws whose jobs never fail."""
+"""Add the failures of the study's Tables 6 and 7 to jobs that never fail."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,15 +12,15 @@ STUDY_JOBS = 96_260
 """Jobs of the study (its Table 6)."""
 
 STUDY_UNSUCCESSFUL = 16_568
-"""Those that ended unsuccessful (its Table 6)."""
+"""Jobs of the study that ended unsuccessful (its Table 6)."""
 
 
-def failing_as_printed(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
-    """Give jobs that never fail the failures of the study: its Tables 6 and 7.
+def with_study_failures(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
+    """Return jobs with failures drawn from the study's Tables 6 and 7.
 
-    So many of the study's jobs failed for each reason; so many trials each; after run times of a
-    log-normal law through the printed median and 90th percentile. Of those that failed some passed
-    in the end: as many as are left when the unsuccessful ones are taken away.
+    The share of jobs that fail, the mix of reasons by gang size and the number of trials are the
+    study's. Run times to failure are log-normal with the study's median and 90th percentile. The
+    share of failed jobs that pass in the end is one minus that of unsuccessful jobs among them.
     """
     rows = table_7()
     failed = sum(r.jobs for r in rows)

@@ -1,4 +1,4 @@
-"""Synergy's jobs, servers and allocations, and a simulation of each kind that is asked of them."""
+"""Simulate Synergy's allocations of CPUs and memory, and the baselines of its paper."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ BIG_DATA: dict[str, Policy] = {
     "Tetris": Tetris(),
     "Tetris, packing only": Tetris(shortest=0.0),
 }
-"""The paper's other baselines, schedulers of data clusters; Tetris prefers short jobs, too."""
+"""The paper's other baselines, schedulers of data clusters; Tetris also prefers short jobs."""
 
 
 class Setting(NamedTuple):
@@ -32,12 +32,12 @@ class Setting(NamedTuple):
 
     @property
     def fleet(self) -> str:
-        """The servers as :func:`fleet` reads them."""
+        """The servers, for :func:`fleet`."""
         return f"{self.servers}x8:{self.cpus}:500"
 
 
 USUAL = "FIFO, 20/70/10"
-"""Name of the setting from which all others differ in one thing."""
+"""Name of the setting from which all others differ in one assumption."""
 
 _BASE = Setting()
 SETTINGS: dict[str, Setting] = {
@@ -54,11 +54,11 @@ SETTINGS: dict[str, Setting] = {
     "5 CPUs a GPU": _BASE._replace(cpus=40),
     "6 CPUs a GPU": _BASE._replace(cpus=48),
 }
-"""Settings by name: the usual one, and each thing varied."""
+"""Settings by name: the usual one, and one for each changed assumption."""
 
 
 def arms(setting: Setting, *, several: bool = False) -> dict[str, Policy]:
-    """Return the policy of each arm: proportional shares and tuned ones, or all that there are."""
+    """Return the policy of each arm: proportional and tuned shares, or all that there are."""
     own = (PROPORTIONAL, GREEDY, TUNE) if several else (PROPORTIONAL, TUNE)
     found: dict[str, Policy] = {
         allocation: Synergy(allocation=allocation, order=setting.order) for allocation in own
@@ -66,52 +66,54 @@ def arms(setting: Setting, *, several: bool = False) -> dict[str, Policy]:
     return found | BIG_DATA if several else found
 
 
-def typed(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
+def with_models(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
     """Return the jobs with models drawn by task split (percent image, language, speech)."""
     tasks = tuple(zip(("image", "language", "speech"), map(float, split), strict=True))
     bare = [replace(s, job_type=None, cpus=None, mem_gb=None) for s in specs]
     return list(HostResources(split=tasks).completed(bare, np.random.default_rng(seed)))
 
 
-def at_once(setting: Setting, seed: int, servers: int = 2) -> dict[str, float]:
+def throughputs(setting: Setting, seed: int, servers: int = 2) -> dict[str, float]:
     """Return the throughput of jobs that fill a few servers, by allocation, and the optimum."""
-    there = fleet(setting._replace(servers=servers).fleet)
+    machines = fleet(setting._replace(servers=servers).fleet)
     same = [
         JobSpec(f"j{i:03d}", "v", "u", 1, 0.0, (AttemptSpec(3600.0),), status="Pass")
-        for i in range(sum(m.gpus for m in there))
+        for i in range(sum(m.gpus for m in machines))
     ]
-    specs = typed(same, setting.split, seed)
+    specs = with_models(same, setting.split, seed)
     found = {}
     for allocation in (PROPORTIONAL, TUNE):
-        schedule = run(specs, there, Synergy(allocation=allocation), speed=HostResources())
+        schedule = run(specs, machines, Synergy(allocation=allocation), speed=HostResources())
         first = schedule.speeds.filter(schedule.speeds["start_s"] == 0)
         found[allocation] = float(first["speed"].sum()) / len(specs)
-    best = best_throughput([PROFILES[s.job_type or ""] for s in specs], there)
+    best = best_throughput([PROFILES[s.job_type or ""] for s in specs], machines)
     return found | {"optimum": best / len(specs)}
 
 
 def completion_times(
-    specs: Sequence[JobSpec], setting: Setting, policy: Policy, watched: Sequence[str]
+    specs: Sequence[JobSpec], setting: Setting, policy: Policy, measured: Sequence[str]
 ) -> dict[str, float]:
-    """Return mean and 99th percentile of the completion times of the jobs watched."""
-    schedule = run(specs, fleet(setting.fleet), policy, speed=HostResources(), until_done=watched)
-    ended = schedule.jobs.filter(schedule.jobs["job_id"].is_in(watched))
+    """Return the mean and 99th percentile of completion times of the measured jobs."""
+    schedule = run(specs, fleet(setting.fleet), policy, speed=HostResources(), until_done=measured)
+    ended = schedule.jobs.filter(schedule.jobs["job_id"].is_in(measured))
     jct_h = ((ended["end_s"] - ended["submit_s"]) / 3600).to_numpy()
     return {"mean_jct_h": float(jct_h.mean()), "p99_jct_h": float(np.percentile(jct_h, 99))}
 
 
-def all_at_once(specs: Sequence[JobSpec], setting: Setting, policy: Policy) -> dict[str, float]:
-    """Return how long jobs that come at once take in all, and what they hold till then."""
-    there = fleet(setting.fleet)
-    schedule = run([replace(s, submit_s=0.0) for s in specs], there, policy, speed=HostResources())
+def static_trace(specs: Sequence[JobSpec], setting: Setting, policy: Policy) -> dict[str, float]:
+    """Return the makespan of jobs submitted at once, and the allocated shares of GPUs and CPUs."""
+    machines = fleet(setting.fleet)
+    schedule = run(
+        [replace(s, submit_s=0.0) for s in specs], machines, policy, speed=HostResources()
+    )
     last_s = float(schedule.attempts["end_s"].to_numpy().max())
     lasted_s = schedule.speeds["end_s"] - schedule.speeds["start_s"]
-    held = {
-        "gpu_pct": (schedule.speeds["gpus"], sum(m.gpus for m in there)),
-        "cpu_pct": (schedule.speeds["cpus"], sum(m.cpus or 0 for m in there)),
+    allocated = {
+        "gpu_pct": (schedule.speeds["gpus"], sum(m.gpus for m in machines)),
+        "cpu_pct": (schedule.speeds["cpus"], sum(m.cpus or 0 for m in machines)),
     }
     shares = {
         name: 100 * float((lasted_s * of).sum()) / (last_s * total)
-        for name, (of, total) in held.items()
+        for name, (of, total) in allocated.items()
     }
     return {"makespan_h": last_s / 3600, **shares}

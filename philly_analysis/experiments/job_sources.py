@@ -1,4 +1,4 @@
-"""Jobs for the experiments: any law of jobs, or those of a trace, brought to a wanted load."""
+"""Sources of jobs for experiments: a model, an ensemble of draws, or windows of a trace."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,37 +8,37 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.models import PERIOD_D
 from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load
 
-JobLaw = Callable[[int, int, int], Sequence[JobSpec]]
-"""Draws jobs: how many, for a cluster of how many GPUs, from which seed."""
+DrawJobs = Callable[[int, int, int], Sequence[JobSpec]]
+"""Function that returns jobs: arguments jobs, gpus and seed of a :class:`JobSource`."""
 
 
-class Jobs(Protocol):
-    """Whose jobs an experiment runs on: a :data:`JobLaw` that knows months as well."""
+class JobSource(Protocol):
+    """Jobs for an experiment, by seed."""
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
-        """Draw so many jobs for a cluster of so many GPUs."""
+        """Return a number of jobs for a cluster of so many GPUs."""
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Draw a whole month that offers such a cluster a load."""
+        """Return the jobs of a month that offers such a cluster a load."""
 
 
 @dataclass(frozen=True, slots=True)
-class LawOf:
-    """The law of jobs of a workload model.
+class ModelJobs:
+    """Jobs drawn from a workload model.
 
-    Jobs are drawn at the rate at which they offer the cluster a load of 1, so that bringing
-    them to another load stretches the rhythm of their days but little.
+    Jobs are drawn at the rate at which they offer the cluster a load of 1, so that rescaling them
+    to another load changes their daily cycle little.
 
     Attributes
     ----------
     sample
-        The model's ``sample``; takes jobs, gpus, seed and the load to offer.
+        The model's ``sample``; accepts jobs, gpus, seed and the offered load.
     """
 
     sample: Callable[..., Workload]
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
-        """Draw so many jobs for a cluster of so many GPUs."""
+        """Draw a number of jobs for a cluster of so many GPUs."""
         return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, offered=1.0).specs())
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
@@ -47,17 +47,17 @@ class LawOf:
 
 
 @dataclass(frozen=True, slots=True)
-class MonthsOf:
-    """The jobs of an ensemble's months, each by its seed, as far as they fit."""
+class EnsembleJobs:
+    """Jobs of an ensemble's draws, by seed, if they fit the cluster."""
 
     ensemble: Ensemble
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
-        """Return the first so many jobs of a month, those that fit a cluster of so many GPUs."""
+        """Return the first jobs of a draw that fit a cluster of so many GPUs."""
         return self._fitting(gpus, seed)[:jobs]
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return all jobs of a month that fit, stretched to a load."""
+        """Return all jobs of a draw that fit, rescaled to a load."""
         return at_load(self._fitting(gpus, seed), load, gpus)
 
     def _fitting(self, gpus: int, seed: int) -> list[JobSpec]:
@@ -65,30 +65,30 @@ class MonthsOf:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsOf:
-    """The jobs of a trace, window by window: what a law draws from a seed, recorded.
+class TraceJobs:
+    """Recorded jobs of a trace: each seed is a window.
 
-    Windows follow one another, each of as many jobs as are asked for, or of as many as let ten of
-    them lie apart; of more seeds than there are windows the first come again.
+    Windows are consecutive and disjoint. Each has the requested number of jobs, or fewer so that
+    there are at least ten; seeds beyond the last window start again at the first.
 
     Attributes
     ----------
     specs
         All jobs, by submission.
     windows
-        Into how many they are divided at least.
+        Minimum number of windows.
     """
 
     specs: Sequence[JobSpec]
     windows: int = 10
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
-        """Return the jobs of a window, those that fit a cluster of so many GPUs."""
+        """Return the jobs of a window that fit a cluster of so many GPUs."""
         fitting = [s for s in self.specs if s.gpus <= gpus]
         size = min(jobs, len(fitting) // self.windows)
         if size < 2:
             raise WorkloadError(
-                f"{self.windows} windows were asked for of {len(fitting):,} jobs that fit "
+                f"{self.windows} windows need two jobs each, but {len(fitting):,} jobs fit "
                 f"{gpus:,} GPUs. Give a longer trace."
             )
         start = (seed - 1) % (len(fitting) // size) * size
@@ -96,28 +96,31 @@ class WindowsOf:
         return [replace(s, submit_s=s.submit_s - window[0].submit_s) for s in window]
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return the jobs of a window, as long as they can be, stretched to a load."""
+        """Return the jobs of a window, as long as possible, rescaled to a load."""
         return at_load(self(len(self.specs), gpus, seed), load, gpus)
 
 
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:
-    """Return the jobs as jobs of one GPU that take as long."""
+    """Return the jobs with one GPU each and the same run times."""
     return [replace(s, gpus=1) for s in specs]
 
 
 def at_rate(specs: Sequence[JobSpec], jobs_per_h: float) -> list[JobSpec]:
-    """Return the jobs with their submissions stretched so that so many come in an hour."""
+    """Return the jobs with submissions rescaled to a number of jobs per hour."""
     first, last = (f(s.submit_s for s in specs) for f in (min, max))
     factor = 3600 * (len(specs) - 1) / jobs_per_h / (last - first)
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 
 
 def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
-    """Return each virtual cluster's share of the GPUs, as its jobs ask for; its largest gang's."""
-    asked: dict[str, float] = {}
+    """Return each virtual cluster's share of the GPUs by requested GPU time.
+
+    A quota is at least the largest gang of its virtual cluster.
+    """
+    gpu_s: dict[str, float] = {}
     largest: dict[str, int] = {}
     for spec in specs:
-        asked[spec.vc] = asked.get(spec.vc, 0.0) + spec.gpu_s
+        gpu_s[spec.vc] = gpu_s.get(spec.vc, 0.0) + spec.gpu_s
         largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
-    total = sum(asked.values())
-    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in asked.items()}
+    total = sum(gpu_s.values())
+    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in gpu_s.items()}
