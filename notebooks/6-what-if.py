@@ -99,7 +99,7 @@ sweep(
 (folder / "small.py").write_text("""
 from dataclasses import dataclass
 
-from philly_analysis.simulator import Policy, packed
+from philly_analysis.simulator import Policy, pack
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class SmallestFirst(Policy):
 
     def decide(self, view):
         plan = view.plan()
-        plan.offer(lambda job: plan.grant(job, packed(plan.cluster, job.gpus)))
-        return plan.wish
+        plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+        return plan.decision
 """)
 simulate(TRACE, f"{folder / 'small.py'}:SmallestFirst", folder / "smallest")
 analyze(folder / "smallest", "queueing_delay")

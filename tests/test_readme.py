@@ -80,7 +80,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (tmp_path / "slurm-7.out").write_text("RuntimeError: CUDA out of memory\n")
     throughput_json(tmp_path / "simulation_throughputs.json")
-    guide = dedent(user_policy.__doc__.split("::\n\n")[1].split("\n\nWhat else")[0])
+    guide = dedent(user_policy.__doc__.split("::\n\n")[1].split("\n\nThe other methods")[0])
     (tmp_path / "mine.py").write_text(guide.replace("LargestFirst", "Mine"))
     return tmp_path
 

@@ -99,7 +99,7 @@ def policies(policy: Amoeba) -> dict[str, Policy]:
 
 def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
-        return SETTINGS[setting].speed.completed(drawn, np.random.default_rng(seed))
+        return SETTINGS[setting].speed.complete(drawn, np.random.default_rng(seed))
 
     def arms(setting: str) -> Arms:
         policy, speed = SETTINGS[setting]

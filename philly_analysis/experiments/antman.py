@@ -107,7 +107,7 @@ def policies(policy: AntMan, speed: Sharing) -> dict[str, tuple[Policy, Sharing]
 
 def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
-        return SETTINGS[setting].speed.completed(drawn, np.random.default_rng(seed))
+        return SETTINGS[setting].speed.complete(drawn, np.random.default_rng(seed))
 
     def arms(setting: str) -> Arms:
         return {

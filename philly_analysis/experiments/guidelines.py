@@ -33,9 +33,9 @@ from philly_analysis.simulator import (
     Speed,
     Spread,
     fails,
+    is_user_error,
     run,
     runs_of,
-    users_own,
     with_reasons,
     without_retries,
 )
@@ -149,13 +149,13 @@ def _schedule(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> Schedule:
     if arm.by_reason:
         specs, _ = without_retries(specs)
     if arm.prerun:
-        return arm.prerun.through(specs, fleet(FLEET), cluster)
+        return arm.prerun.run(specs, fleet(FLEET), cluster)
     return cluster(specs, fleet(FLEET))
 
 
 def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[float, ...]:
     schedule = _schedule(specs, arm, setting)
-    sound = [s.job_id for s in specs if not any(map(users_own, s.attempts))]
+    sound = [s.job_id for s in specs if not any(map(is_user_error, s.attempts))]
     requested = schedule.jobs.select("job_id", requested="gpus")
     complete = schedule.attempts.join(requested, on="job_id").filter(
         pl.col("gpus") == pl.col("requested")

@@ -71,8 +71,8 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
     elastic_policy, scaling = amoeba.SETTINGS[USUAL]
     setting = synergy_arms.SETTINGS[synergy_arms.USUAL]
     typed = synergy_arms.with_models(month, setting.split, seed)
-    trained = scaling.completed(month, np.random.default_rng(seed))
-    used = sharing.completed(month, np.random.default_rng(seed))
+    trained = scaling.complete(month, np.random.default_rng(seed))
+    used = sharing.complete(month, np.random.default_rng(seed))
     by_need = synergy_arms.arms(setting)
     of_antman = antman.policies(sharing_policy, sharing)
     of_amoeba = amoeba.policies(elastic_policy)

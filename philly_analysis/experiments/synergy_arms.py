@@ -70,7 +70,7 @@ def with_models(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int
     """Return the jobs with models drawn by task split (percent image, language, speech)."""
     tasks = tuple(zip(("image", "language", "speech"), map(float, split), strict=True))
     bare = [replace(s, job_type=None, cpus=None, mem_gb=None) for s in specs]
-    return list(HostResources(split=tasks).completed(bare, np.random.default_rng(seed)))
+    return list(HostResources(split=tasks).complete(bare, np.random.default_rng(seed)))
 
 
 def throughputs(setting: Setting, seed: int, servers: int = 2) -> dict[str, float]:

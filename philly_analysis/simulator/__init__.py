@@ -1,7 +1,7 @@
 """Simulate a workload under a scheduling policy, and write the result as a trace."""
 
-from philly_analysis.simulator.cluster.placement import packed, seat
-from philly_analysis.simulator.engine.engine import Simulation, run
+from philly_analysis.simulator.cluster.placement import allocate, pack
+from philly_analysis.simulator.engine.event_loop import Simulation, run
 from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.prerun import Prerun
 from philly_analysis.simulator.engine.schedule import Schedule
@@ -10,16 +10,14 @@ from philly_analysis.simulator.jobs.job import runs_of
 from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.jobs.run_failures import (
     fails,
-    users_own,
+    is_user_error,
     with_reasons,
     without_retries,
 )
 from philly_analysis.simulator.output.samples import Utilisation
-from philly_analysis.simulator.policies import POLICIES, Policy, policy_named
-from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named
 from philly_analysis.simulator.simulation import simulate
-from philly_analysis.simulator.speed.profiles import PROFILES, Profile
-from philly_analysis.simulator.speed.speed import (
+from philly_analysis.simulator.speed.models import (
     AS_RECORDED,
     PHILLY_MINUTES,
     SPEEDS,
@@ -30,3 +28,4 @@ from philly_analysis.simulator.speed.speed import (
     Speed,
     Spread,
 )
+from philly_analysis.simulator.speed.profiles import PROFILES, Profile

@@ -1,4 +1,4 @@
-"""A what-if of several months: each in a trace of its own, and what they have in common."""
+"""Simulate each month of an ensemble, and summarise the measures over months."""
 
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
@@ -15,63 +15,58 @@ from philly_analysis.results import Fact, Result, duration, paired
 from philly_analysis.trace import Trace, TraceLike
 from philly_analysis.workload import SCALARS, Ensemble, Workload, measures
 
-QUESTION = "What becomes of months like these?"
+QUESTION = "What are the measures of months like these?"
 
 BAND = (0.05, 0.95)
-"""Quantiles of single months between which nine of ten lie."""
+"""Quantiles of single months that contain nine of ten."""
 
 Simulated = Callable[..., Path]
-"""Runs a workload, and returns its trace; takes the folder and the seed by name."""
+"""Simulates a workload and returns its trace; takes the folder and the seed by name."""
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 
 
-class WhatIf(Protocol[Asked]):
-    """A what-if of one workload, or of the months of an ensemble, asked for in the same words."""
+class WhatIf(Protocol[P]):
+    """A what-if of one workload, or of the months of an ensemble, with the same parameters."""
 
     @overload
-    def __call__(self, workload: Ensemble, *args: Asked.args, **kwargs: Asked.kwargs) -> Result: ...
+    def __call__(self, workload: Ensemble, *args: P.args, **kwargs: P.kwargs) -> Result: ...
     @overload
     def __call__(
-        self,
-        workload: Workload | TraceLike,
-        *args: Asked.args,
-        **kwargs: Asked.kwargs,
+        self, workload: Workload | TraceLike, *args: P.args, **kwargs: P.kwargs
     ) -> Path: ...
 
 
-def also_over_months(
-    one: Callable[Concatenate[Workload | TraceLike, Asked], Path],
-) -> WhatIf[Asked]:
-    """Let a what-if of one workload take an ensemble, too: see :func:`over_months`.
+def accept_ensembles(one: Callable[Concatenate[Workload | TraceLike, P], Path]) -> WhatIf[P]:
+    """Let a what-if of one workload accept an ensemble, too: see :func:`simulate_ensemble`.
 
-    It must take ``out``, ``seed``, which is each month's own, and ``executor``.
+    It must have the parameters ``out``, ``seed``, which is that of each month, and ``executor``.
     """
 
     @wraps(one)
     def either(workload: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(workload, Ensemble):
             return one(workload, *args, **kwargs)
-        asked = signature(one).bind(workload, *args, **kwargs).arguments
-        del asked["workload"]
-        asked.pop("seed", None)
-        out, executor = Path(asked.pop("out")), asked.pop("executor", None)
-        return over_months(workload, out, partial(either, **asked), executor)
+        arguments = signature(one).bind(workload, *args, **kwargs).arguments
+        del arguments["workload"]
+        arguments.pop("seed", None)
+        out, executor = Path(arguments.pop("out")), arguments.pop("executor", None)
+        return simulate_ensemble(workload, out, partial(either, **arguments), executor)
 
     return either
 
 
-def over_months(
+def simulate_ensemble(
     ensemble: Ensemble, out: Path, one: Simulated, executor: Executor | None = None
 ) -> Result:
-    """Run each month of an ensemble, and say where the measures lie over months.
+    """Simulate each month of an ensemble, and return the distribution of the measures.
 
     Parameters
     ----------
     out
         Folder of the traces: ``seed-7`` is the month of seed 7.
     executor
-        Where months are run; None: here. The traces are the same.
+        Where months are simulated; None: in this process. The traces are the same.
 
     Returns
     -------
@@ -94,21 +89,18 @@ def over_months(
             )
     columns = ["measure", "unit", "months", "mean", "low", "high", "p5", "p95", "meaning"]
     table = pd.DataFrame(rows, columns=columns)
-    said = {row["measure"]: row for row in table.to_dict("records")}
+    by_measure = {row["measure"]: row for row in table.to_dict("records")}
     return Result(
         name="months",
         table=table,
         facts=tuple(
             Fact(str(name), row["mean"], f"{row['meaning']}; mean of the months")
-            for name, row in said.items()
+            for name, row in by_measure.items()
         ),
         sentences=tuple(
-            f"{words} {_between(said[measure])}"
-            for measure, words in (
-                ("mean_jct_s", "Jobs take"),
-                ("mean_wait_s", "They wait"),
-            )
-            if measure in said
+            f"{subject} {_describe(by_measure[measure])}"
+            for measure, subject in (("mean_jct_s", "Jobs take"), ("mean_wait_s", "They wait"))
+            if measure in by_measure
         ),
         synthetic=True,
         question=QUESTION,
@@ -116,15 +108,15 @@ def over_months(
 
 
 def _of_seed(ensemble: Ensemble, out: Path, one: Simulated, seed: int) -> dict[str, float]:
-    made = one(ensemble.of_seed(seed), out=out / f"seed-{seed}", seed=seed)
-    with Trace(made) as trace:
-        # sums of the engine's threads differ in the last digits, by who was first
+    path = one(ensemble.of_seed(seed), out=out / f"seed-{seed}", seed=seed)
+    with Trace(path) as trace:
+        # sums over the engine's threads vary in the last digits
         return {name: float(f"{value:.12g}") for name, value in measures(trace).items()}
 
 
-def _between(row: Mapping[Hashable, Any]) -> str:
-    """Say where a time lies."""
-    said = f"{duration(row['mean'])} on average over {row['months']:.0f} months"
+def _describe(row: Mapping[Hashable, Any]) -> str:
+    """Return a phrase on the mean of a time, its interval and the band of months."""
+    text = f"{duration(row['mean'])} on average over {row['months']:.0f} months"
     if row["low"] == row["low"]:
-        said += f" (95 % interval {duration(max(row['low'], 0))} to {duration(row['high'])})"
-    return f"{said}; single months {duration(row['p5'])} to {duration(row['p95'])}, nine of ten."
+        text += f" (95 % interval {duration(max(row['low'], 0))} to {duration(row['high'])})"
+    return f"{text}; single months {duration(row['p5'])} to {duration(row['p95'])}, nine of ten."

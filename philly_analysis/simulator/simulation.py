@@ -1,6 +1,6 @@
-"""Writes a what-if: a workload under a policy, as a trace like any other."""
+"""Simulate a what-if: a workload under a policy, written as a trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import fields
 from functools import partial
@@ -12,23 +12,23 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator import assumptions
-from philly_analysis.simulator.engine.engine import run
+from philly_analysis.simulator.assumptions import drawn_notes, fraction_notes
+from philly_analysis.simulator.engine.event_loop import run
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
-from philly_analysis.simulator.engine.pools import divided, joined, pools_of, says
+from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas, pool_notes
 from philly_analysis.simulator.engine.prerun import Prerun
-from philly_analysis.simulator.engine.schedule import Schedule
-from philly_analysis.simulator.ensembles import also_over_months
+from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
+from philly_analysis.simulator.ensembles import accept_ensembles
 from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
 from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.jobs.restarts import Restarts
-from philly_analysis.simulator.jobs.run_failures import says_reasons, with_reasons, without_retries
-from philly_analysis.simulator.output import summary
+from philly_analysis.simulator.jobs.run_failures import reason_notes, with_reasons, without_retries
 from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, write_gpu_samples
-from philly_analysis.simulator.output.tables import between, tables, timed
+from philly_analysis.simulator.output.summary import summary_notes
+from philly_analysis.simulator.output.tables import tables, timed, with_interval
 from philly_analysis.simulator.policies import Policy, policy_named
-from philly_analysis.simulator.speed.recorded import at_full_speed, beside_holders
-from philly_analysis.simulator.speed.speed import Speed, speed_named
+from philly_analysis.simulator.speed.models import Speed, speed_named
+from philly_analysis.simulator.speed.recorded import mark_guests, normalise_run_times
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Manifest, TraceLike, create_trace, write_manifest, write_tables
 from philly_analysis.workload import (
@@ -47,13 +47,13 @@ from philly_analysis.workload import (
 )
 
 WAIT_CAUSES = "wait_causes.parquet"
-"""File beside the tables: what the engine knows of each wait."""
+"""File beside the tables: the causes of each wait."""
 
 OUTAGES = "outages.parquet"
-"""File beside the tables: what failed, and when it was repaired, as ``outages`` takes it."""
+"""File beside the tables: failures and repairs, which ``outages`` accepts."""
 
 
-@also_over_months
+@accept_ensembles
 def simulate(
     workload: Workload | TraceLike,
     policy: str | Policy,
@@ -77,14 +77,14 @@ def simulate(
     force: bool = False,
     executor: Executor | None = None,
 ) -> Path:
-    """Run a workload under a policy, and write what happens.
+    """Simulate a workload under a policy, and write the outcome as a trace.
 
     Parameters
     ----------
     workload
-        The jobs, or a trace of them, or an ensemble of months; those that are no part of the
-        workload (see the relation ``workload_jobs``) are left out and counted, and those that still
-        ran as the log ended run as long as is known.
+        The jobs, or a trace of them, or an ensemble of months. Jobs that are not part of the
+        workload (see the relation ``workload_jobs``) are excluded and counted; jobs still running
+        at the end of the log run as long as is known.
     policy
         A key of :data:`POLICIES`, or a policy with its knobs set.
     out
@@ -92,60 +92,59 @@ def simulate(
     knobs
         Knobs of the policy by name (see :func:`~philly_analysis.simulator.policies.policies`).
     load
-        Offered load wanted: submissions are stretched to it; None: they stay as they are.
+        Offered load, to which the times between submissions are scaled; None: unchanged.
     gpus
-        Run it on so many GPUs, in servers of 8, unless `machines` says where.
+        Size of the cluster, in servers of 8, unless `machines` is given.
     machines
-        Where to run it: machine by machine, or a text that
-        :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``); the workload's
-        own when None. Jobs run where cluster, pool and GPU model are as they ask; each pool of
-        machines is simulated by itself (see :mod:`philly_analysis.simulator.engine.pools`).
+        The cluster: machines, or a text that :func:`~philly_analysis.workload.machines.fleet`
+        parses (``240x8,288x2``); the workload's own when None. Jobs run in the cluster, pool and
+        GPU model that they request; each pool is simulated separately (see
+        :mod:`philly_analysis.simulator.engine.pools`).
     run_policy
-        None: jobs run attempt after attempt, and come to wait again between them. Else each is
-        one run, as long as its attempts are under this policy, as exports to other simulators
-        have it (see :class:`~philly_analysis.study.terms.RunPolicy`).
+        None: jobs run attempt after attempt, and wait again between them. Else each is one run,
+        with the run time of this policy, as exports to other simulators have it (see
+        :class:`~philly_analysis.study.terms.RunPolicy`).
     speed
-        How fast jobs run: a key of :data:`~philly_analysis.simulator.speed.speed.SPEEDS`, or a law
-        with its parameters set; as the policy's own publication has it when None.
+        Speed of jobs: a key of :data:`~philly_analysis.simulator.speed.models.SPEEDS`, or a model
+        with its parameters; that of the policy's publication when None.
     checkpoint_s
-        How often jobs save their work, which those that are preempted fall back to (see
+        Time between checkpoints, to which preempted jobs fall back (see
         :class:`~philly_analysis.simulator.jobs.restarts.Restarts`).
     outages
-        Machines and GPUs that fail and are repaired: how often, or which when (see
-        :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: nothing fails. Jobs
-        that one hits fall back to what they saved last, and wait anew.
+        Failures of machines and GPUs: rates, or a list (see
+        :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: no failures. Jobs that
+        are hit fall back to their last checkpoint, and wait again.
     dedicated
-        Give gangs their servers to themselves: nobody runs beside a gang.
+        Whether gangs have their servers to themselves.
     prerun_servers, prerun_s
-        Let gangs run on one GPU of so many of the servers first, for so long, so that what is
-        plainly wrong fails there; 0: none do (see
-        :class:`~philly_analysis.simulator.engine.prerun.Prerun`).
+        Servers on which gangs first run on one GPU, and for how long, so that user errors show
+        early; 0: no pre-run (see :class:`~philly_analysis.simulator.engine.prerun.Prerun`).
     retry_by_reason
-        Do not retry what failed by its user's error, by the reasons that the trace has, or that
-        are drawn (see :mod:`philly_analysis.simulator.jobs.run_failures`).
+        Whether user errors are not retried, by recorded or drawn reasons of failures (see
+        :mod:`philly_analysis.simulator.jobs.run_failures`).
     estimates
-        What policies that go by run times believe of them: ``exact``, ``requested`` (the time
-        limits asked for) or ``noisy:SIGMA`` (see
-        :class:`~philly_analysis.simulator.jobs.estimates.Estimates`).
+        Run time estimates of policies: ``exact``, ``requested`` (the requested time limits) or
+        ``noisy:SIGMA`` (see :class:`~philly_analysis.simulator.jobs.estimates.Estimates`).
     seed
-        Of everything drawn: the outages, the estimates, the samples, and what a speed must know
-        that jobs do not say.
+        Seed of all random draws: outages, estimates, samples, and unknown fields of jobs that a
+        speed model needs.
     samples
-        Whether to write per-minute GPU samples; or the law that they follow where the trace does
-        not say how busy a job kept its GPUs.
+        Whether to write per-minute GPU samples; or the distribution of the utilisation of jobs
+        for which the trace has none.
     force
-        Replace a trace that is there already.
+        Whether to replace an existing trace.
     executor
-        Where the months of an ensemble are run; None: here. What comes out is the same.
+        Where the months of an ensemble are simulated; None: in this process. The traces are the
+        same.
 
     Returns
     -------
     Path or Result
-        Of an ensemble, where the measures of its months lie (see
-        :func:`~philly_analysis.simulator.ensembles.over_months`); else the trace.
+        Of an ensemble, the measures of its months (see
+        :func:`~philly_analysis.simulator.ensembles.simulate_ensemble`); else the trace.
 
-        Beside its tables lies ``wait_causes.parquet``, the engine's own account of
-        each wait (see :meth:`philly_analysis.simulator.engine.wait_causes.Causes.frame`); and
+        Beside its tables are ``wait_causes.parquet``, the causes of each wait (see
+        :meth:`philly_analysis.simulator.engine.wait_causes.WaitClocks.frame`); and
         ``outages.parquet``, if anything failed.
 
     Raises
@@ -153,149 +152,149 @@ def simulate(
     UnknownNameError
         There is no such policy or knob.
     SimulationError
-        There is nothing to run, or nothing to run it on, or a gang larger than the cluster.
+        There are no jobs or no GPUs, or a gang is larger than the cluster.
     WorkloadError
-        A load was asked for and the jobs offer none.
+        A load was given, but the jobs offer none.
     TraceError
         The folder cannot be written.
     """
     if isinstance(policy, str):
         policy = policy_named(policy, knobs or {})
     elif knobs:
-        raise SimulationError("knobs are set where the policy is made, when it is not a name.")
+        raise SimulationError("set knobs in the policy itself, unless it is given by name.")
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
-    if isinstance(machines, str):
-        machines = fleet(machines)
-    if machines is None:
-        machines = workload.servers() if gpus is None else default_servers(gpus)
-    servers = [m for m in machines if m.gpus]
+    estimates = estimates_of(estimates) if isinstance(estimates, str) else estimates
+    if policy.replays:
+        _refuse_with_replay(
+            policy.name,
+            run_policy=run_policy is not None,
+            dedicated=dedicated,
+            prerun_servers=prerun_servers,
+            retry_by_reason=retry_by_reason,
+            estimates=not estimates.exact,
+            outages=outages,
+        )
+    servers = _servers(workload, machines, gpus)
     capacity = sum(m.gpus for m in servers)
     if load is not None:
-        needs = demand_of(workload).within(capacity)
-        workload = rescale_arrivals(
-            workload, rescaling_factor(load, needs.gpu_s, needs.span_s, capacity)
-        )
+        demand = demand_of(workload).within(capacity)
+        factor = rescaling_factor(load, demand.gpu_s, demand.span_s, capacity)
+        workload = rescale_arrivals(workload, factor)
     rng = np.random.default_rng(seed)
     speed = speed_named(speed) if isinstance(speed, str) else speed or policy.speed()
     recorded = list(workload.specs(stays=speed.by_place or policy.replays))
     if run_policy is not None:
-        if policy.replays:
-            raise SimulationError(
-                f"{policy.name} runs attempts as they were recorded, so it cannot take jobs as one "
-                "run each: leave out the run policy."
-            )
         recorded = as_single_runs(recorded, demand_of(workload, run_policy))
     if speed.by_use or samples:
         recorded = with_gpu_use(workload, recorded)
-    as_placed: tuple[str, ...] = ()
+    placement_notes: tuple[str, ...] = ()
     if policy.replays:
-        recorded = beside_holders(recorded)
+        recorded = mark_guests(recorded)
     if speed.by_place:
-        recorded, as_placed = at_full_speed(workload, recorded, speed)
-    specs = speed.completed(recorded, rng)
-    guided: tuple[str, ...] = ()
-    if policy.replays and (dedicated or prerun_servers or retry_by_reason):
-        raise SimulationError(
-            f"{policy.name} runs jobs where and as they were recorded, so that there is nothing to "
-            "dedicate, to run first or to leave out. Give another policy."
-        )
-    if dedicated:
-        guided += ("Gangs have their servers to themselves.",)
+        recorded, placement_notes = normalise_run_times(workload, recorded, speed)
+    specs = speed.complete(recorded, rng)
+    guideline_notes = ["Gangs have their servers to themselves."] if dedicated else []
     prerun = Prerun(prerun_servers, prerun_s) if prerun_servers else None
     if prerun or retry_by_reason:
-        told = with_failure_reasons(workload, specs)
-        specs = with_reasons(told, rng)
-        guided += says_reasons(told, specs)
+        with_known = with_failure_reasons(workload, specs)
+        specs = with_reasons(with_known, rng)
+        guideline_notes += reason_notes(with_known, specs)
     if retry_by_reason:
-        specs, said = without_retries(specs)
-        guided += said
+        specs, retry_notes = without_retries(specs)
+        guideline_notes += retry_notes
     if prerun:
-        guided += (prerun.says,)
-    estimates = estimates_of(estimates) if isinstance(estimates, str) else estimates
+        guideline_notes.append(prerun.note)
     if not estimates.exact:
-        if policy.replays:
-            raise SimulationError(
-                f"{policy.name} runs attempts when they were recorded, whatever is believed of "
-                "them: leave out the estimates."
-            )
-        specs = estimates.told(specs, np.random.default_rng([seed, *b"estimates"]))
-    costs = Restarts(checkpoint_s=checkpoint_s)
-    # an estimate takes a sweep over the whole log, so it is made for those only who look at it
-    asked = policy.quotas or workload.virtual_clusters.height
-    quotas, quota_note = quotas_of(workload, capacity) if asked else ({}, "")
-    pools, left_out = pools_of(workload, specs, servers)
-    if left_out and not pools:
+        specs = estimates.apply(specs, np.random.default_rng([seed, *b"estimates"]))
+    restarts = Restarts(checkpoint_s=checkpoint_s)
+    # estimating quotas reads the whole log, so it is done only if they are used
+    need_quotas = policy.quotas or workload.virtual_clusters.height
+    quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
+    pools, excluded = assign_to_pools(workload, specs, servers)
+    if excluded and not pools:
         raise SimulationError(
-            f"None of {len(left_out):,} jobs fits in a pool of machines that may serve it, e.g. "
-            f"{left_out[0].job_id} for {left_out[0].gpus:,} GPUs. Give machines of the cluster, "
-            "pool or GPU model that the jobs name, or machines that name none."
+            f"None of {len(excluded):,} jobs fits in an eligible pool of machines, e.g. "
+            f"{excluded[0].job_id} for {excluded[0].gpus:,} GPUs. Give machines of the cluster, "
+            "pool or GPU model that the jobs request, or machines without these."
         )
     origin_at = workload.origin_at
-    if policy.replays and outages:
-        raise SimulationError(
-            f"{policy.name} runs each attempt as it was recorded, so none can be hit by an outage. "
-            "Give another policy, or no outages."
-        )
-    failing = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
+    seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
 
-    def cluster(
-        jobs: Sequence[JobSpec], there: Sequence[Machine], own: Mapping[str, int], drawn: Any
-    ) -> Schedule:
-        broken = outages_of(outages or (), there, origin_at, np.random.default_rng(drawn))
-        return run(
-            *(jobs, there, policy),
-            speed=speed,
-            quotas=own,
-            restarts=costs,
-            outages=broken,
-            dedicated=dedicated,
-        )
+    def simulate_pool(pool: Pool, own: Mapping[str, int], own_seed: Any) -> Schedule:
+        def cluster(jobs: Sequence[JobSpec], there: Sequence[Machine]) -> Schedule:
+            drawn = outages_of(outages or (), there, origin_at, np.random.default_rng(own_seed))
+            return run(
+                *(jobs, there, policy),
+                speed=speed,
+                quotas=own,
+                restarts=restarts,
+                outages=drawn,
+                dedicated=dedicated,
+            )
 
-    parts = []
-    for pool, own, drawn in zip(pools, divided(quotas, pools), failing, strict=True):
-        of_pool = partial(cluster, own=own, drawn=drawn)
-        through = partial(prerun.through, cluster=of_pool) if prerun else of_pool
-        parts.append(through(pool.jobs, pool.machines))
-    schedule = joined(parts)
+        simulated = partial(prerun.run, cluster=cluster) if prerun else cluster
+        return simulated(pool.jobs, pool.machines)
+
+    schedule = merge_schedules(list(map(simulate_pool, pools, divide_quotas(quotas, pools), seeds)))
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
-    needs = demand_of(workload)
+    demand = demand_of(workload)
     notes = (
         *workload.notes,
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
-        f"GPUs. Speed of jobs: {speed.says}",
-        *as_placed,
-        *costs.says,
+        f"GPUs. Speed of jobs: {speed.note}",
+        *placement_notes,
+        *restarts.notes,
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
-        *guided,
-        *estimates.says(specs),
-        *assumptions.says(recorded, specs),
-        *assumptions.shares(pools, parts=policy.parts),
-        *says(pools, left_out),
+        *guideline_notes,
+        *estimates.notes(specs),
+        *drawn_notes(recorded, specs),
+        *fraction_notes(pools, fractional=policy.fractional),
+        *pool_notes(pools, excluded),
         *([quota_note] if quota_note and policy.quotas else []),
-        *summary.says(needs.jobs, schedule),
-        *needs.account(),
+        *summary_notes(demand.jobs, schedule),
+        *demand.account(),
     )
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
     )
     with create_trace(out, force=force) as folder:
-        rows = write_tables(
-            folder, tables(workload, specs, servers, schedule, origin_at, quotas, policy)
-        )
+        made = tables(workload, specs, servers, schedule, origin_at, quotas, policy)
+        rows = write_tables(folder, made)
         waits = timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at")
         pq.write_table(waits.to_arrow(), folder / WAIT_CAUSES, compression="zstd")
         if schedule.outages.height:
             lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
-            failed = between(lasting, origin_at).to_arrow()
+            failed = with_interval(lasting, origin_at).to_arrow()
             pq.write_table(failed, folder / OUTAGES, compression="zstd")
         if samples:
-            law = UTILISATION if samples is True else samples
+            model = UTILISATION if samples is True else samples
             rows["gpu_samples"] = write_gpu_samples(
-                folder, schedule, specs, servers, origin_at, law, rng
+                folder, schedule, specs, servers, origin_at, model, rng
             )
         write_manifest(folder, manifest, rows)
     return Path(out)
+
+
+def _servers(
+    workload: Workload, machines: str | Iterable[Machine] | None, gpus: int | None
+) -> list[Machine]:
+    """Return the machines with GPUs: those given, so many GPUs, or the workload's own."""
+    if isinstance(machines, str):
+        machines = fleet(machines)
+    if machines is None:
+        machines = workload.servers() if gpus is None else default_servers(gpus)
+    return [m for m in machines if m.gpus]
+
+
+def _refuse_with_replay(name: str, **options: Any) -> None:
+    """Raise an error if an option is set that has no meaning for a replay of the trace."""
+    for option, value in options.items():
+        if value:
+            raise SimulationError(
+                f"{name} replays attempts as they were recorded, so that {option} has no effect. "
+                "Omit it, or give another policy."
+            )
 
 
 def _described(policy: Policy) -> str:

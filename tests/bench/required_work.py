@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from philly_analysis.simulator import POLICIES, policy_named
-from philly_analysis.simulator.engine.engine import Simulation
+from philly_analysis.simulator.engine.event_loop import Simulation
 from tests.bench.simulator import JOBS, LOAD, Work, measure
 from tests.bench.simulator import work as sample_work
 
@@ -48,7 +48,7 @@ def count(policy: str, work: Work) -> Counts:
     """Simulate and count."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
-    specs = speed.completed(work.specs, np.random.default_rng(0))
+    specs = speed.complete(work.specs, np.random.default_rng(0))
     simulation = Simulation(specs, work.machines, chosen, speed=speed, quotas=work.quotas)
     view, profile = simulation.view, Profile()
     period_s = next((s for s in (getattr(chosen, knob, 0.0) for knob in PERIODS) if s), 0.0)

@@ -22,7 +22,7 @@ import numpy as np
 
 from philly_analysis.models.library import load_model
 from philly_analysis.simulator import POLICIES, policy_named, run
-from philly_analysis.simulator.jobs.job import OF_THE_SCHEDULER
+from philly_analysis.simulator.jobs.job import SCHEDULER_ENDS
 from philly_analysis.workload import JobSpec, Machine, fleet
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
@@ -108,7 +108,7 @@ def measure(policy: str, work: Work) -> Measured:
     """Simulate and measure; ``peak_mb`` is that of the process, including the jobs."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
-    specs = speed.completed(work.specs, np.random.default_rng(0))
+    specs = speed.complete(work.specs, np.random.default_rng(0))
     reset_peak()
     begin_s = time.process_time()
     schedule = run(specs, work.machines, chosen, speed=speed, quotas=work.quotas)
@@ -119,7 +119,7 @@ def measure(policy: str, work: Work) -> Measured:
         len(work.specs),
         schedule.events,
         schedule.attempts.height,
-        int(schedule.attempts["end_reason"].is_in(OF_THE_SCHEDULER).sum()),
+        int(schedule.attempts["end_reason"].is_in(SCHEDULER_ENDS).sum()),
         float((waits["until_s"] - waits["since_s"]).sum()) / schedule.attempts.height,
         cpu_s,
         peak_mb(),

@@ -17,7 +17,7 @@ from philly_analysis.simulator.policies import Policy
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.synergy import Synergy
-from philly_analysis.simulator.speed.speed import Locality, Spread
+from philly_analysis.simulator.speed.models import Locality, Spread
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from tests.simulator.drawn import done, gantt, held, job, machines
@@ -141,9 +141,9 @@ def test_users_errors_are_not_retried() -> None:
         "broken": [(0, 10, "failed"), (10, 100, "completed")],
     }
     assert [s.status for s in specs] == ["Failed", "Failed", "Pass"]
-    # 4 GPUs for 70 s and 2 for 90 s are spared; one job that passed does so no longer
-    assert "2 jobs end sooner" in said[0] and "; 1 of them had passed" in said[0]
-    assert f"spares {(4 * 70 + 2 * 90) / 3600:,.0f} GPU hours" in said[0]
+    # 4 GPUs for 70 s and 2 for 90 s are saved; one job that passed fails now
+    assert "2 jobs end earlier" in said[0] and "; 1 of them passed" in said[0]
+    assert f"saves {(4 * 70 + 2 * 90) / 3600:,.0f} GPU hours" in said[0]
 
 
 def test_early_failures_show_in_the_prerun_pool() -> None:
@@ -160,7 +160,7 @@ def test_early_failures_show_in_the_prerun_pool() -> None:
     def cluster(some: Sequence[JobSpec], there: Sequence[Machine]) -> Schedule:
         return run(some, there, Fifo())
 
-    schedule = prerun.through(specs, machines(4, 1), cluster)
+    schedule = prerun.run(specs, machines(4, 1), cluster)
     assert gantt(schedule) == {
         "g": [
             (0, 20, "failed"), (20, 40, "failed"), (40, 90, "preempted"), (90, 190, "completed"),
@@ -207,7 +207,7 @@ def test_a_what_if_tells_what_it_did_with_failures(tmp_path: Path) -> None:
     assert failed < cut < 150  # some that had passed no longer do
     again = {s.job_id: s.run_s for s in Workload.from_trace(out).specs()}
     assert all(again[s.job_id] <= s.run_s + 1e-3 for s in specs)
-    with pytest.raises(SimulationError, match="nothing to dedicate"):
+    with pytest.raises(SimulationError, match="dedicated has no effect"):
         simulate(load, "recorded", tmp_path / "no", machines="4x8", dedicated=True)
 
 

@@ -43,8 +43,8 @@ from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
+from philly_analysis.simulator.speed.models import HostResources, Parallelism, Sharing
 from philly_analysis.simulator.speed.profiles import PROFILES
-from philly_analysis.simulator.speed.speed import HostResources, Parallelism, Sharing
 from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 from philly_analysis.workload.load import at_load, load_of
 from tests.simulator.drawn import job
@@ -215,7 +215,7 @@ def test_antman_gains_by_idle_guests_and_sharing() -> None:
 def test_sharing_adds_nothing_on_fully_used_gpus(load: float) -> None:
     policy, speed = antman.SETTINGS["fully used GPUs"]
     specs = at_load(literature(250, 64, 4), load, 64)
-    using = speed.completed(specs, np.random.default_rng(1))
+    using = speed.complete(specs, np.random.default_rng(1))
     arms = antman.policies(policy, speed)
     idle, shared = (
         run(using, fleet("8x8"), who, speed=how)

@@ -1,18 +1,17 @@
-"""The study's scheduler from its sections 2.3 and 3.1, in lists: nothing is kept or passed by."""
+"""Slow reference of the study's scheduler, from its sections 2.3 and 3.1, in lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
-from tests.simulator.reference_servers import Policy, Runner, Servers
+from tests.simulator.reference import Policy, RefJob, Slot, World, fewest
 
 EPS_S = 1e-6
 
-Slots = list[tuple[int, int]]
-"""GPUs, by server and index."""
+Slots = list[Slot]
 
-Line = tuple[Runner, list[Runner]]
-"""Who of a group of jobs was refused, and those behind."""
+Refused = tuple[RefJob, list[RefJob]]
+"""The refused job of a group, and those behind it."""
 
 
 @dataclass
@@ -24,11 +23,11 @@ class Quotas(Policy):
     relax: Sequence[float]
     quotas: dict[str, int]
     above: float = 0.9
-    parts: dict[Runner, Slots] = field(default_factory=dict)
-    world: Servers = field(default_factory=lambda: Servers([]))
+    parts: dict[RefJob, Slots] = field(default_factory=dict)
+    world: World = field(default_factory=lambda: World([]))
     again_s: float = inf
 
-    def serve(self, world: Servers) -> None:
+    def serve(self, world: World) -> None:
         self.world, self.again_s = world, inf
         ran = world.running
         waiting = world.waiting
@@ -54,48 +53,39 @@ class Quotas(Policy):
         if restored or (entitled and started & set(over)):
             self.again_s = world.now_s + 1e-3
 
-    def next_s(self, world: Servers) -> float:
-        moments_s = [self.again_s]
+    def next_s(self, world: World) -> float:
+        moments_s, cycle_s = [self.again_s], self.hold_s + self.backoff_s
         for job in world.waiting:
-            cycle_s = self.hold_s + self.backoff_s
-            begins_s = (
-                job.queued_s + floor((world.now_s - job.queued_s + EPS_S) / cycle_s) * cycle_s
-            )
-            moments_s += [
-                begins_s + self.hold_s,
-                begins_s + cycle_s,
-                begins_s + cycle_s + self.hold_s,
-            ]
+            release_s = self._asked(job)[1]
+            moments_s += [release_s, release_s + self.backoff_s, release_s + cycle_s]
         return min((at_s for at_s in moments_s if at_s > world.now_s + 1e-5), default=inf)
 
     # --- of one job
 
-    def _asked(self, job: Runner) -> tuple[int, float]:
+    def _asked(self, job: RefJob) -> tuple[int, float]:
         """How often it has asked before, and when it lets go this time."""
         cycle_s = self.hold_s + self.backoff_s
         cycle = floor((self.world.now_s - job.queued_s + EPS_S) / cycle_s)
         return cycle, job.queued_s + cycle * cycle_s + self.hold_s
 
-    def _asks(self, job: Runner) -> bool:
+    def _asks(self, job: RefJob) -> bool:
         return job.gpus == 1 or self.world.now_s <= self._asked(job)[1] + EPS_S
 
-    def _in_time(self, job: Runner) -> bool:
+    def _in_time(self, job: RefJob) -> bool:
         return self.world.now_s < self._asked(job)[1] - EPS_S
 
-    def _step(self, job: Runner) -> int:
-        cycle, lets_go_s = self._asked(job)
-        relaxed = cycle + (self.world.now_s >= lets_go_s - EPS_S)
+    def _step(self, job: RefJob) -> int:
+        cycle, release_s = self._asked(job)
+        relaxed = cycle + (self.world.now_s >= release_s - EPS_S)
         return 0 if job.gpus == 1 else min(relaxed, len(self.relax))
 
-    def _most_servers(self, job: Runner) -> int:
+    def _most_servers(self, job: RefJob) -> int:
         """How many servers it accepts at its step; as many as it has GPUs at the last."""
         if job.gpus == 1 or self._step(job) == len(self.relax):
             return job.gpus
-        sizes = sorted((m.gpus for m in self.world.machines), reverse=True)
-        fewest = next(n for n in range(1, len(sizes) + 1) if sum(sizes[:n]) >= job.gpus)
-        return ceil(self.relax[self._step(job)] * fewest)
+        return ceil(self.relax[self._step(job)] * fewest(self.world, job.gpus))
 
-    def _racks(self, job: Runner) -> list[list[int]]:
+    def _racks(self, job: RefJob) -> list[list[int]]:
         """Where it may be placed: in each rack; anywhere, if it is one GPU or wholly relaxed."""
         everywhere = list(range(len(self.world.machines)))
         if job.gpus == 1 or self._step(job) == len(self.relax):
@@ -121,14 +111,14 @@ class Quotas(Policy):
     def _used(self, vc: str) -> int:
         return sum(job.gpus for job in self.world.running if job.spec.vc == vc)
 
-    def _within(self, job: Runner) -> bool:
+    def _within(self, job: RefJob) -> bool:
         return self._used(job.spec.vc) + job.gpus <= self.quotas[job.spec.vc]
 
     def _excess(self) -> dict[str, int]:
         over = {vc: self._used(vc) - quota for vc, quota in self.quotas.items()}
         return {vc: gpus for vc, gpus in over.items() if gpus > 0}
 
-    def _found(self, job: Runner) -> Slots | None:
+    def _found(self, job: RefJob) -> Slots | None:
         """Fewest servers, the fullest that will do; of racks the emptiest with the fewest."""
         free, found = self._free(), []
         for rack in self._racks(job):
@@ -153,17 +143,17 @@ class Quotas(Policy):
             return found[0][2] if found else None
         return min(found, key=lambda f: f[:2])[2] if found else None
 
-    def _start(self, job: Runner) -> bool:
+    def _start(self, job: RefJob) -> bool:
         if slots := self._found(job):
             self._put(job, slots)
         return job.running
 
     @staticmethod
-    def _put(job: Runner, slots: Slots) -> None:
+    def _put(job: RefJob, slots: Slots) -> None:
         job.slots = slots
         job.place = {m: sum(at == m for at, _ in slots) for m, _ in slots}
 
-    def _hold(self, job: Runner) -> bool:
+    def _hold(self, job: RefJob) -> bool:
         """Take what there is towards its gang, from the emptiest servers of one rack."""
         free, best = self._free(), Slots()
         for rack in self._racks(job):
@@ -177,13 +167,13 @@ class Quotas(Policy):
 
     # --- decisions
 
-    def _offer(self, waiting: Sequence[Runner]) -> list[Line]:
+    def _offer(self, waiting: Sequence[RefJob]) -> list[Refused]:
         """Start who fits, of the virtual cluster that uses least of its quota first."""
-        lines: dict[tuple[str, int, int], list[Runner]] = {}
+        lines: dict[tuple[str, int, int], list[RefJob]] = {}
         for job in sorted(waiting, key=lambda job: (job.queued_s, job.nth)):
             if not job.running and self._asks(job):
                 lines.setdefault((job.spec.vc, job.gpus, self._step(job)), []).append(job)
-        refused: list[Line] = []
+        refused: list[Refused] = []
         no_room: set[tuple[int, int]] = set()
         while lines:
             group = min(
@@ -202,7 +192,7 @@ class Quotas(Policy):
                 lines[group] = behind
         return refused
 
-    def _restore(self, job: Runner, ran: Sequence[Runner]) -> bool:
+    def _restore(self, job: RefJob, ran: Sequence[RefJob]) -> bool:
         """Stop the youngest above quota, those that leave theirs with its quota first."""
         excess = self._excess()
         used = sum(map(self._used, self.quotas))

@@ -1,47 +1,51 @@
-"""References of policies that divide GPUs by reservation, service, index, share or turn.
-
-They are walked through as those of ``reference`` are; each is the rule of its paper, in lists.
-"""
+"""Slow references of policies by reservation, service, index, share or time slice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf
 
 from philly_analysis.workload import JobSpec
-from tests.simulator.reference import Policy, Preemptive, Walk, Walker
+from tests.simulator.reference import (
+    Counting,
+    Preemptive,
+    RefJob,
+    World,
+    next_multiple_s,
+    that_fit,
+)
 
 
 @dataclass
-class ConservativeBackfill(Policy):
-    """Mu'alem and Feitelson 2001, section 2: each job reserves, beside all reservations before."""
+class ConservativeBackfill(Counting):
+    """Mu'alem and Feitelson 2001, section 2: each job reserves beside all earlier reservations."""
 
     estimate: float = 1.0
-    stays: dict[Walker, tuple[float, float]] = field(default_factory=dict)
-    runs: dict[Walker, int] = field(default_factory=dict)
+    stays: dict[RefJob, tuple[float, float]] = field(default_factory=dict)
+    runs: dict[RefJob, int] = field(default_factory=dict)
 
-    def serve(self, walk: Walk) -> list[Walker]:
+    def choose(self, world: World) -> list[RefJob]:
         ended = [job for job, runs in self.runs.items() if len(job.runs_s) < runs]
-        early = any(self.stays[job][1] > walk.now_s + 1e-6 for job in ended)
+        early = any(self.stays[job][1] > world.now_s + 1e-6 for job in ended)
         for job in ended:
             del self.stays[job], self.runs[job]
         if early:
             self.stays = {job: stay for job, stay in self.stays.items() if job.running}
-        for job in sorted(walk.waiting, key=lambda job: (job.queued_s, job.nth)):
+        for job in sorted(world.waiting, key=lambda job: (job.queued_s, job.nth)):
             if job not in self.stays:
                 takes_s = self.estimate * job.runs_s[0]
-                starts_s = self._earliest_s(walk, job.gpus, takes_s)
+                starts_s = self._earliest_s(world, job.gpus, takes_s)
                 self.stays[job] = starts_s, starts_s + takes_s
-        starting = [job for job in walk.waiting if self.stays[job][0] <= walk.now_s + 1e-6]
+        starting = [job for job in world.waiting if self.stays[job][0] <= world.now_s + 1e-6]
         self.runs |= {job: len(job.runs_s) for job in starting}
-        return [*walk.running, *starting]
+        return [*world.running, *starting]
 
-    def _earliest_s(self, walk: Walk, gpus: int, takes_s: float) -> float:
-        ends_s = {end_s for _, end_s in self.stays.values() if end_s > walk.now_s}
-        for at_s in sorted({walk.now_s, *ends_s}):
+    def _earliest_s(self, world: World, gpus: int, takes_s: float) -> float:
+        ends_s = {end_s for _, end_s in self.stays.values() if end_s > world.now_s}
+        for at_s in sorted({world.now_s, *ends_s}):
             moments_s = [at_s, *(s for s, _ in self.stays.values() if at_s < s < at_s + takes_s)]
-            if all(self._used(s) + gpus <= walk.gpus for s in moments_s):
+            if all(self._used(s) + gpus <= world.gpus for s in moments_s):
                 return at_s
-        raise AssertionError("nobody holds GPUs for ever")
+        raise AssertionError("some GPUs are never released")
 
     def _used(self, at_s: float) -> int:
         return sum(job.gpus for job, (s, end_s) in self.stays.items() if s <= at_s < end_s)
@@ -56,7 +60,7 @@ class Predicted:
             for nth, spec in enumerate(specs)
         }
 
-    def __call__(self, job: Walker) -> tuple[float, int]:
+    def __call__(self, job: RefJob) -> tuple[float, int]:
         return self.gpu_s[job.spec.job_id], job.nth
 
     def _run_s(self, spec: JobSpec, before: Sequence[JobSpec]) -> float:
@@ -79,7 +83,7 @@ class Predicted:
 class ShortestService(Preemptive):
     """Tiresias, section 2: remaining time times GPUs."""
 
-    def rank(self, job: Walker) -> tuple[float, ...]:
+    def rank(self, job: RefJob) -> tuple[float, ...]:
         return round(job.remaining_s * job.gpus, 6), not job.running
 
 
@@ -112,15 +116,15 @@ class GittinsIndices(Preemptive):
             default=0.0,
         )
 
-    def rank(self, job: Walker) -> tuple[float, ...]:
+    def rank(self, job: RefJob) -> tuple[float, ...]:
         level = sum(job.served_gpu_s >= limit - 1e-5 for limit in self.limits)
         index = round(self.index(job.served_gpu_s), 12)
         return level, -index, job.spec.submit_s
 
-    def next_s(self, walk: Walk) -> float:
+    def next_s(self, world: World) -> float:
         steps_s = [
-            walk.now_s + job.served_in_s(value - job.served_gpu_s)
-            for job in walk.running
+            world.now_s + job.served_in_s(value - job.served_gpu_s)
+            for job in world.running
             for value in (*self.values, *self.limits)
             if job.served_gpu_s < value - 1e-5
         ]
@@ -128,63 +132,63 @@ class GittinsIndices(Preemptive):
 
 
 @dataclass
-class MaxMinFairness(Policy):
+class MaxMinFairness(Counting):
     """Gavel, section 4.3: fair among entities, first come, first served within; all GPUs alike."""
 
-    round_s: float
-    seen: dict[Walker, None] = field(default_factory=dict)
+    period_s: float
+    seen: dict[RefJob, None] = field(default_factory=dict)
 
-    def serve(self, walk: Walk) -> list[Walker]:
-        self.seen |= dict.fromkeys(walk.present)
-        if walk.now_s % self.round_s:
-            return walk.running
-        chosen: list[Walker] = []
-        free = walk.gpus
-        while fitting := [j for j in walk.present if j not in chosen and j.gpus <= free]:
+    def choose(self, world: World) -> list[RefJob]:
+        self.seen |= dict.fromkeys(world.present)
+        if world.now_s % self.period_s:
+            return world.running
+        chosen: list[RefJob] = []
+        free = world.gpus
+        while fitting := [j for j in world.present if j not in chosen and j.gpus <= free]:
             least = min({job.spec.vc for job in fitting}, key=lambda vc: self._has(vc, chosen))
             own = [job for job in fitting if job.spec.vc == least]
             chosen.append(min(own, key=lambda job: (job.spec.submit_s, job.nth)))
             free -= chosen[-1].gpus
         return chosen
 
-    def _has(self, vc: str, chosen: list[Walker]) -> tuple[int, float, str]:
+    def _has(self, vc: str, chosen: list[RefJob]) -> tuple[int, float, str]:
         gpus = sum(job.gpus for job in chosen if job.spec.vc == vc)
         return gpus, sum(job.held_gpu_s for job in self.seen if job.spec.vc == vc), vc
 
-    def next_s(self, walk: Walk) -> float:
-        return (walk.now_s // self.round_s + 1) * self.round_s if walk.waiting else inf
+    def next_s(self, world: World) -> float:
+        return next_multiple_s(world, self.period_s) if world.waiting else inf
 
 
 @dataclass
-class TimeSlices(Policy):
+class TimeSlices(Counting):
     """Gandiva, sections 3.1 and 3.2: round robin in slices, and packing where two fit."""
 
     slice_s: float
     pack: bool = False
-    host: dict[Walker, Walker] = field(default_factory=dict)
+    host: dict[RefJob, RefJob] = field(default_factory=dict)
 
-    def mark(self, walk: Walk) -> None:
+    def mark(self, world: World) -> None:
         for job in list(self.host):
-            if not job.running or job not in walk.present:
+            if not job.running or job not in world.present:
                 job.guest = False
                 del self.host[job]
-            elif not self.host[job].running or self.host[job] not in walk.present:
+            elif not self.host[job].running or self.host[job] not in world.present:
                 job.guest = False  # it has the GPU to itself
                 del self.host[job]
 
-    def serve(self, walk: Walk) -> list[Walker]:
-        waiting = sorted(walk.waiting, key=lambda job: (job.queued_s, job.nth))
-        if walk.now_s % self.slice_s or not waiting:
-            return [*walk.running, *_that_fit(waiting, walk.free)]
-        running = sorted(walk.running, key=lambda job: (job.started_s, job.nth))
-        chosen = _that_fit([*waiting, *running], walk.gpus)
+    def choose(self, world: World) -> list[RefJob]:
+        waiting = sorted(world.waiting, key=lambda job: (job.queued_s, job.nth))
+        if world.now_s % self.slice_s or not waiting:
+            return [*world.running, *that_fit(waiting, world.free)]
+        running = sorted(world.running, key=lambda job: (job.started_s, job.nth))
+        chosen = that_fit([*waiting, *running], world.gpus)
         packed = self._packed([j for j in [*waiting, *running] if j not in chosen], chosen)
         self.host = packed
-        for job in walk.present:
+        for job in world.present:
             job.guest = job in packed
         return [*chosen, *packed]
 
-    def _packed(self, left: list[Walker], chosen: list[Walker]) -> dict[Walker, Walker]:
+    def _packed(self, left: list[RefJob], chosen: list[RefJob]) -> dict[RefJob, RefJob]:
         if not self.pack:
             return {}
         hosts = [job for job in chosen if job.gpus == 1]
@@ -204,23 +208,14 @@ class TimeSlices(Policy):
                 hosts.remove(fitting[0])
         return pairs
 
-    def next_s(self, walk: Walk) -> float:
-        return (walk.now_s // self.slice_s + 1) * self.slice_s if walk.waiting else inf
+    def next_s(self, world: World) -> float:
+        return next_multiple_s(world, self.slice_s) if world.waiting else inf
 
 
-def _that_fit(jobs: Sequence[Walker], free: int) -> list[Walker]:
-    chosen = []
-    for job in jobs:
-        if job.gpus <= free:
-            chosen.append(job)
-            free -= job.gpus
-    return chosen
-
-
-def _util(job: Walker) -> float:
+def _util(job: RefJob) -> float:
     return job.spec.util_frac or 0.0
 
 
-def _leave_room(one: Walker, other: Walker) -> bool:
+def _leave_room(one: RefJob, other: RefJob) -> bool:
     mem = (one.spec.gpu_mem_frac or 0.0) + (other.spec.gpu_mem_frac or 0.0)
     return _util(one) + _util(other) <= 1 and mem <= 1

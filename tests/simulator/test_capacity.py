@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, set_bits
 from philly_analysis.simulator.cluster.capacity import fit
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant, bits
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
-from philly_analysis.simulator.jobs.ordering import Order
-from philly_analysis.simulator.jobs.queue_arrays import Line
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.jobs.ordering import SortedJobs
+from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
 from tests.simulator.drawn import machines
 from tests.simulator.test_ordering import jobs
 
@@ -21,8 +21,8 @@ def looked_for(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> dict[
         int(min(c / cpus if cpus else 9, m / mem_gb if mem_gb else 9) + 1e-6)
         for c, m in zip(cluster.free_cpus, cluster.free_mem_gb, strict=True)
     ]
-    free = [len(bits(mask)) for mask in cluster.free_gpus]
-    if gpus <= cluster.biggest:
+    free = [len(set_bits(mask)) for mask in cluster.free_gpus]
+    if gpus <= cluster.largest_server:
         fitting = [(free[m], m) for m in range(len(free)) if min(free[m], room[m]) >= gpus]
         return {min(fitting)[1]: gpus} if fitting else None
     taken, left = {}, gpus
@@ -48,23 +48,23 @@ def test_a_search_finds_what_going_through_the_machines_finds(
     steps: list[tuple[int, float, float, bool]],
 ) -> None:
     cluster = Cluster([replace(m, cpus=3.0 * m.gpus, mem_gb=250) for m in machines(4, 2, 4, 3)])
-    taken: list[Grant] = []
+    taken: list[Allocation] = []
     for gpus, cpus, mem_gb, try_it in steps:
         expected, found = (
             looked_for(cluster, gpus, cpus, mem_gb),
-            fit(cluster, gpus * WHOLE, cpus, mem_gb),
+            fit(cluster, gpus * GPU_UNITS, cpus, mem_gb),
         )
-        assert (found and {m: len(bits(mask)) for m, mask in found.shares}) == expected
+        assert (found and {m: len(set_bits(mask)) for m, mask in found.shares}) == expected
         if found is None:
             if taken:
-                cluster.give(taken.pop(0))
+                cluster.release(taken.pop(0))
         elif try_it:
-            cluster.attempt()
-            cluster.take(found)
-            fit(cluster, WHOLE, cpus, mem_gb)
-            cluster.restore()
+            cluster.begin_trial()
+            cluster.allocate(found)
+            fit(cluster, GPU_UNITS, cpus, mem_gb)
+            cluster.roll_back()
         else:
-            cluster.take(found)
+            cluster.allocate(found)
             taken.append(found)
 
 
@@ -74,15 +74,14 @@ def test_a_search_finds_what_going_through_the_machines_finds(
     )
 )
 def test_a_line_is_in_step_with_its_order(steps: list[tuple[int, bool, int, bool]]) -> None:
-    some, order = jobs(10), Order()
-    line = Line(order, lambda job: (job.index, job.index**2))
+    some, order = jobs(10), SortedJobs()
+    arrays = QueueArrays(order, lambda job: (job.index, job.index**2))
     for which, there, key, look in steps:
         order.discard(some[which])
         if there:
             order.add(some[which], key)
         if look and order:
-            index, squared = line.columns()
-            assert [place.job for place in line.places] == list(order)
+            index, squared = arrays.columns()
+            assert [place.job for place in arrays.entries] == list(order)
             assert index.tolist() == [job.index for job in order]
             assert np.array_equal(index**2, squared)
-    assert line.of(order) and not line.of(Order())

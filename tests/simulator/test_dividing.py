@@ -6,14 +6,15 @@ import pytest
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.conservative import Conservative
+from philly_analysis.simulator.policies.drf import Drf
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.gittins import Gittins
 from philly_analysis.simulator.policies.maxmin import MaxMin
-from philly_analysis.simulator.policies.multi_resource import Drf, Tetris
 from philly_analysis.simulator.policies.priority import Srsf
 from philly_analysis.simulator.policies.qssf import Qssf, predicted_gpu_s
-from philly_analysis.simulator.speed.speed import Sharing
+from philly_analysis.simulator.policies.tetris import Tetris
+from philly_analysis.simulator.speed.models import Sharing
 from philly_analysis.workload import JobSpec, Machine
 from tests.simulator.drawn import done, gantt, job, machines
 

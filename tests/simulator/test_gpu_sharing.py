@@ -12,22 +12,23 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Schedule, policy_named, run
-from philly_analysis.simulator.assumptions import shares
-from philly_analysis.simulator.cluster.gpu_sharing import as_held
+from philly_analysis.simulator.assumptions import fraction_notes
+from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
 from philly_analysis.simulator.engine.outages import Outage
 from philly_analysis.simulator.engine.pools import Pool
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.workload import JobSpec, fleet
-from tests.simulator import reference_parted as slow
-from tests.simulator.drawn import done, gantt, job, machines
-from tests.simulator.reference import ShortestRemaining, shortest, submitted
+from tests.simulator import reference_gpu_sharing as slow
+from tests.simulator.drawn import assert_same_bars, done, gantt, job, machines, migrates
+from tests.simulator.reference import ShortestRemaining, World, shortest, simulate, submitted
 from tests.simulator.reference_shares import (
     GittinsIndices,
     MaxMinFairness,
     Predicted,
     ShortestService,
 )
+from tests.simulator.test_reference import examples
 
 
 def part(name: str, submit_s: float, share: float, run_s: float) -> JobSpec:
@@ -76,9 +77,7 @@ def test_a_gpu_that_fails_stops_all_who_share_it() -> None:
     jobs = [part("a", 0, 0.5, 20), part("b", 0, 0.5, 20)]
     outage = [Outage(5.0, 8.0, "m0", 0)]
     bars = gantt(run(jobs, machines(1), Fifo(), outages=outage))
-    assert {tuple(own) for own in bars.values()} == {
-        ((0, 5, "node_failure"), (8, 23, "completed")),
-    }
+    assert {tuple(own) for own in bars.values()} == {((0, 5, "node_failure"), (8, 23, "completed"))}
 
 
 Rows = list[tuple[int, Fraction, list[int]]]
@@ -131,25 +130,18 @@ def asking(rows: Rows) -> list[JobSpec]:
     ]
 
 
-def same(name: str, rows: Rows) -> None:
+def assert_equals_reference(name: str, rows: Rows) -> None:
     knobs, reference = PAIRS[name]
     if name in ("las", "tiresias", "gittins", "maxmin"):  # GPU-seconds divide without rounding
         rows = [(s, g if 4 * g in (1, 2, 4, 8) else Fraction(1, 2), runs) for s, g, runs in rows]
     specs = asking(rows)
     schedule = run(specs, machines(3), policy_named(name.split()[0], knobs))
     ours = gantt(schedule)
-    # who is moved begins to run anew, which the queues know and the lists do not
-    assume(
-        name not in ("las", "tiresias")
-        or all(how != "migrated" for bars in ours.values() for *_, how in bars)
-    )
+    # a migrated job starts anew in the queues, but not in the lists of the reference
+    assume(name not in ("las", "tiresias") or not migrates(ours))
     in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
-    theirs = slow.walk_shares(specs, 3, reference(in_turn))
-    assert set(ours) == set(theirs)
-    for job_id, bars in ours.items():
-        assert [how for *_, how in bars] == [how for *_, how in theirs[job_id]]
-        for one, other in zip(bars, theirs[job_id], strict=True):
-            assert one[:2] == pytest.approx(other[:2], abs=2e-3)
+    world = World(machines(3), make=slow.SharingJob)
+    assert_same_bars(ours, simulate(specs, world, reference(in_turn)), within_s=2e-3)
     never_over_one(specs, schedule)
 
 
@@ -164,22 +156,18 @@ def never_over_one(specs: list[JobSpec], schedule: Schedule) -> None:
         assert all(share <= 1 + 1e-9 for share in by_gpu.values())
 
 
+@examples(10)
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=10)
-@given(workloads)
-def test_a_policy_shares_gpus_as_a_slow_reference_does(name: str, rows: Rows) -> None:
-    same(name, rows)
+def test_policies_share_gpus_as_their_references_do(name: str, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(workloads)
+    def check(rows: Rows) -> None:
+        assert_equals_reference(name, rows)
+
+    check()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=3_000)
-@given(workloads)
-def test_a_policy_shares_gpus_as_a_slow_reference_on_thousands(name: str, rows: Rows) -> None:
-    same(name, rows)
-
-
-PARTING = [name for name, policy in POLICIES.items() if policy.parts]
+PARTING = [name for name, policy in POLICIES.items() if policy.fractional]
 
 HALVED: dict[str, dict[str, list[float]]] = {
     "las": {"thresholds_gpu_s": [40, 200]},
@@ -219,7 +207,7 @@ def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:
     took_s = dict(served.iter_rows())
     for spec in specs:
         assert took_s[spec.job_id] == pytest.approx(spec.run_s, abs=1e-3)
-    if policy.parts:
+    if policy.fractional:
         one = run(specs, machines(3), policy(), quotas={"a": 2, "b": 1, "c": 1})
         never_over_one(specs, one)
 
@@ -257,7 +245,7 @@ def test_who_gives_way_for_nothing_goes_on() -> None:
 
 def test_instances_are_as_large_as_nvidia_makes_them() -> None:
     def slices(share: float, of: int) -> float:
-        return as_held(part("a", 0, share, 1), of).gpu_frac * of
+        return as_allocated(part("a", 0, share, 1), of).gpu_frac * of
 
     # 1g, 2g, 3g, 4g and 7g; shares written to two digits name them too
     assert [slices(s, 7) for s in (0.1, 0.14, 1 / 7, 0.15, 0.29, 0.4, 0.43, 0.5, 0.6, 0.9)] == [
@@ -266,7 +254,7 @@ def test_instances_are_as_large_as_nvidia_makes_them() -> None:
     assert [slices(s, 4) for s in (0.25, 0.3, 0.5, 0.51, 0.75)] == [1, 2, 2, 2, 4]
     assert [slices(s, 3) for s in (0.1, 0.33, 0.34, 0.5)] == [1, 1, 1, 3]
     gang = replace(job("a", 0, 4, 1), gpu_frac=0.5)
-    assert as_held(gang, 7).gpu_s == as_held(gang, None).gpu_s == 4
+    assert as_allocated(gang, 7).gpu_s == as_allocated(gang, None).gpu_s == 4
 
 
 def test_seven_instances_fill_a_gpu_and_an_eighth_waits() -> None:
@@ -283,7 +271,7 @@ def test_seven_instances_fill_a_gpu_and_an_eighth_waits() -> None:
 
 def test_gpus_cut_otherwise_are_other_pools() -> None:
     jobs = [part("a", 0, 0.1, 10)]
-    with pytest.raises(SimulationError, match="cut into slices alike"):
+    with pytest.raises(SimulationError, match="different slices"):
         run(jobs, fleet("1x1/7,1x1"), Fifo())
     assert [m.slices for m in fleet("1x8/7:24:500@4=A100,1x8")] == [7, None]
 
@@ -295,10 +283,10 @@ def test_a_what_if_says_what_became_of_shares() -> None:
 
     def said(slices: int | None, *, parts: bool = True) -> tuple[str, ...]:
         there = tuple(replace(m, slices=slices) for m in machines(1))
-        return shares([Pool("", there, tuple(jobs))], parts=parts)
+        return fraction_notes([Pool("", there, tuple(jobs))], fractional=parts)
 
     [parted], [whole], [sliced] = said(None), said(None, parts=False), said(7)
     assert parted.startswith("2 jobs") and "no more" in parted
     assert whole.startswith("2 jobs") and "1.00 GPU hours more" in whole
     assert sliced.startswith("2 jobs") and f"{2 * (4 / 7 - 0.5):.2f} GPU hours more" in sliced
-    assert shares([Pool("", tuple(machines(1)), (jobs[2],))], parts=True) == ()
+    assert fraction_notes([Pool("", tuple(machines(1)), (jobs[2],))], fractional=True) == ()

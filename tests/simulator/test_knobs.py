@@ -120,7 +120,7 @@ def test_anything_set_is_taken_or_refused(name: str, data: st.DataObject) -> Non
     [
         ("philly", "backoff_s", 0, "may be 10 to 1e"),
         ("philly", "hold_s", -5, "may be 10 to 1e"),
-        ("philly", "relax", "[2, 1]", "rises from each"),
+        ("philly", "relax", "[2, 1]", "must increase from each"),
         ("philly", "preempt_above_frac", "90", "may be 0 to 1"),
         ("themis", "lease_s", 0, "may be 10 to 1e"),
         ("themis", "restart_s", 600, "at most half of lease_s"),
@@ -129,7 +129,7 @@ def test_anything_set_is_taken_or_refused(name: str, data: st.DataObject) -> Non
         ("fifo", "restart_s", nan, "may be 0 to 86400"),
         ("srtf", "restart_s", inf, "may be 0 to 86400"),
         ("las", "thresholds_gpu_s", "[0]", "may be each 1 to"),
-        ("antman", "looks_at", "1.5", "takes a whole number"),
+        ("antman", "looks_at", "1.5", "must be a whole number"),
         ("amoeba", "order", "lifo", "no order of amoeba named 'lifo'"),
     ],
 )

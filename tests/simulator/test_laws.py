@@ -33,8 +33,8 @@ MACHINES = [
     replace(m, cpus=3.0 * m.gpus, mem_gb=60.0 * m.gpus) for m in machines(8, 4, 2, 2, rack="r")
 ]
 QUOTAS = {"a": 6, "b": 4, "c": 4}
-EXCLUSIVE = [p for p in POLICIES.values() if not p.shares]
-RIGID = [p for p in POLICIES.values() if not p.elastic and not p.shares]
+EXCLUSIVE = [p for p in POLICIES.values() if not p.guests]
+RIGID = [p for p in POLICIES.values() if not p.elastic and not p.guests]
 
 
 def specs_of(rows: Rows) -> list[JobSpec]:

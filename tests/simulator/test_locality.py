@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from philly_analysis import ingest
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.simulator import run, simulate
-from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.recorded import Recorded
-from philly_analysis.simulator.speed.speed import SPEEDS, Locality
+from philly_analysis.simulator.speed.models import SPEEDS, Locality
 from philly_analysis.study.utilisation import table_4
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload, fleet
@@ -55,9 +55,11 @@ def test_the_speeds_of_table_4_as_printed() -> None:
     """115 images/s on one server; spread, beside a gang, and both are slower in this order."""
     law, two = Locality(), Job(job("x", 0, 2, 1), 0)
     other = Job(job("y", 0, 2, 1), 1)
-    other.grant = Grant(((0, 12),), 2)
-    packed, spread = Grant(((0, 3),), 2), Grant(((0, 1), (1, 1)), 2)
-    speeds = [law.of(two, grant, them) for them in ((), (other,)) for grant in (packed, spread)]
+    other.allocation = Allocation(((0, 12),), 2)
+    packed, spread = Allocation(((0, 3),), 2), Allocation(((0, 1), (1, 1)), 2)
+    speeds = [
+        law.of(two, allocation, them) for them in ((), (other,)) for allocation in (packed, spread)
+    ]
     assert speeds == pytest.approx([1, 0.854, 0.659, 0.645], abs=1e-3)
 
 
@@ -70,11 +72,11 @@ def test_spread_is_never_better_than_packed_nor_company_than_none(pair: tuple[in
     gpus, servers = pair
     law, gang = Locality(), Job(job("x", 0, gpus, 1), 0)
     other, single = Job(job("y", 0, 2, 1), 1), Job(job("z", 0, 1, 1), 2)
-    other.grant, single.grant = Grant(((0, 3),), 2), Grant(((0, 1),), 1)
+    other.allocation, single.allocation = Allocation(((0, 3),), 2), Allocation(((0, 1),), 1)
 
     def at(n: int, *beside: Job) -> float:
         shares = tuple((m, 1) for m in range(n))  # how many on each does not matter
-        return law.of(gang, Grant(shares, gpus), beside)
+        return law.of(gang, Allocation(shares, gpus), beside)
 
     fewest = -(-gpus // 8)
     for beside in ((), (other,)):
@@ -82,7 +84,7 @@ def test_spread_is_never_better_than_packed_nor_company_than_none(pair: tuple[in
     assert at(servers, other) <= at(servers)
     assert at(servers, single) == at(servers)
     alone = replace(law, interference=False)
-    assert alone.of(gang, Grant(((0, 1),), gpus), (other,)) == at(1)
+    assert alone.of(gang, Allocation(((0, 1),), gpus), (other,)) == at(1)
 
 
 def asked(trace: Path, sql: str) -> pl.DataFrame:
@@ -200,6 +202,6 @@ def test_recorded_placements_need_their_machines(tmp_path: Path) -> None:
 
 
 def test_every_speed_says_what_it_is() -> None:
-    assert all(law().says for law in SPEEDS.values())
+    assert all(law().note for law in SPEEDS.values())
     with pytest.raises(UnknownNameError, match="no speed named 'local'"):
         simulate(workload(5), "fifo", "nowhere", machines=fleet("3x8"), speed="local")

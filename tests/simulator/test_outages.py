@@ -21,7 +21,7 @@ from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.trace import Trace
-from tests.simulator.drawn import done, ended_in_time, gantt, held, job, machines
+from tests.simulator.drawn import assert_work_done, done, gantt, held, job, machines
 from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, workloads
 from tests.simulator.test_simulation import MACHINES as MACHINES_24
 from tests.simulator.test_simulation import ORIGIN, workload
@@ -111,22 +111,15 @@ def test_work_is_done_all_the_same_and_never_on_what_is_out_of_use(
         Outage(s, s + lasts_s, f"m{m}", 0 if one else None) for s, lasts_s, m, one in sorted(told)
     ]
     schedule = run(
-        specs,
-        MACHINES,
-        policy(),
-        quotas=QUOTAS,
-        restarts=Restarts(checkpoint_s=7),
-        outages=outages,
+        specs, MACHINES, policy(), quotas=QUOTAS, restarts=Restarts(checkpoint_s=7), outages=outages
     )
-    assert ended_in_time(schedule)
-    kept = dict(schedule.attempts.group_by("job_id").agg(pl.col("work_s").sum()).iter_rows())
-    assert kept == pytest.approx({s.job_id: s.run_s for s in specs}, abs=1e-3)
+    assert_work_done(schedule, specs)
     bars = list(held(schedule))
     for machine, gpu, start_s, end_s, _ in bars:
         for out in outages:
             if out.machine_id == machine and out.gpu in (None, gpu):
                 assert end_s <= out.start_s or start_s >= out.end_s or start_s == end_s
-    if not policy.shares:
+    if not policy.guests:
         for one, next_ in pairwise(bars):
             assert one[:2] != next_[:2] or one[3] <= next_[2]
     # all that was got done on GPUs was kept or lost
@@ -139,15 +132,15 @@ def test_work_is_done_all_the_same_and_never_on_what_is_out_of_use(
 
 def test_what_is_out_of_use_for_good_is_not_waited_for() -> None:
     for policy in (p() for p in POLICIES.values() if not p.replays):
-        with pytest.raises(SimulationError, match="out of use for good"):
+        with pytest.raises(SimulationError, match="permanent outages"):
             run([job("a", 50, 14, 1)], MACHINES, policy, outages=[Outage(5, INF, "m0")])
 
 
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ([Outage(5, 5, "m0")], "not over"),
-        ([Outage(5, 9, "m0"), Outage(4, 9, "m0")], "order of their beginning"),
+        ([Outage(5, 5, "m0")], "does not end after"),
+        ([Outage(5, 9, "m0"), Outage(4, 9, "m0")], "sorted by their start"),
         ([Outage(5, 9, "m0", 1)], "no machine or GPU"),
         ([Outage(5, 9, "elsewhere")], "no machine or GPU"),
     ],

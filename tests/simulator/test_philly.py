@@ -65,10 +65,7 @@ def test_a_freed_gpu_goes_to_whoever_uses_least_of_its_quota() -> None:
 
 
 def test_quota_is_restored_by_stopping_the_youngest_above_it() -> None:
-    jobs = [
-        *(job(f"a{i}", i, 1, 1000, vc="a") for i in range(4)),
-        job("b", 20, 1, 30, vc="b"),
-    ]
+    jobs = [*(job(f"a{i}", i, 1, 1000, vc="a") for i in range(4)), job("b", 20, 1, 30, vc="b")]
     schedule = run(jobs, machines(4), Philly(), quotas={"a": 2, "b": 2})
     bars = gantt(schedule)
     assert bars["b"] == done(200, 230)  # after one hold, 180 s

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, simulate
-from philly_analysis.simulator.engine.engine import run
-from philly_analysis.simulator.engine.pools import Pool, divided, joined, pools_of
-from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.engine.event_loop import run
+from philly_analysis.simulator.engine.pools import (
+    Pool,
+    assign_to_pools,
+    divide_quotas,
+)
+from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
 from philly_analysis.simulator.policies import policy_named
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload, fleet
@@ -50,14 +54,14 @@ def test_two_pools_run_as_each_alone(policy: str) -> None:
         machines=pl.concat([a.machines, b.machines]),
     )
     specs = list(both.specs())
-    pools, left_out = pools_of(both, specs, both.servers())
+    pools, left_out = assign_to_pools(both, specs, both.servers())
     assert [p.name for p in pools] == ["pool a", "pool b"] and not left_out
     quotas = {"a-blue": 16, "a-red": 8, "b-blue": 16, "b-red": 8}
 
     def schedule(jobs: Sequence[JobSpec], machines: Sequence[Machine]) -> Schedule:
         return run(jobs, machines, policy_named(policy, {}), quotas=quotas)
 
-    together = joined([schedule(p.jobs, p.machines) for p in pools])
+    together = merge_schedules([schedule(p.jobs, p.machines) for p in pools])
     alone = [
         schedule([s for s in specs if s.job_id[0] == n], [m for m in both.servers() if m.pool == n])
         for n in "ab"
@@ -116,7 +120,7 @@ def test_no_job_is_dealt_to_a_machine_that_may_not_serve_it(
     )
     specs = list(replace(load, jobs=jobs).specs())
     asked = {f"j{i}": ask for i, ask in enumerate(asks)}
-    dealt, left_out = pools_of(replace(load, jobs=jobs), specs, machines)
+    dealt, left_out = assign_to_pools(replace(load, jobs=jobs), specs, machines)
     places = [m.machine_id for pool in dealt for m in pool.machines]
     assert len(places) == len(set(places)), "no machine is in two pools"
     for pool in dealt:
@@ -149,7 +153,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
     assert where == {"j0": "m0", "j1": "m0", "j2": "m1", "j3": "m1", "j4": "m1"}
     assert "2 pools" in notes and "1 job left out" in notes
     typed = replace(load, jobs=load.jobs.head(3))
-    with pytest.raises(SimulationError, match="None of 3 jobs fits in a pool"):
+    with pytest.raises(SimulationError, match="None of 3 jobs fits in an eligible pool"):
         simulate(typed, "fifo", tmp_path / "none", machines=fleet("2x8=tpu"))
     simulate(load, "fifo", tmp_path / "any", machines=fleet("2x8"))  # machines that say nothing
 
@@ -157,7 +161,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
 def test_no_pool_mixes_models_of_gpus_though_no_job_names_one() -> None:
     machines = fleet("2x8=v100,1x8=a100,1x8")
     load = replace(workload(60), machines=machine_rows(machines))
-    pools, left_out = pools_of(load, list(load.specs()), machines)
+    pools, left_out = assign_to_pools(load, list(load.specs()), machines)
     assert [{m.gpu_model for m in p.machines} for p in pools] == [{"a100"}, {None}, {"v100"}]
     sixteen = [s.job_id for s in load.specs() if s.gpus == 16]
     assert sixteen and not left_out
@@ -173,7 +177,7 @@ def test_a_quota_is_divided_by_what_is_asked_in_each_pool() -> None:
         Pool("b", (), (spec("v", 4, 25),)),
     ]
     quotas = {"v": 8, "w": 5, "idle": 3}
-    assert divided(quotas, pools) == [
+    assert divide_quotas(quotas, pools) == [
         {"v": 6, "w": 5, "idle": 3},
         {"v": 4, "w": 5, "idle": 3},  # a quarter of 8 would not hold the gang of 4
     ]

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import POLICIES, Speed, policy_named, run
-from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.easy import Easy
-from philly_analysis.simulator.policies.priority import Fifo, Ranked, Srtf
+from philly_analysis.simulator.policies.priority import Fifo, PreemptiveOrder, Srtf
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 from philly_analysis.workload import JobSpec
@@ -61,7 +61,7 @@ def test_easy_believes_estimates_that_are_too_long() -> None:
     assert bars == {"a": done(0, 20), "b": done(20, 30), "e": done(8, 20), "f": done(30, 46)}
 
 
-ORDERS = [name for name, policy in POLICIES.items() if issubclass(policy, (Fifo, Ranked))]
+ORDERS = [name for name, policy in POLICIES.items() if issubclass(policy, (Fifo, PreemptiveOrder))]
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -221,7 +221,7 @@ def test_srtf_sorts_anew_when_speeds_change() -> None:
 
         neighbourly = True
 
-        def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
+        def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
             return 0.5 if neighbours and job.spec.job_id == "a" else 1.0
 
     # alone a would end at 10 and b at 11; beside b, a needs 20: when c (3 s) comes, a gives way
@@ -246,11 +246,7 @@ def test_a_preempted_job_waits_before_those_that_have_waited_longer() -> None:
     # a, which runs from 25 on, is stopped by d at 26, and goes on before b, which waits since 17
     jobs = [job("a", 0, 1, 20), job("b", 9, 1, 20), job("c", 17, 1, 20), job("d", 26, 1, 2)]
     bars = gantt(run(jobs, machines(1), Las(thresholds_gpu_s=(8.0,))))
-    assert bars["a"] == [
-        (0, 9, "preempted"),
-        (25, 26, "preempted"),
-        (28, 38, "completed"),
-    ]
+    assert bars["a"] == [(0, 9, "preempted"), (25, 26, "preempted"), (28, 38, "completed")]
     assert bars["b"] == [(9, 17, "preempted"), (38, 50, "completed")]
     assert bars["c"] == [(17, 25, "preempted"), (50, 62, "completed")]
 

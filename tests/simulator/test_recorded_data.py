@@ -16,7 +16,7 @@ from philly_analysis.results.formatting import number, share
 from philly_analysis.simulator import run, simulate
 from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
-from philly_analysis.simulator.speed.speed import HostResources, Locality, Sharing
+from philly_analysis.simulator.speed.models import HostResources, Locality, Sharing
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
 from philly_analysis.workload.outcomes import measures
@@ -46,7 +46,7 @@ def test_what_a_job_says_stays_as_it_is(specs: list[JobSpec]) -> None:
         (HostResources(), ("job_type",)),
         (Sharing(), ("util_frac", "gpu_mem_frac")),
     ):
-        completed = speed.completed(specs, np.random.default_rng(1))
+        completed = speed.complete(specs, np.random.default_rng(1))
         for before, after in zip(specs, completed, strict=True):
             assert all(getattr(after, name) is not None for name in drawn)
             changed = {
@@ -268,16 +268,15 @@ def test_notes_say_where_gpu_time_went(tmp_path: Path) -> None:
             "select sum(epoch_us(s.ended_at - s.started_at) * gpus) / 3.6e9 from speeds s "
             "join attempts using (job_id, attempt) where speed = 0"
         ).fetchall()
-        [said] = [n for n in trace.manifest.notes if "stood still" in n]
+        [said] = [n for n in trace.manifest.notes if "made no progress" in n]
     assert lost_h > 0 and still_h > 0
-    assert f"{number(still_h)} stood still" in said
-    assert f"work of {number(lost_h)} GPU hours was lost" in said
+    assert f"{number(still_h)} made no progress" in said
+    assert f"lost work of {number(lost_h)} GPU hours" in said
 
 
 def test_what_a_what_if_lost_is_compared(tmp_path: Path) -> None:
     load = replace(
-        workload(150),
-        virtual_clusters=pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]}),
+        workload(150), virtual_clusters=pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})
     )
     told = {}
     for policy in ("srtf", "philly"):

@@ -1,4 +1,4 @@
-"""Policies equal a slow reference written from their papers, on small random workloads."""
+"""Compare policies with slow references written from their papers, on small random workloads."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -13,14 +13,14 @@ from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.simulator.policies.view import Plan, View, Wish
+from philly_analysis.simulator.policies.view import Decision, Plan, View
+from philly_analysis.simulator.speed.models import Sharing
 from philly_analysis.simulator.speed.profiles import PROFILES
-from philly_analysis.simulator.speed.speed import Sharing
 from philly_analysis.workload import JobSpec, Machine
 from tests.simulator import reference as slow
 from tests.simulator import reference_servers as on_servers
 from tests.simulator import reference_shares as shares
-from tests.simulator.drawn import gantt, job, machines
+from tests.simulator.drawn import assert_same_bars, bars_of, gantt, job, machines, migrates
 from tests.simulator.reference_philly import Quotas
 from tests.support.strategies import one_in
 
@@ -38,84 +38,77 @@ workloads: st.SearchStrategy[Rows] = st.lists(
 )
 
 
-class EagerPhilly(Philly):
-    """Looks at each gang whenever it asks or lets go, at all groups, and keeps nothing."""
-
-    def wake_s(self, view: View) -> float:
-        gangs = [job for job in view.queue if job.gpus > 1]
-        cycles = [
-            (job, self._patience.cycle(job, view.now_s) + i) for job in gangs for i in range(2)
-        ]
-        lets_go_s = [self._patience.lets_go_s(job, cycle) for job, cycle in cycles]
-        moments_s = [at_s + wait_s for at_s in lets_go_s for wait_s in (0, self.backoff_s)]
-        soonest_s = min((at_s for at_s in moments_s if at_s > view.now_s + 1e-5), default=FOREVER)
-        return min(soonest_s, super().wake_s(view))
-
-    def _concerned(self, plan: Plan) -> list[Any]:
-        return list(plan.view.queue.groups)
-
-    def _front(self, view: View, group: Any, *, after: bool = False) -> Any:
-        view.kept.clear()
-        return super()._front(view, group, after=after)
+def examples(few: int) -> pytest.MarkDecorator:
+    """Run a test with a few examples, and with thousands in the slow suite."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(3_000, marks=pytest.mark.slow)])
 
 
-class ForgetfulAntMan(AntMan):
-    """Looks at all machines for each guest, each time."""
-
-    def decide(self, view: View) -> Wish:
-        view.kept.clear()
-        return super().decide(view)
+def specs_of(rows: Rows) -> list[JobSpec]:
+    return [job(f"j{i:02d}", s, g, *runs) for i, (s, g, runs) in enumerate(rows)]
 
 
-@one_in(2)
-@given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
-def test_philly_misses_nothing_by_looking_only_where_something_may_happen(
-    rows: Rows, vcs: list[str]
-) -> None:
-    eager_equals_lazy(rows, vcs)
-
-
-@pytest.mark.slow
-@settings(max_examples=3_000)
-@given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
-def test_philly_misses_nothing_on_thousands_of_workloads(rows: Rows, vcs: list[str]) -> None:
-    eager_equals_lazy(rows, vcs)
-
-
-def eager_equals_lazy(rows: Rows, vcs: list[str]) -> None:
-    specs = [
-        job(f"j{i:02d}", s, g, *runs, vc=vc)
-        for i, ((s, g, runs), vc) in enumerate(zip(rows, vcs, strict=False))
-    ]
-    knobs: dict[str, Any] = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
-    servers, quotas = machines(4, 4, 2, 1, rack="r"), {"a": 5, "b": 4, "c": 2}
-    lazy, eager = (
-        run(specs, servers, policy, quotas=quotas)
-        for policy in (Philly(**knobs), EagerPhilly(**knobs))
-    )
-    assert gantt(lazy) == gantt(eager)
-    assert lazy.placements.equals(eager.placements)
-
-
-@one_in(2)
-@given(workloads, st.lists(st.tuples(*[st.floats(0.05, 1)] * 2), min_size=14, max_size=14))
-def test_antman_misses_no_room_by_looking_only_where_something_changed(
-    rows: Rows, uses: list[tuple[float, float]]
-) -> None:
-    specs = [
-        replace(job(f"j{i:02d}", s, g, *runs), util_frac=util, gpu_mem_frac=mem)
-        for i, ((s, g, runs), (util, mem)) in enumerate(zip(rows, uses, strict=False))
-    ]
-    knobs: dict[str, Any] = {"convert_after_s": 5.0, "looks_at": 4}
-    ours, theirs = (
-        run(specs, machines(4, 4, 2, 1), policy, speed=Sharing())
-        for policy in (AntMan(**knobs), ForgetfulAntMan(**knobs))
-    )
+def assert_same(specs: list[JobSpec], one: Policy, other: Policy, **options: Any) -> None:
+    """Whether two policies place and run jobs equally on servers of 4, 4, 2 and 1 GPUs."""
+    servers = machines(4, 4, 2, 1, rack="r")
+    ours, theirs = (run(specs, servers, policy, **options) for policy in (one, other))
     assert gantt(ours) == gantt(theirs)
     assert ours.placements.equals(theirs.placements)
 
 
-ASKED_AGAIN: dict[str, dict[str, object]] = {
+class EagerPhilly(Philly):
+    """Considers each gang whenever its request begins or ends, all groups, without a cache."""
+
+    def wake_s(self, view: View) -> float:
+        gangs = [job for job in view.queue if job.gpus > 1]
+        cycles = [
+            (job, self._requests.cycle(job, view.now_s) + i) for job in gangs for i in range(2)
+        ]
+        release_s = [self._requests.release_s(job, cycle) for job, cycle in cycles]
+        moments_s = [at_s + wait_s for at_s in release_s for wait_s in (0, self.backoff_s)]
+        soonest_s = min((at_s for at_s in moments_s if at_s > view.now_s + 1e-5), default=FOREVER)
+        return min(soonest_s, super().wake_s(view))
+
+    def _candidates(self, plan: Plan) -> list[Any]:
+        return list(plan.view.queue.groups)
+
+    def _front(self, view: View, group: Any, *, after: bool = False) -> Any:
+        view.state.clear()
+        return super()._front(view, group, after=after)
+
+
+@examples(25)
+def test_lazy_philly_equals_eager_philly(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
+    def check(rows: Rows, vcs: list[str]) -> None:
+        specs = [replace(s, vc=vc) for s, vc in zip(specs_of(rows), vcs, strict=False)]
+        knobs: dict[str, Any] = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
+        quotas = {"a": 5, "b": 4, "c": 2}
+        assert_same(specs, Philly(**knobs), EagerPhilly(**knobs), quotas=quotas)
+
+    check()
+
+
+class ForgetfulAntMan(AntMan):
+    """Evaluates all machines for each guest, each time."""
+
+    def decide(self, view: View) -> Decision:
+        view.state.clear()
+        return super().decide(view)
+
+
+@one_in(2)
+@given(workloads, st.lists(st.tuples(*[st.floats(0.05, 1)] * 2), min_size=14, max_size=14))
+def test_cached_antman_equals_uncached_antman(rows: Rows, uses: list[tuple[float, float]]) -> None:
+    specs = [
+        replace(spec, util_frac=util, gpu_mem_frac=mem)
+        for spec, (util, mem) in zip(specs_of(rows), uses, strict=False)
+    ]
+    knobs: dict[str, Any] = {"convert_after_s": 5.0, "looks_at": 4}
+    assert_same(specs, AntMan(**knobs), ForgetfulAntMan(**knobs), speed=Sharing())
+
+
+PREEMPTIVE: dict[str, dict[str, object]] = {
     "srtf": {"restart_s": 3},
     "srsf": {"restart_s": 3},
     "las": {"thresholds_gpu_s": [8, 40]},
@@ -125,42 +118,32 @@ ASKED_AGAIN: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("consolidate", [False, True])
-@pytest.mark.parametrize("name", ASKED_AGAIN)
+@pytest.mark.parametrize("name", PREEMPTIVE)
 @settings(max_examples=25)
 @given(rows=workloads)
-def test_an_order_misses_nothing_by_deciding_only_where_something_may_change(
-    name: str, rows: Rows, consolidate: bool
-) -> None:
-    lazy = policy_named(name, {**ASKED_AGAIN[name], "consolidate": consolidate})
+def test_lazy_preemption_equals_eager_preemption(name: str, rows: Rows, consolidate: bool) -> None:
+    lazy = policy_named(name, {**PREEMPTIVE[name], "consolidate": consolidate})
 
     class Eager(type(lazy)):  # type: ignore[misc]
         def may_change(self, view: View) -> bool:
             return bool(view.queue.groups)
 
-    specs = [job(f"j{i:02d}", s, g, *runs) for i, (s, g, runs) in enumerate(rows)]
-    servers = machines(4, 4, 2, 1)
-    ours, theirs = (
-        run(specs, servers, policy)
-        for policy in (lazy, Eager(**{f.name: getattr(lazy, f.name) for f in fields(lazy)}))
-    )
-    assert gantt(ours) == gantt(theirs)
-    assert ours.placements.equals(theirs.placements)
+    eager = Eager(**{f.name: getattr(lazy, f.name) for f in fields(lazy)})
+    assert_same(specs_of(rows), lazy, eager)
 
 
 @one_in(2)
 @given(workloads)
-def test_packing_adds_nothing_where_every_gpu_is_fully_used(rows: Rows) -> None:
-    specs = [
-        replace(job(f"j{i:02d}", s, g, *runs), util_frac=1.0, gpu_mem_frac=0.1)
-        for i, (s, g, runs) in enumerate(rows)
-    ]
+def test_packing_has_no_effect_on_fully_used_gpus(rows: Rows) -> None:
+    specs = [replace(spec, util_frac=1.0, gpu_mem_frac=0.1) for spec in specs_of(rows)]
     packed, alone = (
-        run(specs, machines(4, 2, 2), Gandiva(quantum_s=20.0, pack=pack), speed=Sharing())
+        bars_of(specs, (4, 2, 2), Gandiva(quantum_s=20.0, pack=pack), speed=Sharing())
         for pack in (True, False)
     )
-    assert gantt(packed) == gantt(alone)
+    assert packed == alone
 
 
+LIMITS: dict[str, object] = {"thresholds_gpu_s": [40, 200]}
 PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]]] = {
     "fifo": ({}, lambda _: slow.InTurn(slow.submitted)),
     "fifo backfill": ({"backfill": True}, lambda _: slow.InTurn(slow.submitted, blocks=False)),
@@ -172,7 +155,7 @@ PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]
     "qssf": ({}, lambda specs: slow.InTurn(shares.Predicted(specs))),
     "srsf": ({}, lambda _: shares.ShortestService()),
     "gittins": (
-        {"thresholds_gpu_s": [40, 200], "steps": 5},
+        {**LIMITS, "steps": 5},
         lambda specs: shares.GittinsIndices(shares.quantiles(specs, 5), (40, 200)),
     ),
     "gittins given": (
@@ -183,59 +166,47 @@ PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]
     "gandiva": ({"quantum_s": 20}, lambda _: shares.TimeSlices(20, pack=True)),
     "gandiva alone": ({"quantum_s": 20, "pack": False}, lambda _: shares.TimeSlices(20)),
     "srtf": ({}, lambda _: slow.ShortestRemaining()),
-    "las": ({"thresholds_gpu_s": [40, 200]}, lambda _: slow.LeastAttained((40, 200))),
-    "tiresias": (
-        {"thresholds_gpu_s": [40, 200], "promote": 2},
-        lambda _: slow.LeastAttained((40, 200), 2.0),
-    ),
-    "las restarts": (
-        {"thresholds_gpu_s": [40, 200], "restart_s": 6.5},
-        lambda _: slow.LeastAttained((40, 200)),
-    ),
+    "las": (LIMITS, lambda _: slow.LeastAttained((40, 200))),
+    "tiresias": ({**LIMITS, "promote": 2}, lambda _: slow.LeastAttained((40, 200), 2.0)),
+    "las restarts": ({**LIMITS, "restart_s": 6.5}, lambda _: slow.LeastAttained((40, 200))),
     "tiresias restarts": (
-        {"thresholds_gpu_s": [40, 200], "promote": 1, "restart_s": 23.5},
+        {**LIMITS, "promote": 1, "restart_s": 23.5},
         lambda _: slow.LeastAttained((40, 200), 1.0),
     ),
     "gittins restarts": (
-        {"thresholds_gpu_s": [40, 200], "steps": 5, "restart_s": 6.5},
+        {**LIMITS, "steps": 5, "restart_s": 6.5},
         lambda specs: shares.GittinsIndices(shares.quantiles(specs, 5), (40, 200)),
     ),
     "themis": ({"lease_s": 20}, lambda _: slow.FinishTimeFairness(20.0)),
 }
 
 
-def same(name: str, rows: Rows) -> None:
+def assert_equals_reference(name: str, rows: Rows) -> None:
     knobs, reference = PAIRS[name]
-    if name.split()[0] in ("las", "tiresias", "conservative"):  # no two passes of one moment
+    policy: Policy = policy_named(name.split()[0], knobs)
+    if policy.name in ("las", "tiresias", "conservative"):  # no two decisions at one moment
         rows = [(s, g, [max(run_s, 1) for run_s in runs]) for s, g, runs in rows]
     sizes = (8, 3)
-    if name.split()[0] == "gandiva":  # so few GPUs that jobs share them
+    if policy.name == "gandiva":  # so few GPUs that jobs share them
         sizes, rows = (2, 1), [(s, g // 2 or 1, runs) for s, g, runs in rows if g < 8]
     assume(rows)
     specs = [
         replace(
-            job(f"j{i:02d}", s, g, *runs, vc="abc"[i % 3]),
+            spec,
+            vc="abc"[i % 3],
             user=f"u{i % 3}",
             util_frac=(i * 5 % 8 + 1) / 10,
             gpu_mem_frac=(i * 3 % 8 + 1) / 10,
         )
-        for i, (s, g, runs) in enumerate(rows)
+        for i, spec in enumerate(specs_of(rows))
     ]
-    policy: Policy = policy_named(name.split()[0], knobs)
-    ours = gantt(run(specs, machines(*sizes), policy, speed=policy.speed()))
-    # who is moved begins to run anew, which a walk that counts GPUs cannot know
-    assume(all(how != "migrated" for bars in ours.values() for *_, how in bars))
+    ours = bars_of(specs, sizes, policy, speed=policy.speed())
+    assume(not migrates(ours))  # a reference that counts GPUs has no migrations
     in_turn = sorted(specs, key=lambda spec: (spec.submit_s, spec.job_id))
-    theirs = slow.walk_through(specs, sum(sizes), reference(in_turn), restart_s=policy.restart_s)
-    # a moment that is less than a millisecond away is the same to the engine, and not to the walk
-    assert {name: [how for *_, how in bars] for name, bars in ours.items()} == {
-        name: [how for *_, how in bars] for name, bars in theirs.items()
-    }
-    found, wanted = (
-        [moment for name in ours for *moments, _ in bars[name] for moment in moments]
-        for bars in (ours, theirs)
-    )
-    assert found == pytest.approx(wanted, abs=1e-3, rel=0)
+    model = reference(in_turn)
+    model.stall_s = policy.restart_s
+    # the engine joins moments less than a millisecond apart, the reference does not
+    assert_same_bars(ours, slow.simulate(specs, slow.World(machines(sum(sizes))), model))
 
 
 SERVERS = [
@@ -245,15 +216,15 @@ SERVERS = [
 ]
 QUOTAS = {"a": 5, "b": 3, "c": 2}
 MODELS: list[str | None] = [None, *list(PROFILES)[:4]]
-ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]] = {
-    "drf": ({"of": "vc"}, lambda: on_servers.DominantShares()),
-    "tetris": ({}, lambda: on_servers.Alignment()),
+ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], slow.Policy]]] = {
+    "drf": ({"of": "vc"}, on_servers.DominantShares),
+    "tetris": ({}, on_servers.Alignment),
     "philly": (
         {"hold_s": 17, "backoff_s": 12, "relax": [1, 2]},
         lambda: Quotas(17, 12, (1, 2), QUOTAS),
     ),
-    "synergy": ({}, lambda: on_servers.Tuned()),
-    "synergy greedy": ({"allocation": "greedy"}, lambda: on_servers.Greedy()),
+    "synergy": ({}, on_servers.Tuned),
+    "synergy greedy": ({"allocation": "greedy"}, on_servers.Greedy),
     "antman": (
         {"convert_after_s": 15, "looks_at": 4},
         lambda: on_servers.Opportunistic(15, looks_at=4),
@@ -268,13 +239,13 @@ ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], on_servers.Policy]]]
 ALONE = [Machine("all", sum(m.gpus for m in SERVERS), cpus=99.0, mem_gb=999.0)]
 
 
-def same_on_servers(name: str, rows: Rows) -> None:
+def assert_equals_reference_on_servers(name: str, rows: Rows) -> None:
     knobs, reference = ON_SERVERS[name]
     specs = []
-    for i, (submit_s, asked, runs_s) in enumerate(rows):
-        gpus = 1 if name == "synergy" else asked
+    for i, (submit_s, requested, runs_s) in enumerate(rows):
+        gpus = 1 if name == "synergy" else requested
         model = MODELS[(i * 3 + gpus) % len(MODELS)]
-        off_s = submit_s + 0.0123 * i  # nobody comes just as another leaves
+        off_s = submit_s + 0.0123 * i  # no job arrives just as another ends
         spec = job(f"j{i:02d}", off_s, gpus, *(max(run_s, 1) for run_s in runs_s))
         wants = PROFILES[model] if model else None
         specs.append(
@@ -290,50 +261,34 @@ def same_on_servers(name: str, rows: Rows) -> None:
         )
     policy: Policy = policy_named(name.split()[0], knobs)
     ours = gantt(run(specs, SERVERS, policy, speed=policy.speed(), quotas=QUOTAS))
-    theirs = on_servers.walk_on(specs, ALONE if name == "amoeba" else SERVERS, reference())
-    assert set(ours) == set(theirs)
-    for job_id, bars in ours.items():
-        assert [how for *_, how in bars] == [how for *_, how in theirs[job_id]]
-        for one, other in zip(bars, theirs[job_id], strict=True):
-            assert one[:2] == pytest.approx(other[:2], abs=2e-3)
+    world = slow.World(ALONE if name == "amoeba" else SERVERS)
+    assert_same_bars(ours, slow.simulate(specs, world, reference()), within_s=2e-3)
 
 
+@examples(15)
 @pytest.mark.parametrize("name", ON_SERVERS)
-@settings(max_examples=15)
-@given(workloads)
-def test_a_policy_on_servers_is_its_paper_on_some_workloads(name: str, rows: Rows) -> None:
-    same_on_servers(name, rows)
+def test_policies_on_servers_equal_their_references(name: str, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(workloads)
+    def check(rows: Rows) -> None:
+        assert_equals_reference_on_servers(name, rows)
+
+    check()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ON_SERVERS)
-@settings(max_examples=3_000)
-@given(workloads)
-def test_a_policy_on_servers_is_its_paper_on_thousands_of_workloads(name: str, rows: Rows) -> None:
-    same_on_servers(name, rows)
+STOPS_SOON: Rows = [
+    *((0, 1, [0]), (0, 4, [7]), (0, 8, [5]), (4, 8, [0]), (23, 4, [5]), (29, 8, [1]), (35, 4, [0]))
+]
+"""Preemptions so soon after starts that the milliseconds lost add up."""
 
 
+@examples(25)
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=25)
-@given(workloads)
-@example(  # stops so soon after starts that what is lost of a millisecond adds up
-    rows=[
-        (0, 1, [0]),
-        (0, 4, [7]),
-        (0, 8, [5]),
-        (4, 8, [0]),
-        (23, 4, [5]),
-        (29, 8, [1]),
-        (35, 4, [0]),
-    ]
-)
-def test_a_policy_is_its_paper_on_some_workloads(name: str, rows: Rows) -> None:
-    same(name, rows)
+def test_policies_equal_their_references(name: str, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(workloads)
+    @example(STOPS_SOON)
+    def check(rows: Rows) -> None:
+        assert_equals_reference(name, rows)
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=3_000)
-@given(workloads)
-def test_a_policy_is_its_paper_on_thousands_of_workloads(name: str, rows: Rows) -> None:
-    same(name, rows)
+    check()

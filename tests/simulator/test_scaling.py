@@ -5,8 +5,8 @@ import pytest
 
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
+from philly_analysis.simulator.speed.models import Parallelism
 from philly_analysis.simulator.speed.scaling import SCALING, well_tuned
-from philly_analysis.simulator.speed.speed import Parallelism
 from tests.simulator.drawn import gantt, job, machines
 
 
@@ -29,13 +29,13 @@ def test_users_ask_for_what_scales() -> None:
     # on two servers of four BERT is slower than on one: nobody would ask for eight
     assert "bert" not in well_tuned(8) and "imagenet" in well_tuned(8)
     specs = [job(f"j{i}", 0, 1 + 7 * (i % 2), 100) for i in range(400)]
-    drawn = Parallelism().completed(specs, np.random.default_rng(1))
+    drawn = Parallelism().complete(specs, np.random.default_rng(1))
     for gpus in (1, 8):
         there = [s.job_type for s in drawn if s.gpus == gpus]
         assert set(there) == set(well_tuned(gpus))
         assert all(there.count(m) > 25 for m in well_tuned(gpus))
     known = [job("k", 0, 8, 100, job_type="bert"), job("o", 0, 1, 100, job_type="other")]
-    assert Parallelism().completed(known, np.random.default_rng(1)) == known
+    assert Parallelism().complete(known, np.random.default_rng(1)) == known
 
 
 def test_a_spare_gpu_goes_to_the_model_that_gains_most_by_it() -> None:

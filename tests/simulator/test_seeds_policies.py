@@ -11,8 +11,8 @@ from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
+from philly_analysis.simulator.speed.models import HostResources, Locality, Parallelism, Sharing
 from philly_analysis.simulator.speed.profiles import PROFILES, read_profiles
-from philly_analysis.simulator.speed.speed import HostResources, Locality, Parallelism, Sharing
 from philly_analysis.workload import JobSpec, Machine
 from tests.simulator.drawn import done, gantt, job, machines
 
@@ -51,10 +51,7 @@ def test_greedy_makes_a_job_wait_for_the_cpus_it_wants() -> None:
 
 def test_greedy_gives_a_share_to_whom_no_server_could_give_what_it_wants() -> None:
     # b wants 4 x 9 CPUs of a server that has 12: it gets 3 a GPU, as does c, which wants nothing
-    jobs = [
-        replace(job("b", 0, 4, 100), cpus=36.0, mem_gb=100.0),
-        job("c", 1, 2, 10),
-    ]
+    jobs = [replace(job("b", 0, 4, 100), cpus=36.0, mem_gb=100.0), job("c", 1, 2, 10)]
     schedule = run(jobs, SERVER, Synergy(allocation="greedy"), speed=HostResources())
     assert gantt(schedule) == {"b": done(0, 100), "c": done(100, 110)}
 

@@ -13,7 +13,7 @@ import pytest
 
 from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
 from philly_analysis.simulator import POLICIES, simulate
-from philly_analysis.simulator.engine.engine import Simulation
+from philly_analysis.simulator.engine.event_loop import Simulation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.output.samples import PublishedMeans
 from philly_analysis.simulator.policies import policy_named
@@ -196,7 +196,7 @@ def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
     asked = demand_of(given, run_policy).jobs
     assert dict(found) == dict(asked.select("job_id", "run_s").iter_rows())
     assert len(found) == asked.height == 60
-    with pytest.raises(SimulationError, match="recorded runs attempts as they were recorded"):
+    with pytest.raises(SimulationError, match="recorded replays attempts as they were recorded"):
         simulate(given, "recorded", tmp_path / "no", machines=MACHINES, run_policy="sum")
 
 
@@ -216,7 +216,7 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) 
         simulate(load, "fifi", out, machines=MACHINES)
     with pytest.raises(UnknownNameError, match=r"no knob of philly named 'hold'.*hold_s"):
         simulate(load, "philly", out, knobs={"hold": 3}, machines=MACHINES)
-    with pytest.raises(SimulationError, match="takes a number"):
+    with pytest.raises(SimulationError, match="must be a number"):
         simulate(load, "philly", out, knobs={"hold_s": "soon"}, machines=MACHINES)
     with pytest.raises(SimulationError, match="0 machines"):
         simulate(load, "fifo", out)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import run
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant
-from philly_analysis.simulator.cluster.placement import nearest, within
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
+from philly_analysis.simulator.cluster.placement import pack_nearest, pack_within
 from philly_analysis.simulator.cluster.topology import POD, RACK, SERVER, Topology
 from philly_analysis.simulator.policies.priority import Fifo
-from philly_analysis.simulator.speed.speed import Locality
+from philly_analysis.simulator.speed.models import Locality
 from philly_analysis.workload import Machine, fleet
 from tests.simulator.drawn import done, gantt, job
 
@@ -56,16 +56,16 @@ def test_domains_part_the_machines_and_lie_inside_each_other(where: list[tuple[i
 
 def test_a_gang_goes_where_it_is_nearest() -> None:
     cluster = Cluster(stood("a/0", "a/1", "b/2", "b/2"))
-    cluster.take(Grant(((2, 0b1),), 1))
+    cluster.allocate(Allocation(((2, 0b1),), 1))
 
-    def machines(grant: Grant | None) -> list[int]:
-        return sorted(m for m, _ in grant.shares) if grant else []
+    def machines(allocation: Allocation | None) -> list[int]:
+        return sorted(m for m, _ in allocation.shares) if allocation else []
 
-    assert machines(nearest(cluster, 7)) == [2, 3]  # one rack, though the pod a is emptier
-    assert machines(nearest(cluster, 8)) == [0, 1]  # one pod
-    assert machines(nearest(cluster, 9)) == [0, 1, 2]  # anywhere, the last server fitted best
-    assert within(cluster, 8, RACK) is None
-    assert nearest(cluster, 16) is None
+    assert machines(pack_nearest(cluster, 7)) == [2, 3]  # one rack, though the pod a is emptier
+    assert machines(pack_nearest(cluster, 8)) == [0, 1]  # one pod
+    assert machines(pack_nearest(cluster, 9)) == [0, 1, 2]  # anywhere, the last server fitted best
+    assert pack_within(cluster, 8, RACK) is None
+    assert pack_nearest(cluster, 16) is None
 
 
 @pytest.mark.parametrize(("across", "end_s"), [((), 100), ((0.5,), 200), ((0.5, 0.25), 400)])

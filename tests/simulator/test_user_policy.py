@@ -9,7 +9,7 @@ import pytest
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import Simulation, policy_named, run, simulate
-from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.policies import list_policies, user_policy
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.trace import Trace
@@ -21,7 +21,7 @@ from tests.simulator.test_simulation import MACHINES, workload
 def guide(tmp_path: Path) -> str:
     """The policy of the guide, in a file."""
     docstring = ast.get_docstring(ast.parse(Path(user_policy.__file__).read_text("utf-8"))) or ""
-    code = docstring.partition("::\n\n    from")[2].partition("\nWhat else a policy may say")[0]
+    code = docstring.partition("::\n\n    from")[2].partition("\nThe other methods of a policy")[0]
     file = tmp_path / "largest.py"
     file.write_text(textwrap.dedent("    from" + code))
     return f"{file}:LargestFirst"
@@ -58,7 +58,7 @@ def test_a_policy_of_ones_own_is_like_any_other(guide: str, tmp_path: Path) -> N
 
 def test_what_is_no_policy_is_refused_with_what_there_is(guide: str, tmp_path: Path) -> None:
     file = guide.rpartition(":")[0]
-    with pytest.raises(SimulationError, match=r"no Policy of that name. There are: LargestFirst"):
+    with pytest.raises(SimulationError, match=r"no Policy of that name. It defines: LargestFirst"):
         policy_named(f"{file}:Smallest", {})
     with pytest.raises(SimulationError, match="there is no file"):
         policy_named(f"{tmp_path}/none.py:A", {})
@@ -76,11 +76,7 @@ def test_a_simulation_can_be_decided_from_outside_moment_by_moment() -> None:
         view = simulation.view
         seen.append((view.now_s, len(view.queue)))
         waiting = sorted(view.queue, key=lambda job: job.left_s(view.now_s))
-        grant = packed(view.cluster, 1) if waiting else None
-        simulation.apply({waiting[0]: grant} if grant else {})
-    assert gantt(simulation.schedule()) == {
-        "a": done(0, 10),
-        "c": done(10, 11),
-        "b": done(11, 20),
-    }
+        allocation = pack(view.cluster, 1) if waiting else None
+        simulation.apply({waiting[0]: allocation} if allocation else {})
+    assert gantt(simulation.schedule()) == {"a": done(0, 10), "c": done(10, 11), "b": done(11, 20)}
     assert seen == [(0, 1), (1, 1), (2, 2), (10, 2), (11, 1), (20, 0)]

@@ -1,4 +1,4 @@
-"""GPUs that jobs hold shares of: no share spans two, none is given twice; MIG's slices of them."""
+"""Track fractional GPU allocations and MIG slices."""
 
 from dataclasses import replace
 from math import ceil
@@ -6,66 +6,63 @@ from math import ceil
 from philly_analysis.errors import SimulationError
 from philly_analysis.workload import JobSpec
 
-WHOLE = 21_000
-"""Parts of a GPU, in which shares are counted so that thousandths, thirds and sevenths add up."""
+GPU_UNITS = 21_000
+"""Units per GPU, in which fractions are counted: thousandths, thirds and sevenths add up."""
 
-PROFILES = {4: (1, 2, 4), 7: (1, 2, 3, 4, 7)}
-"""Slices that one instance may have, of GPUs cut into so many: NVIDIA's MIG profiles of the A30
-(1g, 2g, 4g) and of the A100 and its successors (1g, 2g, 3g, 4g, 7g). A GPU that is cut into
-another number of instances gives one of them, or all."""
+MIG_PROFILES = {4: (1, 2, 4), 7: (1, 2, 3, 4, 7)}
+"""Sizes of MIG instances by the slices of a GPU: NVIDIA's profiles of the A30 (1g, 2g, 4g) and of
+the A100 and its successors (1g, 2g, 3g, 4g, 7g). Other GPUs are allocated by one slice or whole."""
 
 _ROUNDED = 0.04
-"""Slices by which a share may exceed a profile that it names: 0.29 means two of seven."""
+"""Slices by which a request may exceed a profile: 0.29 of a GPU requests two slices of seven."""
 
 Gpu = tuple[int, int]
 """Index of the machine in the cluster, and the bit of the GPU."""
 
 
-def as_held(spec: JobSpec, slices: int | None) -> JobSpec:
-    """Return a job that asks for a share of a GPU with what it is to hold; a gang holds all.
+def as_allocated(spec: JobSpec, slices: int | None) -> JobSpec:
+    """Return a job with the fraction of a GPU that it is allocated; a gang gets whole GPUs.
 
-    On GPUs that are cut into slices that is the smallest profile that has its share. Of NVIDIA's
-    GPUs this says which instances may be together, but for one case: beside two of three slices
-    the seventh has no memory left, and is given here. That a running instance may lie where it is
-    in the way of a larger one, and that a GPU must be empty to be cut anew, is not modelled.
+    On sliced GPUs this is the smallest profile that covers the request. Profiles combine as on
+    NVIDIA's GPUs, with one exception: next to 2g and 3g instances the seventh slice has no memory
+    left, but is allocated here. The position of instances within a GPU is not modelled, nor that a
+    GPU must be empty before its layout changes.
 
     Parameters
     ----------
     slices
-        Into how many the GPUs are cut; None: into any shares, 1: into none.
+        Slices of each GPU; None: arbitrary fractions, 1: whole GPUs only.
     """
     if spec.gpu_frac == 1:
         return spec
     if spec.gpus > 1:
         return replace(spec, gpu_frac=1.0)
     if slices is None:
-        return replace(spec, gpu_frac=ceil(spec.gpu_frac * WHOLE - 0.1) / WHOLE)
-    wanted = spec.gpu_frac * slices - _ROUNDED
-    profiles = PROFILES.get(slices, (1, slices))
-    return replace(spec, gpu_frac=next(n for n in profiles if n >= wanted) / slices)
+        return replace(spec, gpu_frac=ceil(spec.gpu_frac * GPU_UNITS - 0.1) / GPU_UNITS)
+    requested = spec.gpu_frac * slices - _ROUNDED
+    profiles = MIG_PROFILES.get(slices, (1, slices))
+    return replace(spec, gpu_frac=next(n for n in profiles if n >= requested) / slices)
 
 
-class Parted:
-    """What is left of each GPU of which anybody holds a share.
+class SharedGpus:
+    """The free units of each GPU that is allocated in fractions.
 
     Attributes
     ----------
     left
-        Parts that nobody holds, by GPU.
-    room
-        Parts that nobody holds, of all these together.
+        Free units by GPU.
+    free_units
+        Free units of all these GPUs together.
     """
-
-    __slots__ = ("_by_left", "_tried", "left", "room")
 
     def __init__(self) -> None:
         self.left: dict[Gpu, int] = {}
-        self.room = 0
+        self.free_units = 0
         self._by_left: dict[int, dict[Gpu, None]] = {}
-        self._tried: dict[Gpu, int] | None = None
+        self._before_trial: dict[Gpu, int] | None = None
 
     def best(self, size: int, among: int = -1) -> Gpu | None:
-        """Return the fullest GPU that has so much left, the first of several; None: none has.
+        """Return the fullest GPU with `size` free units, the first of several, or None.
 
         Parameters
         ----------
@@ -78,40 +75,41 @@ class Parted:
         return None
 
     @property
-    def widest(self) -> int:
-        """The most that is left of any."""
+    def largest_fit(self) -> int:
+        """The most free units of any GPU."""
         return max(self._by_left, default=0)
 
-    def add(self, gpu: Gpu, size: int) -> bool:
-        """Take (below zero) or give parts; whether the GPU was or becomes whole by it."""
-        before = self.left.get(gpu, WHOLE)
-        after = before + size
-        if not 0 <= after <= WHOLE:
+    def add(self, gpu: Gpu, units: int) -> bool:
+        """Change a GPU's free units; return whether it was entirely free before or is now."""
+        before = self.left.get(gpu, GPU_UNITS)
+        after = before + units
+        if not 0 <= after <= GPU_UNITS:
             raise SimulationError(
-                f"{-size / WHOLE:.3g} of a GPU were granted, {before / WHOLE:.3g} were left."
+                f"{-units / GPU_UNITS:.3g} of a GPU was allocated, but only "
+                f"{before / GPU_UNITS:.3g} is free."
             )
-        if self._tried is not None:
-            self._tried.setdefault(gpu, before)
-        self._set(gpu, after)
-        return WHOLE in (before, after)
+        if self._before_trial is not None:
+            self._before_trial.setdefault(gpu, before)
+        self._set_left(gpu, after)
+        return GPU_UNITS in (before, after)
 
-    def attempt(self) -> None:
-        """Begin to try things."""
-        self._tried = {}
+    def begin_trial(self) -> None:
+        """Begin tentative changes, which :meth:`roll_back` undoes."""
+        self._before_trial = {}
 
-    def restore(self) -> None:
-        """End what was tried: all is as it was."""
-        tried, self._tried = self._tried, None
-        for gpu, left in (tried or {}).items():
-            self._set(gpu, left)
+    def roll_back(self) -> None:
+        """Undo all changes since :meth:`begin_trial`."""
+        before, self._before_trial = self._before_trial, None
+        for gpu, left in (before or {}).items():
+            self._set_left(gpu, left)
 
-    def _set(self, gpu: Gpu, left: int) -> None:
+    def _set_left(self, gpu: Gpu, left: int) -> None:
         if (before := self.left.pop(gpu, None)) is not None:
-            self.room -= before
+            self.free_units -= before
             del self._by_left[before][gpu]
             if not self._by_left[before]:
                 del self._by_left[before]
-        if left < WHOLE:
-            self.room += left
+        if left < GPU_UNITS:
+            self.free_units += left
             self.left[gpu] = left
             self._by_left.setdefault(left, {})[gpu] = None

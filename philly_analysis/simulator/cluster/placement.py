@@ -1,122 +1,124 @@
-"""Which GPUs a gang gets: searches over the free part of a cluster that change nothing."""
+"""Search free GPUs for a job: best fit, first fit, whole servers, within racks."""
 
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant, lowest
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from collections.abc import Iterator
+
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.topology import SERVER
 
-ANYWHERE = 1 << 30
-"""A limit on servers that limits nothing."""
+UNLIMITED = 1 << 30
+"""A number of servers that no gang reaches."""
 
 
-def packed(
-    cluster: Cluster, gpus: int, *, servers: int = ANYWHERE, among: int = -1
-) -> Grant | None:
-    """Place a gang on as few servers as it now fits on, on the fullest that will do.
+def allocate(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | None:
+    """Find GPUs for a job: packed for a gang, or a fraction of one GPU.
+
+    A fraction goes to the fullest shared GPU with enough free units, else to a free GPU.
+
+    Parameters
+    ----------
+    size
+        In GPU units: ``Job.size``.
+    among
+        A bit per machine that may be used.
+    """
+    if size >= GPU_UNITS:
+        return pack(cluster, size // GPU_UNITS, among=among)
+    if (gpu := cluster.shared.best(size, among)) is not None:
+        return Allocation((gpu,), 1, units=size)
+    found = pack(cluster, 1, among=among)
+    return found and found._replace(units=size)
+
+
+def pack(
+    cluster: Cluster, gpus: int, *, servers: int = UNLIMITED, among: int = -1
+) -> Allocation | None:
+    """Place a gang on as few servers as possible now, the fullest that suffice.
 
     Parameters
     ----------
     servers
-        Most servers that it may be spread over.
+        Most servers over which the gang may be spread.
     among
         A bit per machine that may be used.
 
     Returns
     -------
-    Grant or None
-        None when it does not fit.
+    Allocation or None
+        None when the gang does not fit.
     """
     if gpus > cluster.free:
         return None
-    by_free, biggest = cluster.by_free, cluster.biggest
+    by_free, largest = cluster.by_free, cluster.largest_server
     if cluster.dedicated:
-        among &= cluster.open_to(gpus)
-    if gpus <= biggest:
-        for free in range(gpus, biggest + 1):
+        among &= cluster.usable_servers(gpus)
+    if gpus <= largest:
+        for free in range(gpus, largest + 1):
             if found := by_free[free] & among:
                 machine = (found & -found).bit_length() - 1
-                return Grant(((machine, lowest(cluster.free_gpus[machine], gpus)),), gpus)
+                return Allocation(((machine, lowest_bits(cluster.free_gpus[machine], gpus)),), gpus)
     return _spread(cluster, gpus, servers, among)
 
 
-def consolidated(cluster: Cluster, gpus: int) -> Grant | None:
-    """Place a gang on one server, the fullest that will do, or else on whole ones and a rest.
-
-    The rest lies on the emptiest server that is left, as in the simulators of Helios and Lucid.
-    There are never more servers than empty ones would be.
-    """
-    servers = cluster.fewest(gpus)
-    if servers == 1 or gpus > cluster.free:
-        return packed(cluster, gpus, servers=servers)
-    shares: list[tuple[int, int]] = []
-    left, among = gpus, cluster.open_to(gpus)
-    for free in range(cluster.biggest, 0, -1):
-        found, whole = cluster.by_free[free] & among, cluster.of_size.get(free, 0)
-        while found and len(shares) < servers:
-            machine = (found & -found).bit_length() - 1
+def _emptiest(cluster: Cluster, among: int) -> Iterator[tuple[int, int]]:
+    """Yield the free GPUs and the index of the machines, emptiest first, then by index."""
+    for free in range(cluster.largest_server, 0, -1):
+        found = cluster.by_free[free] & among
+        while found:
+            yield free, (found & -found).bit_length() - 1
             found &= found - 1
-            if left <= free:
-                shares.append((machine, lowest(cluster.free_gpus[machine], left)))
-                return Grant(tuple(shares), gpus)
-            if whole >> machine & 1:
-                shares.append((machine, cluster.free_gpus[machine]))
-                left -= free
+
+
+def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation | None:
+    """Place a gang on several servers: the emptiest first, the last by best fit."""
+    shares: list[tuple[int, int]] = []
+    left = gpus
+    for free, machine in _emptiest(cluster, among):
+        if len(shares) == servers:
+            return None
+        if left <= free:
+            for used, _ in shares:
+                among &= ~(1 << used)
+            found = next(
+                found
+                for free in range(left, cluster.largest_server + 1)
+                if (found := cluster.by_free[free] & among)
+            )
+            machine = (found & -found).bit_length() - 1
+            shares.append((machine, lowest_bits(cluster.free_gpus[machine], left)))
+            return Allocation(tuple(shares), gpus)
+        shares.append((machine, cluster.free_gpus[machine]))
+        left -= free
     return None
 
 
-def seat(cluster: Cluster, size: int, *, among: int = -1) -> Grant | None:
-    """Place what a job asks for: a gang packed, or a share of a GPU.
+def pack_whole_servers(cluster: Cluster, gpus: int) -> Allocation | None:
+    """Place a gang on one server by best fit, or else on empty servers and one for the rest.
 
-    A share comes on the fullest GPU that others share and that has room, else on a free one.
-
-    Parameters
-    ----------
-    size
-        In parts of GPUs: ``Job.size``.
+    The rest goes to the emptiest server left, as in the simulators of Helios and Lucid. The
+    number of servers is the smallest possible in an empty cluster.
     """
-    if size >= WHOLE:
-        return packed(cluster, size // WHOLE, among=among)
-    if (gpu := cluster.parted.best(size, among)) is not None:
-        return Grant((gpu,), 1, part=size)
-    found = packed(cluster, 1, among=among)
-    return found and found._replace(part=size)
-
-
-def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Grant | None:
-    """Place a gang that fits on no single server: the emptiest first, the last one fitted best."""
+    servers = cluster.fewest_servers(gpus)
+    if servers == 1 or gpus > cluster.free:
+        return pack(cluster, gpus, servers=servers)
     shares: list[tuple[int, int]] = []
     left = gpus
-    for free in range(cluster.biggest, 0, -1):
-        found = cluster.by_free[free] & among
-        while found:
-            if len(shares) == servers:
-                return None
-            if left <= free:
-                return _finished(cluster, gpus, shares, left, among)
-            machine = (found & -found).bit_length() - 1
-            found &= found - 1
+    for free, machine in _emptiest(cluster, cluster.usable_servers(gpus)):
+        if len(shares) == servers:
+            return None
+        if left <= free:
+            shares.append((machine, lowest_bits(cluster.free_gpus[machine], left)))
+            return Allocation(tuple(shares), gpus)
+        if cluster.by_size.get(free, 0) >> machine & 1:
             shares.append((machine, cluster.free_gpus[machine]))
             left -= free
     return None
 
 
-def _finished(
-    cluster: Cluster, gpus: int, shares: list[tuple[int, int]], left: int, among: int
-) -> Grant:
-    """Add the last server of a spread gang: the fullest with `left` free GPUs."""
-    for machine, _ in shares:
-        among &= ~(1 << machine)
-    for free in range(left, cluster.biggest + 1):
-        if found := cluster.by_free[free] & among:
-            machine = (found & -found).bit_length() - 1
-            shares.append((machine, lowest(cluster.free_gpus[machine], left)))
-            break
-    return Grant(tuple(shares), gpus)
+def first_fit(cluster: Cluster, gpus: int) -> Allocation | None:
+    """Place a gang on the first servers, by index, that suffice: empty ones and one for the rest.
 
-
-def first_fit(cluster: Cluster, gpus: int) -> Grant | None:
-    """Place a gang on the first servers, in their order, that will do: whole ones and a rest.
-
-    So do YARN and Tiresias' simulator, where :func:`packed` looks for the fullest.
+    YARN and Tiresias' simulator place gangs like this, where :func:`pack` takes the fullest.
     """
     size = max(m.gpus for m in cluster.machines)
     whole, rest = divmod(gpus, size)
@@ -127,95 +129,95 @@ def first_fit(cluster: Cluster, gpus: int) -> Grant | None:
     if len(shares) < whole:
         return None
     if rest:
-        taken = {machine for machine, _ in shares}
+        used = {machine for machine, _ in shares}
         for machine, mask in enumerate(cluster.free_gpus):
-            if machine not in taken and mask.bit_count() >= rest:
-                return Grant((*shares, (machine, lowest(mask, rest))), gpus)
+            if machine not in used and mask.bit_count() >= rest:
+                return Allocation((*shares, (machine, lowest_bits(mask, rest))), gpus)
         return None
-    return Grant(tuple(shares), gpus)
+    return Allocation(tuple(shares), gpus)
 
 
-def within(cluster: Cluster, gpus: int, level: int, *, servers: int = ANYWHERE) -> Grant | None:
-    """Place a gang inside one rack, or one pod, ..., on as few servers as any of them allows.
+def pack_within(
+    cluster: Cluster, gpus: int, level: int, *, servers: int = UNLIMITED
+) -> Allocation | None:
+    """Place a gang inside one rack (or pod, …), on as few servers as any of them allows.
 
-    Of those that give the same number of servers the emptiest comes first, then by their order.
+    Of racks with the same number of servers the emptiest is chosen, then the first.
 
     Parameters
     ----------
     level
-        Which: see :mod:`philly_analysis.simulator.cluster.topology`.
+        Rack, pod, …: see :mod:`philly_analysis.simulator.cluster.topology`.
     """
     domains = cluster.topology.domains(level)
     if len(domains) == 1:
-        return packed(cluster, gpus, servers=servers)
-    best: Grant | None = None
-    ranked = sorted(domains, key=lambda domain: -free_in(cluster, domain))
-    for domain in ranked:
-        grant = packed(cluster, gpus, servers=servers, among=domain)
-        if grant and (best is None or len(grant.shares) < len(best.shares)):
-            best = grant
+        return pack(cluster, gpus, servers=servers)
+    best: Allocation | None = None
+    for domain in sorted(domains, key=lambda domain: -_free_gpus_in(cluster, domain)):
+        found = pack(cluster, gpus, servers=servers, among=domain)
+        if found and (best is None or len(found.shares) < len(best.shares)):
+            best = found
             if len(best.shares) == 1:
                 break
     return best
 
 
-def nearest(cluster: Cluster, gpus: int, *, beyond: int = SERVER) -> Grant | None:
-    """Place a gang inside the innermost level, beyond one, that has room for it."""
+def pack_nearest(cluster: Cluster, gpus: int, *, beyond: int = SERVER) -> Allocation | None:
+    """Place a gang inside a domain of the innermost level, above `beyond`, that has room."""
     if gpus > cluster.free:
         return None
     for level in range(beyond + 1, cluster.topology.top):
-        if found := within(cluster, gpus, level):
+        if found := pack_within(cluster, gpus, level):
             return found
-    return packed(cluster, gpus)
+    return pack(cluster, gpus)
 
 
-def free_in(cluster: Cluster, among: int) -> int:
-    """Return the free GPUs of a set of machines."""
+def _free_gpus_in(cluster: Cluster, among: int) -> int:
     return sum(
         free * (mask & among).bit_count() for free, mask in enumerate(cluster.by_free) if free
     )
 
 
-def part_of_gang(cluster: Cluster, gpus: int, *, servers: int, among: int = -1) -> Grant | None:
-    """Take what there is towards a gang that does not fit: the emptiest servers, up to a limit."""
+def partial_gang(
+    cluster: Cluster, gpus: int, *, servers: int, among: int = -1
+) -> Allocation | None:
+    """Return free GPUs for a gang that does not fit: of the emptiest servers, up to a limit."""
     shares: list[tuple[int, int]] = []
     left = gpus
-    among &= cluster.open_to(gpus)
-    for free in range(cluster.biggest, 0, -1):
-        found = cluster.by_free[free] & among
-        while found and left and len(shares) < servers:
-            machine = (found & -found).bit_length() - 1
-            found &= found - 1
-            shares.append((machine, lowest(cluster.free_gpus[machine], min(left, free))))
-            left -= min(left, free)
-    return Grant(tuple(shares), gpus - left, partial=True) if shares else None
+    for free, machine in _emptiest(cluster, among & cluster.usable_servers(gpus)):
+        if not left or len(shares) == servers:
+            break
+        count = min(left, free)
+        shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
+        left -= count
+    return Allocation(tuple(shares), gpus - left, partial=True) if shares else None
 
 
-def resized(cluster: Cluster, old: Grant, gpus: int) -> Grant | None:
-    """Return a larger or smaller grant that keeps as many of its GPUs as it can.
+def resize(cluster: Cluster, old: Allocation, gpus: int) -> Allocation | None:
+    """Grow or shrink an allocation; as many of its GPUs as possible are kept.
 
     Parameters
     ----------
     cluster
-        A cluster in which the GPUs of `old` are held.
+        A cluster in which the GPUs of `old` are allocated.
     """
     if gpus <= old.gpus:
         shares, left = [], gpus
         for machine, mask in sorted(old.shares, key=lambda s: (-s[1].bit_count(), s[0])):
             if left:
-                kept = lowest(mask, min(left, mask.bit_count()))
-                shares.append((machine, kept))
-                left -= kept.bit_count()
-        return Grant(tuple(shares), gpus)
+                retained = lowest_bits(mask, min(left, mask.bit_count()))
+                shares.append((machine, retained))
+                left -= retained.bit_count()
+        return Allocation(tuple(shares), gpus)
     masks, left = dict(old.shares), gpus - old.gpus
-    for machine in masks:  # first beside what it has
-        more = lowest(cluster.free_gpus[machine], min(left, cluster.free_gpus[machine].bit_count()))
-        masks[machine] |= more
+    for machine, mask in old.shares:  # first on the same servers
+        free = cluster.free_gpus[machine]
+        more = lowest_bits(free, min(left, free.bit_count()))
+        masks[machine] = mask | more
         left -= more.bit_count()
     if left:
-        here = sum(1 << machine for machine in masks)
-        rest = packed(cluster, left, among=~here)
+        rest = pack(cluster, left, among=~sum(1 << machine for machine in masks))
         if rest is None:
             return None
         masks.update(rest.shares)
-    return Grant(tuple(masks.items()), gpus)
+    return Allocation(tuple(masks.items()), gpus)

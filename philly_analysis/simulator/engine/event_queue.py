@@ -1,4 +1,4 @@
-"""What is due when: the ends of runs, and the moments at which a policy looks at a job again."""
+"""Queue the ends of runs and the reviews of jobs by time, with lazy deletion."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
@@ -7,71 +7,68 @@ from typing import NamedTuple
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 
 
-class Due(NamedTuple):
-    """One entry: at what time, the how-manieth set, and for which version of which job."""
+class Event(NamedTuple):
+    """The end of a run, or a review: its time, sequence number, and version of its job."""
 
     at_s: float
-    set_as: int
+    nth: int
     version: int
     job: Job
     ends: bool
 
 
-class Agenda:
-    """A heap of dates, earliest first; of two at one time, the one that was set first.
+class EventQueue:
+    """A heap of events, earliest first; of simultaneous events the first scheduled.
 
-    Dates change all the time: a job slows down, so its end moves; it starts, so nobody need look
-    at it. To find the old entry inside a heap would cost a walk through it. It stays there instead
-    and is passed over when it comes up (lazy deletion), as it no longer holds by then: an end
-    holds for the `version` of the job that it was set for, which each change of speed and each
-    stop raises by one; a review holds if it is the one that was set last.
+    Events change often: a slowed job ends later, a started job needs no review. An obsolete event
+    remains in the heap and is skipped when it is due (lazy deletion). An end is valid for the
+    `version` of the job for which it was scheduled, which each change of speed and each stop
+    increments; a review is valid if it is the job's last one.
     """
 
-    __slots__ = ("_heap", "_review_at_s", "_set")
-
     def __init__(self) -> None:
-        self._heap: list[Due] = []
-        self._set = 0
+        self._heap: list[Event] = []
+        self._count = 0
         self._review_at_s: dict[Job, float] = {}
 
     @property
     def next_s(self) -> float:
-        """When the first entry is due, be it one that no longer holds."""
+        """Time of the first event, which may be obsolete."""
         return self._heap[0].at_s if self._heap else FOREVER
 
-    def end(self, job: Job, at_s: float) -> None:
-        """Set the end of a job's run, as it runs now; infinite: it has none."""
+    def schedule_end(self, job: Job, at_s: float) -> None:
+        """Schedule the end of a job's run; infinite: none."""
         if at_s < FOREVER:
             self._push(job, at_s, ends=True)
 
-    def review(self, job: Job, now_s: float, at_s: float) -> None:
-        """Set when to look at a job again, in place of what was set; not after now: never."""
+    def schedule_review(self, job: Job, now_s: float, at_s: float) -> None:
+        """Schedule a job's review instead of any earlier one; none if it is not in the future."""
         if not now_s < at_s < FOREVER:
-            self.forget_review(job)
+            self.cancel_review(job)
         elif self._review_at_s.get(job) != at_s:
             self._review_at_s[job] = at_s
             self._push(job, at_s, ends=False)
 
-    def forget_review(self, job: Job) -> None:
-        """Look at a job no more."""
+    def cancel_review(self, job: Job) -> None:
+        """Cancel a job's review."""
         self._review_at_s.pop(job, None)
 
-    def due(self, now_s: float) -> Iterator[Due]:
-        """Yield what is due by now and still holds, also what is set while others are dealt with.
+    def due(self, now_s: float) -> Iterator[Event]:
+        """Yield the valid events up to now, those scheduled during the iteration included.
 
-        Whether an entry holds is known only when it comes up: the one before may have changed it.
+        Validity is checked as an event comes up: the one before may have changed it.
         """
         heap = self._heap
         while heap and heap[0].at_s <= now_s:
-            entry = heappop(heap)
-            job = entry.job
-            if entry.ends:
-                holds = entry.version == job.version
+            event = heappop(heap)
+            job = event.job
+            if event.ends:
+                valid = event.version == job.version
             else:
-                holds = self._review_at_s.get(job) == entry.at_s
-            if holds:
-                yield entry
+                valid = self._review_at_s.get(job) == event.at_s
+            if valid:
+                yield event
 
     def _push(self, job: Job, at_s: float, *, ends: bool) -> None:
-        self._set += 1
-        heappush(self._heap, Due(at_s, self._set, job.version, job, ends))
+        self._count += 1
+        heappush(self._heap, Event(at_s, self._count, job.version, job, ends))

@@ -1,37 +1,37 @@
-"""What happens on the machines: jobs start and stop there, and all that keeps count is told."""
+"""Start, preempt, migrate and resize jobs; keep events, wait clocks and the schedule in step."""
 
 from collections.abc import Collection, Mapping
 from math import inf
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant
-from philly_analysis.simulator.engine.active_outages import Change
-from philly_analysis.simulator.engine.event_queue import Agenda
-from philly_analysis.simulator.engine.schedule import Record
-from philly_analysis.simulator.engine.wait_causes import Causes
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
+from philly_analysis.simulator.engine.active_outages import CapacityChange
+from philly_analysis.simulator.engine.event_queue import EventQueue
+from philly_analysis.simulator.engine.schedule import ScheduleRecorder
+from philly_analysis.simulator.engine.wait_causes import WaitClocks
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.view import View, Wish
-from philly_analysis.simulator.speed.speed import Speed
+from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.speed.models import Speed
 
 _LOSES = ("preempted", "node_failure")
-"""Ends of attempts before which a job has no time to save its work."""
+"""End reasons without time for a checkpoint."""
 
 
-class Floor:
-    """The machines with the jobs on them, and those who keep count of what happens there.
+class Execution:
+    """The running state of a simulation.
 
     Attributes
     ----------
     view
-        The present.
-    agenda
-        When runs end, and when the policy looks at a job again.
-    causes
-        Why jobs wait.
-    record
-        What has happened.
+        The state that the policy sees.
+    event_queue
+        Ends of runs and reviews of jobs.
+    clocks
+        Causes of waits.
+    recorder
+        The schedule so far.
     """
 
     def __init__(
@@ -45,207 +45,202 @@ class Floor:
         self._cluster, self._policy, self._restarts = cluster, policy, restarts
         self._speed = speed.on(cluster.topology)
         self.view = View(cluster, policy.key, quotas, policy.kind)
-        self.agenda = Agenda()
-        self.causes = Causes(quotas, cluster)
-        self.record = Record()
+        self.event_queue = EventQueue()
+        self.clocks = WaitClocks(quotas, cluster)
+        self.recorder = ScheduleRecorder()
         self._starts = 0
-        self._tolled_s = -inf
+        self._charged_s = -inf
 
-    def wait(self, job: Job, now_s: float) -> None:
-        """Let a job queue from now on."""
+    def enqueue(self, job: Job, now_s: float) -> None:
+        """Let a job wait from now on."""
         job.queued_s = now_s
-        self.causes.open(job, now_s)
-        self.look_again(job, now_s)
+        self.clocks.open(job, now_s)
+        self.review(job, now_s)
 
-    def look_again(self, job: Job, now_s: float) -> None:
-        """Sort a job anew, and let the policy decide."""
+    def review(self, job: Job, now_s: float) -> None:
+        """Recompute a job's priority, and let the policy decide."""
         self.view.changed.append(job)
         self._sort(job, now_s)
 
     def _sort(self, job: Job, now_s: float) -> None:
-        """Ask the policy where a job stands from now on, and until when that holds.
-
-        Keys are not asked for again until the job changes or is due for review: a policy whose
-        word about a job changes as time goes by says so in ``review_s``.
-        """
+        """Sort a job by its present priority key, and schedule its next review."""
         view, policy = self.view, self._policy
         level = policy.level(job, now_s)
         if level != job.level:
-            job.move_to(level, now_s)
+            job.set_level(level, now_s)
         if job.running:
             view.running.discard(job)
-            view.running.add(job, policy.standing(job, now_s))
+            view.running.add(job, policy.running_key(job, now_s))
         else:
-            view.queue.file(job, policy.group(job, now_s), policy.key(job, now_s))
-        self.agenda.review(job, now_s, policy.review_s(job, now_s))
+            view.queue.put(job, policy.group(job, now_s), policy.key(job, now_s))
+        self.event_queue.schedule_review(job, now_s, policy.review_s(job, now_s))
 
     def end(self, job: Job, now_s: float) -> bool:
-        """End a job's present run; True when it was the last."""
+        """End a job's present run; return whether it was the last."""
         cut = job.over_limit(now_s)
         reason = "time_limit" if cut else job.runs[job.run].end_reason or "completed"
-        grant = self._stop(job, now_s, reason)
-        self.agenda.forget_review(job)
+        allocation = self._stop(job, now_s, reason)
+        self.event_queue.cancel_review(job)
         more = job.finish_run(give_up=cut)
         if more:
-            self.wait(job, now_s)
-        self._tell_neighbours([grant], now_s)
+            self.enqueue(job, now_s)
+        self._update_neighbours([allocation], now_s)
         return not more
 
-    def take_toll(self, now_s: float) -> None:
-        """Let all who run lose what a coming or an end costs them: no more than they got done."""
-        lost_s = min(self._policy.toll_s(), now_s - self._tolled_s)
-        self._tolled_s = now_s
+    def charge_event_cost(self, now_s: float) -> None:
+        """Subtract the policy's cost of an event from the work of all running jobs."""
+        lost_s = min(self._policy.event_cost_s(), now_s - self._charged_s)
+        self._charged_s = now_s
         if lost_s:
             for job in list(self.view.running):
                 job.lose(now_s, lost_s)
-                self.agenda.end(job, job.end_s())
+                self.event_queue.schedule_end(job, job.end_s())
                 self._sort(job, now_s)
 
-    def put_out(self, change: Change, now_s: float) -> None:
-        """Put GPUs out of use, once their jobs are off them."""
+    def remove_gpus(self, change: CapacityChange, now_s: float) -> None:
+        """Stop the jobs on failed GPUs, and take the GPUs out of service."""
         machine, gpus, view = change.machine, change.gpus, self.view
 
         def hit(job: Job) -> bool:
-            return any(m == machine and held & gpus for m, held in job.held.shares)
+            return any(m == machine and held & gpus for m, held in job.allocated.shares)
 
         for job in filter(hit, list(view.holding)):
             self._clear(job, None, now_s)
-            self.look_again(job, now_s)
+            self.review(job, now_s)
         left = []
         for job in filter(hit, list(view.residents[machine])):
             left.append(self._stop(job, now_s, "node_failure"))
             job.interrupted = True
-            self.wait(job, now_s)
-        self._cluster.put_out(machine, gpus)
-        self.causes.out(machine, gpus.bit_count(), now_s)
+            self.enqueue(job, now_s)
+        self._cluster.remove_gpus(machine, gpus)
+        self.clocks.change_capacity(machine, -gpus.bit_count(), now_s)
         view.touched.add(machine)
-        self._tell_neighbours(left, now_s)
+        self._update_neighbours(left, now_s)
 
-    def put_back(self, change: Change, now_s: float) -> None:
-        """Put GPUs to use again."""
-        self._cluster.put_back(change.machine, change.gpus)
-        self.causes.out(change.machine, -change.gpus.bit_count(), now_s)
+    def restore_gpus(self, change: CapacityChange, now_s: float) -> None:
+        """Return GPUs to service."""
+        self._cluster.restore_gpus(change.machine, change.gpus)
+        self.clocks.change_capacity(change.machine, change.gpus.bit_count(), now_s)
         self.view.freed.add(change.machine)
         self.view.touched.add(change.machine)
 
-    def _stop(self, job: Job, now_s: float, reason: str) -> Grant:
-        """Take a job off its GPUs."""
+    def _stop(self, job: Job, now_s: float, reason: str) -> Allocation:
+        """End a job's attempt, and release its GPUs."""
         lost_s = self._restarts.lost_s(job, now_s) if reason in _LOSES else 0.0
-        self.record.attempt(job, now_s, reason, lost_s)
+        self.recorder.end_attempt(job, now_s, reason, lost_s)
         self.view.running.discard(job)
-        grant = self._take_back(job, now_s)
-        job.halt(now_s, lost_s)
-        return grant
+        allocation = self._release(job, now_s)
+        job.stop(now_s, lost_s)
+        return allocation
 
-    def _take_back(self, job: Job, now_s: float) -> Grant:
-        grant = job.held
-        self._cluster.give(grant)
-        self._settle(job, grant, now_s, -1)
-        self.view.freed.update([machine for machine, _ in grant.shares])
-        return grant
+    def _release(self, job: Job, now_s: float) -> Allocation:
+        allocation = job.allocated
+        self._cluster.release(allocation)
+        self._account(job, allocation, now_s, -1)
+        self.view.freed.update([machine for machine, _ in allocation.shares])
+        return allocation
 
-    def _settle(self, job: Job, grant: Grant, now_s: float, sign: int) -> None:
-        """Count a running job's grant in (or out of) its virtual cluster and its machines."""
-        if not grant.guest:
-            self.causes.use(job.vc, grant, sign, now_s)
-            self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * grant.size
+    def _account(self, job: Job, allocation: Allocation, now_s: float, sign: int) -> None:
+        """Add a running job's allocation to its virtual cluster and machines, or subtract it."""
+        if not allocation.guest:
+            self.clocks.change_use(job.vc, allocation, sign, now_s)
+            self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * allocation.size
         residents, touched = self.view.residents, self.view.touched
-        for machine, _ in grant.shares:
+        for machine, _ in allocation.shares:
             touched.add(machine)
             if sign > 0:
                 residents[machine][job] = None
             else:
                 del residents[machine][job]
 
-    def grant(self, wish: Wish, now_s: float) -> None:
-        """Compare a wish with the present, and make it so.
+    def apply(self, decision: Decision, now_s: float) -> None:
+        """Carry out a decision.
 
-        First all is cleared, then taken: jobs may swap GPUs. Speeds come last, when it is settled
-        who runs beside whom.
+        All releases come before all allocations, since jobs may swap GPUs. Speeds are computed
+        last, when all neighbours are known.
         """
-        touched = [self._clear(job, grant, now_s) for job, grant in wish.items()]
-        for job, grant in wish.items():
-            if grant is not None:
-                self._lawful(job, grant)
-                self._cluster.take(grant)
-                if grant.partial:
-                    job.grant = grant
+        touched = [self._clear(job, new, now_s) for job, new in decision.items()]
+        for job, new in decision.items():
+            if new is not None:
+                self._check(job, new)
+                self._cluster.allocate(new)
+                if new.partial:
+                    job.allocation = new
                     job.segment_s = now_s
                     self.view.holding[job] = None
                 else:
-                    self._start(job, grant, now_s)
-                touched.append(grant)
-        self._tell_neighbours([grant for grant in touched if grant is not None], now_s)
-        for job, grant in wish.items():
-            if grant is not None and not grant.partial:
+                    self._start(job, new, now_s)
+                touched.append(new)
+        self._update_neighbours([some for some in touched if some is not None], now_s)
+        for job, new in decision.items():
+            if new is not None and not new.partial:
                 self._set_speed(job, now_s, anew=True)
 
-    def _clear(self, job: Job, grant: Grant | None, now_s: float) -> Grant | None:
-        """Take from a job what it holds, before the wish is granted."""
+    def _clear(self, job: Job, new: Allocation | None, now_s: float) -> Allocation | None:
+        """Release a job's present allocation, before it is given a new one, or none."""
         if not job.running:
-            if job.grant is not None:
-                self.record.hold(job, now_s)
-                self._cluster.give(job.grant)
-                job.grant = None
+            if job.allocation is not None:
+                self.recorder.end_hold(job, now_s)
+                self._cluster.release(job.allocation)
+                job.allocation = None
                 del self.view.holding[job]
             return None
-        old = job.held
-        same = grant is not None and grant.shares == old.shares and grant.guest == old.guest
-        if same:  # the same GPUs, other CPUs
-            self.record.segment(job, now_s)
-            return self._take_back(job, now_s)
+        old = job.allocated
+        if new is not None and new.shares == old.shares and new.guest == old.guest:
+            self.recorder.end_interval(job, now_s)  # the same GPUs, other CPUs
+            return self._release(job, now_s)
         reason = "preempted"
-        if grant is not None:
-            reason = "migrated" if grant.gpus == old.gpus else "resized"
+        if new is not None:
+            reason = "migrated" if new.gpus == old.gpus else "resized"
         self._stop(job, now_s, reason)
-        # who only turns guest or holder goes on where it is
-        job.interrupted = grant is None or grant.shares != old.shares
-        if grant is None:
-            self.wait(job, now_s)
+        # a job that only becomes guest or holder continues where it is
+        job.interrupted = new is None or new.shares != old.shares
+        if new is None:
+            self.enqueue(job, now_s)
         return old
 
-    def _lawful(self, job: Job, grant: Grant) -> None:
-        whole = grant.size == job.size or self._policy.elastic or grant.partial
-        counted = sum(gpus.bit_count() for _, gpus in grant.shares) == grant.gpus > 0
-        if not whole or not counted or (grant.guest and not self._policy.shares):
+    def _check(self, job: Job, new: Allocation) -> None:
+        complete = new.size == job.size or self._policy.elastic or new.partial
+        counted = sum(gpus.bit_count() for _, gpus in new.shares) == new.gpus > 0
+        if not complete or not counted or (new.guest and not self._policy.guests):
             raise SimulationError(
-                f"{type(self._policy).__name__} broke a law: {job} asks for {job.gpus} GPUs and "
-                f"was granted {grant}."
+                f"{type(self._policy).__name__} made an invalid decision: {job} requests "
+                f"{job.gpus} GPUs and was allocated {new}."
             )
 
-    def _start(self, job: Job, grant: Grant, now_s: float) -> None:
-        """Let a job run on GPUs that are taken for it; or go on, if it never left them."""
-        self._settle(job, grant, now_s, 1)
+    def _start(self, job: Job, new: Allocation, now_s: float) -> None:
+        """Start a job on its new allocation, or continue it if it is running."""
+        self._account(job, new, now_s, 1)
         if job.running:
-            job.grant = grant
+            job.allocation = new
             return
-        self.causes.close(job, now_s)
+        self.clocks.close(job, now_s)
         self.view.queue.remove(job)
         self._starts += 1
         job.nth_start = self._starts
-        job.begin(grant, now_s, self._policy.stall_s(job, grant))
+        job.start(new, now_s, self._policy.stall_s(job, new))
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
-        """Work out how fast a job runs from now on, and so when its run ends."""
-        grant = job.held
+        """Compute a job's speed from now on, and schedule the end of its run."""
+        allocation = job.allocated
         neighbours: dict[Job, None] = {}
         if self._speed.neighbourly:
-            for machine, _ in grant.shares:
+            for machine, _ in allocation.shares:
                 neighbours |= self.view.residents[machine]
             neighbours.pop(job, None)
-        speed = self._speed.of(job, grant, tuple(neighbours))
+        speed = self._speed.of(job, allocation, tuple(neighbours))
         if anew or speed != job.speed:
-            self.record.segment(job, now_s)
+            self.recorder.end_interval(job, now_s)
             job.change_speed(now_s, speed)
-            self.agenda.end(job, job.end_s())
+            self.event_queue.schedule_end(job, job.end_s())
             self._sort(job, now_s)
 
-    def _tell_neighbours(self, touched: Collection[Grant], now_s: float) -> None:
-        """Work out again how fast the jobs run that share machines with a change."""
+    def _update_neighbours(self, touched: Collection[Allocation], now_s: float) -> None:
+        """Recompute the speeds of the jobs on machines with a changed allocation."""
         if self._speed.neighbourly:
             near: dict[Job, None] = {}
-            for grant in touched:
-                for machine, _ in grant.shares:
+            for allocation in touched:
+                for machine, _ in allocation.shares:
                     near |= self.view.residents[machine]
             for job in near:
                 self._set_speed(job, now_s)

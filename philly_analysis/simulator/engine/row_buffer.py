@@ -1,51 +1,53 @@
-"""Rows of numbers, taken down one at a time and kept by column."""
+"""Buffer rows of numbers compactly, and return them as a polars frame."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-_KINDS = {"i": pl.Int32, "d": pl.Float64}
+_TYPES = {"i": pl.Int32, "d": pl.Float64, "?": pl.Boolean}
 
 
-class Columns:
-    """A table in the making: as many bytes as its numbers have, where objects take fifty each.
+class RowBuffer:
+    """A growing table of numbers: a few bytes per number, where Python objects take fifty.
 
     Parameters
     ----------
-    kinds
-        By name of a column, ``i`` for whole numbers and ``d`` for others.
+    types
+        Type by column: ``i`` for integers, ``d`` for floats, ``?`` for booleans.
     """
 
-    __slots__ = ("_kinds", "_pack", "_row", "_rows")
-
-    def __init__(self, **kinds: str) -> None:
-        self._kinds, self._rows = kinds, bytearray()
-        self._row = np.dtype([(name, f"={kind}") for name, kind in kinds.items()])
-        self._pack = Struct("=" + "".join(kinds.values())).pack
-
-    def __len__(self) -> int:
-        return len(self._rows) // self._row.itemsize
+    def __init__(self, **types: str) -> None:
+        self._types, self._rows = types, bytearray()
+        self._row = np.dtype([(name, f"={kind}") for name, kind in types.items()])
+        self._pack = Struct("=" + "".join(types.values())).pack
 
     def add(self, *row: float) -> None:
-        """Take down a row."""
+        """Append a row."""
         self._rows += self._pack(*row)
 
-    def numbers(self, name: str) -> npt.NDArray[Any]:
-        """Return the numbers of a column, which grows on by itself."""
-        return np.frombuffer(self._rows, self._row)[name].copy()
+    def frame(
+        self,
+        labels: Mapping[str, Sequence[str] | pl.Series] | None = None,
+        order: npt.NDArray[np.intp] | None = None,
+    ) -> pl.DataFrame:
+        """Return the rows.
 
-    def series(self, name: str, order: npt.NDArray[np.intp] | None = None) -> pl.Series:
-        """Return a column, its rows in another order."""
-        numbers = self.numbers(name)
-        numbers = numbers if order is None else numbers[order]
-        return pl.Series(name, numbers, dtype=_KINDS[self._kinds[name]])
-
-    def words(
-        self, name: str, words: Sequence[str] | pl.Series, order: npt.NDArray[np.intp] | None = None
-    ) -> pl.Series:
-        """Return words by the places that a column has of them."""
-        return pl.Series(name, words, dtype=pl.String).gather(self.series(name, order))
+        Parameters
+        ----------
+        labels
+            By column, the strings to which its numbers are indices.
+        order
+            Row numbers in the order wanted.
+        """
+        rows = np.frombuffer(self._rows, self._row)
+        rows = rows.copy() if order is None else rows[order]
+        columns = {
+            name: pl.Series(name, rows[name], dtype=_TYPES[kind])
+            for name, kind in self._types.items()
+        }
+        for name, strings in (labels or {}).items():
+            columns[name] = pl.Series(name, strings, dtype=pl.String).gather(columns[name])
+        return pl.DataFrame(columns)

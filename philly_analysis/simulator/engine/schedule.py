@@ -1,4 +1,4 @@
-"""What happened in a simulation, as the tables of a trace."""
+"""Record attempts, placements and speeds during a simulation, and return them as frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,45 +6,54 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from philly_analysis.simulator.cluster.cluster import Grant, bits
+from philly_analysis.simulator.cluster.allocation import Allocation, set_bits
 from philly_analysis.simulator.engine.outages import Outage
-from philly_analysis.simulator.engine.row_buffer import Columns
-from philly_analysis.simulator.engine.wait_causes import Causes
+from philly_analysis.simulator.engine.row_buffer import RowBuffer
+from philly_analysis.simulator.engine.wait_causes import WaitClocks
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.study import END_REASONS
 from philly_analysis.workload import JobSpec, Machine
 
 _REASON = {reason: place for place, reason in enumerate(END_REASONS)}
 
+_ORDER = {
+    "attempts": "attempt",
+    "placements": "attempt",
+    "speeds": "start_s",
+    "holds": "start_s",
+    "waits": "since_s",
+}
+"""By frame, the column by which a job's rows are sorted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What happened in a simulation, on a clock of seconds.
+    """The outcome of a simulation; times are seconds.
 
     Attributes
     ----------
     jobs
-        One row per job: job_id, vc, gpus, submit_s, run_s (seconds that it needed by itself),
-        end_s (null: it had not ended when the simulation stopped).
+        One row per job: job_id, vc, gpus, submit_s, run_s (its own run time), end_s (null: it had
+        not ended when the simulation stopped).
     attempts
-        One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason,
-        guest (whether on GPUs that others may hold), work_s (what it got done and kept, in
-        seconds at full speed), lost_s (what it got done and lost, likewise).
+        One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason, guest (whether on
+        GPUs that other jobs may hold), work_s (work done and kept, seconds at full speed), lost_s
+        (work done and lost, likewise).
     placements
         One row per GPU of an attempt: job_id, attempt, machine_id, gpu, container.
     speeds
-        One row per stretch of an attempt at one speed: job_id, attempt, start_s, end_s, gpus,
-        speed (0 while it restarts), cpus, mem_gb (held in all; 0 where nobody counts them).
+        One row per interval of constant speed of an attempt: job_id, attempt, start_s, end_s,
+        gpus, speed (0 during a restart), cpus, mem_gb (allocated in all; 0 if not allocated).
     holds
-        One row per GPU held idle by a gang that was not whole yet: job_id, attempt (that it led
-        to), machine_id, gpu, start_s, end_s.
+        One row per GPU reserved, idle, for an incomplete gang: job_id, attempt (to which it led),
+        machine_id, gpu, start_s, end_s.
     waits
-        One row per wait: see :meth:`philly_analysis.simulator.engine.wait_causes.Causes.frame`.
+        One row per wait: see :meth:`philly_analysis.simulator.engine.wait_causes.WaitClocks.frame`.
     outages
-        One row per outage that began, in their order: machine_id, gpu (null: all of the machine),
-        start_s, end_s (infinite: it lasts).
+        One row per outage that began, in order: machine_id, gpu (null: the whole machine),
+        start_s, end_s (infinite: permanent).
     events
-        Arrivals, ends, reviews, failures and repairs that the engine went through.
+        Arrivals, ends, reviews, failures and repairs that the engine processed.
     """
 
     jobs: pl.DataFrame
@@ -58,168 +67,156 @@ class Schedule:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether all jobs ran at full speed, and nobody counted CPUs."""
+        """Whether all jobs ran at full speed, without allocated CPUs."""
         return bool(((self.speeds["speed"] == 1) & (self.speeds["cpus"] == 0)).all())
 
     @property
     def jct_s(self) -> np.ndarray:
-        """Seconds from submission to end of the jobs that ended, in the order of submission."""
+        """Completion times (s) of the jobs that ended, in the order of submission."""
         ended = self.jobs.filter(pl.col("end_s").is_not_null())
         return (ended["end_s"] - ended["submit_s"]).to_numpy()
 
 
-class Record:
-    """Takes down attempts as they end."""
+def merge_schedules(schedules: Sequence[Schedule], jobs: pl.DataFrame | None = None) -> Schedule:
+    """Return several schedules as one, in the order of the jobs: by default of submission."""
+    if jobs is None:
+        if len(schedules) == 1:
+            return schedules[0]
+        jobs = pl.concat([s.jobs for s in schedules]).sort("submit_s", "job_id")
+    nth = jobs.select("job_id").with_row_index("nth")
+
+    def merged(name: str, then: str) -> pl.DataFrame:
+        rows: pl.DataFrame = pl.concat([getattr(schedule, name) for schedule in schedules])
+        rows = rows.join(nth, on="job_id", maintain_order="left")
+        return rows.sort("nth", then, maintain_order=True).drop("nth")
+
+    return Schedule(
+        jobs=jobs,
+        **{name: merged(name, then) for name, then in _ORDER.items()},
+        outages=pl.concat([s.outages for s in schedules]).sort("start_s", maintain_order=True),
+        events=sum(s.events for s in schedules),
+    )
+
+
+class ScheduleRecorder:
+    """Records attempts as they end."""
 
     def __init__(self) -> None:
-        self._attempts = Columns(
-            job_id="i", attempt="i", start_s="d", end_s="d", end_reason="i", work_s="d", lost_s="d"
-        )
-        self._grants: list[Grant] = []
-        self._same: dict[Grant, Grant] = {}  # most attempts hold what others have held
-        self._speeds = Columns(
-            job_id="i",
-            attempt="i",
-            start_s="d",
-            end_s="d",
-            gpus="i",
-            speed="d",
-            cpus="d",
+        self._attempts = RowBuffer(
+            job_id="i", attempt="i", start_s="d", end_s="d", gpus="i", end_reason="i", guest="?",
+            work_s="d", lost_s="d",
+        )  # fmt: skip
+        self._speeds = RowBuffer(
+            job_id="i", attempt="i", start_s="d", end_s="d", gpus="i", speed="d", cpus="d",
             mem_gb="d",
-        )
-        self._holds = Columns(job_id="i", attempt="i", start_s="d", end_s="d")
-        self._held: list[Grant] = []
+        )  # fmt: skip
+        self._holds = RowBuffer(job_id="i", attempt="i", start_s="d", end_s="d")
+        self._allocations: list[Allocation] = []
+        self._distinct: dict[Allocation, Allocation] = {}  # most attempts repeat an allocation
+        self._held: list[Allocation] = []
 
-    def attempt(self, job: Job, now_s: float, reason: str, lost_s: float) -> None:
-        """Take down that the present attempt of a job ends now, and what it loses of its work."""
-        self.segment(job, now_s)
-        kept_s = max(job.work_s(now_s) - lost_s, 0.0)
+    def end_attempt(self, job: Job, now_s: float, reason: str, lost_s: float) -> None:
+        """Record the end of a job's present attempt, and the work that it loses."""
+        self.end_interval(job, now_s)
+        work_s, allocation = max(job.work_s(now_s) - lost_s, 0.0), job.allocated
         self._attempts.add(
-            *(job.index, job.started, job.started_s, now_s, _REASON[reason], kept_s, lost_s)
+            *(job.index, job.started, job.started_s, now_s, allocation.gpus, _REASON[reason]),
+            *(allocation.guest, work_s, lost_s),
         )
-        self._grants.append(self._same.setdefault(job.held, job.held))
+        self._allocations.append(self._distinct.setdefault(allocation, allocation))
 
-    def segment(self, job: Job, now_s: float) -> None:
-        """Take down that a stretch at one speed ends now."""
+    def end_interval(self, job: Job, now_s: float) -> None:
+        """Record the end of an interval of constant speed."""
         if now_s > job.segment_s:
-            gets_on_s = min(max(job.gets_on_s, job.segment_s), now_s)
-            self._stretch(job, job.segment_s, gets_on_s, 0.0)
-            self._stretch(job, gets_on_s, now_s, job.speed)
+            progress_from_s = min(max(job.progress_from_s, job.segment_s), now_s)
+            self._interval(job, job.segment_s, progress_from_s, 0.0)
+            self._interval(job, progress_from_s, now_s, job.speed)
             job.segment_s = now_s
 
-    def _stretch(self, job: Job, start_s: float, end_s: float, speed: float) -> None:
+    def _interval(self, job: Job, start_s: float, end_s: float, speed: float) -> None:
         if end_s > start_s:
-            held = job.held
+            held = job.allocated
             self._speeds.add(
                 *(job.index, job.started, start_s, end_s, held.gpus, speed),
                 *(held.cpus * held.gpus, held.mem_gb * held.gpus),
             )
 
-    def hold(self, job: Job, now_s: float) -> None:
-        """Take down that a job gives up, or makes whole, the part of a gang that it holds."""
+    def end_hold(self, job: Job, now_s: float) -> None:
+        """Record that an incomplete gang releases, or completes, its reserved GPUs."""
         if now_s > job.segment_s:
             self._holds.add(job.index, job.started + 1, job.segment_s, now_s)
-            self._held.append(job.held)
+            self._held.append(job.allocated)
 
     def schedule(
         self,
         specs: Sequence[JobSpec],
         done: bytearray,
         machines: Sequence[Machine],
-        causes: Causes,
+        clocks: WaitClocks,
         outages: Sequence[Outage],
         events: int,
     ) -> Schedule:
-        """Return everything taken down, in the order of submission.
+        """Return the schedule so far, in the order of submission.
 
         Parameters
         ----------
         specs
             The jobs in that order.
         done
-            A byte for each, 1 where it has ended.
+            A byte per job, 1 if it has ended.
         """
         ids = pl.Series("job_id", [spec.job_id for spec in specs], dtype=pl.String)
-        taken = self._attempts
-        order = np.lexsort((taken.numbers("attempt"), taken.numbers("job_id")))
-        grants = [self._grants[i] for i in order.tolist()]
-        attempts = pl.DataFrame(
-            [
-                taken.words("job_id", ids, order),
-                *(taken.series(name, order) for name in ("attempt", "start_s", "end_s")),
-                pl.Series("gpus", [grant.gpus for grant in grants], dtype=pl.Int32),
-                taken.words("end_reason", END_REASONS, order),
-                pl.Series("guest", [grant.guest for grant in grants], dtype=pl.Boolean),
-                *(taken.series(name, order) for name in ("work_s", "lost_s")),
-            ]
-        )
+        attempts = self._attempts.frame()
+        ended_s = np.full(len(specs), -np.inf)
+        np.maximum.at(ended_s, attempts["job_id"].to_numpy(), attempts["end_s"].to_numpy())
+        order = np.lexsort((attempts["attempt"], attempts["job_id"]))
+        attempts = self._attempts.frame({"job_id": ids, "end_reason": END_REASONS}, order)
+        held = self._holds.frame()
+        hold_order = np.lexsort((held["start_s"], held["attempt"], held["job_id"]))
         return Schedule(
-            jobs=self._ends(specs, done, ids),
+            jobs=_jobs(specs, ids, np.where(np.frombuffer(done, np.bool_), ended_s, np.nan)),
             attempts=attempts,
-            placements=_placements(attempts.select("job_id", "attempt"), grants, machines),
-            speeds=pl.DataFrame(
-                [
-                    self._speeds.words("job_id", ids),
-                    *map(
-                        self._speeds.series,
-                        ("attempt", "start_s", "end_s", "gpus", "speed", "cpus", "mem_gb"),
-                    ),
-                ]
+            placements=_placements(
+                attempts.select("job_id", "attempt"), self._allocations, order, machines
             ),
-            holds=self._idle(ids, machines),
-            waits=causes.frame(ids),
+            speeds=self._speeds.frame({"job_id": ids}),
+            holds=_placements(
+                self._holds.frame({"job_id": ids}, hold_order), self._held, hold_order, machines
+            ),
+            waits=clocks.frame(ids),
             outages=pl.DataFrame(
                 [(o.machine_id, o.gpu, o.start_s, o.end_s) for o in outages],
-                schema={
-                    "machine_id": pl.String,
-                    "gpu": pl.Int32,
-                    "start_s": pl.Float64,
-                    "end_s": pl.Float64,
-                },
+                schema={"machine_id": str, "gpu": pl.Int32, "start_s": float, "end_s": float},
                 orient="row",
             ),
             events=events,
         )
 
-    def _idle(self, ids: pl.Series, machines: Sequence[Machine]) -> pl.DataFrame:
-        names = ("attempt", "start_s", "end_s")
-        by = [self._holds.numbers(name) for name in ("start_s", "attempt", "job_id")]
-        order = np.lexsort(by)
-        frame = pl.DataFrame(
-            [
-                self._holds.words("job_id", ids, order),
-                *(self._holds.series(name, order) for name in names),
-            ]
-        )
-        return _placements(frame, [self._held[i] for i in order.tolist()], machines)
 
-    def _ends(self, specs: Sequence[JobSpec], done: bytearray, ids: pl.Series) -> pl.DataFrame:
-        ended_s = np.full(len(specs), -np.inf)
-        np.maximum.at(ended_s, self._attempts.numbers("job_id"), self._attempts.numbers("end_s"))
-        ended = np.frombuffer(done, np.bool_)
-        return pl.DataFrame(
-            [
-                ids,
-                pl.Series("vc", [spec.vc for spec in specs], dtype=pl.String),
-                pl.Series("gpus", [spec.gpus for spec in specs], dtype=pl.Int32),
-                pl.Series("submit_s", [spec.submit_s for spec in specs], dtype=pl.Float64),
-                pl.Series("run_s", [spec.run_s for spec in specs], dtype=pl.Float64),
-                pl.Series("end_s", np.where(ended, ended_s, np.nan)).fill_nan(None),
-            ]
-        )
+def _jobs(specs: Sequence[JobSpec], ids: pl.Series, end_s: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            ids,
+            pl.Series("vc", [spec.vc for spec in specs], dtype=pl.String),
+            pl.Series("gpus", [spec.gpus for spec in specs], dtype=pl.Int32),
+            pl.Series("submit_s", [spec.submit_s for spec in specs], dtype=pl.Float64),
+            pl.Series("run_s", [spec.run_s for spec in specs], dtype=pl.Float64),
+            pl.Series("end_s", end_s).fill_nan(None),
+        ]
+    )
 
 
 def _placements(
-    attempts: pl.DataFrame, grants: Sequence[Grant], machines: Sequence[Machine]
+    rows: pl.DataFrame,
+    allocations: Sequence[Allocation],
+    order: np.ndarray,
+    machines: Sequence[Machine],
 ) -> pl.DataFrame:
-    """Return one row per GPU of each row; each machine of it is one container."""
-    places = Columns(row="i", machine_id="i", gpu="i", container="i")
-    for row, grant in enumerate(grants):
-        for container, (machine, gpus) in enumerate(grant.shares):
-            for gpu in bits(gpus):
-                places.add(row, machine, gpu, container)
-    return attempts[places.numbers("row")].with_columns(
-        places.words("machine_id", [m.machine_id for m in machines]),
-        places.series("gpu"),
-        places.series("container"),
-    )
+    """Return one row per GPU of each row; each machine of a row is one container."""
+    gpus = RowBuffer(row="i", machine_id="i", gpu="i", container="i")
+    for row, nth in enumerate(order.tolist()):
+        for container, (machine, mask) in enumerate(allocations[nth].shares):
+            for gpu in set_bits(mask):
+                gpus.add(row, machine, gpu, container)
+    placed = gpus.frame({"machine_id": [m.machine_id for m in machines]})
+    return rows[placed["row"]].with_columns(placed.drop("row"))

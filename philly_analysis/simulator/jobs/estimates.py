@@ -1,4 +1,4 @@
-"""How long jobs are believed to run, by which policies order them and reserve GPUs for them."""
+"""Model run time estimates, which policies use to order jobs and to reserve GPUs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ from philly_analysis.workload import AttemptSpec, JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What is believed of run times, told once as a job is submitted.
+    """Estimates of run times, fixed when a job is submitted.
 
-    A run that takes longer than was believed is believed to end at any moment.
+    A run that exceeds its estimate is expected to end at any moment.
 
     Attributes
     ----------
     requested
-        Whether a run is believed to take the time limit that its job asked for, where it did.
+        Whether the estimate is the time limit that the job requested, if it did.
     sigma
-        Otherwise what is believed is off by a factor whose logarithm is normal, of this standard
-        deviation, and 0 on average; drawn anew for each run.
+        Otherwise the estimate is the run time times a log-normal factor of median 1, with this
+        standard deviation of its logarithm; drawn for each run.
     """
 
     requested: bool = False
@@ -33,8 +33,8 @@ class Estimates:
     def __post_init__(self) -> None:
         if not 0 <= self.sigma < inf:
             raise SimulationError(
-                f"run times known up to a factor of spread {self.sigma:g} were asked for; give 0 "
-                "(exactly) or more, e.g. noisy:0.5."
+                f"sigma of the run time estimates is {self.sigma:g}; give 0 (exact) or more, e.g. "
+                "noisy:0.5."
             )
 
     @property
@@ -42,8 +42,8 @@ class Estimates:
         """Whether run times are known."""
         return not self.requested and not self.sigma
 
-    def told(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
-        """Return the jobs with what is believed of each of their runs."""
+    def apply(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
+        """Return the jobs with an estimate for each of their runs."""
         believed: Callable[[JobSpec, AttemptSpec], float | None] = (
             (lambda spec, _: spec.time_limit_s)
             if self.requested
@@ -59,30 +59,29 @@ class Estimates:
             for spec in specs
         ]
 
-    def says(self, specs: Sequence[JobSpec]) -> tuple[str, ...]:
-        """Say what is believed, in sentences; none where run times are known."""
+    def notes(self, specs: Sequence[JobSpec]) -> tuple[str, ...]:
+        """Return sentences on the estimates; none if they are exact."""
         if self.exact:
             return ()
         if self.requested:
-            asked = sum(spec.time_limit_s is not None for spec in specs)
+            known = sum(spec.time_limit_s is not None for spec in specs)
             return (
-                "Runs are believed to take the time limit asked for, which "
-                f"{count(asked, 'job')} of {len(specs):,} did; of the others the run time is "
-                "known.",
+                f"Run times are believed to be the requested time limit for {count(known, 'job')} "
+                f"of {len(specs):,}; for the others they are known.",
             )
         return (
-            "Run times are believed to be off by a log-normal factor of median 1, a standard "
-            f"deviation of {self.sigma:g} in its logarithm.",
+            "Run times are believed to be off by a log-normal factor of median 1, with a standard "
+            f"deviation of {self.sigma:g} of its logarithm.",
         )
 
 
 def estimates_of(text: str) -> Estimates:
-    """Return the estimates that a text names: ``exact``, ``requested`` or ``noisy:SIGMA``.
+    """Parse estimates: ``exact``, ``requested`` or ``noisy:SIGMA``.
 
     Raises
     ------
     SimulationError
-        It names none.
+        The text is none of these.
     """
     word, _, sigma = text.partition(":")
     try:
@@ -93,6 +92,6 @@ def estimates_of(text: str) -> Estimates:
     except ValueError:
         pass
     raise SimulationError(
-        f"estimates {text!r} of run times were asked for; give exact, requested (the time limits "
-        "asked for) or noisy:SIGMA, e.g. noisy:0.5."
+        f"unknown run time estimates {text!r}; give exact, requested (time limits) or noisy:SIGMA, "
+        "e.g. noisy:0.5."
     )

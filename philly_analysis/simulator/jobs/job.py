@@ -1,275 +1,262 @@
-"""A job in the simulated cluster: what it still has to do, what it holds, how long it waited."""
+"""Hold the state of a simulated job: remaining work, allocation, waits and attained service."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster.cluster import Grant
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.allocation import Allocation
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.study import LAST_END
 from philly_analysis.workload import AttemptSpec, JobSpec
 
 FOREVER = float("inf")
-"""A moment that never comes."""
+"""A time that is never reached."""
 
 _NOTHING_S = 1e-6
 """Work so small that it is a rounding error."""
 
-OF_THE_SCHEDULER = ("preempted", "migrated", "resized")
-"""Ends that a scheduler caused: such an attempt and the next are one run of the job."""
+SCHEDULER_ENDS = ("preempted", "migrated", "resized")
+"""End reasons caused by a scheduler: such an attempt and the next are one run of the job."""
 
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
-    """Return what a job does on its own: attempts that a scheduler cut apart are joined again."""
+    """Return a job's runs: its attempts, with those that a scheduler interrupted joined."""
+    last_end = LAST_END.get(spec.status or "", "completed")
     if len(spec.attempts) == 1:
         [only] = spec.attempts
-        if only.end_reason:
-            return spec.attempts
-        end_reason = LAST_END.get(spec.status or "", "completed")
-        return (replace(only, end_reason=end_reason),)
+        return spec.attempts if only.end_reason else (replace(only, end_reason=last_end),)
     runs: list[AttemptSpec] = []
     carried_s = 0.0
     for attempt in spec.attempts:
-        if attempt.end_reason in OF_THE_SCHEDULER and attempt is not spec.attempts[-1]:
+        if attempt.end_reason in SCHEDULER_ENDS and attempt is not spec.attempts[-1]:
             carried_s += attempt.run_s
             continue
         runs.append(replace(attempt, run_s=attempt.run_s + carried_s))
         carried_s = 0.0
     return tuple(
-        replace(run, end_reason=run.end_reason or ("failed" if run is not runs[-1] else last))
-        for last in (LAST_END.get(spec.status or "", "completed"),)
+        replace(run, end_reason=run.end_reason or ("failed" if run is not runs[-1] else last_end))
         for run in runs
     )
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Job:
-    """A job as engine and policies see it. Only the engine changes it.
+    """A job in the simulation. Only the engine changes it.
 
     Attributes
     ----------
-    gpus
-        GPUs that it asks for.
-    index
-        Place in the order of submission.
+    spec, index
+        What was submitted, and the job's place in the order of submission.
+    gpus, vc
+        Gang size and virtual cluster.
     size
-        What it asks for, in parts of GPUs.
-    run
-        Which of its runs it is in, from 0: each but the last fails and is retried.
+        Requested GPU units.
+    runs, run
+        The runs, and the index of the present one: each but the last fails and is retried.
     run_s, believed_run_s
-        Seconds that all its runs need by themselves, and that they are believed to need, which is
-        what policies go by.
-    grant
-        What it holds, or None; ``running`` is False while it only holds part of its gang.
+        Run time of all runs (s), and its estimate, which policies use.
+    allocation
+        What is allocated to it, or None.
+    running
+        False while it waits, even if it holds part of its gang.
     queued_s
         When the present wait began.
     started_s
         When the present attempt began.
     started
-        Attempts begun so far.
+        Number of attempts begun.
     nth_start
-        Place of its last start among all starts of the simulation.
+        Number of its last start among all starts of the simulation.
     segment_s
-        Since when it runs at its present speed.
+        Start of the present interval of constant speed.
     util_frac, gpu_mem_frac
-        Share of a GPU's compute and memory that it uses, all where it is not known; for policies
-        that let jobs share.
+        Share of a GPU's compute and memory that it uses; 1 if unknown.
     speed
-        Seconds of its recorded run that one second of holding the grant accomplishes.
+        Seconds of its recorded run completed per second.
     interrupted
-        Whether the scheduler or an outage, not the job itself, ended its last attempt.
+        Whether the scheduler or an outage ended its last attempt.
     limit_s
-        Seconds after which an attempt is stopped: as recorded, but no run that is known to have
-        been let go on for longer is cut.
+        Time limit of an attempt (s): as recorded, but at least the longest recorded run.
     level, level_s
-        The policy's level at which it is, and since when (see ``Policy.level``).
+        Queue level assigned by the policy, and since when (see ``Policy.level``).
     setbacks
-        Times that it has been stopped in a row without getting any further.
+        Consecutive interruptions without progress.
     version
-        Raised by one whenever an end that was foreseen for it no longer holds.
+        Incremented when a scheduled end becomes invalid.
     """
 
-    __slots__ = (
-        "_attained_gpu_s",
-        "_began_left_s",
-        "_counts_from_s",
-        "_forgiven_gpu_s",
-        "_later_s",
-        "_left_s",
-        "_off_s",
-        "_restarted_s",
-        "_served_gpu_s",
-        "believed_run_s",
-        "gpu_mem_frac",
-        "gpus",
-        "grant",
-        "index",
-        "interrupted",
-        "level",
-        "level_s",
-        "limit_s",
-        "nth_start",
-        "queued_s",
-        "run",
-        "run_s",
-        "running",
-        "runs",
-        "segment_s",
-        "setbacks",
-        "size",
-        "spec",
-        "speed",
-        "started",
-        "started_s",
-        "util_frac",
-        "vc",
-        "version",
-    )
+    spec: JobSpec
+    index: int
+    gpus: int = field(init=False)
+    vc: str = field(init=False)
+    size: int = field(init=False)
+    runs: tuple[AttemptSpec, ...] = field(init=False)
+    run: int = 0
+    run_s: float = field(init=False)
+    believed_run_s: float = field(init=False)
+    allocation: Allocation | None = None
+    running: bool = False
+    queued_s: float = field(init=False)
+    started_s: float = field(init=False)
+    started: int = 0
+    nth_start: int = 0
+    segment_s: float = field(init=False)
+    util_frac: float = field(init=False)
+    gpu_mem_frac: float = field(init=False)
+    speed: float = 1.0
+    interrupted: bool = False
+    limit_s: float = field(init=False)
+    level: int = 0
+    level_s: float = field(init=False)
+    setbacks: int = 0
+    version: int = 0
+    _left_s: float = field(init=False)
+    _error_s: float = field(init=False)
+    _later_s: float = field(init=False)
+    _began_left_s: float = field(init=False)
+    _progress_from_s: float = 0.0
+    _restarted_s: float = 0.0
+    _attained_gpu_s: float = 0.0
+    _served_gpu_s: float = 0.0
+    _forgiven_gpu_s: float = 0.0
 
-    def __init__(self, spec: JobSpec, index: int) -> None:
-        self.spec, self.index = spec, index
+    def __post_init__(self) -> None:
+        spec = self.spec
         self.gpus, self.vc = spec.gpus, spec.vc
         self.size = _size(spec.gpus, spec.gpu_frac)
         self.runs = runs_of(spec)
         self.run_s, self.believed_run_s = spec.run_s, sum(map(_believed_s, self.runs))
-        self.run = self.started = self.nth_start = self.version = 0
-        self.queued_s = self.started_s = self.segment_s = spec.submit_s
-        self.grant: Grant | None = None
-        self.running = self.interrupted = False
+        self.queued_s = self.started_s = self.segment_s = self.level_s = spec.submit_s
         self.limit_s = max(spec.time_limit_s or FOREVER, *(r.run_s for r in self.runs), 0.0)
-        self.setbacks = self.level = 0
-        self.level_s = spec.submit_s
-        self._forgiven_gpu_s = 0.0
-        self.speed = 1.0
         self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
         self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
         self._begin_run()
-        self._counts_from_s = self._restarted_s = 0.0
-        self._attained_gpu_s = self._served_gpu_s = 0.0
         self._began_left_s = self._left_s
 
     def _begin_run(self) -> None:
         run = self.runs[self.run]
         self._left_s = run.run_s
-        self._off_s = 0.0 if run.believed_s is None else run.believed_s - run.run_s
+        self._error_s = 0.0 if run.believed_s is None else run.believed_s - run.run_s
         self._later_s = sum(map(_believed_s, self.runs[self.run + 1 :]))
 
     def __repr__(self) -> str:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
 
     @property
-    def gets_on_s(self) -> float:
-        """When its present speed counts from: after it has restarted."""
-        return self._counts_from_s
+    def progress_from_s(self) -> float:
+        """When it makes progress at its present speed: after its restart."""
+        return self._progress_from_s
 
     def left_s(self, now_s: float) -> float:
-        """Return the seconds that its present run still needs at speed 1."""
-        if not self.running or now_s <= self._counts_from_s:
+        """Return the remaining time of its present run at speed 1 (s)."""
+        if not self.running or now_s <= self._progress_from_s:
             return self._left_s
-        return max(0.0, self._left_s - (now_s - self._counts_from_s) * self.speed)
+        return max(0.0, self._left_s - (now_s - self._progress_from_s) * self.speed)
 
     def work_s(self, now_s: float) -> float:
-        """Return the seconds at speed 1 that it has got done in its present attempt."""
+        """Return the work done in its present attempt (s at speed 1)."""
         return self._began_left_s - self.left_s(now_s)
 
     def believed_left_s(self, now_s: float) -> float:
-        """Return the seconds that its present run is believed to need still, at speed 1."""
-        return max(0.0, self.left_s(now_s) + self._off_s)
+        """Return the estimated remaining time of its present run at speed 1 (s)."""
+        return max(0.0, self.left_s(now_s) + self._error_s)
 
     def remaining_s(self, now_s: float) -> float:
-        """Return the seconds that it is believed to need at speed 1, retries included.
+        """Return the estimated remaining time at speed 1, retries included (s).
 
-        A run that takes longer than was believed leaves less for those after it: what a running
-        job is believed to need falls all the time, as the order of running jobs relies on.
+        A run that exceeds its estimate reduces the estimate of those after it: the value falls
+        steadily while the job runs, as the order of running jobs requires.
         """
-        return max(0.0, self.left_s(now_s) + self._off_s + self._later_s)
+        return max(0.0, self.left_s(now_s) + self._error_s + self._later_s)
 
-    def to_go_s(self, now_s: float) -> float:
-        """Return the seconds until its end, as believed, if it runs on, or (waiting) at speed 1.
+    def until_end_s(self, now_s: float) -> float:
+        """Return the estimated time until its end at the present speed, or (waiting) at speed 1.
 
         Retries are counted at speed 1.
         """
         if self.running:
             return max(0.0, self.believed_end_s() - now_s + self._later_s)
-        return max(0.0, self._left_s + self._off_s + self._later_s)
+        return max(0.0, self._left_s + self._error_s + self._later_s)
 
     def attained_gpu_s(self, now_s: float) -> float:
-        """Return the GPU-seconds that it has held so far, of shares their part."""
-        if not self.running or self.grant is None:
+        """Return the GPU-seconds allocated to it so far; fractions of GPUs count as such."""
+        if not self.running or self.allocation is None:
             return self._attained_gpu_s
-        return self._attained_gpu_s + (now_s - self.started_s) * (self.grant.size / WHOLE)
+        return self._attained_gpu_s + (now_s - self.started_s) * (self.allocation.size / GPU_UNITS)
 
     def served_gpu_s(self, now_s: float) -> float:
-        """Return the GPU-seconds of these in which it got on: the others it spent restarting."""
-        if not self.running or self.grant is None or now_s <= self._restarted_s:
+        """Return the attained GPU-seconds without those spent restarting."""
+        if not self.running or self.allocation is None or now_s <= self._restarted_s:
             return self._served_gpu_s
-        return self._served_gpu_s + (now_s - self._restarted_s) * (self.grant.size / WHOLE)
+        return self._served_gpu_s + (now_s - self._restarted_s) * (self.allocation.size / GPU_UNITS)
 
     def counted_gpu_s(self, now_s: float) -> float:
-        """Return the service that it has had since it last rose to a better level."""
+        """Return the service (GPU-seconds) since it was last promoted to a better level."""
         return self.served_gpu_s(now_s) - self._forgiven_gpu_s
 
-    def served_at_s(self, more_gpu_s: float, now_s: float) -> float:
-        """Return when it will have had so much more service, if it holds on to what it holds."""
-        return max(now_s, self._restarted_s) + more_gpu_s / (self.held.size / WHOLE)
+    def service_reached_s(self, more_gpu_s: float, now_s: float) -> float:
+        """Return when it will have received so much more service on its present allocation."""
+        return max(now_s, self._restarted_s) + more_gpu_s / (self.allocated.size / GPU_UNITS)
 
-    def move_to(self, level: int, now_s: float) -> None:
-        """Put it at another level; if that is better, what it was served so far counts no more."""
+    def set_level(self, level: int, now_s: float) -> None:
+        """Change its level; at a better one its service so far no longer counts."""
         if level < self.level:
             self._forgiven_gpu_s = self.served_gpu_s(now_s)
         self.level, self.level_s = level, now_s
 
     @property
-    def held(self) -> Grant:
-        """What it holds; it must hold something."""
-        if self.grant is None:
-            raise SimulationError(f"{self} holds nothing.")
-        return self.grant
+    def allocated(self) -> Allocation:
+        """Its allocation; an error if there is none."""
+        if self.allocation is None:
+            raise SimulationError(f"{self} has no allocation.")
+        return self.allocation
 
-    def begin(self, grant: Grant, now_s: float, stall_s: float) -> None:
-        """Let it run on a grant; it gets nothing done in the first `stall_s` seconds."""
-        self.grant, self.running, self.interrupted = grant, True, False
+    def start(self, allocation: Allocation, now_s: float, stall_s: float) -> None:
+        """Start an attempt; it makes no progress in the first `stall_s` seconds."""
+        self.allocation, self.running, self.interrupted = allocation, True, False
         self.started_s = self.segment_s = now_s
         self._began_left_s = self._left_s
-        self._counts_from_s = self._restarted_s = now_s + stall_s
+        self._progress_from_s = self._restarted_s = now_s + stall_s
         self.started += 1
 
     def change_speed(self, now_s: float, speed: float) -> None:
-        """Let it go on at another speed; its end has to be set anew."""
+        """Change its speed; its end must be scheduled anew."""
         self._left_s = self.left_s(now_s)
-        self._counts_from_s = max(self._counts_from_s, now_s)
+        self._progress_from_s = max(self._progress_from_s, now_s)
         self.speed = speed
         self.version += 1
 
     def lose(self, now_s: float, lost_s: float) -> None:
-        """Let it run on with so much more to do; its end has to be set anew."""
+        """Add lost work to its present run; its end must be scheduled anew."""
         self.change_speed(now_s, self.speed)
         self._left_s += lost_s
 
     def end_s(self) -> float:
-        """Return when its present run ends if nothing changes, be it by its time limit."""
-        done_s = self._counts_from_s + self._left_s / self.speed if self.speed else FOREVER
-        return min(done_s, self.started_s + self.limit_s)
+        """Return when its present run ends, or reaches its time limit, at its present speed."""
+        return self._end_s(self._left_s)
 
     def believed_end_s(self) -> float:
-        """Return when its present run is believed to end if nothing changes; it may be past."""
-        left_s = self._left_s + self._off_s
-        done_s = self._counts_from_s + left_s / self.speed if self.speed else FOREVER
+        """Return the estimated end of its present run at its present speed; it may be past."""
+        return self._end_s(self._left_s + self._error_s)
+
+    def _end_s(self, left_s: float) -> float:
+        done_s = self._progress_from_s + left_s / self.speed if self.speed else FOREVER
         return min(done_s, self.started_s + self.limit_s)
 
     def over_limit(self, now_s: float) -> bool:
-        """Whether its time limit, and not its own end, stops it now."""
+        """Whether its time limit ends its run now, before its own end."""
         return now_s >= self.started_s + self.limit_s and self.left_s(now_s) > _NOTHING_S
 
-    def halt(self, now_s: float, lost_s: float = 0.0) -> None:
-        """Take it off its GPUs, keeping what it has done but for what is lost."""
+    def stop(self, now_s: float, lost_s: float = 0.0) -> None:
+        """End its attempt; its progress is kept except for the lost work."""
         self._attained_gpu_s = self.attained_gpu_s(now_s)
         self._served_gpu_s = self.served_gpu_s(now_s)
         self._left_s = self.left_s(now_s) + lost_s
-        self.running, self.grant = False, None
+        self.running, self.allocation = False, None
         self.version += 1
 
     def finish_run(self, *, give_up: bool = False) -> bool:
-        """Go to its next run; False when that was the last, or it is not tried again."""
+        """Go to the next run; return False if there is none, or the job is not retried."""
         self.run = len(self.runs) if give_up else self.run + 1
         if self.run == len(self.runs):
             self._left_s = 0.0
@@ -284,5 +271,5 @@ def _believed_s(run: AttemptSpec) -> float:
 
 @cache
 def _size(gpus: int, frac: float) -> int:
-    """Return shares of GPUs in parts: one number for all alike, as a million jobs have a size."""
-    return round(gpus * frac * WHOLE)
+    """Return the requested GPU units; the cache shares one integer between a million jobs."""
+    return round(gpus * frac * GPU_UNITS)

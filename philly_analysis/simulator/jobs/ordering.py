@@ -1,4 +1,4 @@
-"""Jobs sorted by what a policy says of them: those that wait, in groups, and those that run."""
+"""Keep waiting jobs in groups, and running jobs, sorted by a policy's priority keys."""
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from philly_analysis.simulator.jobs.job import Job
 
 _BLOCK = 512
-"""Places in a block, at most twice as many: what an insertion has to move."""
+"""Entries per block, at most twice as many: what an insertion moves."""
 
 
-class Place(NamedTuple):
-    """Where a job stands in an order: by the policy's word, then as it was submitted.
+class Entry(NamedTuple):
+    """A job with its priority key and its number in the order of submission.
 
-    No two jobs are the `nth` to be submitted, so comparing places never comes to comparing jobs.
+    The numbers are distinct, so comparing entries never compares jobs.
     """
 
     key: Any
@@ -26,108 +26,105 @@ class Place(NamedTuple):
 _JOB = attrgetter("job")
 
 
-class Order:
-    """Jobs, smallest key first.
+class SortedJobs:
+    """Jobs sorted by priority key, smallest first.
 
-    A key is asked for once, when the job is added, and the job is found again by it: a policy
-    whose keys change while jobs stay must have them added anew (see ``Policy.review_s``).
+    A key is computed once, when the job is added: a policy whose keys change meanwhile must
+    schedule a review (see ``Policy.review_s``).
 
-    Places are kept in blocks, so that a queue of a million jobs is no slower than one of a
-    thousand: only a block is moved about, and the lasts of the blocks say which.
+    Entries are stored in blocks, found by their last entries: an insertion moves one block only,
+    so that a queue of a million jobs is as fast as one of a thousand.
 
     Attributes
     ----------
     version
-        Raised whenever a job comes or goes, for those who keep what they derived.
+        Incremented whenever a job is added or removed; for caches of derived values.
     """
 
-    __slots__ = ("_blocks", "_lasts", "_news", "_place_of", "version")
+    __slots__ = ("_blocks", "_changes", "_entry_of", "_lasts", "version")
 
     def __init__(self) -> None:
-        self._news: list[tuple[Place, bool]] | None = None
-        self._blocks: list[list[Place]] = []
-        self._lasts: list[Place] = []
-        self._place_of: dict[Job, Place] = {}
+        self._changes: list[tuple[Entry, bool]] | None = None
+        self._blocks: list[list[Entry]] = []
+        self._lasts: list[Entry] = []
+        self._entry_of: dict[Job, Entry] = {}
         self.version = 0
 
     def __len__(self) -> int:
-        return len(self._place_of)
-
-    def __contains__(self, job: Job) -> bool:
-        return job in self._place_of
+        return len(self._entry_of)
 
     def __iter__(self) -> Iterator[Job]:
-        return map(_JOB, self.places())
+        return map(_JOB, self.entries())
 
     def __reversed__(self) -> Iterator[Job]:
         return map(_JOB, chain.from_iterable(map(reversed, reversed(self._blocks))))
 
-    def places(self) -> Iterator[Place]:
+    def entries(self) -> Iterator[Entry]:
         """Yield the jobs with their keys, in order."""
         return chain.from_iterable(self._blocks)
 
-    def news(self) -> list[tuple[Place, bool]] | None:
-        """Return who came (or went: False) since this was last asked, for the one who follows.
+    def changes(self) -> list[tuple[Entry, bool]] | None:
+        """Return the entries added (True) or removed since the last call; for one caller.
 
-        None: nobody asked yet, or so many did that it is as well to look at all anew.
+        None at the first call, or after so many changes that reading all entries is cheaper.
         """
-        news, self._news = self._news, []
-        return news
+        changes, self._changes = self._changes, []
+        return changes
 
-    def _note(self, place: Place, *, came: bool) -> None:
+    def _record_change(self, entry: Entry, *, added: bool) -> None:
         self.version += 1
-        if self._news is not None:
-            self._news.append((place, came))
-            if len(self._news) > len(self._place_of) + _BLOCK:
-                self._news = None
+        if self._changes is not None:
+            self._changes.append((entry, added))
+            if len(self._changes) > len(self._entry_of) + _BLOCK:
+                self._changes = None
 
-    def below(self, key: Any) -> Iterator[Place]:
-        """Yield the places of smaller keys, greatest first."""
+    def below(self, key: Any) -> Iterator[Entry]:
+        """Yield the entries of smaller keys, greatest first."""
         nth = bisect_left(self._lasts, (key,))
         if nth < len(self._blocks):
             block = self._blocks[nth]
-            for at in range(bisect_left(block, (key,)) - 1, -1, -1):  # few are ever asked for
+            for at in range(bisect_left(block, (key,)) - 1, -1, -1):  # few are ever consumed
                 yield block[at]
         for block in self._blocks[:nth][::-1]:
             yield from reversed(block)
 
     @property
-    def first(self) -> Place:
-        """The place of the first job; there must be one."""
+    def first(self) -> Entry:
+        """The first entry; there must be one."""
         return self._blocks[0][0]
 
-    def behind(self, many: int) -> Place | None:
-        """Return the place behind so many; None: there is none."""
+    def nth_entry(self, nth: int) -> Entry | None:
+        """Return the entry at an index, or None."""
         for block in self._blocks:
-            if many < len(block):
-                return block[many]
-            many -= len(block)
+            if nth < len(block):
+                return block[nth]
+            nth -= len(block)
         return None
 
     def add(self, job: Job, key: Any) -> None:
-        """Put a job where its key belongs."""
-        place = self._place_of[job] = Place(key, job.index, job)
-        self._note(place, came=True)
+        """Insert a job."""
+        entry = self._entry_of[job] = Entry(key, job.index, job)
+        self._record_change(entry, added=True)
         if not self._blocks:
-            self._blocks, self._lasts = [[place]], [place]
+            self._blocks, self._lasts = [[entry]], [entry]
             return
-        at = min(bisect_left(self._lasts, place), len(self._lasts) - 1)
+        at = min(bisect_left(self._lasts, entry), len(self._lasts) - 1)
         block = self._blocks[at]
-        insort(block, place)
+        insort(block, entry)
         self._lasts[at] = block[-1]
         if len(block) > 2 * _BLOCK:
             self._blocks[at : at + 1] = block[:_BLOCK], block[_BLOCK:]
             self._lasts[at : at + 1] = block[_BLOCK - 1], block[-1]
 
     def discard(self, job: Job) -> None:
-        """Take a job out, if it is in."""
-        place = self._place_of.pop(job, None)
-        if place is None:
+        """Remove a job, if it is present."""
+        entry = self._entry_of.pop(job, None)
+        if entry is None:
             return
-        self._note(place, came=False)
-        at = bisect_left(self._lasts, place)
+        self._record_change(entry, added=False)
+        at = bisect_left(self._lasts, entry)
         block = self._blocks[at]
-        del block[bisect_left(block, place)]
+        del block[bisect_left(block, entry)]
         if block:
             self._lasts[at] = block[-1]
         else:
@@ -135,52 +132,50 @@ class Order:
 
 
 class Queue:
-    """Waiting jobs in groups, each in the order of the policy's keys.
+    """Waiting jobs in groups, each sorted by the policy's priority keys.
 
-    A policy names groups so that when one job of a group cannot start, none behind it can: an
-    event then costs as much as there are groups, not as there are jobs.
+    A policy defines groups such that if one job of a group cannot start, none behind it can: the
+    cost of an event is then proportional to the number of groups, not of jobs.
 
     Attributes
     ----------
     groups
         The jobs of each group; no group is empty.
     kinds
-        The groups of each kind (see ``Policy.kind``), where there are kinds; none is empty.
+        The groups of each kind (see ``Policy.kind``), if any; none is empty.
     """
-
-    __slots__ = ("_group_of", "_kind", "groups", "kinds")
 
     def __init__(self, kind: str | None = None) -> None:
         self._kind = attrgetter(kind) if kind else None
-        self.groups: dict[Hashable, Order] = {}
-        self.kinds: dict[Hashable, dict[Hashable, Order]] = {}
+        self.groups: dict[Hashable, SortedJobs] = {}
+        self.kinds: dict[Hashable, dict[Hashable, SortedJobs]] = {}
         self._group_of: dict[Job, Hashable] = {}
 
     def __len__(self) -> int:
         return len(self._group_of)
 
     def __iter__(self) -> Iterator[Job]:
-        return (job for order in self.groups.values() for job in order)
+        return (job for jobs in self.groups.values() for job in jobs)
 
-    def file(self, job: Job, group: Hashable, key: Any) -> None:
-        """Put a job where it belongs; group None: it waits, but does not ask now."""
+    def put(self, job: Job, group: Hashable, key: Any) -> None:
+        """Insert a job, or move it; in group None it waits without requesting GPUs."""
         self.remove(job)
         if group is not None:
-            order = self.groups.get(group)
-            if order is None:
-                order = self.groups[group] = Order()
+            jobs = self.groups.get(group)
+            if jobs is None:
+                jobs = self.groups[group] = SortedJobs()
                 if self._kind is not None:
-                    self.kinds.setdefault(self._kind(group), {})[group] = order
-            order.add(job, key)
+                    self.kinds.setdefault(self._kind(group), {})[group] = jobs
+            jobs.add(job, key)
             self._group_of[job] = group
 
     def remove(self, job: Job) -> None:
-        """Take a job out, if it is in."""
+        """Remove a job, if it is present."""
         group = self._group_of.pop(job, None)
         if group is not None:
-            order = self.groups[group]
-            order.discard(job)
-            if not order:
+            jobs = self.groups[group]
+            jobs.discard(job)
+            if not jobs:
                 del self.groups[group]
                 if self._kind is not None:
                     kind = self._kind(group)
@@ -188,11 +183,6 @@ class Queue:
                     if not self.kinds[kind]:
                         del self.kinds[kind]
 
-    def heads(self) -> list[Place]:
-        """Return the first place of each group."""
-        return [order._blocks[0][0] for order in self.groups.values()]  # often, so at once
-
-    def led_by(self, job: Job) -> Hashable:
-        """Return the group at whose head a job stands; None when it heads none."""
-        group = self._group_of.get(job)
-        return group if group is not None and self.groups[group].first.job is job else None
+    def heads(self) -> list[Entry]:
+        """Return the first entry of each group."""
+        return [jobs._blocks[0][0] for jobs in self.groups.values()]  # a hot path

@@ -1,21 +1,21 @@
-"""What an interruption costs a job: the work since its last checkpoint."""
+"""Compute the work that an interrupted job loses: that since its last checkpoint."""
 
 from dataclasses import dataclass
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 
-PATIENCE = 10_000
-"""Times that a job may be preempted in a row without getting any further."""
+MAX_SETBACKS = 10_000
+"""Consecutive preemptions without progress after which a simulation is aborted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """What interruptions by the scheduler lose, whatever its policy.
+    """The cost of interruptions, under any policy.
 
-    A job saves its state whenever it has got done so many seconds of its recorded run. Preempted,
-    or as its GPUs fail, it loses what it has done since; moved or resized, nothing, as it saves its
-    state first. How long it takes to get on again is the policy's knob ``restart_s``.
+    A job saves a checkpoint after every so many seconds of its recorded run. When it is preempted,
+    or its GPUs fail, it loses the work since then. A migrated or resized job loses nothing, because
+    it saves a checkpoint first. The time to restart is the policy's knob ``restart_s``.
 
     Attributes
     ----------
@@ -34,25 +34,25 @@ class Restarts:
     def __post_init__(self) -> None:
         if not self.checkpoint_s >= 0:
             raise SimulationError(
-                f"a checkpoint every {self.checkpoint_s:g} s was asked for; give 0 (nothing is "
-                "lost) or more, inf for none."
+                f"checkpoint_s is {self.checkpoint_s:g} s; give 0 (no work is lost) or more, inf "
+                "for no checkpoints."
             )
 
     @property
-    def says(self) -> tuple[str, ...]:
-        """What interruptions lose, in sentences; none where they lose nothing."""
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what interruptions cost; none if nothing."""
         if not self.checkpoint_s:
             return ()
         often = f"every {self.checkpoint_s:g} s of it" if self.checkpoint_s < FOREVER else "never"
-        return (f"Jobs save their work {often}; preempted, they lose what came since.",)
+        return (f"Jobs save their work {often}; preempted, they lose the work since then.",)
 
     def lost_s(self, job: Job, now_s: float) -> float:
-        """Return how much of its work a job loses that is stopped now (s at full speed).
+        """Return the work that a job loses if it is stopped now (s at full speed).
 
         Raises
         ------
         SimulationError
-            It has been stopped over and over before it could save anything.
+            The job was stopped too often before its first checkpoint.
         """
         if not self.checkpoint_s:
             return 0.0
@@ -61,11 +61,10 @@ class Restarts:
             (job.runs[job.run].run_s - job.left_s(now_s)) % self.checkpoint_s, since_start_s
         )
         job.setbacks = 0 if lost_s < since_start_s else job.setbacks + 1
-        if job.setbacks > PATIENCE:
+        if job.setbacks > MAX_SETBACKS:
             raise SimulationError(
-                f"{job} was stopped {PATIENCE:,} times in a row before its first checkpoint, and "
-                f"would never end. Give checkpoints more often than every {self.checkpoint_s:g} s, "
-                "or a policy that lets jobs run for longer."
+                f"{job} was stopped {MAX_SETBACKS:,} times in a row before its first checkpoint. "
+                f"Give a checkpoint_s below {self.checkpoint_s:g} s, or another policy."
             )
         return lost_s
 

@@ -1,4 +1,4 @@
-"""Runs that fail: why, whether a retry could help, and what if it were not made where not."""
+"""Draw reasons of failed runs, and omit retries of user errors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,28 +13,27 @@ from philly_analysis.simulator.jobs.job import runs_of
 from philly_analysis.study import DEMAND_BUCKETS, FAILED, PASS, table_7
 from philly_analysis.workload import AttemptSpec, JobSpec
 
-_FAILING = ("failed", "out_of_memory")
-"""Ends of runs that fail by what they do themselves."""
+_FAILURE_ENDS = ("failed", "out_of_memory")
 
 _MIN = 60.0
 
 
 def fails(run: AttemptSpec) -> bool:
     """Whether a run (see :func:`~philly_analysis.simulator.jobs.job.runs_of`) fails by itself."""
-    return run.end_reason in _FAILING
+    return run.end_reason in _FAILURE_ENDS
 
 
-def users_own(run: AttemptSpec) -> bool:
-    """Whether a run fails by what its user did: it would fail again, wherever it ran.
+def is_user_error(run: AttemptSpec) -> bool:
+    """Whether a run fails by a user error, which a retry anywhere would repeat.
 
-    By the study's tiers (Table 7): reasons that have the user among theirs.
+    The reason has the user among its tiers in the study's Table 7.
     """
     return fails(run) and run.failure is not None and "U" in tiers_of(run.failure)
 
 
 @cache
-def _laws() -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-    """Return Table 7's reasons, their trials by demand, and log-normal laws of time to failure."""
+def _distributions() -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """Return Table 7's reasons, trials by demand, and log-normal times to failure."""
     rows = table_7()
     trials = np.array([(r.gpus_1, r.gpus_2_4, r.gpus_over_4) for r in rows], float)
     medians = np.log([r.rtf_p50_min for r in rows])
@@ -43,25 +42,25 @@ def _laws() -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
 
 
 def reason_shares(gpus: int, run_s: float) -> dict[str, float]:
-    """Return how likely each reason is, of a run on so many GPUs that failed after so long.
+    """Return the probability of each reason, given a failed run's GPUs and run time.
 
-    By Bayes' rule from the study's Table 7: trials by demand, and a log-normal law of the run time
-    to failure through its printed median and 90th percentile.
+    By Bayes' rule from the study's Table 7: trials by demand, and a log-normal distribution of
+    the run time to failure through its printed median and 90th percentile.
     """
-    reasons, trials, medians, widths = _laws()
+    reasons, trials, medians, widths = _distributions()
     demand = next(i for i, b in enumerate(DEMAND_BUCKETS) if b.high is None or gpus <= b.high)
-    off = (np.log(max(run_s, 1.0) / _MIN) - medians) / widths
-    # of densities this small only the ratios count
-    log_weight = np.log(np.maximum(trials[:, demand], 1e-9)) - np.log(widths) - off**2 / 2
+    deviation = (np.log(max(run_s, 1.0) / _MIN) - medians) / widths
+    # in logarithms, as densities may be too small for floating point
+    log_weight = np.log(np.maximum(trials[:, demand], 1e-9)) - np.log(widths) - deviation**2 / 2
     weight = np.exp(log_weight - log_weight.max())
     return dict(zip(reasons, (weight / weight.sum()).tolist(), strict=True))
 
 
 def with_reasons(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
-    """Return jobs as their runs, each failing one with a reason; drawn where none is known.
+    """Return jobs as their runs, each failed run with a reason, drawn if unknown.
 
-    What is not known is drawn by :func:`reason_shares`, once for all failures of a job: the study
-    saw the same reason come back in a job's retries.
+    Reasons are drawn by :func:`reason_shares`, once for all failures of a job: in the study
+    retries of a job fail for the same reason.
     """
     done = []
     for spec in specs:
@@ -78,38 +77,38 @@ def with_reasons(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[Job
     return done
 
 
-def says_reasons(recorded: Sequence[JobSpec], specs: Sequence[JobSpec]) -> tuple[str, ...]:
-    """Say how many reasons of failures were recorded, and how many drawn."""
+def reason_notes(recorded: Sequence[JobSpec], specs: Sequence[JobSpec]) -> tuple[str, ...]:
+    """Return a sentence on how many failure reasons are recorded, and how many drawn."""
     known = sum(a.failure is not None for spec in recorded for a in spec.attempts)
     failed = sum(fails(a) for spec in specs for a in spec.attempts)
     return (
         f"Reasons of failures: as recorded for {known:,} of {failed:,} failing runs, drawn from "
-        f"the study's Table 7 by demand and run time, once a job, for {failed - known:,}.",
+        f"the study's Table 7 by demand and run time, once per job, for {failed - known:,}.",
     )
 
 
 def without_retries(specs: Sequence[JobSpec]) -> tuple[list[JobSpec], tuple[str, ...]]:
-    """Leave out what comes after a run that failed by its user's error; and say what that did.
+    """Remove the runs after a job's first user error; return the jobs and a sentence.
 
-    Such a job ends there, as failed. One that would have passed on a later try no longer does.
+    Such a job ends there, as failed, even if a later retry passed.
 
     Parameters
     ----------
     specs
         Jobs as their runs, with reasons (:func:`with_reasons`).
     """
-    done, spared_s, lost = [], 0.0, 0
+    done, saved_s, cut, lost = [], 0.0, 0, 0
     for spec in specs:
-        first = next((k for k, run in enumerate(spec.attempts) if users_own(run)), None)
+        first = next((k for k, run in enumerate(spec.attempts) if is_user_error(run)), None)
         if first is None or first == len(spec.attempts) - 1:
             done.append(spec)
             continue
-        spared_s += spec.gpus * sum(run.run_s for run in spec.attempts[first + 1 :])
+        saved_s += spec.gpus * sum(run.run_s for run in spec.attempts[first + 1 :])
+        cut += 1
         lost += spec.status == PASS
-        kept = spec.attempts[: first + 1]
-        done.append(replace(spec, attempts=kept, status=FAILED, censored=False))
-    cut = sum(len(a.attempts) < len(b.attempts) for a, b in zip(done, specs, strict=True))
+        attempts = spec.attempts[: first + 1]
+        done.append(replace(spec, attempts=attempts, status=FAILED, censored=False))
     return done, (
-        f"Failures by users' errors are not retried: {count(cut, 'job')} end sooner, which spares "
-        f"{spared_s / 3600:,.0f} GPU hours; {lost:,} of them had passed in the end.",
+        f"User errors are not retried: {count(cut, 'job')} end earlier, which saves "
+        f"{saved_s / 3600:,.0f} GPU hours; {lost:,} of them passed in the end.",
     )

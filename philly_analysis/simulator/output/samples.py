@@ -1,4 +1,4 @@
-"""Per-minute GPU utilisation of a simulated cluster, by a law of how busy jobs keep their GPUs."""
+"""Write per-minute GPU utilisation samples of a simulated cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Utilisation(Protocol):
-    """How busy jobs keep their GPUs."""
+    """A distribution of the GPU utilisation of jobs."""
 
     def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
         """Draw the mean utilisation of one attempt on so many servers, in percent."""
@@ -35,16 +35,16 @@ class Utilisation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PublishedMeans:
-    """Beta laws around the study's mean utilisation by size, status and spread.
+    """Beta distributions around the study's mean utilisation by size, status and spread.
 
     Attributes
     ----------
     means_pct
-        (GPUs, status) to mean utilisation: ATC'19, Table 3; other sizes take the next smaller.
+        (GPUs, status) to mean utilisation: ATC'19, Table 3; other sizes use the next smaller.
     spread
         Servers to factor for 16 GPUs and more: ATC'19, Table 5, relative to 2 servers.
     between, within
-        Concentration of the Beta law of jobs' means, and of a job's minutes. Assumed.
+        Concentration of the Beta distributions of jobs' means, and of a job's minutes. Assumed.
     """
 
     means_pct: tuple[tuple[int, tuple[float, ...]], ...] = field(default_factory=table_3)
@@ -76,23 +76,23 @@ def write_gpu_samples(
     specs: Sequence[JobSpec],
     machines: Sequence[Machine],
     origin_at: datetime,
-    law: Utilisation,
+    model: Utilisation,
     rng: np.random.Generator,
 ) -> int:
     """Write the table ``gpu_samples``, day by day, from the first start to the last end.
 
-    A job keeps the GPUs that it asked for as busy as it says, or as is drawn, times the speed at
-    which it runs; on more GPUs or fewer, each does its part of that work. A GPU that nobody holds
-    is at 0; a minute held in part counts in part; sharers add up, to 100 at most.
+    The utilisation of a job on the requested GPUs is the recorded or drawn one, times its speed; on
+    more or fewer GPUs the same work is divided among them. Idle GPUs have 0 %. A partly allocated
+    minute counts in part, and jobs that share a GPU add up, to at most 100 %.
 
     Returns
     -------
     int
         Rows written: one per machine and minute.
     """
-    held = _held(schedule, machines)
-    levels = _levels(schedule, held, specs, law, rng)
-    held = _stretches(schedule, held)
+    held = _allocated(schedule, machines)
+    levels = _levels(schedule, held, specs, model, rng)
+    held = _intervals(schedule, held)
     if not held.height:
         return 0
     midnight = origin_at.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -118,7 +118,7 @@ def write_gpu_samples(
                 part[0] -= a - i
                 part[-1] -= j - b
                 level = min(levels[job_id, attempt] * effort, 100.0)
-                drawn = law.minutes(level, j - i, len(gpus), rng) if level else 0.0
+                drawn = model.minutes(level, j - i, len(gpus), rng) if level else 0.0
                 busy[i:j, machine, gpus] += drawn * part[:, None]
         at = midnight + timedelta(seconds=lo_s)
         pq.write_table(
@@ -130,8 +130,8 @@ def write_gpu_samples(
     return rows
 
 
-def _held(schedule: Schedule, machines: Sequence[Machine]) -> pl.DataFrame:
-    """Return a row per attempt and machine, with the GPUs held there."""
+def _allocated(schedule: Schedule, machines: Sequence[Machine]) -> pl.DataFrame:
+    """Return a row per attempt and machine, with the GPUs allocated there."""
     return (
         schedule.placements.join(schedule.attempts, on=["job_id", "attempt"])
         .with_columns(
@@ -145,16 +145,16 @@ def _held(schedule: Schedule, machines: Sequence[Machine]) -> pl.DataFrame:
     )
 
 
-def _stretches(schedule: Schedule, held: pl.DataFrame) -> pl.DataFrame:
-    """Divide attempts into stretches at one speed.
+def _intervals(schedule: Schedule, held: pl.DataFrame) -> pl.DataFrame:
+    """Divide attempts into intervals of constant speed.
 
-    Their ``effort`` is how much each GPU does, relative to the recorded run.
+    Their ``effort`` is the work of each GPU, relative to the recorded run.
     """
     efforts = schedule.speeds.join(
-        schedule.jobs.select("job_id", asked="gpus"), on="job_id", maintain_order="left"
+        schedule.jobs.select("job_id", requested="gpus"), on="job_id", maintain_order="left"
     ).select(
         *("job_id", "attempt", "start_s", "end_s"),
-        effort=pl.col("speed") * pl.col("asked") / pl.col("gpus"),
+        effort=pl.col("speed") * pl.col("requested") / pl.col("gpus"),
     )
     return held.join(efforts, on=["job_id", "attempt"], maintain_order="left_right")
 
@@ -163,21 +163,21 @@ def _levels(
     schedule: Schedule,
     held: pl.DataFrame,
     specs: Sequence[JobSpec],
-    law: Utilisation,
+    model: Utilisation,
     rng: np.random.Generator,
 ) -> dict[tuple[str, int], float]:
-    """Return how busy each attempt keeps its GPUs at full speed, in percent.
+    """Return the utilisation of each attempt at full speed, in percent.
 
-    Where the speed already says what a spread costs, the law is not asked for it.
+    If the speed model accounts for the spread over servers, the distribution does not.
     """
     by_id = {spec.job_id: spec for spec in specs}
-    apart = schedule.as_recorded
+    spread_counts = schedule.as_recorded
     levels: dict[tuple[str, int], float] = {}
     for job_id, attempt, servers in held.select("job_id", "attempt", "servers").iter_rows():
         if (job_id, attempt) not in levels:
             spec = by_id[job_id]
             levels[job_id, attempt] = (
-                law.level(spec, servers if apart else 1, rng)
+                model.level(spec, servers if spread_counts else 1, rng)
                 if spec.util_frac is None
                 else 100 * spec.util_frac
             )
@@ -185,7 +185,7 @@ def _levels(
 
 
 def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datetime) -> pa.Table:
-    """Return one day as a table: a row per minute and machine, a list as long as its GPUs."""
+    """Return one day as a table: a row per minute and machine, with a list of its GPUs."""
     minutes = len(busy)
     sizes = np.array([m.gpus for m in machines])
     present = np.arange(busy.shape[2])[None, :] < sizes[:, None]

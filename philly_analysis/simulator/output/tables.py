@@ -1,4 +1,4 @@
-"""What a simulation did, as the tables of a trace."""
+"""Convert a schedule to the tables of a trace."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,21 +6,21 @@ from datetime import datetime
 import polars as pl
 
 from philly_analysis.simulator.engine.schedule import Schedule
-from philly_analysis.simulator.policies import Policy
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
 
 
 def timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataFrame:
-    """Return a frame with columns of seconds turned into times, under other names."""
+    """Return a frame with columns of seconds converted to times, under new names."""
     return frame.with_columns(
         (pl.lit(origin_at, pl.Datetime("us")) + pl.duration(microseconds=_us(old))).alias(old)
         for old in columns
     ).rename(columns)
 
 
-def between(frame: pl.DataFrame, origin_at: datetime) -> pl.DataFrame:
-    """Return a frame with its start_s and end_s turned into times."""
+def with_interval(frame: pl.DataFrame, origin_at: datetime) -> pl.DataFrame:
+    """Return a frame with start_s and end_s converted to started_at and ended_at."""
     return timed(frame, origin_at, start_s="started_at", end_s="ended_at")
 
 
@@ -38,32 +38,24 @@ def tables(
     policy: Policy,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
-    asked = pl.DataFrame(
-        [
-            (
-                *(s.job_id, s.status, s.job_type, s.cpus, s.mem_gb, s.censored),
-                s.attempts[-1].end_reason,
-            )
-            for s in specs
-        ],
-        schema={
-            "job_id": pl.String,
-            "status": pl.String,
-            "job_type": pl.String,
-            "cpus": pl.Float64,
-            "mem_gb": pl.Float64,
-            "censored": pl.Boolean,
-            "recorded_end": pl.String,
-        },
-        orient="row",
+    fields = ("job_id", "status", "job_type", "cpus", "mem_gb", "censored")
+    types = (pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.Boolean)
+    completed = pl.DataFrame(
+        {
+            name: pl.Series([getattr(spec, name) for spec in specs], dtype=dtype)
+            for name, dtype in zip(fields, types, strict=True)
+        }
+    ).with_columns(
+        recorded_end=pl.Series([spec.attempts[-1].end_reason for spec in specs], dtype=pl.String)
     )
     limited = pl.col("end_reason") == "time_limit"
-    # how a job ends that was last seen running is not known, only when it has run that long
+    # the end of a job last seen running is known only if its time limit ended it
     last_one = pl.col("attempt") == pl.col("attempt").max().over("job_id")
     unknown = pl.col("censored") & last_one & ~limited
-    censored = asked.select("job_id", "censored")
     attempts = (
-        schedule.attempts.join(censored, on="job_id", maintain_order="left")
+        schedule.attempts.join(
+            completed.select("job_id", "censored"), on="job_id", maintain_order="left"
+        )
         .with_columns(end_reason=pl.when(~unknown).then("end_reason"))
         .drop("censored")
     )
@@ -73,7 +65,7 @@ def tables(
     cut = limited & pl.col("recorded_end").ne_missing("time_limit")
     jobs = (
         workload.jobs.drop("status", "job_type", "cpus", "mem_gb", strict=False)
-        .join(asked, on="job_id", maintain_order="left")
+        .join(completed, on="job_id", maintain_order="left")
         .join(last, on="job_id", maintain_order="left")
         .with_columns(
             status=pl.when(cut).then(known).otherwise(pl.coalesce("status", known)),
@@ -83,7 +75,7 @@ def tables(
     )
     tables = {
         "jobs": jobs,
-        "attempts": between(attempts, origin_at),
+        "attempts": with_interval(attempts, origin_at),
         "placements": schedule.placements,
         "machines": _machines(workload, servers),
     }
@@ -93,15 +85,14 @@ def tables(
         ("speeds", speeds.drop("gpus").with_columns(counted)),
         ("holds", schedule.holds),
     ):
-        lasting = between(rows, origin_at).filter(pl.col("started_at") < pl.col("ended_at"))
+        lasting = with_interval(rows, origin_at).filter(pl.col("started_at") < pl.col("ended_at"))
         if lasting.height:
             tables[name] = lasting
     if policy.quotas:
-        vcs = pl.DataFrame(
+        tables["virtual_clusters"] = pl.DataFrame(
             {"vc": list(quotas), "gpus": list(quotas.values())},
             schema={"vc": pl.String, "gpus": pl.Int32},
         )
-        tables["virtual_clusters"] = vcs
     elif workload.virtual_clusters.height:
         tables["virtual_clusters"] = workload.virtual_clusters
     return tables

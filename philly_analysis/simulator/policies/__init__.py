@@ -1,4 +1,4 @@
-"""Scheduling policies, by name: each decides which job holds which GPUs."""
+"""Scheduling policies by name: each decides which job holds which GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,21 +10,30 @@ from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.conservative import Conservative
+from philly_analysis.simulator.policies.drf import Drf
 from philly_analysis.simulator.policies.easy import Easy
 from philly_analysis.simulator.policies.gandiva import Gandiva
 from philly_analysis.simulator.policies.gittins import Gittins
-from philly_analysis.simulator.policies.knobs import allowed, read, written
+from philly_analysis.simulator.policies.knobs import (
+    LONG_S,
+    Bounds,
+    allowed,
+    format_value,
+    knob,
+    parse,
+)
 from philly_analysis.simulator.policies.maxmin import MaxMin
-from philly_analysis.simulator.policies.multi_resource import Drf, Tetris
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo, Sjf, Srsf, Srtf
 from philly_analysis.simulator.policies.qssf import Qssf
 from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.policies.synergy import Synergy
+from philly_analysis.simulator.policies.tetris import Tetris
 from philly_analysis.simulator.policies.themis import Themis
 from philly_analysis.simulator.policies.tiresias import Las, Tiresias
 from philly_analysis.simulator.policies.user_policy import load
+from philly_analysis.simulator.policies.view import Decision, View
 
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
@@ -33,11 +42,11 @@ POLICIES: dict[str, type[Policy]] = {
         *(Philly, MaxMin, Themis, Drf, Tetris, Synergy, Amoeba, Gandiva, AntMan, Recorded),
     )
 }
-"""Every policy by the name that the user types."""
+"""Every policy by its name on the command line."""
 
 
 def list_policies(name: str | None = None) -> pd.DataFrame:
-    """List the scheduling policies; or the knobs of one.
+    """List the scheduling policies, or the knobs of one.
 
     Returns
     -------
@@ -57,16 +66,15 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
         )
     return pd.DataFrame(
         [
-            (
-                f.name,
-                written(f.default),
-                f.metadata.get("unit", ""),
-                allowed(f),
-                f.metadata.get("meaning", ""),
-            )
+            {
+                "knob": f.name,
+                "default": format_value(f.default),
+                "unit": f.metadata.get("unit", ""),
+                "allowed": allowed(f),
+                "meaning": f.metadata.get("meaning", ""),
+            }
             for f in fields(_class_of(name))
-        ],
-        columns=["knob", "default", "unit", "allowed", "meaning"],
+        ]
     )
 
 
@@ -76,21 +84,21 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
     Parameters
     ----------
     name
-        A key of :data:`POLICIES`, or a policy of the user's own, as ``file.py:Class`` (see
+        A key of :data:`POLICIES`, or a user's policy, as ``file.py:Class`` (see
         :mod:`philly_analysis.simulator.policies.user_policy`).
     knobs
-        Values by knob; text, as a command line gives it, is read as JSON where the knob is not
-        a text (``true``, ``0.5``, ``[3600, 7200]``).
+        Values by knob. Text, as on a command line, is parsed as JSON unless the knob is a word
+        (``true``, ``0.5``, ``[3600, 7200]``).
 
     Raises
     ------
     UnknownNameError
         There is no such policy, or it has no such knob.
     SimulationError
-        A value is not of the knob's kind, or outside its bounds.
+        A value has the wrong type, or is outside its bounds.
     """
     policy = _class_of(name)
-    return policy(**read(policy, knobs, name))
+    return policy(**parse(policy, knobs, name))
 
 
 def _class_of(name: str) -> type[Policy]:

@@ -1,4 +1,4 @@
-"""Amoeba (later EDL): jobs grow onto idle GPUs and shrink under pressure, by marginal gain."""
+"""Amoeba (EDL): elastic jobs grow onto idle GPUs and shrink under load, by marginal gain."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,29 +6,30 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import Any
 
-from philly_analysis.simulator.cluster.placement import packed, resized
+from philly_analysis.simulator.cluster.placement import pack, resize
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.policies.view import View, Wish
+from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.speed.models import Parallelism, Speed
 from philly_analysis.simulator.speed.scaling import SCALING
-from philly_analysis.simulator.speed.speed import Parallelism, Speed
 
 
 @dataclass(frozen=True)
 class Amoeba(Policy):
-    """Elastic Tiresias: the order decides who runs, marginal gain decides on how many GPUs.
+    """Elastic Tiresias: the order decides which jobs run, marginal gain on how many GPUs.
 
-    Jobs in order get the GPUs they ask for. When more than ``pending_above`` are left waiting,
-    those running outside the first queue shrink to their least. GPUs that remain go one by one
-    to the job that gains most, a waiting job's first gain being that of its least per GPU.
+    Jobs in order get the GPUs that they request. When more than ``pending_above`` are left waiting,
+    the running ones outside the first queue shrink to their minimum. The remaining GPUs go one by
+    one to the job with the greatest gain, where a waiting job's first gain is that of its minimum
+    per GPU.
 
-    What the re-implementation in heyfey/vodascheduler says of the paper's settings is followed;
-    ``scale_out`` and ``shrink_to`` are assumptions, to be swept. How much a job gains is its
-    model's own measured speed-up (see :mod:`philly_analysis.simulator.speed.scaling`), which also
-    says how far it can grow; of other models a power law, whose exponent is an assumption. Not
-    modelled: changes of batch size and accuracy with the number of GPUs.
+    The settings follow the re-implementation in heyfey/vodascheduler; ``scale_out`` and
+    ``shrink_to`` are assumptions, to be swept. The gain is the measured speed-up of the job's model
+    (see :mod:`philly_analysis.simulator.speed.scaling`), which also limits its growth; other models
+    follow a power law with an assumed exponent. Not modelled: changes of batch size and accuracy
+    with the number of GPUs.
     """
 
     name = "amoeba"
@@ -37,78 +38,78 @@ class Amoeba(Policy):
 
     round_s: float = knob(
         300.0,
-        "divide GPUs only at multiples of so many seconds; 0: at each event, which never rests",
+        "divide GPUs only at multiples of so many seconds; 0: at each event",
         unit="s",
         within=PERIOD._replace(or_else=(0,)),
     )
-    order: str = knob("las", "who comes first", among=("las", "srtf"))
+    order: str = knob("las", "order of jobs", among=("las", "srtf"))
     thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0,), "of the order las", unit="GPU s", within=Bounds(1, LONG_S), rises=True
+        (3250.0,), "thresholds of the order las", unit="GPU s", within=Bounds(1, LONG_S), rises=True
     )
     pending_above: int = knob(
         10, "waiting jobs above which running ones shrink", within=Bounds(0, LONG_S)
     )
     scale_out: float = knob(
-        2.0, "most GPUs, in multiples of those asked for; 1: rigid", within=Bounds(1, 1024)
+        2.0, "most GPUs, in multiples of those requested; 1: rigid", within=Bounds(1, 1024)
     )
     shrink_to: float = knob(
-        0.25, "fewest GPUs, as a share of those asked for, at least one", within=Bounds(0, 1)
+        0.25, "fewest GPUs, as a share of those requested, at least one", within=Bounds(0, 1)
     )
     alpha: float = knob(
         0.9, "exponent of speed in GPUs, of models not measured", within=Bounds(0, 1)
     )
-    restart_s: float = knob(
-        30.0, "what a change of GPUs, or a restart, costs a job", unit="s", within=STALL
-    )
+    restart_s: float = knob(30.0, "time of a restart or a change of GPUs", unit="s", within=STALL)
 
     def level(self, job: Job, now_s: float) -> int:
-        """Return the queue that the order has it in; an order without queues has one."""
+        """Return its queue in the order; an order without queues has one."""
         return 0 if self.order == "srtf" else self._las.level(job, now_s)
 
     def key(self, job: Job, now_s: float) -> Any:
-        """Return what the order serves jobs by; work that is left counts on the GPUs asked for."""
+        """Return the priority key of the order; remaining work is that on the requested GPUs."""
         return job.remaining_s(now_s) if self.order == "srtf" else self._las.key(job, now_s)
 
-    def standing(self, job: Job, now_s: float) -> Any:
-        """Return when it started: nothing here depends on the order of running jobs."""
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return when it started; the order of running jobs is not used."""
         return job.started_s
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when the order changes its mind about a job."""
+        """Return when the order changes."""
         return FOREVER if self.order == "srtf" else self._las.review_s(job, now_s)
 
     def speed(self) -> Speed:
         """Return speeds by the number of GPUs."""
         return Parallelism(alpha=self.alpha)
 
-    def decide(self, view: View) -> Wish:
-        """Divide all GPUs anew, moving as few as that takes."""
+    def decide(self, view: View) -> Decision:
+        """Divide all GPUs anew, with as few moves as possible."""
         now_s = view.now_s
-        waiting = (order.places() for order in view.queue.groups.values())
+        waiting = (jobs.entries() for jobs in view.queue.groups.values())
         running = ((self.key(job, now_s), job.index, job) for job in view.running)
         jobs = [job for _, _, job in sorted(chain(*waiting, running))]
         sizes = self._sizes(jobs, now_s, view.cluster.capacity)
         plan = view.plan()
-        changed = [job for job in jobs if sizes[job] != (job.grant.gpus if job.grant else 0)]
+        changed = [
+            job for job in jobs if sizes[job] != (job.allocation.gpus if job.allocation else 0)
+        ]
         for job in changed:
-            if job.grant is not None and not sizes[job]:
+            if job.allocation is not None and not sizes[job]:
                 plan.release(job)
         for job in changed:
-            if job.grant is not None and 0 < sizes[job] < job.grant.gpus:
-                plan.grant(job, resized(plan.cluster, job.grant, sizes[job]))
+            if job.allocation is not None and 0 < sizes[job] < job.allocation.gpus:
+                plan.assign(job, resize(plan.cluster, job.allocation, sizes[job]))
         for job in changed:
-            if job.grant is None:
-                plan.grant(job, packed(plan.cluster, sizes[job]) if sizes[job] else None)
-            elif sizes[job] > job.grant.gpus:
-                plan.grant(job, resized(plan.cluster, job.grant, sizes[job]))
-        return plan.wish
+            if job.allocation is None:
+                plan.assign(job, pack(plan.cluster, sizes[job]) if sizes[job] else None)
+            elif sizes[job] > job.allocation.gpus:
+                plan.assign(job, resize(plan.cluster, job.allocation, sizes[job]))
+        return plan.decision
 
     @cached_property
     def _las(self) -> Las:
         return Las(thresholds_gpu_s=self.thresholds_gpu_s)
 
     def _sizes(self, jobs: list[Job], now_s: float, free: int) -> dict[Job, int]:
-        """Return how many GPUs each job should hold."""
+        """Return the GPUs of each job."""
         sizes = dict.fromkeys(jobs, 0)
         for job in jobs:
             if job.gpus <= free:
@@ -143,38 +144,42 @@ class Amoeba(Policy):
         return {}
 
     def _shape(self, job: Job) -> "_Shape":
-        """Return what can be done with a job, and with all like it."""
-        asked = job.spec.job_type, job.gpus
-        shape = self._shapes.get(asked)
+        """Return the sizes and gains of a job, shared by all like it."""
+        requested = job.spec.job_type, job.gpus
+        shape = self._shapes.get(requested)
         if shape is None:
-            shape = self._shapes[asked] = _Shape(self, *asked)
+            shape = self._shapes[requested] = _Shape(self, *requested)
         return shape
 
     def _may_shrink(self, job: Job, now_s: float) -> bool:
-        """Whether a job is outside the first queue; an order without queues shrinks all."""
+        """Whether a job is outside the first queue; in an order without queues all are."""
         return self.order != "las" or self.key(job, now_s)[0] > 0
 
 
 class _Shape:
-    """On how many GPUs jobs of one model, which ask for as many, may run, and what each gains.
+    """The possible sizes of jobs of one model and request, and the gain of each GPU.
 
     Attributes
     ----------
     least, most
-        GPUs.
+        Fewest and most GPUs.
     """
 
-    __slots__ = ("_alpha", "_asked", "_gains", "_scaling", "least", "most")
+    __slots__ = ("_alpha", "_gains", "_requested", "_scaling", "least", "most")
 
-    def __init__(self, policy: Amoeba, job_type: str | None, asked: int) -> None:
-        self._scaling, self._asked, self._alpha = SCALING.get(job_type or ""), asked, policy.alpha
+    def __init__(self, policy: Amoeba, job_type: str | None, requested: int) -> None:
+        self._scaling, self._requested, self._alpha = (
+            SCALING.get(job_type or ""),
+            requested,
+            policy.alpha,
+        )
         self._gains: dict[int, float] = {}
-        self.least = max(1, int(asked * policy.shrink_to))
-        most = max(asked, int(asked * policy.scale_out))
-        self.most = min(most, self._scaling.most(asked)) if self._scaling else most
+        self.least = max(1, int(requested * policy.shrink_to))
+        most = max(requested, int(requested * policy.scale_out))
+        self.most = min(most, self._scaling.most(requested)) if self._scaling else most
 
     def gain(self, gpus: int) -> float:
-        """Return what the next GPU adds to a job's speed, in speeds of one GPU."""
+        """Return the speed that the next GPU adds, in multiples of one GPU's speed."""
         gain = self._gains.get(gpus)
         if gain is None:
             if gpus:
@@ -186,5 +191,5 @@ class _Shape:
 
     def _speed_up(self, gpus: int) -> float:
         if self._scaling:
-            return self._scaling.speed_up(gpus, self._asked)
+            return self._scaling.speed_up(gpus, self._requested)
         return float(gpus**self._alpha)

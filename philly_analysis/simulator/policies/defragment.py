@@ -1,11 +1,11 @@
-"""Room for a gang that fits in number but nowhere together: smaller jobs move out of its way."""
+"""Start a gang that fits in number but not on few servers, by migrating smaller jobs."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from philly_analysis.simulator.cluster.cluster import Grant, lowest
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
-from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.cluster.allocation import Allocation, lowest_bits
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.view import Plan
 
@@ -13,11 +13,11 @@ _TRIES = 8
 """Servers of a rack that are tried for a gang that fits on one."""
 
 
-def make_room(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
-    """Start a gang on the fewest servers by moving jobs from there to others; False if none can.
+def start_by_migration(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
+    """Start a gang on the fewest servers by migrating jobs from there; return whether it starts.
 
-    Servers are tried from the emptiest on. Of those that run there, the fewest GPUs that make
-    enough room move, each job that moves to the fewest servers, too: nobody is stopped, nor spread.
+    Servers are tried from the emptiest on. Of the jobs there the fewest GPUs that make enough room
+    move, each job to the fewest servers as well: no job is preempted or spread.
 
     Parameters
     ----------
@@ -26,87 +26,85 @@ def make_room(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
     may_move
         Whether a running job may be moved.
     """
-    for servers in _choices(plan, job):
-        grant, movers = _cleared(plan, job, servers, may_move)
+    for servers in _server_sets(plan, job):
+        allocation, movers = _cleared(plan, job, servers, may_move)
         here = sum(plan.cluster.free_gpus[machine].bit_count() for machine in servers)
-        if grant is None or sum(m.held.gpus for m in movers) > plan.cluster.free - here:
+        if allocation is None or sum(m.allocated.gpus for m in movers) > plan.cluster.free - here:
             continue
-        held = {mover: plan.held(mover) for mover in movers}
+        before = {mover: plan.allocation_of(mover) for mover in movers}
         for mover in movers:
             plan.release(mover)
-        if plan.cluster.all_free(grant) and plan.grant(job, grant):
+        if plan.cluster.is_free(allocation) and plan.assign(job, allocation):
             among = ~sum(1 << machine for machine in servers)
-            if all(_moved(plan, mover, among) for mover in movers):
+            if all(_move(plan, mover, among) for mover in movers):
                 return True
             for mover in movers:
                 plan.release(mover)
             plan.release(job)
-        for mover, old in held.items():
-            plan.grant(mover, old)
+        for mover, old in before.items():
+            plan.assign(mover, old)
     return False
 
 
-def _choices(plan: Plan, job: Job) -> Iterator[list[int]]:
-    """Yield the sets of servers to clear, emptiest first: one server of many, or the emptiest.
+def _server_sets(plan: Plan, job: Job) -> Iterator[list[int]]:
+    """Yield sets of servers to clear, emptiest first: one server each, or the emptiest of a rack.
 
-    Servers without a free GPU are left alone.
+    Servers without a free GPU are skipped.
     """
     cluster = plan.cluster
-    count = cluster.fewest(job.gpus)
+    count = cluster.fewest_servers(job.gpus)
     for rack in cluster.topology.racks:
-        ranked = sorted(
+        emptiest = sorted(
             (m for m, free in enumerate(cluster.free_gpus) if free and rack >> m & 1),
             key=lambda m: (-cluster.free_gpus[m].bit_count(), m),
         )
         if count == 1:
-            large = (m for m in ranked if cluster.machines[m].gpus >= job.gpus)
+            large = (m for m in emptiest if cluster.machines[m].gpus >= job.gpus)
             yield from ([m] for m in islice(large, _TRIES))
         else:
-            chosen = ranked[:count]
+            chosen = emptiest[:count]
             if sum(cluster.machines[m].gpus for m in chosen) >= job.gpus:
                 yield chosen
 
 
 def _cleared(
     plan: Plan, job: Job, servers: list[int], may_move: Callable[[Job], bool]
-) -> tuple[Grant | None, list[Job]]:
-    """Return what the gang would hold on these servers, and who moves for it."""
+) -> tuple[Allocation | None, list[Job]]:
+    """Return a gang's allocation on these servers, and the jobs that move for it."""
     cluster = plan.cluster
     shares: list[tuple[int, int]] = []
     movers: list[Job] = []
     left = job.gpus
     for m in servers:
-        there = cluster.machines[m].gpus
-        takes = min(left, there)
-        missing = (there if cluster.dedicated else takes) - cluster.free_gpus[m].bit_count()
-        free = cluster.free_gpus[m]
-        own = [
-            (grant.gpus, other.index, other, grant)
-            for other in plan.on(m)
+        size, free = cluster.machines[m].gpus, cluster.free_gpus[m]
+        count = min(left, size)
+        missing = (size if cluster.dedicated else count) - free.bit_count()
+        movable = [
+            (held.gpus, other.index, other, held)
+            for other in plan.jobs_on(m)
             if other.running
-            and (grant := plan.held(other)) is not None
-            and grant == other.grant
-            and grant.part == WHOLE
-            and len(grant.shares) == 1
+            and (held := plan.allocation_of(other)) is not None
+            and held == other.allocation
+            and held.units == GPU_UNITS
+            and len(held.shares) == 1
             and may_move(other)
         ]
-        own.sort(key=lambda mover: mover[:2])
-        # one job that is large enough, the smallest such, else the largest ones together
-        alone = next((mover for mover in own if mover[0] >= missing), None)
-        for gpus, _, other, grant in [alone] if alone and missing > 0 else reversed(own):
+        movable.sort(key=lambda mover: mover[:2])
+        # the smallest job that is large enough, else the largest ones together
+        enough = next((mover for mover in movable if mover[0] >= missing), None)
+        for gpus, _, other, held in [enough] if enough and missing > 0 else reversed(movable):
             if missing > 0:
                 movers.append(other)
-                free |= grant.shares[0][1]
+                free |= held.shares[0][1]
                 missing -= gpus
         if missing > 0:
             return None, []
-        shares.append((m, lowest(free, takes)))
-        left -= takes
-    return Grant(tuple(shares), job.gpus), movers
+        shares.append((m, lowest_bits(free, count)))
+        left -= count
+    return Allocation(tuple(shares), job.gpus), movers
 
 
-def _moved(plan: Plan, mover: Job, among: int) -> bool:
-    gpus = mover.held.gpus
-    return plan.grant(
-        mover, packed(plan.cluster, gpus, servers=plan.cluster.fewest(gpus), among=among)
-    )
+def _move(plan: Plan, mover: Job, among: int) -> bool:
+    gpus = mover.allocated.gpus
+    servers = plan.cluster.fewest_servers(gpus)
+    return plan.assign(mover, pack(plan.cluster, gpus, servers=servers, among=among))

@@ -1,4 +1,4 @@
-"""How a gang asks: it holds what it finds, lets go, backs off, asks anew, in the end relaxed."""
+"""Schedule a gang's requests: hold GPUs, release them, back off, relax locality, repeat."""
 
 from math import floor
 from typing import NamedTuple
@@ -8,17 +8,17 @@ from philly_analysis.simulator.jobs.job import Job
 _EPS_S = 1e-6
 
 
-class Patience(NamedTuple):
-    """For how long gangs ask, and back off, again and again; single GPUs ask all the time.
+class GangRequests(NamedTuple):
+    """Times at which gangs request GPUs and back off, in cycles; single GPUs always request.
 
     Attributes
     ----------
     hold_s, backoff_s
-        For how long a gang asks, and then does not.
+        Length of a request and of the back-off after it.
     asks
-        Times that it asks before it relaxes by a step.
+        Requests before a gang relaxes locality by a step.
     steps
-        Steps by which it may relax.
+        Number of steps.
     """
 
     hold_s: float
@@ -27,31 +27,31 @@ class Patience(NamedTuple):
     steps: int
 
     def cycle(self, job: Job, now_s: float) -> int:
-        """Return the how-manieth time a gang asks, or has asked and backs off, from 0."""
+        """Return the number of the present cycle of request and back-off, from 0."""
         return floor((now_s - job.queued_s + _EPS_S) / (self.hold_s + self.backoff_s))
 
-    def lets_go_s(self, job: Job, cycle: int) -> float:
-        """Return when a gang has asked for long enough, the how-manieth time."""
+    def release_s(self, job: Job, cycle: int) -> float:
+        """Return when the request of a cycle ends, and the gang releases what it holds."""
         return job.queued_s + cycle * (self.hold_s + self.backoff_s) + self.hold_s
 
-    def asks_now(self, job: Job, now_s: float) -> bool:
-        """Whether a job is not backing off: it holds, or just now lets go and relaxes."""
+    def requests_now(self, job: Job, now_s: float) -> bool:
+        """Whether a job requests GPUs, the last moment of its request included."""
         if job.gpus == 1:
             return True
-        return now_s <= self.lets_go_s(job, self.cycle(job, now_s)) + _EPS_S
+        return now_s <= self.release_s(job, self.cycle(job, now_s)) + _EPS_S
 
-    def in_time(self, job: Job, now_s: float) -> bool:
-        """Whether the time that a gang may hold GPUs is not up."""
-        return now_s < self.lets_go_s(job, self.cycle(job, now_s)) - _EPS_S
+    def may_hold(self, job: Job, now_s: float) -> bool:
+        """Whether a gang may hold an incomplete set of GPUs."""
+        return now_s < self.release_s(job, self.cycle(job, now_s)) - _EPS_S
 
     def step(self, job: Job, now_s: float) -> int:
-        """Return how often a gang has relaxed: each time that it lets go, or each so many times."""
+        """Return the number of steps by which a gang has relaxed locality."""
         if job.gpus == 1:
             return 0
         cycle = self.cycle(job, now_s)
-        let_go = cycle + (now_s >= self.lets_go_s(job, cycle) - _EPS_S)
-        return min(max(let_go, 0) // self.asks, self.steps)
+        ended = cycle + (now_s >= self.release_s(job, cycle) - _EPS_S)
+        return min(max(ended, 0) // self.asks, self.steps)
 
-    def relaxes_s(self, job: Job, step: int) -> float:
+    def relaxation_s(self, job: Job, step: int) -> float:
         """Return when a gang relaxes beyond a step."""
-        return self.lets_go_s(job, (step + 1) * self.asks - 1)
+        return self.release_s(job, (step + 1) * self.asks - 1)

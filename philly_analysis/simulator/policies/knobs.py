@@ -1,4 +1,4 @@
-"""Knobs of policies: what each means, its unit and its bounds; a value outside is refused."""
+"""Declare, parse and check the knobs of policies: meaning, unit and bounds."""
 
 import json
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 LONG_S = 1e9
-"""Thirty years: no knob of seconds is larger, lest sums of times lose their seconds."""
+"""Upper bound of knobs in seconds (30 years): sums of times keep their precision."""
 
 
 class Bounds(NamedTuple):
-    """Which values a number may take: from ``low`` to ``high``, and those of ``or_else``."""
+    """Allowed values of a number: from ``low`` to ``high``, and those of ``or_else``."""
 
     low: float
     high: float
     or_else: tuple[float, ...] = ()
 
-    def hold(self, value: float) -> bool:
-        """Whether a value lies within."""
+    def contain(self, value: float) -> bool:
+        """Whether a value is allowed."""
         return not isnan(value) and (self.low <= value <= self.high or value in self.or_else)
 
     def __str__(self) -> str:
-        """Say what may be set, as a person would."""
+        """Format the bounds for messages."""
         span = f"{self.low:g} to {self.high:g}"
         return " or ".join([*(f"{value:g}" for value in self.or_else), span])
 
@@ -47,83 +47,81 @@ def knob(
     Parameters
     ----------
     default
-        Its value unless set; the type of this is the type of all.
+        Its default; the type of all values is that of the default.
     meaning
-        What it does, in half a sentence.
+        A phrase on what it does.
     unit
-        Of its numbers.
+        Unit of its numbers.
     within
-        Bounds of a number, or of each number of several.
+        Bounds of its numbers.
     among
-        The words that it may be; a word is looked up in these.
+        Allowed words.
     rises
-        Whether its numbers must each be larger than the one before.
+        Whether its numbers must be strictly increasing.
     """
     metadata = {
-        "meaning": meaning,
-        "unit": unit,
-        "within": within,
-        "among": among,
-        "rises": rises,
-    }
+        "meaning": meaning, "unit": unit, "within": within, "among": among, "rises": rises,
+    }  # fmt: skip
     return field(default=default, metadata=metadata)
 
 
 def check(policy: "DataclassInstance", name: str) -> None:
-    """Refuse knobs outside of their bounds.
+    """Check the knobs of a policy.
 
     Raises
     ------
     UnknownNameError
-        A word is none of those that the knob may be.
+        A word is not among the allowed ones.
     SimulationError
-        A value is not of the knob's kind, or outside its bounds.
+        A value has the wrong type, or is outside its bounds.
     """
     for each in fields(policy):
         value, meta = getattr(policy, each.name), _declared(each)
-        if not _of_kind(value, each.default):
-            raise refused(name, each, value, f"takes {_kind(each.default)}")
-        if meta["among"] and value not in meta["among"]:
+        why = ""
+        if not _has_type(value, each.default):
+            why = f"must be {_type_name(each.default)}"
+        elif meta["among"] and value not in meta["among"]:
             raise UnknownNameError(f"{each.name} of {name}", str(value), meta["among"])
-        numbers = value if isinstance(value, tuple) else (value,)
-        if meta["within"] and not all(map(meta["within"].hold, numbers)):
-            raise refused(name, each, value, f"may be {allowed(each)}")
-        if meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
-            raise refused(name, each, value, "rises from each number to the next")
+        else:
+            numbers = value if isinstance(value, tuple) else (value,)
+            if meta["within"] and not all(map(meta["within"].contain, numbers)):
+                why = f"may be {allowed(each)}"
+            elif meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
+                why = "must increase from each number to the next"
+        if why:
+            raise SimulationError(
+                f"knob {each.name} of {name} is {value!r}; it {why}, e.g. {each.default!r}."
+            )
 
 
-def check_below(policy: "DataclassInstance", name: str, knob: str, most: str, part: int) -> None:
-    """Refuse a knob above another, or a part of it: together they would let nothing get on."""
-    value, limit = getattr(policy, knob), getattr(policy, most)
-    if value > limit / part:
-        of = {1: "", 2: "half of "}[part]
+def check_at_most(
+    policy: "DataclassInstance", name: str, knob: str, limit: str, divisor: int
+) -> None:
+    """Check that a knob is at most another one, or half of it."""
+    value, most = getattr(policy, knob), getattr(policy, limit)
+    if value > most / divisor:
+        of = {1: "", 2: "half of "}[divisor]
         raise SimulationError(
-            f"knob {knob} of {name} was set to {value!r}; it may be at most {of}{most}, which is "
-            f"{limit!r}."
+            f"knob {knob} of {name} is {value!r}; it may be at most {of}{limit}, which is {most!r}."
         )
 
 
-def refused(name: str, knob: "Field[Any]", value: Any, why: str) -> SimulationError:
-    """Return the error for a value that a knob of a policy cannot take."""
-    return SimulationError(
-        f"knob {knob.name} of {name} was set to {value!r}; it {why}, e.g. {knob.default!r}."
-    )
-
-
 def allowed(knob: "Field[Any]") -> str:
-    """Say which values a knob may take."""
+    """Return the allowed values of a knob as text."""
     meta = _declared(knob)
     if meta["among"]:
         return ", ".join(map(str, meta["among"]))
     if isinstance(knob.default, bool):
         return "true, false"
-    several = "each " if isinstance(knob.default, tuple) else ""
-    said = f"{several}{meta['within']}" if meta["within"] else ""
-    return f"{said}, rising" if meta["rises"] else said
+    each = "each " if isinstance(knob.default, tuple) else ""
+    bounds = f"{each}{meta['within']}" if meta["within"] else ""
+    return f"{bounds}, rising" if meta["rises"] else bounds
 
 
-def read(policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return knobs as their policy takes them; text is read as JSON where the knob is no text.
+def parse(
+    policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str
+) -> dict[str, Any]:
+    """Convert knobs to their types; text is parsed as JSON unless the knob is a word.
 
     Raises
     ------
@@ -134,15 +132,15 @@ def read(policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str
     for word in values:
         if word not in known:
             raise UnknownNameError(f"knob of {name}", word, known)
-    return {word: _read(value, known[word].default) for word, value in values.items()}
+    return {word: _parse(value, known[word].default) for word, value in values.items()}
 
 
-def written(default: Any) -> str:
-    """Write a knob's value as one would set it; :func:`read` reads it back."""
+def format_value(default: Any) -> str:
+    """Format a knob's value so that :func:`parse` reads it back."""
     return default if isinstance(default, str) else json.dumps(default)
 
 
-def _read(value: Any, default: Any) -> Any:
+def _parse(value: Any, default: Any) -> Any:
     if isinstance(value, str) and not isinstance(default, str):
         try:
             value = json.loads(value)
@@ -158,7 +156,7 @@ def _read(value: Any, default: Any) -> Any:
 
 
 def _declared(knob: "Field[Any]") -> dict[str, Any]:
-    """Return what a knob was declared with; nothing for a plain field."""
+    """Return a knob's declaration; defaults for a plain field."""
     return {"among": (), "within": None, "rises": False, **knob.metadata}
 
 
@@ -166,7 +164,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _of_kind(value: Any, default: Any) -> bool:
+def _has_type(value: Any, default: Any) -> bool:
     if isinstance(default, tuple):
         return isinstance(value, tuple) and all(map(_is_number, value))
     if isinstance(default, float):
@@ -174,13 +172,13 @@ def _of_kind(value: Any, default: Any) -> bool:
     return type(value) is type(default)
 
 
-def _kind(default: Any) -> str:
+def _type_name(default: Any) -> str:
     kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
     return kinds.get(type(default), "numbers")
 
 
 STALL = Bounds(0, 86_400)
-"""Seconds that a stop, or a change of GPUs, may cost."""
+"""Seconds of a restart."""
 
 PERIOD = Bounds(10, 1e6)
-"""Seconds from one look to the next: shorter than this, a simulation would do little else."""
+"""Seconds of a period: shorter ones would dominate the simulation's run time."""

@@ -1,146 +1,131 @@
-"""Max-min fairness: GPUs, round by round, to whoever holds least."""
+"""Max-min fairness: divide GPUs each round, always to the owner with the fewest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple, cast
 
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
-from philly_analysis.simulator.cluster.placement import seat
-from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.jobs.ordering import Order, Place
-from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
-from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.view import View, Wish
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.ordering import Entry, SortedJobs
+from philly_analysis.simulator.policies.knobs import PERIOD, knob
+from philly_analysis.simulator.policies.policy import PeriodicPolicy, owner
+from philly_analysis.simulator.policies.view import Decision, View
 
 
-class _Line(NamedTuple):
-    """Jobs of one owner that ask for as much."""
+class _Group(NamedTuple):
+    """Jobs of one owner and size."""
 
     owner: str
     size: int
 
 
-_Head = tuple[Place, Iterator[Place]]
-"""The first of a line's jobs, and those behind it."""
+_Head = tuple[Entry, Iterator[Entry]]
+"""The first job of a group, and those behind it."""
 
 
 @dataclass(frozen=True)
-class MaxMin(Policy):
+class MaxMin(PeriodicPolicy):
     """Max-min fairness in GPUs over users, or virtual clusters; first come, first served within.
 
-    At each round all GPUs are divided anew: the next gang is always the first that fits of the
-    owner who holds fewest GPUs, or, of several, has held fewest GPU-seconds until now. So with
-    more owners than gangs that fit they take turns.
+    Each round divides all GPUs anew: the next gang is the first that fits of the owner with the
+    fewest GPUs, or, of several, with the fewest GPU-seconds so far. If there are more owners than
+    gangs that fit, they take turns.
 
-    On GPUs of one kind this is what Gavel's policy of two levels comes to, fairness above and
-    first come, first served below, but for its shares that may be parts of a round. Not modelled:
-    kinds of GPUs, weights.
+    On GPUs of one kind this is Gavel's hierarchical policy, fairness above first come, first
+    served, except that Gavel divides rounds. Not modelled: kinds of GPUs, weights.
     """
 
     name = "maxmin"
     SOURCE = "Narayanan et al., Gavel, OSDI'20, sections 4.1 and 4.3"
 
-    parts = True
+    fractional = True
+    period = "round_s"
 
     round_s: float = knob(
         360.0,
-        "divide GPUs only at multiples of so many seconds; 0: whenever something happens",
+        "divide GPUs only at multiples of so many seconds; 0: at each event",
         unit="s",
         within=PERIOD._replace(or_else=(0,)),
     )
-    of: str = knob("user", "between whom GPUs are divided", among=("user", "vc"))
+    of: str = knob("user", "owners between which GPUs are divided", among=("user", "vc"))
 
-    def __post_init__(self) -> None:
-        """Refuse restarts that would eat up the rounds."""
-        super().__post_init__()
-        if self.round_s:
-            check_below(self, self.name, "restart_s", "round_s", 2)
+    def group(self, job: Job, now_s: float) -> _Group:
+        """Return owner and size."""
+        return _Group(owner(job, self.of), job.size)
 
-    def group(self, job: Job, now_s: float) -> _Line:
-        """Return owner and gang."""
-        return _Line(self._owner(job), job.size)
-
-    def wake_s(self, view: View) -> float:
-        """Return the next round, if a job waits for that."""
-        if not view.queue.groups or not self.round_s:
-            return FOREVER
-        return (view.now_s // self.round_s + 1) * self.round_s
-
-    def decide(self, view: View) -> Wish:
+    def decide(self, view: View) -> Decision:
         """Divide all GPUs anew."""
         if not view.queue.groups:
             return {}
-        chosen = self._divided(view, self._served(view))
+        chosen = self._divide(view, self._served(view))
         plan = view.plan()
         stopped = [job for job in view.running if job not in chosen]
         for job in stopped:
             plan.release(job)
         for job in chosen:
             if not job.running:
-                plan.grant(job, seat(plan.cluster, job.size))
-        for job in stopped:  # for a share of a GPU that is on none
-            if plan.return_to(job):
+                plan.assign(job, allocate(plan.cluster, job.size))
+        for job in stopped:  # a fraction of a GPU may fit on none
+            if plan.restore(job):
                 chosen[job] = None
         held = self._held(view)
-        view.kept["held"] = {
+        view.state["held"] = {
             job: held.get(job) or (self.group(job, view.now_s), job.attained_gpu_s(view.now_s))
             for job in chosen
         }
-        return plan.wish
+        return plan.decision
 
-    def _owner(self, job: Job) -> str:
-        return job.spec.user if self.of == "user" else job.vc
-
-    def _held(self, view: View) -> dict[Job, tuple[_Line, float]]:
-        """Return, of the jobs chosen last, the line and the GPU-seconds that it has held."""
-        held: dict[Job, tuple[_Line, float]] = view.kept.get("held", {})
+    def _held(self, view: View) -> dict[Job, tuple[_Group, float]]:
+        """Return the group and the counted GPU-seconds of the jobs chosen last."""
+        held: dict[Job, tuple[_Group, float]] = view.state.get("held", {})
         return held
 
     def _served(self, view: View) -> dict[str, float]:
-        """Return the GPU-seconds that each owner's jobs have held until now."""
-        served: dict[str, float] = view.kept.setdefault("served", {})
+        """Return the GPU-seconds of each owner so far."""
+        served: dict[str, float] = view.state.setdefault("served", {})
         held, now_s = self._held(view), view.now_s
-        for job, (line, before) in held.items():
+        for job, (group, before) in held.items():
             so_far = job.attained_gpu_s(now_s)
-            served[line.owner] = served.get(line.owner, 0.0) + so_far - before
-            held[job] = line, so_far
+            served[group.owner] = served.get(group.owner, 0.0) + so_far - before
+            held[job] = group, so_far
         return served
 
-    def _divided(self, view: View, served: dict[str, float]) -> dict[Job, None]:
-        """Return who is to run."""
-        running: dict[_Line, list[Place]] = {}
+    def _divide(self, view: View, served: dict[str, float]) -> dict[Job, None]:
+        """Return the jobs to run."""
+        running: dict[_Group, list[Entry]] = {}
         held = self._held(view)
-        for place in view.running.places():  # they stand as they were submitted
-            running.setdefault(held[place.job][0], []).append(place)
-        waiting = cast("dict[_Line, Order]", view.queue.groups)
+        for entry in view.running.entries():
+            running.setdefault(held[entry.job][0], []).append(entry)
+        waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
         heads: dict[str, list[_Head]] = {}
-        for line, places in (
-            *((line, iter(own)) for line, own in running.items()),
-            *((line, order.places()) for line, order in waiting.items()),
+        for group, entries in (
+            *((group, iter(own)) for group, own in running.items()),
+            *((group, jobs.entries()) for group, jobs in waiting.items()),
         ):
-            heads.setdefault(line.owner, []).append((next(places), places))
-        return _filled(heads, served, view.cluster.capacity * WHOLE)
+            heads.setdefault(group.owner, []).append((next(entries), entries))
+        return _fill(heads, served, view.cluster.capacity * GPU_UNITS)
 
 
-def _filled(heads: dict[str, list[_Head]], served: dict[str, float], free: int) -> dict[Job, None]:
-    """Give GPUs, gang by gang, to the owner that has least."""
+def _fill(heads: dict[str, list[_Head]], served: dict[str, float], free: int) -> dict[Job, None]:
+    """Allocate GPUs, gang by gang, to the owner with the fewest."""
     chosen: dict[Job, None] = {}
-    for lines in heads.values():
-        heapify(lines)
+    for groups in heads.values():
+        heapify(groups)
     least = [(0, served.get(owner, 0.0), owner) for owner in heads]
     heapify(least)
     while least and free:
         held, before, owner = heappop(least)
-        lines = heads[owner]
-        while lines and lines[0][0].job.size > free:  # nor will those behind it ever fit
-            heappop(lines)
-        if lines:
-            (_, _, job), line = lines[0]
-            if (behind := next(line, None)) is not None:
-                heapreplace(lines, (behind, line))
+        groups = heads[owner]
+        while groups and groups[0][0].job.size > free:  # nor will those behind it fit
+            heappop(groups)
+        if groups:
+            (_, _, job), entries = groups[0]
+            if (behind := next(entries, None)) is not None:
+                heapreplace(groups, (behind, entries))
             else:
-                heappop(lines)
+                heappop(groups)
             chosen[job] = None
             free -= job.size
             heappush(least, (held + job.size, before, owner))

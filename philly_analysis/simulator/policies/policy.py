@@ -1,119 +1,151 @@
-"""What a policy is: a frozen set of knobs that says who should hold what now."""
+"""Define the contract of a scheduling policy: a frozen dataclass of knobs with one decision."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from philly_analysis.simulator.cluster.cluster import Grant
+from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, knob
-from philly_analysis.simulator.policies.view import View, Wish
-from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
+from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, check_at_most, knob
+from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec
+
+_EPS_S = 1e-6
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Knobs and one decision. It never changes what it is shown, logs, or advances time.
+    """A scheduling policy. It never changes the view, logs, or advances time.
 
-    Besides :meth:`decide` a policy only states facts about single jobs, so that the engine can
-    keep them sorted and knows when to ask again.
+    Besides :meth:`decide` a policy defines properties of single jobs (group, priority key, next
+    review), by which the engine keeps them sorted and knows when to ask for a decision.
     """
 
     name: ClassVar[str]
-    """What the user types."""
+    """Name on the command line."""
 
     SOURCE: ClassVar[str]
-    """Where the policy was published."""
+    """Publication of the policy."""
 
     quotas: ClassVar[bool] = False
-    """Whether it looks at the virtual clusters' quotas."""
+    """Whether it uses the virtual clusters' quotas."""
 
     elastic: ClassVar[bool] = False
-    """Whether a job may get more or fewer GPUs than it asks for."""
+    """Whether a job may get more or fewer GPUs than it requests."""
 
-    shares: ClassVar[bool] = False
-    """Whether jobs may be guests on GPUs that others hold."""
+    guests: ClassVar[bool] = False
+    """Whether jobs may be guests on GPUs that other jobs hold."""
 
-    parts: ClassVar[bool] = False
-    """Whether a job that asks for a share of a GPU gets no more of it; if not, it gets it all."""
+    fractional: ClassVar[bool] = False
+    """Whether a job may get a fraction of a GPU; if not, it gets the whole GPU."""
 
     replays: ClassVar[bool] = False
-    """Whether it looks at where and when attempts were recorded."""
+    """Whether it uses the recorded times and placements of attempts."""
 
     kind: ClassVar[str | None] = None
-    """What of a group says what it asks for, for policies that look up groups by that."""
+    """Attribute of a group by which the queue also indexes groups."""
 
     round_s: float = knob(
         0.0,
-        "decide only at multiples of so many seconds; 0: at once",
+        "decide only at multiples of so many seconds; 0: immediately",
         unit="s",
         within=PERIOD._replace(or_else=(0,)),
     )
     restart_s: float = knob(
-        0.0,
-        "what a stopped, moved or resized job needs before it gets on again",
-        unit="s",
-        within=STALL,
+        0.0, "time to restart a preempted, migrated or resized job", unit="s", within=STALL
     )
 
     def __post_init__(self) -> None:
-        """Refuse knobs outside of their bounds."""
+        """Check the bounds of the knobs."""
         check(self, self.name)
 
-    def informed(self, specs: Sequence[JobSpec]) -> Self:
-        """Return the policy with what it is to know of the jobs, in the order of submission.
+    def prepare(self, specs: Sequence[JobSpec]) -> Self:
+        """Return the policy for a workload, in the order of submission.
 
-        Each simulation asks once, before anything happens.
+        Each simulation calls it once, before it starts.
         """
         return self
 
-    def decide(self, view: View) -> Wish:
-        """Say who should hold what now; jobs not named stay as they are."""
+    def decide(self, view: View) -> Decision:
+        """Return the new allocations; jobs that are not named keep theirs."""
         raise NotImplementedError
 
     def group(self, job: Job, now_s: float) -> Hashable:
-        """Return the group in which a job waits: if it cannot start, none behind it can.
+        """Return the queue group of a waiting job: if it cannot start, none behind it can.
 
-        None: it does not ask now. The default, what it asks for, lets smaller jobs pass by.
+        None: the job requests nothing now. The default is the requested size, so that smaller
+        jobs may pass.
         """
         return job.size
 
     def level(self, job: Job, now_s: float) -> int:
-        """Return the level at which a job is from now on, 0 the best: a queue of several.
+        """Return the queue level of a job, 0 the best.
 
-        The engine remembers it, and since when, as ``Job.level`` and ``Job.level_s``, before it
-        asks for anything else of the job.
+        The engine stores it, and since when, as ``Job.level`` and ``Job.level_s``, before it
+        calls any other method for the job.
         """
         return 0
 
     def key(self, job: Job, now_s: float) -> Any:
-        """Return what waiting jobs are served by, smallest first."""
+        """Return the priority key of a waiting job; the smallest is served first."""
         return job.spec.submit_s
 
-    def standing(self, job: Job, now_s: float) -> Any:
-        """Return what running jobs are sorted by, best first; time alone never reorders them."""
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of a running job; the order must not change with time alone."""
         return self.key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when to look at a job again though nothing happened to it (s since origin)."""
+        """Return when the job's group, level or key changes without an event (s)."""
         return FOREVER
 
     def wake_s(self, view: View) -> float:
-        """Return when to decide again though nothing happens till then (s since origin).
-
-        It is asked after each decision, of the present that this made.
-        """
+        """Return when to decide again without an event (s); called after each decision."""
         return FOREVER
 
     def speed(self) -> Speed:
-        """Return how fast jobs run, as its publication has it."""
+        """Return the speed model of the policy's publication."""
         return AS_RECORDED
 
-    def stall_s(self, job: Job, grant: Grant) -> float:
-        """Return how long a job that starts on a grant gets nothing done (s)."""
+    def stall_s(self, job: Job, allocation: Allocation) -> float:
+        """Return the time without progress after a job's start (s)."""
         return self.restart_s if job.interrupted else 0.0
 
-    def toll_s(self) -> float:
-        """Return the work that each running job loses whenever a job comes or ends (s)."""
+    def event_cost_s(self) -> float:
+        """Return the work that each running job loses at an arrival or end (s)."""
         return 0.0
+
+
+@dataclass(frozen=True)
+class PeriodicPolicy(Policy):
+    """A policy that redistributes GPUs at multiples of a period, which one of its knobs sets."""
+
+    period: ClassVar[str]
+    """Name of the knob with the period (s); restarts may take at most half of it."""
+
+    def __post_init__(self) -> None:
+        """Check the bounds of the knobs, and that restarts leave time for work."""
+        super().__post_init__()
+        if self._period_s:
+            check_at_most(self, self.name, "restart_s", self.period, 2)
+
+    @property
+    def _period_s(self) -> float:
+        period_s: float = getattr(self, self.period)
+        return period_s
+
+    def wake_s(self, view: View) -> float:
+        """Return the end of the period, if a job waits."""
+        if not self._period_s or not view.queue.groups:
+            return FOREVER
+        return (view.now_s // self._period_s + 1) * self._period_s
+
+    def _period_ends(self, now_s: float) -> bool:
+        """Whether a period ends now, or has ended since the last round."""
+        since_s = now_s % self._period_s
+        return since_s < max(self.round_s, _EPS_S) or self._period_s - since_s < _EPS_S
+
+
+def owner(job: Job, of: str) -> str:
+    """Return a job's user or virtual cluster: ``user`` or ``vc``."""
+    return job.spec.user if of == "user" else job.vc

@@ -1,4 +1,4 @@
-"""QSSF: jobs by the GPU time that they are expected to take, from what their users ran before."""
+"""QSSF: order jobs by GPU time predicted from their users' earlier jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from philly_analysis.workload import JobSpec
 class Qssf(Sjf):
     """Quasi-shortest service first: least predicted GPU time first, without preemption.
 
-    A job's run time is predicted as it is submitted, once: it is the rolling mean, in which the
-    newest weighs ``newest``, over the jobs of its user with its gang that had ended by then; of
-    its user, if there are none; of its gang, whoever ran it; of all. Before any job has ended it
-    is a second. When jobs ended is as if nobody had waited, so that predictions are those of any
-    other policy.
+    A job's run time is predicted once, at its submission. The prediction is a rolling mean, in
+    which the newest run time has the weight ``newest``, over the ended jobs of its user with its
+    gang size; if there are none, of its user; of its gang size; of all. Before any job has ended
+    it is one second. Jobs are taken to end as if none had waited, so that predictions do not
+    depend on the policy.
 
-    Helios averages this with what gradient-boosted trees say (half and half), and looks for jobs
-    of similar names, which traces do not have; neither is done here.
+    Helios averages this with gradient-boosted trees (half and half), and searches jobs of similar
+    names, which traces do not have; neither is modelled.
     """
 
     name = "qssf"
@@ -34,19 +34,19 @@ class Qssf(Sjf):
 
     _predicted: ClassVar[Mapping[str, float]] = {}
 
-    def informed(self, specs: Sequence[JobSpec]) -> Self:
+    def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy with a prediction for each job."""
-        told = replace(self)
-        object.__setattr__(told, "_predicted", predicted_gpu_s(specs, self.newest))
-        return told
+        prepared = replace(self)
+        object.__setattr__(prepared, "_predicted", predicted_gpu_s(specs, self.newest))
+        return prepared
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the GPU-seconds that it is predicted to take."""
+        """Return its predicted GPU-seconds."""
         return self._predicted[job.spec.job_id]
 
 
 def predicted_gpu_s(specs: Sequence[JobSpec], newest: float) -> dict[str, float]:
-    """Return the GPU-seconds that each job is predicted to take (see :class:`Qssf`).
+    """Return the predicted GPU-seconds of each job (see :class:`Qssf`).
 
     Parameters
     ----------
@@ -71,5 +71,5 @@ def predicted_gpu_s(specs: Sequence[JobSpec], newest: float) -> dict[str, float]
 
 
 def _groups(spec: JobSpec) -> tuple[tuple[str | int, ...], ...]:
-    """Return the groups of jobs whose run times may tell of a job's, the best first."""
+    """Return the groups of jobs whose run times predict a job's, the most specific first."""
     return (spec.user, spec.gpus), (spec.user,), (spec.gpus,), ()

@@ -1,22 +1,23 @@
-"""Synergy: CPUs and memory go to the jobs that profit from them, GPUs to whoever is next."""
+"""Synergy: allocate CPUs and memory to the jobs that benefit, under an order of jobs by GPUs."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
 from philly_analysis.simulator.cluster.capacity import FULL_SHARE, fit
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
-from philly_analysis.simulator.cluster.placement import packed
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.priority import Fifo, Preemptive, Srtf
+from philly_analysis.simulator.policies.preemption import Preemptive
+from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.policies.view import Plan, View, Wish
-from philly_analysis.simulator.speed.speed import HostResources, Speed
+from philly_analysis.simulator.policies.view import Decision, Plan, View
+from philly_analysis.simulator.speed.models import HostResources, Speed
 
 _ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
 _ALLOCATIONS = ("proportional", "greedy", "tune")
@@ -25,135 +26,132 @@ _EPS = 1e-6
 
 @dataclass(frozen=True)
 class Synergy(Preemptive):
-    """An order of jobs by GPUs, and one of three ways to divide CPUs and memory.
+    """Sensitivity-aware CPUs and memory: an order of jobs by GPUs, and one of three allocations.
 
-    ``proportional`` gives each GPU its server's equal share. ``greedy`` gives a job what it
-    wants (``cpus`` and ``mem_gb`` of the job), or passes it by while no server has that; one
-    that wants more than empty servers could give gets a proportional share, as one that does
-    not say.
-    ``tune`` packs by what jobs want; where that does not fit, those with more than their
-    proportional share give the excess up, nobody gets less than a proportional share unless
-    it wants less, and what becomes spare goes to those who want more.
+    ``proportional`` gives each GPU an equal share of its server. ``greedy`` gives a job its request
+    (``cpus`` and ``mem_gb`` of the job), or skips it while no server has that much; a job that
+    requests more than empty servers have, or nothing, gets a proportional share. ``tune`` packs
+    by request. If a job then does not fit, jobs above their proportional share give up the excess,
+    no job gets less than a proportional share unless it requests less, and spare resources go to
+    the jobs that request more.
 
-    As published it decides in rounds of 300 s and packs all servers anew each time; here jobs
-    stay where they are and only their CPUs and memory change. Not modelled: profiling time,
-    and the optimal allocation (an integer program).
+    As published, it decides in rounds of 300 s and packs all servers anew; here jobs are not moved
+    and only their CPUs and memory change. Not modelled: profiling time, and the optimal allocation
+    (an integer program).
     """
 
     name = "synergy"
     SOURCE = "Mohan et al., Synergy, OSDI'22"
 
     allocation: str = knob("tune", "how CPUs and memory are divided", among=_ALLOCATIONS)
-    order: str = knob("fifo", "who comes first", among=tuple(_ORDERS))
+    order: str = knob("fifo", "order of jobs", among=tuple(_ORDERS))
 
     def level(self, job: Job, now_s: float) -> int:
-        """Return the level at which the order has a job."""
+        """Return the level of a job in the order."""
         return self._order.level(job, now_s)
 
     def key(self, job: Job, now_s: float) -> Any:
-        """Return what the order serves jobs by."""
+        """Return the priority key of the order."""
         return self._order.key(job, now_s)
 
-    def standing(self, job: Job, now_s: float) -> Any:
-        """Return what the order sorts running jobs by."""
-        return self._order.standing(job, now_s)
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order for running jobs."""
+        return self._order.running_key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when the order changes its mind about a job."""
+        """Return when the order changes."""
         return self._order.review_s(job, now_s)
 
     def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
-        """Return gang and wants: jobs alike in these fit, or do not, together."""
-        return job.gpus, *wants(job)
+        """Return gang size and request: jobs alike in these fit, or do not, together."""
+        return job.gpus, *host_request(job)
 
-    def decide(self, view: View) -> Wish:
-        """Give out GPUs in order, then let those who want more have what is spare."""
-        if not view.cluster.says_all:
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs in order, then spare CPUs and memory to the jobs that request more."""
+        if not view.cluster.hosts_known:
             raise SimulationError(
-                "synergy divides CPUs and memory, but not every machine says how many it has. "
-                "Give machines with both, e.g. machines='16x8:24:500'."
+                "synergy needs the CPUs and the memory of every machine. Give machines with both, "
+                "e.g. machines='16x8:24:500'."
             )
         plan = view.plan()
         if self.may_change(view):
             self.serve(plan)
         if self.allocation == "tune":
             for machine in sorted(view.freed | plan.touched):
-                self._hand_out(plan, machine)
-        return plan.wish
+                self._allocate_spare(plan, machine)
+        return plan.decision
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""
         return HostResources()
 
     def place(self, plan: Plan, job: Job) -> bool:
-        """Plan a job's start with the CPUs and memory that the allocation gives it."""
+        """Plan a job's start with its CPUs and memory."""
         cluster = plan.cluster
         if self.allocation == "proportional":
-            found = packed(cluster, job.gpus)
-            return plan.grant(job, found and self._at_most(cluster, found, FULL_SHARE))
+            found = pack(cluster, job.gpus)
+            return plan.assign(job, found and self._at_most(cluster, found, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.grant(job, fit(cluster, job.size, *within_reach(plan.view, job)))
-        wanted = wants(job)
-        if found := fit(cluster, job.size, *wanted):
-            return plan.grant(job, found)
-        found = packed(cluster, job.gpus)
+            return plan.assign(job, fit(cluster, job.size, *within_reach(plan.view, job)))
+        request = host_request(job)
+        if found := fit(cluster, job.size, *request):
+            return plan.assign(job, found)
+        found = pack(cluster, job.gpus)
         if found is None:
             return False
         for machine, _ in found.shares:
-            for other in plan.on(machine):
+            for other in plan.jobs_on(machine):
                 self._give_up_excess(plan, other)
-        return plan.grant(job, self._at_most(plan.cluster, found, wanted))
+        return plan.assign(job, self._at_most(plan.cluster, found, request))
 
     @cached_property
     def _order(self) -> Policy:
         return _ORDERS[self.order]()
 
     @staticmethod
-    def _at_most(cluster: Cluster, grant: Grant, wants: tuple[float, float]) -> Grant:
-        """Return a grant with a proportional share of its servers, or less where less is wanted."""
-        cpus, mem_gb = wants
-        for m, _ in grant.shares:
+    def _at_most(cluster: Cluster, old: Allocation, request: tuple[float, float]) -> Allocation:
+        """Return an allocation with a proportional share of its servers, or the request if less."""
+        cpus, mem_gb = request
+        for m, _ in old.shares:
             server = cluster.machines[m]
             cpus = min(cpus, (server.cpus or 0.0) / server.gpus)
             mem_gb = min(mem_gb, (server.mem_gb or 0.0) / server.gpus)
-        return grant._replace(cpus=cpus, mem_gb=mem_gb)
+        return old._replace(cpus=cpus, mem_gb=mem_gb)
 
     def _give_up_excess(self, plan: Plan, job: Job) -> None:
-        grant = plan.held(job)
-        if grant is not None:
-            kept = self._at_most(plan.cluster, grant, (grant.cpus, grant.mem_gb))
-            if kept != grant:
-                plan.grant(job, kept)
+        old = plan.allocation_of(job)
+        if old is not None:
+            new = self._at_most(plan.cluster, old, (old.cpus, old.mem_gb))
+            if new != old:
+                plan.assign(job, new)
 
-    def _hand_out(self, plan: Plan, machine: int) -> None:
-        """Give what a server has to spare to its jobs that want more, first come first."""
+    def _allocate_spare(self, plan: Plan, machine: int) -> None:
+        """Allocate a server's spare resources to its jobs that request more, by priority."""
         now_s, cluster = plan.view.now_s, plan.cluster
         spare_cpus = cluster.free_cpus[machine] > _EPS
         spare_gb = cluster.free_mem_gb[machine] > _EPS
         if not spare_cpus and not spare_gb:
             return
         wanting = []
-        for job in plan.on(machine):
-            grant, (cpus, mem_gb) = plan.held(job), wants(job)
-            if grant is None or cpus == inf:
+        for job in plan.jobs_on(machine):
+            old, (cpus, mem_gb) = plan.allocation_of(job), host_request(job)
+            if old is None or cpus == inf:
                 continue
-            more_cpus, more_gb = cpus - grant.cpus, mem_gb - grant.mem_gb
+            more_cpus, more_gb = cpus - old.cpus, mem_gb - old.mem_gb
             if (spare_cpus and more_cpus > _EPS) or (spare_gb and more_gb > _EPS):
-                wanting.append((self.key(job, now_s), job.index, job, grant, more_cpus, more_gb))
-        for _, _, job, grant, more_cpus, more_gb in sorted(wanting):
-            for m, gpus in grant.shares:
+                wanting.append((self.key(job, now_s), job.index, job, old, more_cpus, more_gb))
+        for _, _, job, old, more_cpus, more_gb in sorted(wanting):
+            for m, gpus in old.shares:
                 count = gpus.bit_count()
                 more_cpus = min(more_cpus, cluster.free_cpus[m] / count)
                 more_gb = min(more_gb, cluster.free_mem_gb[m] / count)
             if more_cpus > _EPS or more_gb > _EPS:
-                more = grant._replace(
-                    cpus=grant.cpus + max(more_cpus, 0.0), mem_gb=grant.mem_gb + max(more_gb, 0.0)
-                )
-                plan.grant(job, more)
+                cpus, mem_gb = old.cpus + max(more_cpus, 0.0), old.mem_gb + max(more_gb, 0.0)
+                plan.assign(job, old._replace(cpus=cpus, mem_gb=mem_gb))
 
 
-def wants(job: Job) -> tuple[float, float]:
-    """Return the CPUs and memory (GB) per GPU that a job wants; its full share if unknown."""
+def host_request(job: Job) -> tuple[float, float]:
+    """Return the CPUs and memory (GB) per GPU that a job requests; its full share if unknown."""
     cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
     if cpus is None or mem_gb is None:
         return FULL_SHARE
@@ -161,19 +159,17 @@ def wants(job: Job) -> tuple[float, float]:
 
 
 def within_reach(view: View, job: Job) -> tuple[float, float]:
-    """Return what a job wants, or a proportional share where no empty servers have that."""
-    asked = job.size, *wants(job)
-    if asked not in view.kept:
+    """Return what a job requests, or a proportional share if empty servers have less."""
+    request = job.size, *host_request(job)
+    found: tuple[float, float] | None = view.state.get(request)
+    if found is None:
         machines = [m for m in view.cluster.machines if m.gpus]
-        if "empty" not in view.kept:
-            view.kept["empty"] = Cluster(machines)
-        share = job.size / WHOLE / job.gpus
-        view.kept[asked] = (
-            asked[1:]
-            if fit(view.kept["empty"], *asked)
-            else (
+        found = request[1:]
+        if not fit(view.cached("empty", lambda: Cluster(machines)), *request):
+            share = job.size / GPU_UNITS / job.gpus
+            found = (
                 min((m.cpus or 0.0) / m.gpus for m in machines) * share,
                 min((m.mem_gb or 0.0) / m.gpus for m in machines) * share,
             )
-        )
-    return cast("tuple[float, float]", view.kept[asked])
+        view.state[request] = found
+    return found

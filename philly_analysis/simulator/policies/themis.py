@@ -1,4 +1,4 @@
-"""Themis: GPUs on lease go to the jobs that are furthest from a fair finish."""
+"""Themis: lease GPUs to the jobs furthest from a fair finish time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,36 +8,34 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
-from philly_analysis.simulator.cluster.placement import seat
-from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.jobs.queue_arrays import Line
-from philly_analysis.simulator.policies.knobs import PERIOD, check_below, knob
-from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.view import Plan, View, Wish
-
-_EPS_S = 1e-6
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
+from philly_analysis.simulator.policies.knobs import PERIOD, knob
+from philly_analysis.simulator.policies.policy import PeriodicPolicy
+from philly_analysis.simulator.policies.view import Decision, Plan, View
 
 
-def _parts(job: Job) -> tuple[float, ...]:
-    """Return what rho is made of that does not change while a job waits."""
-    return job.spec.submit_s, job.to_go_s(0.0), max(job.believed_run_s, 1.0)
+def _numbers(job: Job) -> tuple[float, ...]:
+    """Return the numbers of rho that are constant while a job waits."""
+    return job.spec.submit_s, job.until_end_s(0.0), max(job.believed_run_s, 1.0)
 
 
-def _rho(line: Line, now_s: float) -> npt.NDArray[np.float64]:
+def _rho(arrays: QueueArrays, now_s: float) -> npt.NDArray[np.float64]:
     """Return rho of each waiting job."""
-    submit_s, to_go_s, alone_s = line.columns()
-    rho: npt.NDArray[np.float64] = (now_s - submit_s + to_go_s) / alone_s
+    submit_s, until_end_s, alone_s = arrays.columns()
+    rho: npt.NDArray[np.float64] = (now_s - submit_s + until_end_s) / alone_s
     return rho
 
 
 @dataclass(frozen=True)
-class Themis(Policy):
-    """Finish-time fairness: the job whose sharing costs it most, relative to running alone.
+class Themis(PeriodicPolicy):
+    """Finish-time fairness: the job slowed most by sharing, relative to running alone, is next.
 
-    A job's rho is the time from its submission to its end if it runs from now on, over the
-    time that it needs alone. Free GPUs go to the waiting jobs of highest rho; each time leases
-    end, at multiples of ``lease_s``, all GPUs do.
+    A job's rho is the time from its submission to its end if it runs from now on, over its run
+    time alone. Free GPUs go to the waiting jobs of highest rho; whenever leases end, at multiples
+    of ``lease_s``, all GPUs do.
 
     Not modelled: auctions and their truthfulness, the share of jobs that take part in them, and
     placement in the bids. Each job is its own application.
@@ -46,48 +44,35 @@ class Themis(Policy):
     name = "themis"
     SOURCE = "Mahajan et al., Themis, NSDI'20"
 
-    parts = True
+    fractional = True
+    period = "lease_s"
 
-    lease_s: float = knob(600.0, "for how long GPUs are leased", unit="s", within=PERIOD)
+    lease_s: float = knob(600.0, "length of a lease of GPUs", unit="s", within=PERIOD)
 
-    def __post_init__(self) -> None:
-        """Refuse restarts that would eat up the leases."""
-        super().__post_init__()
-        check_below(self, self.name, "restart_s", "lease_s", 2)
-
-    def wake_s(self, view: View) -> float:
-        """Return when leases end next, if a job waits for that."""
-        return (view.now_s // self.lease_s + 1) * self.lease_s if view.queue.groups else FOREVER
-
-    def decide(self, view: View) -> Wish:
-        """Divide the free GPUs, or all of them where leases end, by rho."""
+    def decide(self, view: View) -> Decision:
+        """Allocate the free GPUs, or all of them when leases end, by rho."""
         if not view.queue.groups:
             return {}
         sizes = cast("Iterable[int]", view.queue.groups)
         plan = view.plan()
         stopped: list[Job] = []
-        if self._leases_end(view.now_s):
-            stopped = self._take_back(plan, [self._line(view, size) for size in sizes])
-        self._give_out(plan, sizes)
-        for job in stopped:  # for a share of a GPU that is on none
-            plan.return_to(job)
-        return plan.wish
+        if self._period_ends(view.now_s):
+            stopped = self._end_leases(plan, [view.arrays(size, _numbers) for size in sizes])
+        self._allocate_free(plan, sizes)
+        for job in stopped:  # a fraction of a GPU may fit on none
+            plan.restore(job)
+        return plan.decision
 
-    def _leases_end(self, now_s: float) -> bool:
-        """Whether leases end now, or have ended since the last round."""
-        since_s = now_s % self.lease_s
-        return since_s < max(self.round_s, _EPS_S) or self.lease_s - since_s < _EPS_S
-
-    def _take_back(self, plan: Plan, lines: list[Line]) -> list[Job]:
-        """Take their GPUs from the running jobs that would not get them again; return these."""
+    def _end_leases(self, plan: Plan, waiting: list[QueueArrays]) -> list[Job]:
+        """Release the running jobs that would not get their GPUs again, and return them."""
         now_s, running = plan.view.now_s, list(plan.view.running)
         own = [
-            (now_s - job.spec.submit_s + job.to_go_s(now_s)) / max(job.believed_run_s, 1.0)
+            (now_s - job.spec.submit_s + job.until_end_s(now_s)) / max(job.believed_run_s, 1.0)
             for job in running
         ]
-        rho = np.concatenate([own, *(_rho(line, now_s) for line in lines)])
-        jobs = [*running, *(place.job for line in lines for place in line.places)]
-        free, stopped = plan.cluster.capacity * WHOLE, []
+        rho = np.concatenate([own, *(_rho(arrays, now_s) for arrays in waiting)])
+        jobs = [*running, *(entry.job for arrays in waiting for entry in arrays.entries)]
+        free, stopped = plan.cluster.capacity * GPU_UNITS, []
         for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):
             job = jobs[at]
             if job.size <= free:
@@ -97,11 +82,11 @@ class Themis(Policy):
                 stopped.append(job)
         return stopped
 
-    def _give_out(self, plan: Plan, sizes: Iterable[int]) -> None:
-        """Give free GPUs to the waiting jobs of highest rho that fit."""
-        now_s, cluster = plan.view.now_s, plan.cluster
+    def _allocate_free(self, plan: Plan, sizes: Iterable[int]) -> None:
+        """Allocate free GPUs to the waiting jobs of highest rho that fit."""
+        view, cluster = plan.view, plan.cluster
         offers = {
-            size: _highest_first(self._line(plan.view, size), now_s)
+            size: _highest_first(view.arrays(size, _numbers), view.now_s)
             for size in sizes
             if cluster.fits(size)
         }
@@ -109,22 +94,15 @@ class Themis(Policy):
         heapify(heads)
         while heads:
             _, _, job = heappop(heads)
-            started = plan.grant(job, seat(cluster, job.size))
+            started = plan.assign(job, allocate(cluster, job.size))
             if started and (behind := next(offers[job.size], None)) is not None:
                 heappush(heads, behind)
 
-    def _line(self, view: View, size: int) -> Line:
-        """Return the waiting jobs of a size."""
-        order, line = view.queue.groups[size], view.kept.get(size)
-        if line is None or not line.of(order):
-            line = view.kept[size] = Line(order, _parts)
-        return line
 
-
-def _highest_first(line: Line, now_s: float) -> Iterator[tuple[float, int, Job]]:
-    """Yield (minus rho, place of submission, job), the highest rho first."""
-    rho = _rho(line, now_s)
-    for _ in line.places:
+def _highest_first(arrays: QueueArrays, now_s: float) -> Iterator[tuple[float, int, Job]]:
+    """Yield (minus rho, number of submission, job), the highest rho first."""
+    rho = _rho(arrays, now_s)
+    for _ in arrays.entries:
         at = int(rho.argmax())
-        yield -float(rho[at]), line.places[at].nth, line.places[at].job
+        yield -float(rho[at]), arrays.entries[at].nth, arrays.entries[at].job
         rho[at] = -np.inf

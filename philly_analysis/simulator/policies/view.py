@@ -1,68 +1,56 @@
-"""What a policy sees, and the plan on which it tries things out before it wishes them."""
+"""Provide the state that a policy sees, and plans that try allocations before they are decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any
+from typing import Any, TypeVar
 
-from philly_analysis.simulator.cluster.cluster import Cluster, Grant
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.jobs.ordering import Order, Place, Queue
+from philly_analysis.simulator.jobs.ordering import Entry, Queue, SortedJobs
+from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
 
-Wish = Mapping[Job, Grant | None]
-"""Who should hold what from now on; jobs that it does not name stay as they are."""
+T = TypeVar("T")
+
+Decision = Mapping[Job, Allocation | None]
+"""New allocations by job, None to preempt it; jobs that are not named keep theirs."""
 
 Key = Callable[[Job, float], Any]
-"""What jobs are served by, smallest first: of a job and the present (s since origin)."""
+"""Computes the priority key of a job at a time (s)."""
 
 
 class View:
-    """The present, as a policy may read it.
+    """The present state of a simulation; read-only for policies.
 
     Attributes
     ----------
     now_s
         Seconds since the workload's origin.
     key
-        What the policy serves waiting jobs by.
+        The policy's priority key of waiting jobs.
+    cluster
+        The machines and what is free.
     queue
         Waiting jobs.
     running
-        Jobs that run, best first (see ``Policy.standing``).
+        Running jobs, by ``Policy.running_key``.
     holding
-        Jobs that hold part of their gang.
+        Waiting jobs that hold part of their gang.
     used
-        What each virtual cluster's jobs hold, in parts of GPUs.
+        GPU units allocated to each virtual cluster.
     quotas
-        GPUs that each virtual cluster is entitled to; empty where nobody said.
+        GPUs to which each virtual cluster is entitled; empty if unknown.
     changed
-        Jobs that arrived, came back or were due for review since the last decision.
+        Jobs that arrived, were stopped or reviewed since the last decision.
     freed
-        Machines on which GPUs were given back since the last decision.
+        Machines on which GPUs were released since the last decision.
     residents
         Per machine, the jobs that run there.
     touched
-        Machines on which anything was taken or given back since the last decision.
-    kept
-        What the policy keeps for itself from one decision of this simulation to the next.
+        Machines on which anything was allocated or released since the last decision.
+    state
+        The policy's own state from one decision of this simulation to the next.
     """
-
-    __slots__ = (
-        "_plan",
-        "changed",
-        "cluster",
-        "freed",
-        "holding",
-        "kept",
-        "key",
-        "now_s",
-        "queue",
-        "quotas",
-        "residents",
-        "running",
-        "touched",
-        "used",
-    )
 
     def __init__(
         self, cluster: Cluster, key: Key, quotas: Mapping[str, int], kind: str | None = None
@@ -70,77 +58,91 @@ class View:
         self.now_s = 0.0
         self.cluster, self.key, self.quotas = cluster, key, quotas
         self.queue = Queue(kind)
-        self.running = Order()
+        self.running = SortedJobs()
         self.holding: dict[Job, None] = {}
         self.used: dict[str, int] = {}
         self.changed: list[Job] = []
         self.freed: set[int] = set()
         self.touched: set[int] = set()
-        self.kept: dict[Any, Any] = {}
+        self.state: dict[Any, Any] = {}
         self._plan: Plan | None = None
         self.residents: list[dict[Job, None]] = [{} for _ in cluster.machines]
 
     def plan(self) -> "Plan":
-        """Return a plan that starts from the present: the cluster is as it would have it."""
+        """Return a plan that starts from the present; it changes the cluster tentatively."""
         self.drop_plan()
         self._plan = Plan(self)
         return self._plan
 
     def drop_plan(self) -> None:
-        """Show the present again; the engine does this after each decision."""
+        """Undo the plan's changes; the engine calls this after each decision."""
         if self._plan is not None:
             self._plan = None
-            self.cluster.restore()
+            self.cluster.roll_back()
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a value of the policy's state, made at the first call."""
+        if key not in self.state:
+            self.state[key] = make()
+        value: T = self.state[key]
+        return value
+
+    def arrays(self, group: Hashable, numbers: Callable[[Job], tuple[float, ...]]) -> QueueArrays:
+        """Return arrays of numbers of a group's waiting jobs."""
+        jobs, arrays = self.queue.groups[group], self.state.get(group)
+        if arrays is None or arrays.jobs is not jobs:
+            arrays = self.state[group] = QueueArrays(jobs, numbers)
+        found: QueueArrays = arrays
+        return found
 
 
 class Plan:
-    """A decision in the making: grants are tried on the cluster, and taken back at its end.
+    """A decision in progress: allocations are made on the cluster and rolled back at its end.
 
     Attributes
     ----------
     cluster
-        The cluster as it would be.
+        The cluster under the plan.
     offered
-        Where the job stands that is offered GPUs.
+        The queue entry of the job that is offered GPUs.
     """
-
-    __slots__ = ("_returned", "_wish", "cluster", "offered", "used", "view")
 
     def __init__(self, view: View) -> None:
         self.view, self.cluster = view, view.cluster
         self.used: dict[str, int] = {}
-        self.cluster.attempt()
-        self._wish: dict[Job, Grant | None] = {}
+        self.cluster.begin_trial()
+        self._decision: dict[Job, Allocation | None] = {}
         self._returned: list[Job] = []
+        self.offered: Entry
 
     @property
-    def wish(self) -> Wish:
-        """What of the plan differs from the present."""
-        return {job: grant for job, grant in self._wish.items() if grant != job.grant}
+    def decision(self) -> Decision:
+        """The allocations of the plan that differ from the present."""
+        return {job: new for job, new in self._decision.items() if new != job.allocation}
 
-    def held(self, job: Job) -> Grant | None:
-        """Return what a job would hold."""
-        return self._wish.get(job, job.grant)
+    def allocation_of(self, job: Job) -> Allocation | None:
+        """Return a job's allocation under the plan."""
+        return self._decision.get(job, job.allocation)
 
     def in_use(self, vc: str) -> int:
-        """Return what the jobs of a virtual cluster would hold, in parts of GPUs."""
+        """Return the GPU units allocated to a virtual cluster under the plan."""
         return self.view.used.get(vc, 0) + self.used.get(vc, 0)
 
     def quota(self, vc: str) -> int:
-        """Return what a virtual cluster is entitled to, in parts of GPUs: all if nobody said."""
-        return self.view.quotas.get(vc, self.cluster.capacity) * WHOLE
+        """Return a virtual cluster's quota (GPU units): the whole cluster if unknown."""
+        return self.view.quotas.get(vc, self.cluster.capacity) * GPU_UNITS
 
     def unused(self) -> dict[str, int]:
-        """Return what of their quota virtual clusters would not use, of those that hold or held.
+        """Return the unused quota (GPU units) of virtual clusters that have used any.
 
-        In parts of GPUs; below zero: what one would use above its quota.
+        Negative: use above the quota.
         """
-        quotas, all_ = self.view.quotas, self.cluster.capacity
+        quotas, capacity = self.view.quotas, self.cluster.capacity
         used = self.in_use_by_vc() if self.used else self.view.used
-        return {vc: quotas.get(vc, all_) * WHOLE - size for vc, size in used.items()}
+        return {vc: quotas.get(vc, capacity) * GPU_UNITS - size for vc, size in used.items()}
 
     def in_use_by_vc(self) -> dict[str, int]:
-        """Return what the jobs of each virtual cluster would hold, of those that held anything."""
+        """Return the GPU units allocated under the plan, by virtual cluster."""
         used = self.view.used.copy()
         for vc, more in self.used.items():
             used[vc] = used.get(vc, 0) + more
@@ -148,46 +150,46 @@ class Plan:
 
     @property
     def touched(self) -> set[int]:
-        """Machines that the plan takes GPUs from, or gives GPUs on."""
-        grants = [g for job, new in self._wish.items() for g in (job.grant, new) if g is not None]
-        return {machine for grant in grants for machine, _ in grant.shares}
+        """Machines on which the plan allocates or releases GPUs."""
+        changed = [a for job, new in self._decision.items() for a in (job.allocation, new)]
+        return {machine for a in changed if a is not None for machine, _ in a.shares}
 
-    def on(self, machine: int) -> list[Job]:
-        """Return the jobs that would run on a machine."""
-        wish = self._wish
+    def jobs_on(self, machine: int) -> list[Job]:
+        """Return the jobs that run on a machine under the plan."""
+        decision = self._decision
 
         def there(job: Job) -> bool:
-            grant = wish[job]
-            return bool(grant and not grant.partial and machine in dict(grant.shares))
+            new = decision[job]
+            return bool(new and not new.partial and machine in dict(new.shares))
 
-        jobs = self.view.residents[machine] | dict.fromkeys(wish)
-        return [job for job in jobs if job not in wish or there(job)]
+        jobs = self.view.residents[machine] | dict.fromkeys(decision)
+        return [job for job in jobs if job not in decision or there(job)]
 
-    def grant(self, job: Job, grant: Grant | None) -> bool:
-        """Give a job what a search found; False when it found nothing."""
-        if grant is None:
+    def assign(self, job: Job, allocation: Allocation | None) -> bool:
+        """Allocate what a search found, instead of a previous allocation; False if nothing."""
+        if allocation is None:
             return False
-        if (old := self.held(job)) is not None:
-            self.cluster.give(old)
+        if (old := self.allocation_of(job)) is not None:
+            self.cluster.release(old)
             self._count(job, old, -1)
-        self.cluster.take(grant)
-        self._count(job, grant, 1)
-        self._wish[job] = grant
+        self.cluster.allocate(allocation)
+        self._count(job, allocation, 1)
+        self._decision[job] = allocation
         return True
 
     def release(self, job: Job) -> None:
-        """Take from a job what it holds; a job that ran is offered GPUs again."""
-        if (old := self.held(job)) is not None:
-            self.cluster.give(old)
+        """Release a job's allocation; a job that ran is offered GPUs again."""
+        if (old := self.allocation_of(job)) is not None:
+            self.cluster.release(old)
             self._count(job, old, -1)
-            self._wish[job] = None
+            self._decision[job] = None
             if job.running:
                 self._returned.append(job)
 
-    def return_to(self, job: Job) -> bool:
-        """Give a job back what it holds in the present, if that is still free in the plan."""
-        old, cluster = job.grant, self.cluster
-        if old is None or not cluster.all_free(old):
+    def restore(self, job: Job) -> bool:
+        """Restore a job's present allocation, if it is still free under the plan."""
+        old, cluster = job.allocation, self.cluster
+        if old is None or not cluster.is_free(old):
             return False
         for machine, gpus in old.shares if old.cpus or old.mem_gb else ():
             count = gpus.bit_count()
@@ -196,40 +198,39 @@ class Plan:
                 or cluster.free_mem_gb[machine] + 1e-6 < old.mem_gb * count
             ):
                 return False
-        return self.grant(job, old)
+        return self.assign(job, old)
 
     def offer(self, take: Callable[[Job], bool | None]) -> None:
-        """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the policy's key.
+        """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the priority key.
 
-        The queue itself is left alone: a heap holds the next job of each group, so that the first
-        of all groups is at hand and a group is gone through only as far as its jobs start.
+        The queue is not changed: a heap holds the next job of each group, and a group is traversed
+        only as far as its jobs start.
 
         Parameters
         ----------
         take
-            Tries to plan a job's start; after a False the rest of its group is passed over, after
-            None all others are.
+            Tries to plan a job's start. After False the rest of its group is skipped, after None
+            all other jobs are.
         """
         key, now_s, queue = self.view.key, self.view.now_s, self.view.queue
-        heap: list[tuple[Place, Order | None, int]] = [
-            (head, order, 0)
-            for head, order in zip(queue.heads(), queue.groups.values(), strict=True)
+        heap: list[tuple[Entry, SortedJobs | None, int]] = [
+            (head, jobs, 0) for head, jobs in zip(queue.heads(), queue.groups.values(), strict=True)
         ]
         heapify(heap)
         while heap or self._returned:
-            while self._returned:  # who had to give way asks again, as a group of its own
+            while self._returned:  # a released job is a group of its own
                 back = self._returned.pop()
-                heappush(heap, (Place(key(back, now_s), back.index, back), None, 0))
-            place, order, before = heap[0]
-            self.offered = place
-            started = take(place.job)
+                heappush(heap, (Entry(key(back, now_s), back.index, back), None, 0))
+            entry, jobs, before = heap[0]
+            self.offered = entry
+            started = take(entry.job)
             if started is None:
                 return
-            if started and order is not None and (behind := order.behind(before + 1)) is not None:
-                heapreplace(heap, (behind, order, before + 1))
+            if started and jobs is not None and (behind := jobs.nth_entry(before + 1)) is not None:
+                heapreplace(heap, (behind, jobs, before + 1))
             else:
                 heappop(heap)
 
-    def _count(self, job: Job, grant: Grant, sign: int) -> None:
-        if not grant.guest and not grant.partial:
-            self.used[job.vc] = self.used.get(job.vc, 0) + sign * grant.size
+    def _count(self, job: Job, allocation: Allocation, sign: int) -> None:
+        if not allocation.guest and not allocation.partial:
+            self.used[job.vc] = self.used.get(job.vc, 0) + sign * allocation.size

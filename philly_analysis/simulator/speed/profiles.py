@@ -1,4 +1,4 @@
-"""What CPUs and memory do for a model's throughput: a table of measurements, or the user's own."""
+"""Read per-model throughput by CPUs and memory from a table of measurements."""
 
 import csv
 from bisect import bisect_right
@@ -17,14 +17,14 @@ COLUMNS = ("job_type", "task", "cpus", "mem_gb", "at_mem_gb")
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How fast one kind of job runs by CPUs and memory per GPU.
+    """The throughput of one job type by CPUs and memory per GPU.
 
     Attributes
     ----------
     task
-        What it does: image, language, speech, ….
+        Kind of model: image, language, speech, ….
     cpus, mem_gb
-        What it wants per GPU: with more it is no faster.
+        Request per GPU: more does not increase the throughput.
     cpu_grid, mem_grid_gb
         CPUs and memory per GPU at which it was measured, ascending.
     table
@@ -48,14 +48,14 @@ class Profile:
 def read_profiles(path: str | Path) -> dict[str, Profile]:
     """Read profiles from a CSV file with one row per job type and memory.
 
-    Columns: job_type, task, cpus and mem_gb (wanted per GPU), at_mem_gb (memory per GPU at
-    which the row was measured), and c1, c2, … (throughput at so many CPUs per GPU, relative to
-    a proportional share).
+    Columns: job_type, task, cpus and mem_gb (request per GPU), at_mem_gb (memory per GPU at which
+    the row was measured), and c1, c2, … (throughput at so many CPUs per GPU, relative to a
+    proportional share).
 
     Raises
     ------
     SimulationError
-        The file does not read like this.
+        The file cannot be read, or has other columns or values.
     """
     path = Path(path)
     try:
@@ -91,10 +91,6 @@ def _read(lines: Iterable[str], where: str) -> dict[str, Profile]:
 
 
 PROFILES = _read(
-    files("philly_analysis.simulator.speed")
-    .joinpath("profiles.csv")
-    .read_text("utf-8")
-    .splitlines(),
-    "profiles.csv",
+    files(__package__).joinpath("profiles.csv").read_text("utf-8").splitlines(), "profiles.csv"
 )
 """Ten models: Synergy (OSDI'22), profiles of its artifact, msr-fiddle/synergy at 1bb2bed."""

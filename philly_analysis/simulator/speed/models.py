@@ -1,14 +1,14 @@
-"""How fast a job runs on what it holds, relative to the run that was recorded."""
+"""Compute the speed of a job on its allocation, relative to the recorded run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from philly_analysis.errors import UnknownNameError
-from philly_analysis.simulator.cluster.cluster import Grant
-from philly_analysis.simulator.cluster.gpu_sharing import WHOLE
+from philly_analysis.simulator.cluster.allocation import Allocation
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.topology import RACK, Topology
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.speed.profiles import PROFILES, Profile
@@ -19,42 +19,39 @@ from philly_analysis.workload import JobSpec
 
 @dataclass(frozen=True)
 class Speed:
-    """As recorded, wherever and beside whomever they run.
+    """As recorded, whatever the placement and the neighbours.
 
-    Other speeds subclass this and say what they take into account.
+    The other speed models are subclasses.
     """
 
     neighbourly: ClassVar[bool] = False
-    """Whether jobs on the same machines matter."""
+    """Whether jobs on the same machines affect the speed."""
 
     by_place: ClassVar[bool] = False
-    """Whether what it takes into account slowed the recorded run, too, by where that ran."""
+    """Whether the recorded placement slowed the recorded run, too."""
 
     by_use: ClassVar[bool] = False
-    """Whether it looks at how much of their GPUs jobs use."""
+    """Whether it uses the GPU utilisation of jobs."""
 
     @property
-    def says(self) -> str:
-        """What it takes into account, in a sentence."""
+    def note(self) -> str:
+        """A sentence on the model."""
         return (type(self).__doc__ or "").partition("\n")[0]
 
-    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
-        """Return the jobs with what it must know of them and they do not say, drawn.
-
-        What a job says stays as it is.
-        """
+    def complete(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with the fields that the model needs, drawn where unknown."""
         return specs
 
     def on(self, topology: Topology) -> Self:
-        """Return the law for machines that stand so; each simulation asks once."""
+        """Return the model for machines of a topology; each simulation calls it once."""
         return self
 
-    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return the seconds of its recorded run that a job gets done in one second.
+    def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
+        """Return the seconds of its recorded run that a job completes in one second.
 
         Parameters
         ----------
-        grant
+        allocation
             What it would run on.
         neighbours
             Other running jobs on the same machines; empty unless ``neighbourly``.
@@ -71,10 +68,10 @@ _IMAGES_PER_S = table_4()
 class Locality(Speed):
     """Slower when spread over servers, and beside other gangs: the study's Tables 4 and 5.
 
-    Full speed is that on the fewest servers, alone. A gang beside another is as slow as Table 4
-    has it, or as its spread makes it, whichever is slower: so spread is never better than packed,
-    nor in company better than alone. Single GPUs are never slowed, and slow nobody: the tables say
-    nothing about them.
+    Full speed is that on the fewest servers, alone. A gang beside another has the speed of Table 4
+    or that of its spread, whichever is lower: spread is never faster than packed, nor shared faster
+    than alone. Single GPUs are never slowed, and slow no other job: the tables have no data on
+    them.
 
     Attributes
     ----------
@@ -92,10 +89,10 @@ class Locality(Speed):
     biggest_server
         GPUs of the servers on which the tables were measured.
     across
-        Speed of a gang over several racks, over several pods, ..., relative to one rack; the last
-        holds for all beyond. The study measured none: 1 unless it is set.
+        Speed of a gang over several racks, over several pods, …, relative to one rack; the last
+        holds for all beyond. The study measured none: 1 unless set.
     topology
-        Which machines share racks and pods; set by the simulation.
+        Racks and pods of the machines; set by the simulation.
     """
 
     neighbourly: ClassVar[bool] = True
@@ -118,32 +115,32 @@ class Locality(Speed):
     topology: Topology | None = field(default=None, repr=False, compare=False)
 
     def on(self, topology: Topology) -> Self:
-        """Return the law for machines that stand so."""
+        """Return the model for machines of a topology."""
         return replace(self, topology=topology)
 
-    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return the speed by the number of servers, and by whether gangs share a server."""
-        if grant.gpus == 1:
+    def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
+        """Return the speed by the number of servers, and by gangs on the same servers."""
+        if allocation.gpus == 1:
             return 1.0
-        servers = len(grant.shares)
-        fewest = -(-grant.gpus // self.biggest_server)
+        servers = len(allocation.shares)
+        fewest = -(-allocation.gpus // self.biggest_server)
         if fewest == 1:
             alone = [speed for n, speed in self.spread if n <= servers][-1]
         else:
             alone = [speed for n, speed in self.spread_large if n <= max(servers / fewest, 1)][-1]
         if self.topology is not None and servers > 1:
-            beyond = self.topology.level(machine for machine, _ in grant.shares) - RACK
+            beyond = self.topology.level(machine for machine, _ in allocation.shares) - RACK
             alone *= (1.0, *self.across)[min(beyond, len(self.across))]
-        if self.interference and any(other.held.gpus > 1 for other in neighbours):
+        if self.interference and any(other.allocated.gpus > 1 for other in neighbours):
             return min(alone, self.beside[servers > fewest])
         return alone
 
 
 @dataclass(frozen=True)
 class Spread(Locality):
-    """Slower when spread over servers, but not by who runs beside them: what if none interfered.
+    """Slower when spread over servers, but not by neighbours: locality without interference.
 
-    What is gained over ``locality`` is the most that keeping gangs apart could give.
+    The difference from ``locality`` is the greatest possible gain of keeping gangs apart.
     """
 
     neighbourly: ClassVar[bool] = False
@@ -151,24 +148,29 @@ class Spread(Locality):
     interference: bool = False
 
 
+def _with_unknown(spec: JobSpec, **drawn: Any) -> JobSpec:
+    """Return a job with values for those of its fields that are unknown."""
+    return replace(spec, **{k: v for k, v in drawn.items() if getattr(spec, k) is None})
+
+
 @dataclass(frozen=True)
 class HostResources(Speed):
-    """By the CPUs and the memory that each GPU gets, from per-model profiles.
+    """By the CPUs and the memory of each GPU, from per-model profiles.
 
     Attributes
     ----------
     profiles
         Profile by job type; other types run as recorded.
     split
-        (task, share) of the jobs that do not say their type: each gets a model of the task,
-        drawn evenly. Synergy's default; an assumption. Jobs that do not say what CPUs and memory
-        they ask for want those of their model.
+        (task, share) of the jobs without a job type: each gets a model of the task, drawn
+        uniformly. Synergy's default; an assumption. Jobs without a request for CPUs and memory
+        request those of their model.
     """
 
     profiles: dict[str, Profile] = field(default_factory=lambda: PROFILES)
     split: tuple[tuple[str, float], ...] = (("image", 0.2), ("language", 0.7), ("speech", 0.1))
 
-    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+    def complete(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
         """Return the jobs with a model, and the CPUs and memory that it wants."""
         models = {
             task: [p for p in self.profiles.values() if p.task == task] for task, _ in self.split
@@ -180,49 +182,45 @@ class HostResources(Speed):
         for spec, task, pick in zip(specs, tasks.tolist(), picks.tolist(), strict=True):
             among = models[self.split[task][0]]
             model = spec.job_type or among[int(pick * len(among))].job_type
-            wants, gpus = self.profiles.get(model), spec.gpus * spec.gpu_frac
-            if wants is None:
-                done.append(spec)
-                continue
-            done.append(
-                replace(
-                    spec,
-                    job_type=model,
-                    cpus=wants.cpus * gpus if spec.cpus is None else spec.cpus,
-                    mem_gb=wants.mem_gb * gpus if spec.mem_gb is None else spec.mem_gb,
+            profile, gpus = self.profiles.get(model), spec.gpus * spec.gpu_frac
+            if profile is not None:
+                spec = _with_unknown(
+                    replace(spec, job_type=model),
+                    cpus=profile.cpus * gpus,
+                    mem_gb=profile.mem_gb * gpus,
                 )
-            )
+            done.append(spec)
         return done
 
-    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return the throughput on the grant, relative to a proportional share.
+    def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
+        """Return the throughput on the allocation, relative to a proportional share.
 
-        On a share of a GPU jobs run as recorded: the profiles are of whole ones.
+        Jobs on a fraction of a GPU run as recorded, since the profiles are of whole GPUs.
         """
         profile = self.profiles.get(job.spec.job_type or "")
-        if profile is None or not grant.cpus or grant.part < WHOLE:
+        if profile is None or not allocation.cpus or allocation.units < GPU_UNITS:
             return 1.0
-        return profile.throughput(grant.cpus, grant.mem_gb)
+        return profile.throughput(allocation.cpus, allocation.mem_gb)
 
 
 @dataclass(frozen=True)
 class Parallelism(Speed):
-    """By the number of GPUs, relative to the number asked for, as measured of the job's model.
+    """By the number of GPUs, relative to the number requested, as measured for the job's model.
 
     Attributes
     ----------
     alpha
-        Exponent for models of which nothing was measured: (GPUs held / GPUs asked for) to this
-        power; 1 is perfect scaling. An assumption.
+        Exponent for models without measurements: (GPUs allocated / GPUs requested) to this power;
+        1 is perfect scaling. An assumption.
     models
-        What jobs train that do not say: drawn evenly from these, of those that would ask for so
+        Models of the jobs without a job type: drawn uniformly from those that would request so
         many GPUs; none: such jobs follow the power law.
     """
 
     alpha: float = 0.9
     models: tuple[str, ...] = tuple(SCALING)
 
-    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+    def complete(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
         """Return the jobs with a model."""
         if not self.models:
             return specs
@@ -234,12 +232,12 @@ class Parallelism(Speed):
             done.append(replace(spec, job_type=model))
         return done
 
-    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return the speed on the GPUs held, relative to that on those asked for."""
+    def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
+        """Return the speed on the allocated GPUs, relative to those requested."""
         scaling = SCALING.get(job.spec.job_type or "")
         if scaling is None:
-            return float((grant.gpus / job.gpus) ** self.alpha)
-        return scaling.speed(grant.gpus, job.gpus)
+            return float((allocation.gpus / job.gpus) ** self.alpha)
+        return scaling.speed(allocation.gpus, job.gpus)
 
 
 def _tenths() -> tuple[float, ...]:
@@ -248,31 +246,30 @@ def _tenths() -> tuple[float, ...]:
 
 
 PHILLY_MINUTES = _tenths()
-"""Per-minute utilisation of GPUs in use by passed 1-GPU jobs, at each tenth of the readings: the
-Philly archive's notebook, Figure 5. Taken as the means of jobs it spreads them too far: a job's
-mean varies less than its minutes."""
+"""Per-minute utilisation of allocated GPUs of passed 1-GPU jobs, at each tenth of the samples: the
+Philly archive's notebook, Figure 5. As the distribution of jobs' means it is too wide: a job's mean
+varies less than its minutes."""
 
 
 @dataclass(frozen=True)
 class Sharing(Speed):
-    """Holders of a GPU run undisturbed; a guest gets the compute that the holder leaves.
+    """Holders of a GPU run at full speed; a guest gets the compute that the holder leaves.
 
-    A guest that wants the share u of a GPU whose holder uses h runs at min(u, 1 - h) / u. It
-    stands still while the memory of both does not fit (AntMan would let it go on from host
-    memory, more slowly). A gang runs as fast as its slowest GPU.
+    A guest that uses the share u of a GPU whose holder uses h runs at min(u, 1 - h) / u. It makes
+    no progress while the memory of both does not fit (AntMan would let it continue from host
+    memory, more slowly). A gang runs at the speed of its slowest GPU.
 
     Attributes
     ----------
     util_quantiles
-        Mean utilisation, at evenly spaced quantiles from 0 to 1, of jobs without readings.
+        Mean utilisation, at evenly spaced quantiles from 0 to 1, of jobs without samples.
     gpu_mem
-        Parameters of the Beta law of the share of GPU memory that a job uses, where it is not
-        known. Assumed.
+        Parameters of the Beta distribution of the share of GPU memory that a job uses, where
+        unknown. Assumed.
     interference
         Share of its speed that a holder loses to a guest. AntMan reports none.
     together
-        Whether a guest goes on beside a holder; if not, it stands still until the holder has left:
-        guests then take idle GPUs only, and nothing is shared.
+        Whether a guest makes progress beside a holder; if not, guests use idle GPUs only.
     """
 
     neighbourly: ClassVar[bool] = True
@@ -283,28 +280,24 @@ class Sharing(Speed):
     interference: float = 0.0
     together: bool = True
 
-    def completed(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
-        """Return the jobs with utilisation and GPU memory drawn where they are not known."""
+    def complete(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
+        """Return the jobs with utilisation and GPU memory drawn where unknown."""
         grid = np.linspace(0, 1, len(self.util_quantiles))
         util = np.interp(rng.random(len(specs)), grid, self.util_quantiles).clip(0.01, 1.0)
         mem = rng.beta(*self.gpu_mem, len(specs))
         return [
-            replace(
-                spec,
-                util_frac=u if spec.util_frac is None else spec.util_frac,
-                gpu_mem_frac=m if spec.gpu_mem_frac is None else spec.gpu_mem_frac,
-            )
+            _with_unknown(spec, util_frac=u, gpu_mem_frac=m)
             for spec, u, m in zip(specs, util.tolist(), mem.tolist(), strict=True)
         ]
 
-    def of(self, job: Job, grant: Grant, neighbours: Sequence[Job]) -> float:
-        """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves it."""
-        if not grant.guest and not self.interference:
+    def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
+        """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves."""
+        if not allocation.guest and not self.interference:
             return 1.0
-        beside = [other for other in neighbours if _overlap(grant, other.held)]
+        beside = [other for other in neighbours if _overlap(allocation, other.allocated)]
         if beside and not self.together:
-            return 0.0 if grant.guest else 1.0
-        if not grant.guest:
+            return 0.0 if allocation.guest else 1.0
+        if not allocation.guest:
             return 1.0 - self.interference if beside else 1.0
         speed = 1.0
         for holder in beside:
@@ -315,7 +308,7 @@ class Sharing(Speed):
         return speed
 
 
-def _overlap(one: Grant, other: Grant) -> bool:
+def _overlap(one: Allocation, other: Allocation) -> bool:
     theirs = dict(other.shares)
     return any(gpus & theirs.get(machine, 0) for machine, gpus in one.shares)
 
@@ -328,16 +321,16 @@ SPEEDS: dict[str, type[Speed]] = {
     "parallelism": Parallelism,
     "sharing": Sharing,
 }
-"""Every law of speed by the name that the user types."""
+"""Every speed model by its name on the command line."""
 
 
 def speed_named(name: str) -> Speed:
-    """Return a law of speed as its source has it.
+    """Return a speed model with its published parameters.
 
     Raises
     ------
     UnknownNameError
-        There is no such law.
+        There is no such model.
     """
     if name not in SPEEDS:
         raise UnknownNameError("speed", name, SPEEDS)

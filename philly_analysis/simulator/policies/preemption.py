@@ -1,0 +1,197 @@
+"""Base classes of policies that preempt running jobs for jobs with a smaller priority key."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, tee
+from operator import attrgetter
+from typing import Any
+
+from philly_analysis.simulator.cluster.allocation import Allocation, FreedCapacity
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import allocate, pack_whole_servers
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.ordering import Entry
+from philly_analysis.simulator.policies.knobs import knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.view import Decision, Plan, View
+
+CONSOLIDATE = "place gangs only on one server, or else on whole ones and one more for the rest"
+
+_RUNNING = attrgetter("running")
+
+
+def find_gpus(plan: Plan, job: Job, *, consolidate: bool) -> Allocation | None:
+    """Find GPUs for a job: anywhere, or for a gang on the fewest servers only."""
+    if consolidate and job.size >= GPU_UNITS:
+        return pack_whole_servers(plan.cluster, job.gpus)
+    return allocate(plan.cluster, job.size)
+
+
+@dataclass(frozen=True)
+class Preemptive(Policy):
+    """Serves jobs by :meth:`key` at all times, preempting those with greater keys.
+
+    A gang that does not fit even so is skipped; jobs behind it may use what is left. Of two jobs
+    that share a GPU one may be preempted and the other continue.
+    """
+
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the jobs of smallest key."""
+        if not self.may_change(view):
+            return {}
+        plan = view.plan()
+        self.serve(plan)
+        return plan.decision
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether enough GPUs suffice for a job: then a job that could not start need not retry.
+
+        If not, a gang may find servers that preempted jobs left for another one in vain.
+        """
+        return False
+
+    def may_change(self, view: View) -> bool:
+        """Whether the first job of a group fits, now or after preemption."""
+        heads = view.queue.heads()
+        if not heads:
+            return False
+        came = not all(map(_RUNNING, view.changed))
+        if self.anywhere and view.changed and not came and not view.freed:
+            # jobs that fit have started: a change needs a running job behind the first waiting one
+            first = min(heads).key
+            if max([self.key(job, view.now_s) for job in view.changed]) <= first:
+                return False
+        elif min([head.job.size for head in heads]) <= view.cluster.largest_fit:
+            return True
+        if not view.running:
+            return False
+        greatest = self.greatest(view)
+        before = [head for head in heads if head.key < greatest]
+        return bool(before) and (came or self._may_preempt(view, before))
+
+    def _may_preempt(self, view: View, heads: list[Entry]) -> bool:
+        """Whether preempting the running jobs behind one of these jobs lets it fit."""
+        heads.sort(reverse=True)
+        smallest = [*accumulate((head.job.size for head in reversed(heads)), min)]
+        freed = FreedCapacity(view.cluster)
+        for key, victim in self._worst(view):
+            while heads[len(heads) - len(smallest)].key >= key:
+                smallest.pop()
+                if not smallest:
+                    return False
+            freed.add(victim.allocated)
+            if freed.fits(smallest[-1]):
+                return True
+        return False
+
+    def serve(self, plan: Plan) -> None:
+        """Plan which jobs run."""
+        plan.offer(lambda job: self._take(plan, job))
+
+    def _take(self, plan: Plan, job: Job) -> bool | None:
+        if job.running and plan.restore(job):
+            return True
+        if not plan.cluster.fits(job.size):
+            key, view = plan.offered.key, plan.view
+            # then no job behind it may preempt others either
+            if not view.running or self.greatest(view) <= key:
+                return None if plan.cluster.full else False
+            if job.running:  # released just now: all jobs behind it are released as well
+                return False
+            victims = self._victims(plan, job, key)
+            if not victims:
+                return False
+            for victim in victims:
+                plan.release(victim)
+        return self.place(plan, job)
+
+    def place(self, plan: Plan, job: Job) -> bool:
+        """Plan the start of a job for which there are enough GPUs; False if it does not fit."""
+        raise NotImplementedError
+
+    def greatest(self, view: View) -> Any:
+        """Return the greatest key of the running jobs; there must be one."""
+        return next(self._worst(view))[0]
+
+    def _worst(self, view: View) -> Iterator[tuple[Any, Job]]:
+        """Yield the items of :meth:`worst_first`, cached for the present moment."""
+        moment, known = (view.now_s, view.running.version), view.state.get("worst")
+        if known is None or known[0] != moment:
+            known = view.state["worst"] = moment, tee(self.worst_first(view), 1)[0]
+        return tee(known[1])[1]  # from the first item on
+
+    def worst_first(self, view: View) -> Iterator[tuple[Any, Job]]:
+        """Yield the running jobs with their keys, the greatest first."""
+        now_s = view.now_s
+        return ((self.key(job, now_s), job) for job in reversed(view.running))
+
+    def _victims(self, plan: Plan, job: Job, key: Any) -> list[Job]:
+        """Return the jobs to preempt so that this one fits, worst first; none if it cannot."""
+        freed = FreedCapacity(plan.cluster)
+        victims = []
+        for greater, victim in self._worst(plan.view):
+            if greater <= key:
+                return []
+            if (held := plan.allocation_of(victim)) is not None:
+                victims.append(victim)
+                freed.add(held)
+                if freed.fits(job.size):
+                    return victims
+        return []
+
+
+@dataclass(frozen=True)
+class PreemptiveOrder(Preemptive):
+    """A preemptive order of jobs by GPUs alone.
+
+    Jobs are preempted for GPUs, not for servers: a gang to be consolidated may have to wait even
+    though the jobs behind it hold enough GPUs.
+    """
+
+    fractional = True
+
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(
+        False, "preempt by GPU count, even if a gang then does not fit on the servers"
+    )
+
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the jobs of smallest key that find servers."""
+        return self._counted(view) if self.counted else super().decide(view)
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether gangs may be placed on any servers."""
+        return not self.consolidate
+
+    def place(self, plan: Plan, job: Job) -> bool:
+        """Plan a job's start on the fullest servers on which it fits."""
+        return plan.assign(job, find_gpus(plan, job, consolidate=self.consolidate))
+
+    def _counted(self, view: View) -> Decision:
+        """Choose jobs by GPU count, preempt all others, and then place the chosen ones."""
+        if not view.queue.groups:
+            return {}
+        plan = view.plan()
+        for job in view.running:
+            plan.release(job)
+        chosen: list[Job] = []
+        left = plan.cluster.free_units
+
+        def take(job: Job) -> bool:
+            nonlocal left
+            if job.size > left:
+                return False
+            left -= job.size
+            chosen.append(job)
+            return True
+
+        plan.offer(take)
+        for job in chosen:
+            if job.running:
+                plan.restore(job)
+        for job in chosen:
+            if not job.running:
+                self.place(plan, job)
+        return plan.decision
