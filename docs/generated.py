@@ -156,7 +156,7 @@ def _finding(name: str, result: Result | None) -> Iterator[str]:
         yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
         yield "## Its facts\n"
         yield from table(
-            ((f"`{f.name}`", f.said, f.meaning) for f in result.facts),
+            ((f"`{f.name}`", f.text, f.meaning) for f in result.facts),
             *("fact", "value", "meaning"),
         )
         files = [relations()[n] for n in result.reads if n in relations()]
@@ -220,8 +220,8 @@ def _claims() -> Iterator[str]:
     yield "hold* or *cannot be said from these data*, with an effect and an interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
-        yield f"{cell(claim.asked)}\n"
-        yield f"The study: {cell(claim.printed.text)} ({cell(claim.printed.source)}).\n"
+        yield f"{cell(claim.question)}\n"
+        yield f"The study: {cell(claim.published.text)} ({cell(claim.published.source)}).\n"
         yield f"{cell(claim.caveat)}\n"
         yield f"```sql\n{relations()[claim.relation].sql.strip()}\n```\n"
 

@@ -50,7 +50,7 @@ analyze(trace, "why_failures")
 # %%
 delay = analyze(trace, "queueing_delay")
 for fact in delay.facts[:6]:
-    print(f"{fact.name:24} {fact.said:>10}  {fact.meaning}")
+    print(f"{fact.name:24} {fact.text:>10}  {fact.meaning}")
 delay.table.head()
 
 # %%

@@ -102,7 +102,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.analyze(path, 'queueing_delay').table": lambda v: isinstance(v, pd.DataFrame),
     "philly.analyze(path, 'queueing_delay').sentences": lambda v: v[0].endswith("."),
     "philly.analyze(path, 'queueing_delay').facts": lambda v: (
-        v[0].said and "<td" in v._repr_html_()
+        v[0].text and "<td" in v._repr_html_()
     ),
     "philly.analyze(path, 'run_time').facts['jobs']": lambda v: v > 0,
     "philly.analyze(path, 'run_time').to_csv(out / 'a.csv')": lambda v: v.is_file(),

@@ -1,85 +1,64 @@
-"""When jobs are submitted, by hour and weekday, and how much they burst.
+"""Measure arrival rates over the week, and how bursty arrivals are.
 
-Hours are those of UTC, not of where users live. Arrays are submitted in one second and raise all
-measures of burstiness without a change of rate.
+Hours are UTC, which need not be the users' time zone. Job arrays arrive within one second and
+increase every measure of burstiness without a change of the rate.
 """
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, figures, share
+from philly_analysis.results import Fact, Result, count_note, figures, percent
 from philly_analysis.trace import Trace
 
-QUESTION = "When are jobs submitted, and how much do arrivals burst?"
+QUESTION = "When are jobs submitted, and how bursty are arrivals?"
 NEEDS = ("jobs",)
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def compute(trace: Trace) -> Result:
-    """Give arrival rates over the week, and measures of burstiness (1, 1 and 0 % if Poisson)."""
+    """Compute arrival rates over the week, and burstiness (1, 1 and 0 % for a Poisson process)."""
     table = trace.answer("arrivals").df()
     [bursts] = trace.answer("arrivals_bursts").df().itertuples(index=False)
     by_hour, by_day = (
         table.groupby(part)[["jobs", "hours"]].sum().eval("jobs / hours")
         for part in ("hour", "weekday")
     )
+    peak = int(by_hour.idxmax()) if len(by_hour) else None
+    ratio = weekend = None
+    if len(by_hour) == 24 and by_hour.min():
+        ratio = by_hour.max() / by_hour.min()
+    if len(by_day) == 7 and by_day.sum():
+        weekend = by_day[[6, 7]].mean() / by_day[[1, 2, 3, 4, 5]].mean()
     facts = (
         Fact("hours", bursts.hours, "hours from the first to the last submission"),
-        Fact(
-            "gap_cv",
-            bursts.gap_cv,
-            "coefficient of variation of gaps between arrivals (Poisson: 1)",
-        ),
+        Fact("gap_cv", bursts.gap_cv, "interarrival coefficient of variation (Poisson: 1)"),
         Fact("zero_gap_pct", bursts.zero_gap_pct, "arrivals in the same second as the one before"),
-        Fact(
-            "hourly_dispersion",
-            bursts.hourly_dispersion,
-            "variance over mean of arrivals per hour (Poisson: 1)",
-        ),
-        Fact("peak_hour", int(by_hour.idxmax()) if len(by_hour) else None, "busiest hour, UTC"),
-        Fact(
-            "peak_to_trough",
-            by_hour.max() / by_hour.min() if len(by_hour) == 24 and by_hour.min() else None,
-            "arrivals in the busiest hour of the day over those in the quietest",
-        ),
-        Fact(
-            "weekend_to_weekday",
-            by_day[[6, 7]].mean() / by_day[[1, 2, 3, 4, 5]].mean()
-            if len(by_day) == 7 and by_day.sum()
-            else None,
-            "arrivals per hour on Saturday and Sunday over those on other days",
-        ),
+        Fact("hourly_dispersion", bursts.hourly_dispersion, "variance over mean of hourly counts"),
+        Fact("peak_hour", peak, "busiest hour, UTC"),
+        Fact("peak_to_trough", ratio, "arrivals in the busiest hour of the day over the quietest"),
+        Fact("weekend_to_weekday", weekend, "arrivals per hour at weekends over other days"),
     )
-    fact = {f.name: f.value for f in facts}
-    said = []
-    if fact["peak_to_trough"] is not None:
-        said.append(
-            f"The busiest hour of the day (from {int(fact['peak_hour'] or 0):02d}:00 UTC) sees "
-            f"{float(fact['peak_to_trough']):.1f} times the arrivals of the quietest."
+    sentences = []
+    if ratio is not None:
+        sentences.append(
+            f"The busiest hour of the day (from {peak:02d}:00 UTC) has {ratio:.1f} times the "
+            "arrivals of the quietest."
         )
-    if fact["weekend_to_weekday"] is not None:
-        said.append(
-            f"An hour of the weekend sees {float(fact['weekend_to_weekday']):.2f} times the "
-            "arrivals of an hour of other days."
+    if weekend is not None:
+        sentences.append(f"The arrival rate at weekends is {weekend:.2f} times that of other days.")
+    if bursts.gap_cv == bursts.gap_cv and bursts.hourly_dispersion == bursts.hourly_dispersion:
+        sentences.append(
+            f"Interarrival times have a coefficient of variation of {bursts.gap_cv:.1f}, and "
+            f"hourly counts a variance of {bursts.hourly_dispersion:.1f} times their mean (Poisson "
+            f"process: 1 and 1). {percent(bursts.zero_gap_pct)} of arrivals are in the same second "
+            "as the one before."
         )
-    if fact["gap_cv"] is not None and fact["hourly_dispersion"] is not None:
-        said.append(
-            f"Gaps between arrivals have a coefficient of variation of {bursts.gap_cv:.1f} and "
-            f"hourly counts a variance {bursts.hourly_dispersion:.1f} times their mean (a Poisson "
-            f"process: 1 and 1); {share(bursts.zero_gap_pct / 100)} of arrivals share their second "
-            "with the one before."
-        )
-    return Result(
-        name="arrivals",
-        table=table,
-        facts=facts,
-        sentences=tuple(said),
-        caveats=(
-            "Hours are UTC; the cluster's working day may lie elsewhere.",
-            *([f"{count(bursts.flagged, 'flagged job')} left out."] if bursts.flagged else []),
-        ),
+    caveats = (
+        "Hours are UTC; the cluster's time zone may differ.",
+        count_note(bursts.flagged, "flagged job", " excluded."),
     )
+    return Result("arrivals", table, facts, sentences, caveats)
 
 
 def plot(result: Result) -> Figure:

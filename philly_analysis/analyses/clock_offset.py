@@ -1,8 +1,7 @@
-"""Whether the GPU samples keep the job log's time, told by utilisation where attempts end.
+"""Estimate the clock offset between GPU samples and the job log from utilisation at attempt ends.
 
-It needs GPUs that fall idle where attempts end. Where the next attempt starts at once, or samples
-are few, there is no step to find, and it says so; an offset found in one period need not hold in
-another.
+The estimate needs GPUs that become idle when attempts end. It is undecided if the next attempt
+starts at once or samples are few. An offset found in one period need not apply to another.
 """
 
 from dataclasses import dataclass
@@ -15,20 +14,20 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from philly_analysis.analyses.clock_steps import WINDOW_MIN, clock_steps
-from philly_analysis.results import Fact, Result, count, duration, figures
+from philly_analysis.results import Fact, Result, count, count_note, duration, figures
 from philly_analysis.trace import Trace
 
-QUESTION = "Do the GPU samples and the job log keep the same time?"
+QUESTION = "Do the clocks of the GPU samples and the job log agree?"
 NEEDS = ("jobs", "attempts", "placements", "gpu_samples")
 
 SURE_Z = 6.0
-"""A step this many standard errors from none is no accident among 1,441 offsets tried."""
+"""Least z of a step that counts: random steps among 1,441 offsets do not reach it."""
 
 SPLIT_GAIN = 30.0
-"""What a further period must add to the sum of squared z: noise alone adds about 10."""
+"""Least gain in the sum of squared z for a further period; noise adds about 10."""
 
 AGREE_MIN = 2
-"""Offsets up to this many minutes are within what a log's rounding and a job's tear-down blur."""
+"""Largest offset, in minutes, that rounding of the log and job teardown explain."""
 
 _FEWEST_EVENTS = 10
 Floats = NDArray[np.float64]
@@ -36,22 +35,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A run of weeks over which the samples' clock keeps one distance from the jobs'.
+    """A range of weeks with one offset between the clocks.
 
     Attributes
     ----------
     from_at, until_at
-        First moment of its first week, and of the week after its last.
+        Start of its first week, and of the week after its last.
     offset_min
-        Minutes that the samples' clock is ahead; None where no step stands out.
+        Minutes that the samples' clock is ahead; None without a clear step.
     step_pct
-        Mean change of utilisation at the ends of attempts at that offset, in points.
+        Mean change of utilisation at attempt ends for that offset, in percentage points.
     z
-        How many standard errors the clearest step is from none.
+        Clearest step in standard errors.
     rival_z
         The same for the clearest step more than an hour away from it.
     events
-        Ends watched at that offset.
+        Attempt ends with samples at that offset.
     """
 
     from_at: datetime
@@ -64,124 +63,97 @@ class Period:
 
     @property
     def agrees(self) -> bool:
-        """True when the two clocks are shown to agree."""
+        """Whether the offset is known and negligible."""
         return self.offset_min is not None and abs(self.offset_min) <= AGREE_MIN
 
     @property
     def dates(self) -> str:
-        """First and last day."""
+        """First and last day as text."""
         return f"{self.from_at:%Y-%m-%d} to {self.until_at - timedelta(days=1):%Y-%m-%d}"
 
 
 def compute(trace: Trace) -> Result:
-    """Find, by period, the offset at which GPUs fall idle where attempts end."""
-    return answer(trace, "gpu", "GPU")
+    """Estimate the offset per period at which GPUs become idle when attempts end."""
+    return estimate_offset(trace, "gpu", "GPU")
 
 
-def answer(trace: Trace, samples: Literal["gpu", "host"], what: str) -> Result:
-    """Find the offset of one kind of samples.
+def estimate_offset(trace: Trace, samples: Literal["gpu", "host"], what: str) -> Result:
+    """Estimate the offset of one kind of samples.
 
     Parameters
     ----------
     what
-        Whose utilisation it watches, as a word: ``GPU`` or ``CPU``.
+        Device whose utilisation is sampled, in words: ``GPU`` or ``CPU``.
     """
     steps = clock_steps(trace, f"{samples}_clock_readings")
     found = periods(steps)
-    decided = [p for p in found if p.offset_min is not None]
-    wrong = [p for p in decided if not p.agrees]
-    table = pd.concat([_pooled(steps, p) for p in found]) if found else _pooled(steps, None)
-    manager, manager_said = _manager(trace)
+    known = [(p, p.offset_min) for p in found if p.offset_min is not None]
+    offsets = [p.offset_min for p, _ in known] or [None]
+    agree = "cannot say" if not known else "yes" if all(p.agrees for p, _ in known) else "no"
+    table = pd.concat([_curves(steps, p) for p in found]) if found else _curves(steps, None)
+    manager, manager_sentence = _manager_starts(trace)
     [(longest,)] = trace.answer(f"longest_{samples}_reading").fetchall()
-    said = [
-        (
-            f"From {p.dates} the {what} samples' clock "
-            if len(found) > 1
-            else f"The {what} samples' clock "
-        )
-        + f"{_apart(p.offset_min)}: {what} utilisation changes by {p.step_pct:+.1f} points there "
-        f"where attempts end (n = {p.events:,}, z = {p.z:.1f}; elsewhere at most {p.rival_z:.1f})."
-        for p in decided
-        if p.offset_min is not None
-    ]
-    unsure = len(found) - len(decided)
+    unclear = len(found) - len(known)
+    clock = f"he clock of the {what} samples"
     return Result(
-        name="clock_offset" if samples == "gpu" else "host_clock_offset",
-        table=table.reset_index(drop=True),
-        facts=(
-            Fact("clocks_agree", _verdict(found), f"whether {what} samples and jobs keep one time"),
+        "clock_offset" if samples == "gpu" else "host_clock_offset",
+        table.reset_index(drop=True),
+        (
+            Fact("clocks_agree", agree, f"whether the clocks of {what} samples and jobs agree"),
             Fact("periods", len(found), "periods with one offset each"),
-            Fact(
-                "offset_min",
-                decided[-1].offset_min if decided else None,
-                "minutes that the samples' clock is ahead, in the last period that shows it",
-            ),
-            Fact(
-                "first_offset_min",
-                decided[0].offset_min if decided else None,
-                "the same, in the first period that shows it",
-            ),
+            Fact("offset_min", offsets[-1], "minutes that the samples are ahead, last period"),
+            Fact("first_offset_min", offsets[0], "the same, first period with a clear step"),
             Fact(
                 "weakest_z",
-                min((p.z for p in decided), default=None),
-                "standard errors from none of the least clear step that counts",
+                min((p.z for p, _ in known), default=None),
+                "least clear step that counts, in standard errors",
             ),
             *manager,
         ),
-        sentences=(*said, *manager_said),
-        caveats=(
-            f"An offset counts when the change of utilisation, ten minutes after less ten before, "
-            f"is {SURE_Z:g} standard errors from none; offsets of 12 hours either way are tried, "
-            "on at most 200 ends and 200 starts a week of attempts of ten minutes or more.",
+        (
             *(
-                (
-                    f"A sample stands for up to {duration(longest.total_seconds())}: an offset is "
-                    "known to within as much.",
-                )
-                if longest > timedelta(minutes=AGREE_MIN)
-                else ()
+                (f"From {p.dates} t" if len(found) > 1 else "T")
+                + f"{clock} {_difference(offset_min)}. At attempt ends {what} utilisation changes "
+                f"by {p.step_pct:+.1f} points there (n = {p.events:,}, z = {p.z:.1f}); other "
+                f"offsets reach z = {p.rival_z:.1f}."
+                for p, offset_min in known
             ),
-            *(
-                (f"{count(unsure, 'period')} without a clear step: nothing can be said there.",)
-                if unsure
-                else ()
-            ),
-            *(
-                ("No attempt ends or starts where there are twenty minutes of samples around.",)
-                if not found
-                else ()
-            ),
+            manager_sentence,
+        ),
+        (
+            "An offset counts if utilisation in the ten minutes after attempt ends differs from "
+            f"the ten minutes before by at least {SURE_Z:g} standard errors. Offsets up to 12 "
+            "hours are tried, with at most 200 ends and 200 starts per week of attempts of at "
+            "least ten minutes.",
+            f"A sample covers up to {duration(longest.total_seconds())}, which limits the "
+            "precision of the offset."
+            if longest > timedelta(minutes=AGREE_MIN)
+            else "",
+            count_note(unclear, "period", " without a clear step: the offset is unknown there."),
+            ""
+            if found
+            else "No attempt ends or starts within twenty minutes of continuous samples.",
         ),
         warnings=tuple(
-            f"The clock of the {what} samples {_apart(p.offset_min)} from {p.dates}. "
-            "What this page says of utilisation is wrong there until they are ingested with the "
-            "right clock."
-            for p in wrong
-            if p.offset_min is not None
+            f"T{clock} {_difference(offset_min)} from {p.dates}. Findings on utilisation are wrong "
+            "there until the samples are ingested with the right clock."
+            for p, offset_min in known
+            if not p.agrees
         ),
     )
 
 
-def _apart(offset_min: int) -> str:
+def _difference(offset_min: int) -> str:
     if abs(offset_min) <= AGREE_MIN:
-        return f"agrees with the jobs' (offset {offset_min} min)"
-    side = "ahead of" if offset_min > 0 else "behind"
-    return f"is {abs(offset_min)} minutes {side} the jobs'"
-
-
-def _verdict(found: list[Period]) -> str:
-    decided = [p for p in found if p.offset_min is not None]
-    if not decided:
-        return "cannot say"
-    return "yes" if all(p.agrees for p in decided) else "no"
+        return f"agrees with that of the jobs (offset {offset_min} min)"
+    return f"is {abs(offset_min)} minutes {'ahead of' if offset_min > 0 else 'behind'} the jobs'"
 
 
 def periods(steps: pd.DataFrame) -> list[Period]:
-    """Cut the weeks into the fewest periods that one offset each explains.
+    """Partition the weeks into the fewest periods with one offset each.
 
-    Weeks are pooled, and cut where the sum over periods of the largest squared z grows by more
-    than `SPLIT_GAIN`; only the ends of attempts decide, since GPUs fall idle at once but take
-    minutes to become busy.
+    Dynamic programming maximises the sum over periods of the largest squared z, less `SPLIT_GAIN`
+    for each. Only attempt ends count: GPUs become idle at once but busy only after minutes.
 
     Parameters
     ----------
@@ -191,7 +163,7 @@ def periods(steps: pd.DataFrame) -> list[Period]:
     Returns
     -------
     list of Period
-        In order of time; empty without any end.
+        In order of time; empty without attempt ends.
     """
     ends = steps[steps["event"] == "end"]
     if ends.empty:
@@ -204,37 +176,36 @@ def periods(steps: pd.DataFrame) -> list[Period]:
         return wide.reindex(index=weeks, columns=offsets).to_numpy(float, na_value=0.0)
 
     n, mean, sd = grid("events"), grid("step_pct"), grid("sd_pct")
-    # running sums over weeks, so that any run of weeks is one subtraction
+    # cumulative sums over weeks, so that any range of weeks is one subtraction
     sums = np.zeros((3, len(weeks) + 1, len(offsets)))
     sums[:, 1:] = np.cumsum([n, n * mean, (n - 1).clip(0) * sd**2 + n * mean**2], axis=1)
 
-    def fall(first: int, last: int) -> tuple[Floats, Floats, Floats]:
+    def falls(first: int, last: int) -> tuple[Floats, Floats, Floats]:
         return _z(*(sums[:, last] - sums[:, first]))
 
     best = [0.0]
     cuts: list[int] = []
     for last in range(1, len(weeks) + 1):
         scores = [
-            best[first] + float(np.max(fall(first, last)[0], initial=0)) ** 2 - SPLIT_GAIN
+            best[first] + float(np.max(falls(first, last)[0], initial=0)) ** 2 - SPLIT_GAIN
             for first in range(last)
         ]
         cuts.append(int(np.argmax(scores)))
         best.append(scores[cuts[-1]])
-    runs: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     last = len(weeks)
     while last > 0:
-        runs.insert(0, (cuts[last - 1], last))
+        ranges.insert(0, (cuts[last - 1], last))
         last = cuts[last - 1]
 
     def period(first: int, last: int) -> Period:
         from_at, last_week = (pd.Timestamp(weeks[i]).to_pydatetime() for i in (first, last - 1))
-        until_at = last_week + timedelta(weeks=1)
-        return _period(from_at, until_at, offsets, *fall(first, last))
+        return _period(from_at, last_week + timedelta(weeks=1), offsets, *falls(first, last))
 
     found: list[tuple[int, Period]] = []
-    for first, last in runs:
+    for first, last in ranges:
         new = period(first, last)
-        # steps of different depth part weeks that one offset joins
+        # steps of different size may split weeks of one offset
         if found and found[-1][1].offset_min == new.offset_min is not None:
             first, _ = found.pop()
             new = period(first, last)
@@ -243,7 +214,7 @@ def periods(steps: pd.DataFrame) -> list[Period]:
 
 
 def _z(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Fall of utilisation in standard errors, the mean step, and the events, by offset."""
+    """Return the fall of utilisation in standard errors, the mean step and the events."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / n
         variance = (squares - n * mean**2) / (n - 1)
@@ -259,17 +230,16 @@ def _period(
     mean: Floats,
     n: Floats,
 ) -> Period:
-    peak = int(np.argmax(z))
+    peak = at = int(np.argmax(z))
     near = np.abs(offsets - offsets[peak])
     rival = float(np.max(z[near > 60], initial=0))
     sure = z[peak] >= SURE_Z and z[peak] > rival
-    at = peak
     if sure:
-        # z peaks where the window slides into the step; the step itself is deepest in place
+        # z is largest where the window begins to cover the step, which is deepest in place
         here = (near <= WINDOW_MIN) & (n >= n[peak] / 2)
         deepest = float(np.min(mean[here]))
         error = abs(mean[peak] / z[peak])
-        # of the offsets that fit as well, within one standard error, the roundest
+        # the roundest of the offsets within one standard error
         fits = np.flatnonzero(here & (mean <= deepest + error))
         at = min(map(int, fits), key=lambda i: (_roundness(int(offsets[i])), mean[i]))
     return Period(
@@ -284,12 +254,12 @@ def _period(
 
 
 def _roundness(offset_min: int) -> int:
-    """Order offsets by how likely a clock is set so: whole hours, then quarters, then minutes."""
+    """Return the rank of an offset by plausibility: whole hours, quarters, minutes."""
     return next(i for i, unit in enumerate((60, 15, 5, 1)) if offset_min % unit == 0)
 
 
-def _pooled(steps: pd.DataFrame, period: Period | None) -> pd.DataFrame:
-    """Curves of one period: a row per event and offset."""
+def _curves(steps: pd.DataFrame, period: Period | None) -> pd.DataFrame:
+    """Return the mean steps of one period: a row per event and offset."""
     rows = steps.iloc[:0]
     if period is not None:
         rows = steps[(steps["week"] >= period.from_at) & (steps["week"] < period.until_at)]
@@ -307,66 +277,56 @@ def _pooled(steps: pd.DataFrame, period: Period | None) -> pd.DataFrame:
     return total[["from_at", "until_at", "found_min", "event", "offset_min", "events", "step_pct"]]
 
 
-def _manager(trace: Trace) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
-    """Ask the second witness: application ids that carry their manager's start as an epoch."""
+def _manager_starts(trace: Trace) -> tuple[tuple[Fact, ...], str]:
+    """Check the job log against its application ids, which contain the manager's start (UTC)."""
     starts = trace.answer("manager_starts").df()
     if starts.empty:
-        return (), ()
+        return (), ""
     soonest = float(starts["lag_s"].min())
     facts = (
-        Fact("manager_starts", len(starts), "starts of the resource manager that job ids name"),
-        Fact("soonest_job_s", soonest, "seconds from such a start to its first job's stamp"),
+        Fact("manager_starts", len(starts), "starts of the resource manager in job ids"),
+        Fact("soonest_job_s", soonest, "least seconds from such a start to its first job"),
     )
-    named = f"{count(len(starts), 'start')} of the resource manager, in UTC"
+    named = f"Job ids contain {count(len(starts), 'start')} of the resource manager, in UTC"
     if soonest < 0:
         return facts, (
-            f"Job ids name {named}; a job is stamped {duration(-soonest)} before its manager "
-            "started, so the job log's clock is not UTC.",
+            f"{named}; a job's time is {duration(-soonest)} before its manager's start, so the "
+            "job log is not in UTC."
         )
+    zone = "in UTC" if soonest < 900 else f"not behind UTC, nor ahead by {duration(soonest)}"
     return facts, (
-        f"Job ids name {named}: no job is stamped before its manager started, and the soonest "
-        f"follows by {duration(soonest)}, so the job log's clock is "
-        + ("UTC." if soonest < 900 else f"not behind UTC, nor ahead by {duration(soonest)}."),
+        f"{named}. No job is earlier than its manager's start, and the first follows after "
+        f"{duration(soonest)}, so the job log is {zone}."
     )
 
 
 def plot(result: Result) -> Figure:
-    """Draw the change of utilisation against the offset tried, one panel per period."""
+    """Draw the change of utilisation over the offset, one panel per period."""
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt starts or ends among samples")
-    told = table[(table["events"] >= _FEWEST_EVENTS) & table["step_pct"].notna()]
-    found = [(day, table[table["from_at"] == day]) for day in sorted(set(told["from_at"]))]
+    clear = table[(table["events"] >= _FEWEST_EVENTS) & table["step_pct"].notna()]
+    found = [(day, table[table["from_at"] == day]) for day in sorted(set(clear["from_at"]))]
     if not found:
         return figures.empty(figures.canvas()[0], "too few attempts start or end among samples")
     fig, axes = figures.canvas(1, len(found), height=2.4 * len(found) + 0.6, sharex=True)
-    for ax, (_, rows) in zip(axes, found, strict=True):
+    for ax, (first_day, rows) in zip(axes, found, strict=True):
         for event, color in (("start", figures.CYCLE[2]), ("end", figures.ACCENT)):
             curve = rows[(rows["event"] == event) & (rows["events"] >= _FEWEST_EVENTS)]
             if curve.empty:
                 continue
-            most = int(curve["events"].max())
-            ax.plot(
-                curve["offset_min"] / 60,
-                curve["step_pct"],
-                color=color,
-                linewidth=1.1,
-                label=f"where attempts {event}  n≤{most:,}",
-            )
+            label = f"where attempts {event}  n≤{int(curve['events'].max()):,}"
+            hours = curve["offset_min"] / 60
+            ax.plot(hours, curve["step_pct"], color=color, linewidth=1.1, label=label)
         ax.axhline(0, color=figures.MUTED, linewidth=0.8)
         offset = rows["found_min"].iloc[0]
         if pd.notna(offset):
-            ax.axvline(
-                offset / 60,
-                color=figures.CYCLE[1],
-                linewidth=1,
-                linestyle="--",
-                label=f"samples {offset:+.0f} min",
-            )
-        days = rows["from_at"].iloc[0], rows["until_at"].iloc[0] - pd.Timedelta(days=1)
-        figures.title(ax, " to ".join(f"{day:%Y-%m-%d}" for day in days))
+            label = f"samples {offset:+.0f} min"
+            ax.axvline(offset / 60, color=figures.CYCLE[1], linewidth=1, ls="--", label=label)
+        last_day = rows["until_at"].iloc[0] - pd.Timedelta(days=1)
+        figures.title(ax, f"{first_day:%Y-%m-%d} to {last_day:%Y-%m-%d}")
         ax.set_ylabel("change, points")
-        figures.name_lines(ax)
+        figures.label_lines(ax)
     axes[-1].set_xticks(range(-12, 13, 2))
-    axes[-1].set_xlabel("samples' clock taken to be ahead of the jobs' by, hours")
+    axes[-1].set_xlabel("assumed offset of the samples' clock, hours (positive: ahead)")
     return fig

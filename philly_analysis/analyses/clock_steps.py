@@ -1,4 +1,4 @@
-"""By how much utilisation changes around events, by the minutes that samples are taken to lag."""
+"""Compute the change of utilisation at attempt starts and ends, for every clock offset."""
 
 import numpy as np
 import pandas as pd
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from philly_analysis.trace import MINUTE_US, FloatArray, IntArray, Trace, timestamps_us
 
 WINDOW_MIN = 10
-"""Minutes on either side of an event whose means are compared."""
+"""Length of the windows before and after an event, in minutes."""
 WIDEST_MIN = 720
-"""Minutes by which the samples' clock is tried to be ahead or behind."""
+"""Largest offset of the samples' clock, in minutes."""
 
 _SIDE = WIDEST_MIN + 2 * WINDOW_MIN
 _MINUTES = 2 * _SIDE + 1
@@ -17,23 +17,23 @@ _OFFSETS = 2 * WIDEST_MIN + 1
 
 
 def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
-    """Compare ten minutes after with ten minutes before, at every offset, week by week.
+    """Compare the ten minutes after events with the ten before, by week and offset.
 
-    A sample that stands for longer than a minute is that of each minute up to its end; a minute
-    with several has their mean. The minute of the event belongs to neither side, and an event
-    counts at an offset for which all twenty minutes are there.
+    A sample longer than a minute covers each of its minutes; a minute with several samples has
+    their mean. The minute of the event is in neither window. An event counts at an offset where
+    all twenty minutes have samples.
 
     Parameters
     ----------
     name
-        The relation that has the samples: ``gpu_clock_readings`` or ``host_clock_readings``.
+        Relation of the samples: ``gpu_clock_readings`` or ``host_clock_readings``.
 
     Returns
     -------
     pandas.DataFrame
-        A row per ``week`` (Monday of the week of the event), ``event`` (start or end) and
-        ``offset_min`` that any event counts at: ``events``, their mean ``step_pct``, in points of
-        utilisation, and ``sd_pct``, its standard deviation from event to event (NaN: one event).
+        A row per ``week`` (Monday of the event's week), ``event`` (start or end) and
+        ``offset_min`` with events: number of ``events``, mean ``step_pct`` in percentage points,
+        and its standard deviation ``sd_pct`` (NaN for one event).
     """
     samples = trace.answer(name).to_arrow_table()
     event, util = (samples[column].to_numpy() for column in ("event_no", "pct"))
@@ -49,13 +49,13 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     events = trace.answer("clock_events").select("number", "week", "event").order("all").df()
     group, names = pd.factorize(pd.MultiIndex.from_frame(events[["week", "event"]]))
     place = events.groupby(group).cumcount().to_numpy()
-    # by numbers as short as can be, which are sorted by their digits
+    # narrow integers, which NumPy sorts by radix
     of_row = group.astype(np.min_scalar_type(len(names)))[event - 1]
     ends = np.cumsum(np.bincount(of_row, minlength=len(names)))
     rows = np.split(np.argsort(of_row, kind="stable"), ends)[:-1]
     found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
     for (week, kind), own, drawn in zip(names, rows, np.bincount(group), strict=True):
-        if not len(own):  # jobs may run on for months after the last sample
+        if not len(own):  # jobs may run for months after the last sample
             continue
         cell = place[event[own] - 1] * _MINUTES + minute[own]
         steps = _steps(cell, util[own], drawn)
@@ -64,7 +64,7 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
 
 
 def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
-    """Return the step of each event at each offset; NaN where one of the minutes is missing."""
+    """Return the step of each event at each offset; NaN where a minute has no sample."""
     shape = (events, _MINUTES)
     readings = np.bincount(cell, minlength=events * _MINUTES).reshape(shape)
     total = np.bincount(cell, util, minlength=events * _MINUTES).reshape(shape)
@@ -77,7 +77,7 @@ def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
 
 
 def _tens(values: NDArray[np.generic]) -> FloatArray:
-    """Return sums of ten minutes, by the first of them."""
+    """Return rolling sums of ten minutes, by the first of them."""
     sums = np.cumsum(values, axis=1, dtype=float)
     sums[:, WINDOW_MIN:] -= sums[:, :-WINDOW_MIN].copy()
     tens: FloatArray = sums[:, WINDOW_MIN - 1 :]
@@ -85,7 +85,7 @@ def _tens(values: NDArray[np.generic]) -> FloatArray:
 
 
 def _summary(steps: FloatArray) -> pd.DataFrame:
-    """Return number, mean and standard deviation of the steps at each offset that has any."""
+    """Return number, mean and standard deviation of the steps at each offset with events."""
     events = (~np.isnan(steps)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(steps, axis=0) / events

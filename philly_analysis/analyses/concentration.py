@@ -1,61 +1,56 @@
-"""How few users and virtual clusters account for most jobs and most GPU time.
+"""Measure how few users and virtual clusters account for most jobs and GPU time.
 
-Shares depend on how long the log is and on what an account is: services and shared accounts count
-as one user, a person with two accounts as two.
+Shares depend on the length of the log and on accounts: a shared account counts as one user, a
+person with two accounts as two.
 """
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, figures, share
+from philly_analysis.results import Fact, Result, count, count_note, figures, percent
 from philly_analysis.trace import Trace
 
 QUESTION = "How concentrated are jobs and GPU time on few users and virtual clusters?"
 NEEDS = ("jobs", "attempts")
 
 _MANY = 20
+"""Fewest members of which a tenth is reported, instead of the largest one."""
 _WORDS = {"user": "user", "vc": "virtual cluster"}
 
 
 def compute(trace: Trace) -> Result:
-    """Rank users and virtual clusters by GPU time, and give their cumulative shares."""
+    """Rank users and virtual clusters by GPU time, with cumulative shares."""
     table = trace.answer("concentration").df()
     facts: list[Fact] = []
-    said = []
+    sentences = []
     for kind, word in _WORDS.items():
         rows = table[table["kind"] == kind]
-        top = (
-            rows["gpu_h"].nlargest(max(round(len(rows) / 10), 1) if len(rows) >= _MANY else 1).sum()
-        )
+        many = len(rows) >= _MANY
+        top = rows["gpu_h"].nlargest(max(round(len(rows) / 10), 1) if many else 1).sum()
         total = rows["gpu_h"].sum()
-        tenth_pct = 100 * float(top / total) if total else None
+        top_pct = 100 * float(top / total) if total else None
+        gpu_h_gini = gini(rows["gpu_h"])
         facts += [
             Fact(f"{kind}s", len(rows), f"{word}s"),
-            Fact(f"{kind}_top_tenth_gpu_h_pct", tenth_pct, f"GPU time of the top tenth of {word}s"),
-            Fact(f"{kind}_gpu_h_gini", gini(rows["gpu_h"]), f"Gini coefficient of it over {word}s"),
+            Fact(f"{kind}_top_tenth_gpu_h_pct", top_pct, f"GPU time of the top tenth of {word}s"),
+            Fact(f"{kind}_gpu_h_gini", gpu_h_gini, f"Gini coefficient of GPU time over {word}s"),
             Fact(f"{kind}_jobs_gini", gini(rows["jobs"]), f"Gini coefficient of jobs over {word}s"),
         ]
-        if len(rows) > 1 and tenth_pct is not None:
-            top_words = "The top tenth" if len(rows) >= _MANY else "The largest one"
-            said.append(
-                f"{top_words} of {count(len(rows), word)} held {share(tenth_pct / 100)} of the "
-                f"GPU time; its Gini coefficient is {gini(rows['gpu_h']):.2f}."
+        if len(rows) > 1 and top_pct is not None:
+            sentences.append(
+                f"The {'top tenth' if many else 'largest one'} of {count(len(rows), word)} used "
+                f"{percent(top_pct)} of the GPU time (Gini coefficient {gpu_h_gini:.2f})."
             )
     [log] = trace.answer("log_totals").df().itertuples(index=False)
-    unknown = log.jobs_of_nobody
-    caveats = (f"{count(unknown, 'job')} without a known user or virtual cluster.",)
+    unknown = " without a known user or virtual cluster."
     return Result(
-        name="concentration",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=caveats if unknown else (),
+        "concentration", table, facts, sentences, [count_note(log.jobs_of_nobody, "job", unknown)]
     )
 
 
 def gini(amounts: pd.Series) -> float | None:
-    """Return the Gini coefficient: 0 when all have the same, towards 1 when one has all.
+    """Return the Gini coefficient: 0 for equal amounts, towards 1 if one member has all.
 
     Mean absolute difference of all pairs over twice the mean (Gini, 1912).
     """
@@ -67,7 +62,7 @@ def gini(amounts: pd.Series) -> float | None:
 
 
 def plot(result: Result) -> Figure:
-    """Draw the cumulative share of jobs and of GPU time, those with most GPU time first."""
+    """Draw the cumulative shares of jobs and GPU time, largest users first."""
     table = result.table
     fig, axes = figures.canvas(2, height=3.2, sharey=True)
     if table.empty:
@@ -81,9 +76,9 @@ def plot(result: Result) -> Figure:
             ("jobs_pct", "jobs", figures.CYCLE[1]),
         ):
             ax.plot(x, [0.0, *rows[column]], color=color, label=label, marker=marker, markersize=3)
-        ax.plot([0, 100], [0, 100], color=figures.MUTED, linestyle=":", label="all alike")
+        ax.plot([0, 100], [0, 100], color=figures.MUTED, linestyle=":", label="equal shares")
         figures.percent_axis(ax, f"share of {word}s, most GPU time first", axis="x")
-        figures.percent_axis(ax, "share held together" if kind == "user" else "")
+        figures.percent_axis(ax, "cumulative share" if kind == "user" else "")
         figures.title(ax, f"{word}s  n={len(rows):,}")
-    figures.name_lines(axes)
+    figures.label_lines(axes)
     return fig

@@ -1,70 +1,94 @@
-"""Reasons of failure: how often, how late, on how many GPUs, at what cost (ATC'19, Table 7).
+"""Report failure reasons: frequency, run time to failure, demand and cost (ATC'19, Table 7).
 
-A reason is the deepest that a signature finds in the output; output without one is counted as
-such, not guessed. Time to failure of a reason that strikes in long runs is long because those
-runs are, not because it is slow.
+A reason is the deepest one with a signature in the output; output without any is counted as such.
+Reasons that occur in long runs have long run times to failure because of these runs.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.failures import NO_SIGNATURE
-from philly_analysis.results import Fact, Result, count, duration, figures, share
+from philly_analysis.results import (
+    Fact,
+    Result,
+    count,
+    count_note,
+    duration,
+    figures,
+    percent,
+    share,
+)
 from philly_analysis.trace import Trace
 
-QUESTION = "Why do attempts fail, how late, and at what cost?"
+QUESTION = "Why do attempts fail, after how long, and at what cost?"
 NEEDS = ("jobs", "attempts", "failures")
 
-TIER_COLORS = {
-    "IF": "#c4473f",
-    "IF+U": "#d9822b",
-    "IF+AE+U": "#d3b94f",
-    "AE": "#1b3f73",
-    "AE+U": "#4fa3c7",
-    "U": "#3a9a78",
-    "": figures.MUTED,
+_TIERS = {
+    "IF": ("infrastructure", "#c4473f"),
+    "IF+U": ("infrastructure or user", "#d9822b"),
+    "IF+AE+U": ("any tier", "#d3b94f"),
+    "AE": ("AI engine", "#1b3f73"),
+    "AE+U": ("AI engine or user", "#4fa3c7"),
+    "U": ("user", "#3a9a78"),
+    "": ("no tier", figures.MUTED),
 }
-_TIER_WORDS = {
-    "IF": "infrastructure",
-    "IF+U": "infrastructure or user",
-    "IF+AE+U": "any tier",
-    "AE": "AI engine",
-    "AE+U": "AI engine or user",
-    "U": "user",
-    "": "no tier",
-}
+"""Label and colour of each combination of tiers."""
 
 
 def compute(trace: Trace) -> Result:
     """Count failed attempts by reason, with run times to failure and GPU time."""
     table = by_frequency(trace.answer("failure_reasons").df())
-    reasons = table[table["reason"] != "all"]
-    total = table[table["reason"] == "all"]
+    reasons, total = table[table["reason"] != "all"], table[table["reason"] == "all"]
+    named = reasons[reasons["reason"] != NO_SIGNATURE]
     trials = int(total["trials"].sum())
-    none = int(reasons.loc[reasons["reason"] == NO_SIGNATURE, "trials"].sum())
+    unknown = trials - int(named["trials"].sum())
+
+    def pct(n: int) -> float | None:
+        return 100 * n / trials if trials else None
+
     facts = [
-        Fact("trials", trials, "failed attempts whose output is known"),
-        Fact("jobs", int(total["jobs"].sum()), "jobs they belong to"),
+        Fact("trials", trials, "failed attempts with known output"),
+        Fact("jobs", int(total["jobs"].sum()), "their jobs"),
         Fact("users", int(total["users"].sum()), "users of these jobs"),
-        Fact("reasons", int((reasons["reason"] != NO_SIGNATURE).sum()), "reasons that occurred"),
-        Fact("no_signature_pct", 100 * none / trials if trials else None, "trials without a cause"),
+        Fact("reasons", len(named), "reasons that occurred"),
+        Fact("no_signature_pct", pct(unknown), "trials without a signature"),
         Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours until failure"),
     ]
-    for tier, what in (("IF", "infrastructure"), ("AE", "AI engine"), ("U", "user")):
-        held = reasons[reasons["tier"].str.split("+").map(lambda tiers, t=tier: t in tiers)]
-        pct = 100 * int(held["trials"].sum()) / trials if trials else None
-        facts.append(Fact(f"tier_{tier}_pct", pct, f"trials whose reason may be of the {what}"))
-    return Result(
-        name="failure_reasons",
-        table=table,
-        facts=tuple(facts),
-        sentences=_sentences(reasons, trials, none),
-        caveats=_caveats(trace, table),
+    for tier in ("IF", "AE", "U"):
+        possible = reasons["tier"].str.split("+").map(lambda tiers, t=tier: t in tiers).astype(bool)
+        meaning = f"trials whose reason may be in the tier {_TIERS[tier][0]}"
+        facts.append(Fact(f"tier_{tier}_pct", pct(int(reasons["trials"][possible].sum())), meaning))
+    sentences = []
+    if len(named):
+        first = named.iloc[0]
+        sentences.append(
+            f"The most frequent reason is {first['reason']}: "
+            f"{share(int(first['trials']) / trials)} of {count(trials, 'failed attempt')}."
+        )
+        timed = named.dropna(subset=["rtf_p50_s", "rtf_share_pct"])
+        if len(timed):
+            costly = timed.sort_values(["rtf_share_pct", "reason"]).iloc[-1]
+            sentences.append(
+                f"{costly['reason']} has the largest share of the run time to failure: "
+                f"{percent(float(costly['rtf_share_pct']))} with "
+                f"{share(int(costly['trials']) / trials)} of the failed attempts. Its median is "
+                f"{duration(float(costly['rtf_p50_s']))}."
+            )
+        if unknown:
+            sentences.append(f"{share(unknown / trials)} match no signature.")
+    [silent] = trace.answer("failure_reasons_no_output").df()["attempts"]
+    untimed = int((total["trials"] - total["timed"]).sum())
+    caveats = (
+        count_note(silent, "attempt", " of unsuccessful jobs without output: reason unknown."),
+        count_note(
+            untimed, "failed attempt", " without a trusted run time: counted, but not timed."
+        ),
     )
+    return Result("failure_reasons", table, facts, sentences, caveats)
 
 
 def by_frequency(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows of reasons as the study does: most frequent first, no signature and all last."""
+    """Sort reasons as the study does: by frequency, then no signature, then the total."""
     last = table["reason"].map({NO_SIGNATURE: 1, "all": 2}).fillna(0)
     order = table.assign(last=last).sort_values(
         ["last", "trials", "reason"], ascending=[True, False, True]
@@ -72,90 +96,37 @@ def by_frequency(table: pd.DataFrame) -> pd.DataFrame:
     return order.drop(columns="last").reset_index(drop=True)
 
 
-def _sentences(reasons: pd.DataFrame, trials: int, none: int) -> tuple[str, ...]:
-    named = reasons[reasons["reason"] != NO_SIGNATURE]
-    if named.empty:
-        return ()
-    said = []
-    first = named.iloc[0]
-    said.append(
-        f"The most frequent reason is {first['reason']}: "
-        f"{share(int(first['trials']) / trials)} of {count(trials, 'failed attempt')}."
-    )
-    timed = named.dropna(subset=["rtf_p50_s", "rtf_share_pct"])
-    if len(timed):
-        costly = timed.sort_values(["rtf_share_pct", "reason"]).iloc[-1]
-        said.append(
-            f"{costly['reason']} holds the largest share of the run time to failure, "
-            f"{share(float(costly['rtf_share_pct']) / 100)} with "
-            f"{share(int(costly['trials']) / trials)} of the attempts; half of them fail within "
-            f"{duration(float(costly['rtf_p50_s']))}."
-        )
-    if none:
-        said.append(f"{share(none / trials)} match no signature of a cause.")
-    return tuple(said)
-
-
-def _caveats(trace: Trace, table: pd.DataFrame) -> tuple[str, ...]:
-    [silent] = trace.answer("failure_reasons_silent").df()["attempts"]
-    total = table[table["reason"] == "all"]
-    untimed = int((total["trials"] - total["timed"]).sum())
-    return tuple(
-        text
-        for n, text in (
-            (
-                silent,
-                f"{count(silent, 'attempt')} of unsuccessful jobs left no output: "
-                "their reasons are not known.",
-            ),
-            (
-                untimed,
-                f"{count(untimed, 'failed attempt')} without a trusted run time: counted, "
-                "not timed.",
-            ),
-        )
-        if n
-    )
-
-
 def plot(result: Result) -> Figure:
     """Draw trials, run time to failure and GPU time of each reason, coloured by tier."""
     table = result.table[result.table["reason"] != "all"].iloc[::-1]
-    fig, [trials, late, cost] = figures.canvas(
+    fig, [trials, times, cost] = figures.canvas(
         3, width=9.6, height=max(2.6, 1.3 + 0.21 * len(table)), sharey=True
     )
     if table.empty:
         return figures.empty(fig, "no failed attempt has known output")
-    n = int(table["trials"].sum())
-    colors = [TIER_COLORS.get(tier, figures.MUTED) for tier in table["tier"]]
-    for tier in figures.ordered(table["tier"], list(TIER_COLORS)):
-        trials.barh(
-            [table["reason"].iloc[0]],
-            [0],
-            color=TIER_COLORS.get(tier, figures.MUTED),
-            label=_TIER_WORDS.get(tier, tier),
-        )
-    drawn = trials.barh(table["reason"], 100 * table["trials"] / n, color=colors)
-    trials.bar_label(drawn, [f"{t:,}" for t in table["trials"]], fontsize=7, padding=2)
-    trials.set_xlim(0, float((100 * table["trials"] / n).max()) * 1.22)
+    n, names = int(table["trials"].sum()), list(table["reason"])
+    colors = [_TIERS.get(tier, _TIERS[""])[1] for tier in table["tier"]]
+    pct, labels = 100 * table["trials"] / n, [f"{t:,}" for t in table["trials"]]
+    figures.hbars(trials, names, pct, labels, color=colors, space=1.22, fontsize=7)
     trials.set_xlabel(f"share of n = {n:,} trials (%)")
-    timed = table[table["timed"] > 0]
-    for reason, p50, p95, tier in zip(
-        timed["reason"], timed["rtf_p50_s"], timed["rtf_p95_s"], timed["tier"], strict=True
-    ):
-        color = TIER_COLORS.get(tier, figures.MUTED)
-        late.plot([max(p50, 1), max(p95, 1)], [reason, reason], color=color, linewidth=2)
-        late.plot([max(p50, 1)], [reason], marker="o", color=color, markersize=4.5)
-    figures.time_axis(late, hi_s=604_800)
-    late.xaxis.set_tick_params(labelsize=7)
-    late.set_xlabel("run time to failure, p50 • to p95")
+    rows = zip(table["timed"], table["rtf_p50_s"], table["rtf_p95_s"], colors, strict=True)
+    for y, (timed, p50, p95, color) in enumerate(rows):
+        if timed > 0:
+            times.plot([max(p50, 1), max(p95, 1)], [y, y], color=color, linewidth=2)
+            times.plot([max(p50, 1)], [y], marker="o", color=color, markersize=4.5)
+    figures.time_axis(times, hi_s=604_800)
+    times.xaxis.set_tick_params(labelsize=7)
+    times.set_xlabel("run time to failure, p50 • to p95")
+    times.grid(visible=False, axis="y")
     shares = table["gpu_h_share_pct"].fillna(0)
-    drawn = cost.barh(table["reason"], shares, color=colors)
-    cost.bar_label(drawn, [f"{s:.1f}" if s else "" for s in shares], fontsize=7, padding=2)
-    cost.set_xlim(0, max(float(shares.max()) * 1.18, 1))
+    labels = [f"{s:.1f}" if s else "" for s in shares]
+    figures.hbars(cost, names, shares, labels, color=colors, space=1.18, fontsize=7)
+    cost.set_xlim(0, max(cost.get_xlim()[1], 1))
     cost.set_xlabel("share of their GPU time (%)")
-    for ax in (trials, late, cost):
-        ax.grid(visible=False, axis="y")
+    tiers = figures.ordered(table["tier"], list(_TIERS))
+    words = [_TIERS.get(tier, (tier, ""))[0] for tier in tiers]
+    for tier, word in zip(tiers, words, strict=True):
+        trials.barh([0], [0], color=_TIERS.get(tier, _TIERS[""])[1], label=word)
     handles, labels = trials.get_legend_handles_labels()
     fig.legend(
         handles,

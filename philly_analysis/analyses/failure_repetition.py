@@ -1,87 +1,68 @@
-"""Repetition of failures: the same reason again in the same job, and to the same user.
+"""Measure how often the same reason of failure recurs in a job and for a user.
 
-The same reason twice in a job may be two faults of one kind. Users with many jobs repeat reasons
-by chance, too.
+Two failures of one reason in a job may have different causes. Users of many jobs also repeat
+reasons by chance.
 """
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.results import Fact, Result, count, figures, share
+from philly_analysis.results import Fact, Result, count, figures, percent
 from philly_analysis.trace import Trace
 
-QUESTION = "Do the same jobs and users fail for the same reason again and again?"
+QUESTION = "Do the same jobs and users fail repeatedly for the same reason?"
 NEEDS = ("jobs", "attempts", "failures")
 
 TOP = 8
-"""The study gives the factors over its eight most frequent rows, no signature among them."""
+"""Number of reasons over which the study computes its factors, no signature among them."""
 
 
 def compute(trace: Trace) -> Result:
-    """Divide failed attempts by their jobs and by their users, per reason and over the top."""
+    """Compute failed attempts per job and per user, for each reason and for the top reasons."""
     table = by_frequency(trace.answer("failure_repetition").df())
     reasons = table[table["reason"] != "all"]
     top = reasons.sort_values(["trials", "reason"], ascending=[False, True]).head(TOP)
     trials, jobs, users = (int(top[c].sum()) for c in ("trials", "jobs", "users"))
+    total = int(reasons["trials"].sum())
+    per_job = trials / jobs if jobs else None
+    per_user = trials / users if users else None
     facts = (
-        Fact("top", len(top), "most frequent rows that the factors are taken over"),
-        Fact("top_trials_pct", _pct(trials, int(reasons["trials"].sum())), "trials in these rows"),
-        Fact("trials_per_job", trials / jobs if jobs else None, "trials per job, over these rows"),
-        Fact("trials_per_user", trials / users if users else None, "trials per user, likewise"),
+        Fact("top", len(top), "most frequent reasons, over which the factors are computed"),
+        Fact("top_trials_pct", 100 * trials / total if total else None, "trials of these reasons"),
+        Fact("trials_per_job", per_job, "trials per job, over these reasons"),
+        Fact("trials_per_user", per_user, "trials per user, likewise"),
     )
-    return Result(
-        name="failure_repetition",
-        table=table,
-        facts=facts,
-        sentences=_sentences(top, facts),
-        caveats=("A job or user with several reasons counts once in each of their rows.",)
-        if len(top)
-        else (),
-    )
-
-
-def _pct(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
-
-
-def _sentences(top: pd.DataFrame, facts: tuple[Fact, ...]) -> tuple[str, ...]:
-    value = {fact.name: fact.value for fact in facts}
-    if not value["trials_per_job"] or not value["trials_per_user"]:
-        return ()
-    said = [
-        f"Over the {count(len(top), 'most frequent row')}, the same reason returns "
-        f"{value['trials_per_job']:.1f} times per job and {value['trials_per_user']:.1f} times "
-        "per user."
-    ]
-    known = top.dropna(subset=["trials_per_user", "top_user_pct"])
-    if len(known):
-        worst = known.sort_values(["trials_per_user", "reason"]).iloc[-1]
-        said.append(
-            f"{worst['reason']} returns most to the same user, "
-            f"{float(worst['trials_per_user']):.1f} times on average; one user has "
-            f"{share(float(worst['top_user_pct']) / 100)} of its trials."
+    sentences = []
+    if per_job and per_user:
+        sentences.append(
+            f"Over the {count(len(top), 'most frequent reason')}, the same reason occurs "
+            f"{per_job:.1f} times per affected job and {per_user:.1f} times per affected user."
         )
-    return tuple(said)
+        known = top.dropna(subset=["trials_per_user", "top_user_pct"])
+        if len(known):
+            worst = known.sort_values(["trials_per_user", "reason"]).iloc[-1]
+            sentences.append(
+                f"{worst['reason']} recurs most for the same user: "
+                f"{float(worst['trials_per_user']):.1f} times on average; one user has "
+                f"{percent(float(worst['top_user_pct']))} of its trials."
+            )
+    caveats = ["A job or user with several reasons counts once for each."] if len(top) else []
+    return Result("failure_repetition", table, facts, sentences, caveats)
 
 
 def plot(result: Result) -> Figure:
     """Draw trials per job and per user of each reason."""
     table = result.table[result.table["reason"] != "all"].iloc[::-1]
-    fig, [per_job, per_user] = figures.canvas(
-        2, width=7.6, height=max(2.4, 0.9 + 0.21 * len(table)), sharey=True
-    )
+    fig, axes = figures.canvas(2, width=7.6, height=max(2.4, 0.9 + 0.21 * len(table)), sharey=True)
     if table.empty:
         return figures.empty(fig, "no failed attempt has known output")
-    for ax, column, label, color in (
-        (per_job, "trials_per_job", "trials per job", figures.ACCENT),
-        (per_user, "trials_per_user", "trials per user", figures.CYCLE[1]),
+    names = list(table["reason"])
+    for ax, kind, color in zip(
+        axes, ("job", "user"), (figures.ACCENT, figures.CYCLE[1]), strict=True
     ):
-        values = table[column].astype(float).fillna(0)
-        drawn = ax.barh(table["reason"], values, color=color)
-        ax.bar_label(drawn, [f"{v:.1f}" if v else "?" for v in values], fontsize=7, padding=2)
-        ax.set_xlim(0, float(values.max()) * 1.15 or 1)
-        ax.set_xlabel(label)
-        ax.grid(visible=False, axis="y")
-    figures.title(per_job, f"n = {int(table['trials'].sum()):,} trials")
+        values = table[f"trials_per_{kind}"].astype(float).fillna(0)
+        labels = [f"{v:.1f}" if v else "?" for v in values]
+        figures.hbars(ax, names, values, labels, color=color, space=1.15, fontsize=7)
+        ax.set_xlabel(f"trials per {kind}")
+    figures.title(axes[0], f"n = {int(table['trials'].sum()):,} trials")
     return fig

@@ -1,136 +1,129 @@
-"""What statuses, exit codes and retries alone say about failures, and what they cannot.
+"""Report failures from statuses, exit codes and retries alone, without output.
 
-Exit codes are the last program's, often a wrapper's; 137 is a kill by anybody, not only for want
-of memory.
+Exit codes are those of the last program, often a wrapper. Code 137 is any SIGKILL, not only of
+the out-of-memory killer.
 """
 
+import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, duration, figures, share
+from philly_analysis.results import Fact, Result, count, duration, figures, percent, share
 from philly_analysis.trace import Trace
 
-QUESTION = "What do statuses, exit codes and retries say about failures?"
+QUESTION = "What do statuses, exit codes and retries show about failures?"
 NEEDS = ("jobs", "attempts")
 
-SIGNALS = {
-    129: "SIGHUP",
-    130: "SIGINT",
-    132: "SIGILL",
-    134: "SIGABRT",
-    135: "SIGBUS",
-    136: "SIGFPE",
-    137: "SIGKILL",
-    139: "SIGSEGV",
-    143: "SIGTERM",
-    -4: "SIGILL",
-    -6: "SIGABRT",
-    -7: "SIGBUS",
-    -8: "SIGFPE",
-    -9: "SIGKILL",
-    -11: "SIGSEGV",
-    -15: "SIGTERM",
+_NUMBERS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    15: "SIGTERM",
 }
-"""Exit codes that name the signal which ended the process."""
+SIGNALS = {128 + n: name for n, name in _NUMBERS.items()} | {
+    -n: name for n, name in _NUMBERS.items() if n > 2
+}
+"""Exit codes of processes ended by a signal; -1 and -2 are common codes of programs."""
 
-ENDINGS = {
+_COLORS = {
     "retried, then passed": "#3a9a78",
     "retried, then killed": "#e0a83a",
     "retried, then unsuccessful": "#d9822b",
     "last attempt, unsuccessful": "#c4473f",
     "retried, end unknown": figures.MUTED,
 }
-_CODES_DRAWN = 8
+_CODES_SHOWN = 8
 
 
 def compute(trace: Trace) -> Result:
-    """Count failed attempts by what became of their job and by exit code."""
+    """Count failed attempts by the final outcome of their job and by exit code."""
     table = trace.answer("failure_statuses").df()
     groups, total = table[table["ending"] != "all"], table[table["ending"] == "all"]
+
+    def sum_where(rows: "pd.Series[bool]") -> int:
+        return int(groups.loc[rows, "attempts"].sum())
+
     attempts = int(total["attempts"].sum())
-    retried = groups[groups["ending"] != "last attempt, unsuccessful"]
-    again = int(retried["attempts"].sum())
-    helped = int(retried.loc[retried["ending"] == "retried, then passed", "attempts"].sum())
-    coded = int(groups.loc[groups["exit_code"].notna(), "attempts"].sum())
-    signalled = int(groups.loc[groups["exit_code"].isin(SIGNALS), "attempts"].sum())
+    retried = sum_where(groups["ending"] != "last attempt, unsuccessful")
+    passed = sum_where(groups["ending"] == "retried, then passed")
+    coded = sum_where(groups["exit_code"].notna())
+    signalled = sum_where(groups["exit_code"].isin(SIGNALS))
     known = total.dropna(subset=["rtf_p50_s", "early_pct"])
     median, early = (
         float(known[c].sum()) if len(known) else None for c in ("rtf_p50_s", "early_pct")
     )
+    passed_pct = 100 * passed / retried if retried else None
+    signalled_pct = 100 * signalled / coded if coded else None
     facts = (
-        Fact("attempts", attempts, "attempts that failed: tried again, or the last of a failure"),
-        Fact("retried", again, "of these, attempts after which the job was tried again"),
-        Fact("helped_pct", 100 * helped / again if again else None, "of these, jobs that passed"),
+        Fact("attempts", attempts, "failed attempts: retried, or the last of a failed job"),
+        Fact("retried", retried, "failed attempts after which the job was retried"),
+        Fact("helped_pct", passed_pct, "retried attempts whose job passed in the end"),
         Fact("coded_pct", 100 * coded / attempts if attempts else None, "with an exit code"),
-        Fact("signalled_pct", 100 * signalled / coded if coded else None, "whose code is a signal"),
+        Fact("signalled_pct", signalled_pct, "exit codes of a signal"),
         Fact("early_pct", early, "failed within 5 minutes, of those with a known run time"),
-        Fact("rtf_p50_s", median, "their median run time, where known"),
-        Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours that they held"),
+        Fact("rtf_p50_s", median, "median run time to failure, where known"),
+        Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours of failed attempts"),
     )
-    said = []
+    sentences = []
     if attempts:
-        said.append(
-            f"{count(attempts, 'attempt')} failed; the job was tried again after "
-            f"{share(again / attempts)} of them"
-            + (f", and passed in the end after {share(helped / again)} of these." if again else ".")
+        sentences.append(
+            f"{count(attempts, 'attempt')} failed. The job was retried after "
+            f"{share(retried / attempts)} of them"
+            + (
+                f" and passed in the end after {share(passed / retried)} of these."
+                if retried
+                else "."
+            )
         )
         if early is not None and median is not None:
-            said.append(
-                f"Half of them failed within {duration(median)}, {share(early / 100)} within "
-                "5 minutes."
+            sentences.append(
+                f"The median run time to failure is {duration(median)}; {percent(early)} fail "
+                "within 5 minutes."
             )
-    return Result(
-        name="failure_statuses",
-        table=table,
-        facts=facts,
-        sentences=tuple(said),
-        caveats=_caveats(trace, attempts, coded),
-    )
+    return Result("failure_statuses", table, facts, sentences, _caveats(trace, attempts, coded))
 
 
 def _caveats(trace: Trace, attempts: int, coded: int) -> tuple[str, ...]:
     if not attempts:
         return ()
-    said = [
-        "An attempt that another followed counts as failed unless the log says that it was "
-        "preempted, requeued, migrated, resized or lost with its server; where it does not say, "
-        "preemption hides among them.",
-        "A job that its user killed may have failed too: its last attempt is not counted.",
-    ]
-    if "failures" not in trace.tables:
-        said.append(
-            "Without the attempts' output their reasons and tiers cannot be known: not whether "
-            "memory, input, program or hardware failed, nor whether a retry could have helped."
-        )
-    if not coded:
-        said.append("The log has no exit codes: signals, memory kills among them, are invisible.")
-    return tuple(said)
+    return (
+        "An attempt with a successor counts as failed unless the log names preemption, requeueing, "
+        "migration, resizing or a lost server. Logs without these reasons count preemptions as "
+        "failures.",
+        "The last attempt of a killed job is not counted, although it may have failed.",
+        ""
+        if "failures" in trace.tables
+        else "Without the attempts' output, reasons and tiers are unknown: memory, input, program "
+        "or hardware, and whether a retry could have helped.",
+        ""
+        if coded
+        else "The log has no exit codes, so signals such as out-of-memory kills are unknown.",
+    )
 
 
 def plot(result: Result) -> Figure:
-    """Draw attempts by what became of the job; beside it the exit codes, if there are any."""
+    """Draw failed attempts by the outcome of the job, and by exit code if there are any."""
     table = result.table[result.table["ending"] != "all"]
     coded = table[table["exit_code"].notna()]
     fig, axes = figures.canvas(1 if coded.empty else 2, width=8.2, height=2.8)
     if table.empty:
         return figures.empty(fig, "no attempt failed")
     sums = table.groupby("ending")["attempts"].sum()
-    endings = [e for e in ENDINGS if e in sums.index][::-1]
-    drawn = axes[0].barh(endings, [sums[e] for e in endings], color=[ENDINGS[e] for e in endings])
-    axes[0].set_ylim(len(endings) - max(len(endings), 3) - 0.5, len(endings) - 0.5)
-    axes[0].bar_label(drawn, [f"{sums[e]:,}" for e in endings], fontsize=8, padding=2)
-    axes[0].set_xlim(0, float(sums.max()) * 1.2)
-    axes[0].set_xlabel("failed attempts")
+    sums = sums[[e for e in _COLORS if e in sums.index][::-1]]
+    labels, colors = [f"{n:,}" for n in sums], [_COLORS[e] for e in sums.index]
+    figures.hbars(axes[0], list(sums.index), sums, labels, color=colors)
+    axes[0].set_ylim(len(sums) - max(len(sums), 3) - 0.5, len(sums) - 0.5)
     if len(coded):
         codes = coded.groupby("exit_code")["attempts"].sum()
-        codes = codes.sort_values(ascending=False).head(_CODES_DRAWN).iloc[::-1]
-        labels = [
-            f"{int(c)}" + (f" {SIGNALS[int(c)]}" if int(c) in SIGNALS else "") for c in codes.index
-        ]
-        drawn = axes[1].barh(labels, codes.to_numpy(), color=figures.ACCENT)
-        axes[1].bar_label(drawn, [f"{n:,}" for n in codes], fontsize=8, padding=2)
-        axes[1].set_xlim(0, float(codes.max()) * 1.2)
-        axes[1].set_xlabel("failed attempts")
+        codes = codes.sort_values(ascending=False).head(_CODES_SHOWN).iloc[::-1]
+        names = [f"{int(c)} {SIGNALS.get(int(c), '')}".strip() for c in codes.index]
+        labels = [f"{n:,}" for n in codes]
+        figures.hbars(axes[1], names, codes, labels, color=figures.ACCENT)
         axes[1].set_ylabel("exit code")
     for ax in axes:
-        ax.grid(visible=False, axis="y")
+        ax.set_xlabel("failed attempts")
     return fig

@@ -1,11 +1,12 @@
-"""GPU utilisation by gang size, where only means of whole attempts are known.
+"""Report GPU utilisation by gang size from the mean of each attempt.
 
-A mean of an attempt hides its idle hours, and monitors leave out attempts too short to be read.
+The mean of an attempt hides its idle hours. Monitors omit attempts too short for a reading.
 """
 
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, figures, gpus, rank_association
+from philly_analysis.analyses.utilisation_curves import plot_curves
+from philly_analysis.results import Fact, Result, count, figures, rank_association
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy were the GPUs of each attempt on average, by gang size?"
@@ -15,78 +16,57 @@ _CURVES = 5
 
 
 def compute(trace: Trace) -> Result:
-    """Give the attempts' mean utilisation by gang size and status, and test its trend."""
+    """Compute the mean utilisation of attempts by gang size and status, and test its trend."""
     table = trace.answer("gpu_util_summaries").df()
     attempts = trace.answer("summarised_attempts").select("gpus", "user", "mean_pct").df()
     trend = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
     medians = table[(table["percentile"] == 50) & table["status"].isna()]
     sizes = medians.dropna(subset="gpus").sort_values("gpus")
-    overall = medians[medians["gpus"].isna()]
-    facts = [
-        fact
-        for row in overall.itertuples()
-        for fact in (
-            Fact("attempts", int(row.attempts), "attempts with a mean"),
-            Fact("gpu_h", row.gpu_h, "GPU-hours that they ran for, where known"),
-            Fact("mean_pct", row.mean_pct, "mean of their means over these GPU-hours"),
-            Fact("median_pct", row.util_pct, "the median attempt's mean"),
-        )
-    ]
-    facts += [
-        fact
-        for row in sizes.itertuples()
-        for fact in (
-            Fact(f"mean_{row.gpus:.0f}_pct", row.mean_pct, f"mean of means, {row.gpus:.0f} GPUs"),
-            Fact(f"median_{row.gpus:.0f}_pct", row.util_pct, f"median, {row.gpus:.0f} GPUs"),
-        )
-    ]
-    facts += trend.facts("gang", "gang size and mean utilisation of an attempt")
-    said = []
-    for row in overall.itertuples():
+    facts: list[Fact] = []
+    sentences: list[str] = []
+    for total in medians[medians["gpus"].isna()].itertuples():
+        facts = [
+            Fact("attempts", int(total.attempts), "attempts with a mean"),
+            Fact("gpu_h", total.gpu_h, "their GPU hours, where known"),
+            Fact("mean_pct", total.mean_pct, "mean utilisation over these GPU hours"),
+            Fact("median_pct", total.util_pct, "median over attempts"),
+        ]
         each = ", ".join(
             f"{size.util_pct:.0f} % for {count(int(size.gpus), 'GPU')}"
             for size in sizes.nlargest(_CURVES, "attempts").sort_values("gpus").itertuples()
         )
-        said = [
-            f"The GPUs of the median attempt were busy {row.util_pct:.0f} % of its time, on "
-            f"average ({each}).",
-            trend.say(
-                rises="Larger gangs use their GPUs more",
-                falls="Larger gangs use their GPUs less",
-                unclear="Utilisation neither clearly rises nor clearly falls with gang size",
+        sentences = [
+            f"The mean utilisation of an attempt has a median of {total.util_pct:.0f} % ({each}).",
+            trend.sentence(
+                rises="Utilisation rises with gang size",
+                falls="Utilisation falls with gang size",
+                unclear="Utilisation has no clear trend with gang size",
             ),
         ]
-    return Result(
-        name="gpu_util_summaries",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=(
-            "Means of whole attempts, as a monitor summed them up: for how much of its time a GPU "
-            "was idle cannot be told from them, nor how use spreads over the minutes.",
-        ),
+    for gpus, mean, median in sizes[["gpus", "mean_pct", "util_pct"]].itertuples(index=False):
+        facts += [
+            Fact(f"mean_{gpus:.0f}_pct", mean, f"mean over GPU hours, {gpus:.0f} GPUs"),
+            Fact(f"median_{gpus:.0f}_pct", median, f"median over attempts, {gpus:.0f} GPUs"),
+        ]
+    facts += trend.facts("gang", "gang size and mean utilisation of an attempt")
+    caveat = (
+        "Only the mean of each attempt is known: neither its idle time nor the distribution over "
+        "minutes."
     )
+    return Result("gpu_util_summaries", table, facts, sentences, [caveat])
 
 
 def plot(result: Result) -> Figure:
-    """Draw cumulative means over attempts, one curve per gang size."""
+    """Draw the cumulative distribution of means over attempts, one curve per gang size."""
     table = result.table
-    fig, [ax] = figures.canvas()
     if table.empty:
-        return figures.empty(fig, "no attempt has a summary of its GPUs")
+        return figures.empty(figures.canvas()[0], "no attempt has a utilisation summary")
     named = table[table["status"].isna() & table["gpus"].notna()]
-    largest = sorted(named[named["percentile"] == 0].nlargest(_CURVES, "attempts")["gpus"])
-    named = named[named["gpus"].isin(largest)]
-    named = named.assign(size=named["gpus"].astype(int).astype(str))
-    figures.cdf(
-        ax,
+    largest = named[named["percentile"] == 0].nlargest(_CURVES, "attempts")["gpus"]
+    return plot_curves(
         named,
-        value="util_pct",
-        by="size",
-        colors=figures.gang_sizes(map(int, largest)),
-        counts=dict(zip(named["size"], named["attempts"], strict=True)),
-        say=gpus,
+        "gpus",
+        figures.gang_size_colors(map(int, largest)),
+        quantity="mean GPU utilisation, %",
+        observations="attempts",
     )
-    ax.set(xlim=(0, 100), xlabel="mean GPU utilisation, %", ylabel="share of attempts")
-    figures.name_lines(ax)
-    return fig

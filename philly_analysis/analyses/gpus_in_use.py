@@ -1,7 +1,7 @@
-"""GPUs in use over time, by virtual cluster.
+"""Report GPUs in use over time, by virtual cluster.
 
-Means of whole days: within a day use is higher and lower. A GPU is in use while an attempt holds
-it, whether or not anything runs on it.
+Values are means of whole days, within which use varies. A GPU is in use while an attempt holds
+it, whether or not a kernel runs.
 """
 
 import pandas as pd
@@ -10,75 +10,65 @@ from matplotlib.figure import Figure
 from philly_analysis.results import Fact, Result, figures, share
 from philly_analysis.trace import Trace
 
-QUESTION = "How many GPUs are in use over time, and by whom?"
+QUESTION = "How many GPUs are in use over time, and by which virtual clusters?"
 NEEDS = ("jobs", "attempts")
 
 _SHOWN = 7
 
 
 def compute(trace: Trace) -> Result:
-    """Give the mean number of GPUs in use by day and virtual cluster, and the peak."""
+    """Compute the mean number of GPUs in use by day and virtual cluster, and its peak."""
     table = trace.answer("gpus_in_use").df()
     per_day = table.groupby("day")["mean_gpus"].sum()
     by_vc = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
+    largest = by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None
     capacity = None
     if "machines" in trace.tables:
         [capacity] = trace.answer("cluster_size").df()["gpus"].to_list()
     facts = (
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
-        Fact("busiest_day_gpus", per_day.max(), "GPUs in use on the busiest day, mean"),
-        Fact("median_day_gpus", per_day.median(), "GPUs in use on the median day, mean"),
+        Fact("busiest_day_gpus", per_day.max(), "mean GPUs in use on the busiest day"),
+        Fact("median_day_gpus", per_day.median(), "mean GPUs in use on the median day"),
         Fact(
             "largest_vc_pct",
             100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None,
             "GPU time of the virtual cluster that used most",
         ),
     )
-    said = []
+    sentences = []
     if len(per_day):
         busiest = pd.Timestamp(str(per_day.idxmax()))
-        said.append(
+        sentences.append(
             f"On the median day {per_day.median():,.0f} GPUs are in use, on the busiest "
             f"({busiest:%Y-%m-%d}) {per_day.max():,.0f}"
             f"{f' of {capacity:,}' if capacity else ''}."
         )
-        if len(by_vc) > 1:
-            said.append(
-                f"{by_vc.index[0]} alone takes {share(by_vc.iloc[0] / by_vc.sum())} of GPU time."
-            )
-    return Result(
-        name="gpus_in_use",
-        table=table,
-        facts=facts,
-        sentences=tuple(said),
-        caveats=("Means of whole days: the first and the last day of the log are partial.",)
-        if len(per_day)
-        else (),
-    )
+        if len(by_vc) > 1 and largest is not None:
+            sentences.append(f"{by_vc.index[0]} uses {share(largest)} of the GPU time.")
+    caveat = "Values are means of whole days: the first and the last day of the log are partial."
+    return Result("gpus_in_use", table, facts, sentences, [caveat] if len(per_day) else [])
 
 
 def plot(result: Result) -> Figure:
-    """Draw GPUs in use by day, stacked by virtual cluster, the smaller ones pooled."""
+    """Draw GPUs in use by day, stacked by virtual cluster, with the smaller ones combined."""
     table = result.table
     fig, [ax] = figures.canvas(height=3.2)
     if table.empty:
-        return figures.empty(fig, "no GPU was held")
+        return figures.empty(fig, "no GPU was in use")
     sums = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
     shown = list(sums.index[:_SHOWN])
-    pooled = table.assign(vc=table["vc"].where(table["vc"].isin(shown), "others"))
-    wide = pooled.pivot_table(
+    combined = table.assign(vc=table["vc"].where(table["vc"].isin(shown), "others"))
+    wide = combined.pivot_table(
         index="day", columns="vc", values="mean_gpus", aggfunc="sum", fill_value=0.0
     )
     wide.index = pd.to_datetime(wide.index)
-    wide = wide.asfreq("D", fill_value=0.0)
-    edges = pd.date_range(wide.index[0], periods=len(wide) + 1)
-    bottom = pd.Series(0.0, index=wide.index)
-    names = [n for n in (*shown, "others") if n in wide]
-    for i, name in enumerate(names):
-        color = figures.MUTED if name == "others" else figures.CYCLE[i % len(figures.CYCLE)]
-        top = bottom + wide[name]
-        ax.stairs(top, edges, baseline=bottom, fill=True, color=color, label=figures.plain(name))
-        bottom = top
+    wide = wide.asfreq("D", fill_value=0.0)[[n for n in (*shown, "others") if n in wide]]
+    colors = [
+        figures.MUTED if name == "others" else figures.CYCLE[i % len(figures.CYCLE)]
+        for i, name in enumerate(wide)
+    ]
+    labels = [figures.literal(name) for name in wide]
+    highest = figures.stacked_steps(ax, wide, colors, labels=labels)
     capacity = result.fact("capacity_gpus")
     if isinstance(capacity, int) and capacity:
         ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
@@ -92,7 +82,7 @@ def plot(result: Result) -> Figure:
             va="bottom",
             fontsize=8,
         )
-        ax.set_ylim(0, 1.1 * max(capacity, float(bottom.max())))
+        ax.set_ylim(0, 1.1 * max(capacity, highest))
     ax.set_ylabel("GPUs in use, mean of the day")
     figures.day_axis(ax)
     figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))

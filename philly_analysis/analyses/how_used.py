@@ -1,9 +1,8 @@
-"""How well GPUs are used, in one number: how busy those are that jobs hold.
+"""Report how busy the GPUs of jobs are, in one number.
 
-Utilisation is the driver's: the share of time in which anything ran on the GPU, not how much of
-it was filled, so that 100 % may be a small part of what the GPU can do. Minutes without a reading
-are left out, not taken for idle. Where nothing was read at all, the answer is how much of the
-GPU time there was is held.
+Utilisation is the driver's: the share of time with a running kernel, not of the GPU's capacity.
+Minutes without a reading are excluded, not counted as idle. Without any readings the answer is the
+share of GPU time that was allocated.
 """
 
 import pandas as pd
@@ -18,133 +17,124 @@ NEEDS = ("jobs", "attempts", "gpu_samples or summaries or placements")
 _LEVELS = {-1: "0 %", 0: "1-25 %", 25: "26-50 %", 50: "51-75 %", 75: "76-100 %"}
 _COLORS = ("#c4473f", "#bcd3ea", "#8fb8de", "#3d7ab5", "#1b3f73")
 _PARTS = {
-    "held": figures.ACCENT,
-    "free beside\nothers' jobs": figures.CYCLE[1],
-    "free on\nempty servers": figures.MUTED,
+    "held": ("allocated", figures.ACCENT),
+    "free beside\nothers' jobs": ("idle on partly\nused servers", figures.CYCLE[1]),
+    "free on\nempty servers": ("idle on\nempty servers", figures.MUTED),
 }
-"""What becomes of GPU time, and its colours."""
+"""Label and colour of each part of the GPU time."""
 _OF = ["capacity_gpu_h", "held_gpu_h", "partly_gpu_h"]
-_SAMPLE = (
-    "Sample the GPUs once a minute, to see how busy those are that jobs hold, and whose stand idle."
-)
-_MOST = 0.1
-"""The part of the users who are looked at for most of the idle time."""
+_SAMPLE = "Sample the GPUs once a minute to measure how busy allocated GPUs are and whose are idle."
+_TOP_FRACTION = 0.1
+"""Fraction of the users for the share of the top users in idle time."""
 
 
 def compute(trace: Trace) -> Result:
-    """Give the mean use of GPUs held, over their time, and how long they were held and idle."""
+    """Compute the mean utilisation of allocated GPUs, weighted by time, and their idle time."""
     sampled = trace.has_values("gpu_samples") and trace.has("how_used")
     if not sampled and not trace.has_values("summaries"):
-        return _held(trace)
+        return _allocated(trace)
     if sampled:
-        # at once, so that the samples are read once
+        # together, so that the samples are read once
         trace.create(["how_used", "how_used_levels"])
         users, levels = trace.answer("how_used").df(), trace.answer("how_used_levels").df()
     else:
-        users = trace.answer("how_used_told").df()
+        users = trace.answer("how_used_by_summary").df()
         levels = users.groupby("level", as_index=False)["gpu_h"].sum()
     gpu_h = float(users["gpu_h"].sum())
-    busy = _part(users, "busy_h")
+    busy = _share_of(users, "busy_h")
     facts = [
-        *busy.facts("mean", "mean utilisation of the GPUs that jobs held"),
-        Fact("gpu_h", gpu_h, "GPU hours held with a reading"),
+        *busy.facts("mean", "mean utilisation of allocated GPUs"),
+        Fact("gpu_h", gpu_h, "sampled GPU hours of attempts"),
     ]
-    said = []
+    sentences, advice = [], ""
     if gpu_h > 0:
-        said.append(f"The GPUs that jobs held were busy {share(busy.frac)} of the time.")
-    idle, advice = None, ""
+        sentences.append(f"The mean utilisation of allocated GPUs was {share(busy.frac)}.")
     if sampled and gpu_h > 0:
-        idle = _part(users, "idle_h")
-        facts += idle.facts("idle", "part of those GPU hours at exactly 0 %")
-        idle_h = float(users["idle_h"].sum())
+        idle, idle_h = _share_of(users, "idle_h"), float(users["idle_h"].sum())
+        facts += idle.facts("idle", "share of those GPU hours at exactly 0 %")
         facts.append(Fact("idle_gpu_h", idle_h, "GPU hours at exactly 0 %"))
-        said.append(
-            f"They stood at 0 % for {share(idle.frac)} of it, {number(idle_h)} of "
-            f"{number(gpu_h)} GPU hours with a reading."
+        sentences.append(
+            f"They were idle (0 % utilisation) for {share(idle.frac)} of that time: "
+            f"{number(idle_h)} of {number(gpu_h)} sampled GPU hours."
         )
         advice = _advice(users, idle_h)
     return Result(
-        name="how_used",
-        table=levels,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=()
-        if sampled
-        else ("Only means of whole attempts are known: how long GPUs were idle is not.",),
+        "how_used",
+        levels,
+        facts,
+        sentences,
+        [] if sampled else ["Only means of whole attempts are known, not the idle time of GPUs."],
         headline="mean_pct" if gpu_h > 0 else "",
-        advice=advice or "Sample the GPUs once a minute, to see whose stand idle." * (not sampled),
+        advice=advice or ("" if sampled else _SAMPLE),
     )
 
 
-def _held(trace: Trace) -> Result:
-    """Give the part of the GPU time that jobs held, where nobody read how busy the GPUs were."""
+def _allocated(trace: Trace) -> Result:
+    """Compute the share of GPU time that was allocated, for a trace without utilisation."""
     weeks = trace.answer("idle_gpus").df() if trace.has("idle_gpus") else pd.DataFrame(columns=_OF)
-    whole, held_h, partly_h = (float(weeks[name].sum()) for name in _OF)
+    total, held_h, partly_h = (float(weeks[name].sum()) for name in _OF)
     table = pd.DataFrame(
-        {"part": [*_PARTS], "gpu_h": [held_h, partly_h, whole - held_h - partly_h]}
+        {"part": [*_PARTS], "gpu_h": [held_h, partly_h, total - held_h - partly_h]}
     )
-    if not whole > 0:
-        return Result(name="how_used", table=table, advice=_SAMPLE)
+    if not total > 0:
+        return Result("how_used", table, advice=_SAMPLE)
     held = clustered_share(weeks["held_gpu_h"] / weeks[_OF[0]], weeks["week"], weeks[_OF[0]])
     return Result(
-        name="how_used",
-        table=table,
-        facts=(
-            *held.facts("held", "part of the GPU time there was that jobs held"),
-            Fact("capacity_gpu_h", whole, "GPU hours that there were"),
+        "how_used",
+        table,
+        (
+            *held.facts("held", "share of the GPU time that was allocated"),
+            Fact("capacity_gpu_h", total, "GPU hours of the cluster"),
         ),
-        sentences=(
-            f"Jobs held {share(held.frac)} of the GPU time that there was; another "
-            f"{share(partly_h / whole)} stood free on servers that were in part in use.",
-            "How busy the GPUs were that they held, nobody read.",
+        (
+            f"{share(held.frac)} of the GPU time was allocated; {share(partly_h / total)} was idle "
+            "on partly used servers.",
+            "The utilisation of allocated GPUs was not recorded.",
         ),
-        caveats=(
+        (
             "From the first start, or from when the log is complete, to the last end.",
-            "The interval is what the weeks' differences make of it: three at least.",
+            "The interval reflects differences between weeks; it needs at least three.",
         ),
         headline="held_pct",
         advice=_SAMPLE,
     )
 
 
-def _part(users: pd.DataFrame, column: str) -> Share:
+def _share_of(users: pd.DataFrame, column: str) -> Share:
     return clustered_share(users[column] / users["gpu_h"], users["user"], users["gpu_h"])
 
 
 def _advice(users: pd.DataFrame, idle_h: float) -> str:
     if not idle_h:
         return ""
-    few = max(1, round(_MOST * len(users)))
-    theirs = float(users["idle_h"].nlargest(few).sum()) / idle_h
+    causes = "whether their jobs wait for data, for interactive input, or for nothing."
+    if len(users) * _TOP_FRACTION < 1:
+        return f"Ask the users named below {causes}"
+    top = max(1, round(_TOP_FRACTION * len(users)))
+    theirs = float(users["idle_h"].nlargest(top).sum()) / idle_h
     return (
-        f"A tenth of the users, {few:,} of {len(users):,}, hold {share(theirs)} of the idle GPU "
-        "hours: ask those named below first whether their jobs wait for data, for a notebook's "
-        "user, or for nothing."
-        if len(users) >= 1 / _MOST
-        else "Ask those named below whether their jobs wait for data, for a user, or for nothing."
+        f"A tenth of the users, {top:,} of {len(users):,}, have {share(theirs)} of the idle GPU "
+        f"hours: ask those named below first {causes}"
     )
 
 
 def plot(result: Result) -> Figure:
-    """Draw how many of the GPU hours held stood at each level of use; else how many were held."""
-    if "part" in result.table:
-        return _parts(result.table)
-    held = result.table.set_index("level")["gpu_h"]
+    """Draw the distribution of GPU hours over levels of utilisation, or by allocation."""
+    table = result.table
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
-    if held.sum() <= 0:
-        return figures.empty(fig, "no GPU hours with a reading")
-    fracs = [float(held.get(level, 0.0)) / float(held.sum()) for level in _LEVELS]
+    total = float(table["gpu_h"].sum())
+    if "part" in table:
+        if total <= 0:
+            return figures.empty(fig, "no GPU was allocated")
+        names, colors = zip(*(_PARTS[part] for part in table["part"]), strict=True)
+        figures.share_bars(ax, names, list(table["gpu_h"] / total), colors)
+        figures.title(ax, "Share of the GPU hours of the cluster")
+        return fig
+    if total <= 0:
+        return figures.empty(fig, "no sampled GPU hours")
+    hours = table.set_index("level")["gpu_h"]
+    fracs = [float(hours.get(level, 0.0)) / total for level in _LEVELS]
     figures.share_bars(ax, list(_LEVELS.values()), fracs, _COLORS)
-    ax.set_xlabel("utilisation of a GPU held")
-    figures.title(ax, "Share of GPU hours held")
-    return fig
-
-
-def _parts(table: pd.DataFrame) -> Figure:
-    fig, [ax] = figures.canvas(width=3.7, height=2.15)
-    if table["gpu_h"].sum() <= 0:
-        return figures.empty(fig, "no GPU was held")
-    fracs = table["gpu_h"] / table["gpu_h"].sum()
-    figures.share_bars(ax, list(table["part"]), list(fracs), list(_PARTS.values()))
-    figures.title(ax, "Share of the GPU hours there were")
+    ax.set_xlabel("utilisation of an allocated GPU")
+    figures.title(ax, "Share of sampled GPU hours")
     return fig

@@ -1,19 +1,18 @@
-"""Final status of jobs, by count and by GPU time (ATC'19, Table 6).
+"""Report the final status of jobs, by count and by GPU time (ATC'19, Table 6).
 
-A status is what the scheduler saw of the last attempt: jobs that users stop once they have what
-they want are killed, and a program that fails and exits with 0 has passed. GPU time by status is
-ruled by a few long jobs.
+A status is the scheduler's record of the last attempt. Jobs that users stop after they have their
+result are killed, and a program that fails with exit code 0 has passed. Few long jobs dominate the
+GPU time.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import beside
-from philly_analysis.results import Fact, Result, count, figures, share
+from philly_analysis.results import Fact, Result, count_note, figures, share
 from philly_analysis.study import PASS, STATUSES
 from philly_analysis.trace import Trace
 
-QUESTION = "How do jobs end, and what share of GPU time goes to each end?"
+QUESTION = "How do jobs end, and what share of GPU time has each status?"
 NEEDS = ("jobs", "attempts")
 
 _WORDS = dict(zip(STATUSES, ("passed", "were killed", "were unsuccessful"), strict=True))
@@ -24,7 +23,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("job_status").df()
     facts = (
         Fact("jobs", int(table["jobs"].sum()), "jobs"),
-        Fact("gpu_h", float(table["gpu_h"].sum()), "GPU hours held"),
+        Fact("gpu_h", float(table["gpu_h"].sum()), "GPU hours of jobs"),
         *(
             Fact(f"{column}_{status}_pct", pct, f"share of {what}, {status}")
             for column, what in (("jobs", "jobs"), ("gpu_h", "GPU time"))
@@ -32,78 +31,44 @@ def compute(trace: Trace) -> Result:
         ),
     )
     [log] = trace.answer("log_totals").df().itertuples(index=False)
-    caveats = [
-        f"{count(n, thing)} {why}"
-        for n, thing, why in (
-            (
-                log.jobs_running,
-                "job",
-                "still running as the log ended: GPU time is counted up to then.",
-            ),
-            (log.attempts_untimed, "attempt", "of unknown end: nothing added to GPU time."),
-            (log.jobs_flagged, "flagged job", "counted; their GPU time may be too small."),
-        )
-        if n
-    ]
-    return Result(
-        name="job_status",
-        table=table,
-        facts=facts,
-        sentences=_sentences(table),
-        caveats=tuple(caveats),
-        comparisons=beside(trace, "job_status", facts),
+    caveats = (
+        count_note(log.jobs_running, "job", " still running: GPU time up to the end of the log."),
+        count_note(log.attempts_untimed, "attempt", " without an end: no GPU time counted."),
+        count_note(log.jobs_flagged, "flagged job", " counted; their GPU time may be too small."),
     )
+    return Result("job_status", table, facts, _sentences(table), caveats)
 
 
-def _sentences(table: pd.DataFrame) -> tuple[str, ...]:
+def _sentences(table: pd.DataFrame) -> list[str]:
     jobs = dict(zip(table["status"], table["jobs_pct"] / 100, strict=True))
     gpu_h = dict(zip(table["status"], table["gpu_h_pct"] / 100, strict=True))
     known = [s for s in _WORDS if s in jobs]
     if not known or not table["gpu_h"].sum():
-        return ()
-    said = [
-        "; ".join(
-            f"{share(jobs[s])} of jobs {_WORDS[s]} and took {share(gpu_h[s])} of GPU time"
-            for s in known
-        )
-        + "."
-    ]
+        return []
+    each = "; ".join(
+        f"{share(jobs[s])} of jobs {_WORDS[s]} and used {share(gpu_h[s])} of GPU time"
+        for s in known
+    )
     lost = [s for s in known if s != PASS]
-    if lost:
-        said.append(
-            f"Jobs that did not pass are {share(sum(jobs[s] for s in lost))} of all jobs and "
-            f"{share(sum(gpu_h[s] for s in lost))} of the GPU time."
-        )
-    return tuple(said)
+    if not lost:
+        return [f"{each}."]
+    return [
+        f"{each}.",
+        f"Jobs that did not pass are {share(sum(jobs[s] for s in lost))} of all jobs and "
+        f"{share(sum(gpu_h[s] for s in lost))} of the GPU time.",
+    ]
 
 
 def plot(result: Result) -> Figure:
-    """Draw two stacked bars: all jobs, and all GPU time, divided by status."""
+    """Draw two stacked bars, jobs and GPU time, divided by status."""
     table = result.table
     fig, [ax] = figures.canvas(height=2.2)
     if table.empty:
         return figures.empty(fig, "no jobs")
-    left = [0.0, 0.0]
-    for status in figures.ordered(table["status"], list(figures.STATUS_COLORS)):
-        row = table[table["status"] == status]
-        color = figures.STATUS_COLORS.get(status, figures.MUTED)
-        values = [float(row["gpu_h_pct"].fillna(0).iloc[0]), float(row["jobs_pct"].iloc[0])]
-        drawn = ax.barh(
-            ["GPU time", "jobs"],
-            values,
-            left=left,
-            height=0.6,
-            label=status,
-            color=color,
-        )
-        labels = [f"{v:.1f} %" if v >= 6 else "" for v in values]
-        ax.bar_label(
-            drawn, labels, label_type="center", color=figures.readable(color), fontsize=8.5
-        )
-        left = [a + b for a, b in zip(left, values, strict=True)]
-    figures.percent_axis(ax, "share", axis="x")
-    ax.grid(visible=False, axis="y")
+    rows = table.set_index("status")
+    statuses = figures.ordered(rows.index, list(figures.STATUS_COLORS))
+    colors = {s: figures.STATUS_COLORS.get(s, figures.MUTED) for s in statuses}
+    figures.job_shares(ax, rows.loc[statuses], colors, "GPU time")
     n, gpu_h = int(table["jobs"].sum()), table["gpu_h"].sum()
     figures.title(ax, f"n = {n:,} jobs, {gpu_h:,.0f} GPU hours")
-    figures.legend(ax, beneath=True)
     return fig

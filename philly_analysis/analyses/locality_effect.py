@@ -1,7 +1,7 @@
-"""What spreading a gang over more servers than it needs does to its GPUs' utilisation.
+"""Estimate the effect of spreading a gang over more servers than needed on its utilisation.
 
-No experiment: the scheduler chose whom to spread, and what made it choose (a full cluster) may
-lower use as well. Few strata have both spread and packed attempts, so that intervals are wide.
+Not an experiment: the scheduler chose which gangs to spread, and its reason (a full cluster) may
+lower utilisation too. Few strata have both spread and packed attempts, so intervals are wide.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from philly_analysis.results import Fact, Result, count, figures
+from philly_analysis.results import Result, count, figures, interval_facts
 from philly_analysis.trace import Trace
 
-QUESTION = "Does spreading a gang over more servers than it needs leave its GPUs less busy?"
+QUESTION = "Does spreading a gang over more servers than it needs lower its utilisation?"
 NEEDS = ("jobs", "attempts", "placements", "machines", "gpu_samples")
 
 RESAMPLES = 2_000
 SEED = 20190710
-"""Of the resampling, so that a trace has one answer."""
+"""Seed of the bootstrap, for reproducible intervals."""
 
 FEWEST_USERS = 5
-"""Users with fewer than this on either side make no interval."""
+"""Fewest users with spread, and with packed gangs, for an interval."""
 
 _AMONG = {
     "all": "of any tenancy",
@@ -34,18 +34,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much busier or less busy spread gangs are than packed ones of the same kind.
+    """Difference in utilisation between spread and packed gangs of the same strata.
 
     Attributes
     ----------
     packed_pct, spread_pct
         Mean utilisation, strata weighted by the GPU-minutes of their spread gangs.
     effect_pct
-        Their difference, spread less packed, in points; NaN where nothing compares.
+        Their difference, spread minus packed, in percentage points.
     low_pct, high_pct
         95 % interval of it; NaN with too few users.
     strata
-        Combinations of gang size and status that have both kinds.
+        Combinations of gang size and status with both kinds.
     """
 
     packed_pct: float
@@ -60,123 +60,95 @@ def compute(trace: Trace) -> Result:
     """Estimate the effect over strata of gang size and status, with and without co-tenants."""
     cells = trace.answer("locality_effect").df()
     rng = np.random.default_rng(SEED)
-    tenancy = {
-        "all": cells,
-        "alone": cells[~cells["co_tenants"].astype(bool)],
-        "with co-tenants": cells[cells["co_tenants"].astype(bool)],
-    }
+    shared = cells["co_tenants"].astype(bool)
+    tenancy = {"all": cells, "alone": cells[~shared], "with co-tenants": cells[shared]}
     rows = []
     for among, some in tenancy.items():
         for gpus in (None, *sorted(some["gpus"].unique())):
-            part = some if gpus is None else some[some["gpus"] == gpus]
-            part = compared(part)
+            part = compared(some if gpus is None else some[some["gpus"] == gpus])
             if part.empty:
                 continue
             effect = effect_of_spread(part, rng)
-            arms = part.groupby("spread")[["attempts", "minutes"]].sum()
-            users = part.groupby("spread")["user"].nunique()
-            rows.append(
-                {
-                    "among": among,
-                    "gpus": gpus,
-                    "strata": effect.strata,
-                    "packed_attempts": int(arms["attempts"][False]),
-                    "spread_attempts": int(arms["attempts"][True]),
-                    "packed_users": int(users[False]),
-                    "spread_users": int(users[True]),
-                    "packed_pct": effect.packed_pct,
-                    "spread_pct": effect.spread_pct,
-                    "effect_pct": effect.effect_pct,
-                    "low_pct": effect.low_pct,
-                    "high_pct": effect.high_pct,
-                }
+            arms = part.groupby("spread").agg(
+                attempts=("attempts", "sum"), users=("user", "nunique")
             )
+            row = {"among": among, "gpus": gpus, "strata": effect.strata}
+            for column in arms:
+                row |= {
+                    f"packed_{column}": int(arms[column][False]),
+                    f"spread_{column}": int(arms[column][True]),
+                }
+            rows.append(row | {name: getattr(effect, name) for name in _EFFECT})
     table = pd.DataFrame(rows, columns=_COLUMNS).astype({"gpus": "Int64"})
-    whole = {str(row["among"]): row for _, row in table[table["gpus"].isna()].iterrows()}
+    overall = {str(row["among"]): row for _, row in table[table["gpus"].isna()].iterrows()}
     facts = [
-        Fact(f"{name}_{among.replace(' ', '_').replace('-', '_')}_pct", row[column], meaning)
-        for among, row in whole.items()
-        for name, column, meaning in (
-            ("effect", "effect_pct", f"points, spread less packed gangs {_AMONG[among]}"),
-            ("effect_low", "low_pct", "lower end of its 95 % interval"),
-            ("effect_high", "high_pct", "upper end of its 95 % interval"),
+        fact
+        for among, row in overall.items()
+        for fact in interval_facts(
+            f"effect{{}}_{among.replace(' ', '_').replace('-', '_')}_pct",
+            (row["effect_pct"], row["low_pct"], row["high_pct"]),
+            f"percentage points, spread minus packed gangs {_AMONG[among]}",
         )
     ]
     return Result(
-        name="locality_effect",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(_say(among, row) for among, row in whole.items())
-        or ("No gang size and status has both spread and packed attempts: nothing compares.",),
-        caveats=(
-            "Spread: on more servers than the fewest that hold the gang. Compared within the same "
-            "exact gang size and status, each pair weighted by the GPU-minutes of its spread "
-            "attempts; pairs without both kinds are left out.",
-            f"Intervals: {RESAMPLES:,} resamplings of whole users, since a user's attempts are "
-            "alike. Not an experiment: schedulers choose whom to spread.",
+        "locality_effect",
+        table,
+        facts,
+        [_sentence(among, row) for among, row in overall.items()]
+        or ["No gang size and status has both spread and packed attempts."],
+        (
+            "Spread: on more servers than the minimum for the gang. The comparison is within exact "
+            "gang size and status, weighted by the GPU-minutes of spread attempts; strata with one "
+            "kind only are excluded.",
+            f"Intervals: {RESAMPLES:,} bootstrap samples of users, whose attempts are correlated. "
+            "Not an experiment: schedulers choose which gangs to spread.",
         ),
     )
 
 
+_EFFECT = ("packed_pct", "spread_pct", "effect_pct", "low_pct", "high_pct")
 _COLUMNS = [
-    "among",
-    "gpus",
-    "strata",
-    "packed_attempts",
-    "spread_attempts",
-    "packed_users",
-    "spread_users",
-    "packed_pct",
-    "spread_pct",
-    "effect_pct",
-    "low_pct",
-    "high_pct",
+    *("among", "gpus", "strata"),
+    *("packed_attempts", "spread_attempts", "packed_users", "spread_users"),
+    *_EFFECT,
 ]
 
 
-def _say(among: str, row: pd.Series) -> str:
+def _sentence(among: str, row: pd.Series) -> str:
     n = f"{row['spread_attempts']:,} spread, {row['packed_attempts']:,} packed attempts"
+    gangs = f"gangs {_AMONG[among]}"
     if not np.isfinite(row["low_pct"]):
-        return (
-            f"Among gangs {_AMONG[among]}, too few users have spread or packed attempts to say "
-            f"({n})."
-        )
-    interval = f"95 % interval {row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n}"
+        return f"Too few users have spread or packed {gangs} for an estimate ({n})."
+    verdict = "does not differ clearly from"
     if row["high_pct"] < 0:
-        said = f"keep their GPUs {-row['effect_pct']:.1f} points less busy than packed ones"
+        verdict = f"is {-row['effect_pct']:.1f} percentage points lower than"
     elif row["low_pct"] > 0:
-        said = f"keep their GPUs {row['effect_pct']:.1f} points busier than packed ones"
-    else:
-        said = "are neither clearly busier nor clearly less busy than packed ones"
-    return f"Among gangs {_AMONG[among]}, spread ones {said} ({interval})."
+        verdict = f"is {row['effect_pct']:.1f} percentage points higher than"
+    return (
+        f"The utilisation of spread {gangs} {verdict} that of packed ones (95 % interval "
+        f"{row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n})."
+    )
 
 
 def compared(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the strata, gang size and status, that have both kinds of gang."""
+    """Return the rows of strata (gang size and status) with both kinds of gangs."""
     both = cells.groupby(["gpus", "status"])["spread"].transform("nunique") == 2
     return cells[both]
 
 
 def effect_of_spread(cells: pd.DataFrame, rng: np.random.Generator) -> Effect:
-    """Estimate the effect and resample users for its interval.
+    """Estimate the effect with a cluster bootstrap over users.
 
     The effect is the mean over strata ``s`` of ``spread_s - packed_s``, both means over
-    GPU-minutes, weighted by the GPU-minutes of the spread gangs of ``s``: what spread gangs lose
-    against packed ones of their own size and status. The interval is the percentile bootstrap
-    over clusters (Davison and Hinkley, Bootstrap Methods and their Application, 1997, 3.8).
+    GPU-minutes, weighted by the GPU-minutes of the spread gangs of ``s``. The interval is the
+    percentile bootstrap over clusters (Davison and Hinkley, Bootstrap Methods and their
+    Application, 1997, 3.8).
 
     Parameters
     ----------
     cells
         ``user``, ``gpus``, ``status``, ``spread``, ``minutes``, ``sum_pct``; every stratum has
         both kinds.
-    rng
-        Draws the users.
-
-    Returns
-    -------
-    Effect
-        In percentage points.
     """
     users, user = np.unique(cells["user"].to_numpy(str), return_inverse=True)
     stratum = cells.groupby(["gpus", "status"]).ngroup().to_numpy()
@@ -204,7 +176,7 @@ def effect_of_spread(cells: pd.DataFrame, rng: np.random.Generator) -> Effect:
 
 
 def _standardised(totals: Floats) -> tuple[Floats, Floats]:
-    """Means of packed and of spread gangs over strata, both weighted by the spread minutes.
+    """Return the means of packed and of spread gangs, weighted by the minutes of spread gangs.
 
     Parameters
     ----------
@@ -222,7 +194,7 @@ def _standardised(totals: Floats) -> tuple[Floats, Floats]:
 
 
 def plot(result: Result) -> Figure:
-    """Draw the effect and its interval, for all gang sizes and for each."""
+    """Draw the effect and its interval, for all gang sizes together and for each."""
     table = result.table[np.isfinite(result.table["low_pct"].astype(float))]
     fig, [ax] = figures.canvas(height=3.6)
     if table.empty:
@@ -252,7 +224,7 @@ def plot(result: Result) -> Figure:
         ["all sizes" if s is None else count(s, "GPU") for s in sizes],
         rotation=45 if len(sizes) > 7 else 0,
     )
-    ax.set_ylabel("utilisation, spread less packed, points")
-    ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users left out")
+    ax.set_ylabel("utilisation, spread minus packed, points")
+    ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users excluded")
     figures.legend(ax, "tenancy, spread attempts", loc="lower left")
     return fig

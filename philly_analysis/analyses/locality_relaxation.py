@@ -1,10 +1,8 @@
-"""Servers used against delay for large gangs: what waiting less costs in locality (Figure 4).
+"""Relate waits to the number of servers of large gangs: locality relaxation (ATC'19, Figure 4).
 
-Gangs that wait longer are spread wider because locality is given up with time, and both may come
-from a full cluster. It shows what was given up, not what waiting longer would have gained.
+Schedulers relax locality after a wait, and a full cluster causes both long waits and spread. The
+relation does not show what longer waits would have gained.
 """
-
-from collections.abc import Iterable
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
@@ -13,9 +11,10 @@ from philly_analysis.results import (
     Fact,
     Result,
     count,
+    count_note,
     duration,
     figures,
-    gpus,
+    gang_label,
     rank_association,
     share,
     slug,
@@ -28,68 +27,54 @@ NEEDS = ("jobs", "attempts", "placements", "machines")
 
 
 def compute(trace: Trace) -> Result:
-    """Compare waits by distinct servers used, for first attempts of large gangs."""
+    """Compare waits by distinct servers, for first attempts of large gangs."""
     table = trace.answer("locality_relaxation").df()
     large = trace.answer("large_waits").df()
     waits = large[large["servers"].notna()]
-    unplaced = len(large) - len(waits)
-    facts = [Fact("attempts", len(waits), f"first attempts on {LARGE_GPUS} GPUs or more")]
-    said = []
-    for gang in _gangs(waits["gang"]):
+    facts = [Fact("attempts", len(waits), f"first attempts of at least {LARGE_GPUS} GPUs")]
+    sentences = []
+    for gang in figures.ordered({*LARGE_GANGS, *waits["gang"]}, GANGS):
+        name, gpus = slug(gang), gang_label(gang)
         rows = waits[waits["gang"] == gang]
         spread = rows["spread"].astype(bool)
-        # within one gang size, or a larger gang would pass for a wider spread
+        # ranks within each gang size: larger gangs have more servers and other waits
         rank = rows.groupby("gpus")["wait_s"].rank(pct=True)
         trend = rank_association(rows["stretch"], rank, rows["user"])
         wide, tight = rows.loc[spread, "wait_s"].median(), rows.loc[~spread, "wait_s"].median()
+        spread_pct = 100 * spread.mean() if len(rows) else None
         facts += [
-            Fact(
-                f"spread_{slug(gang)}_pct",
-                100 * spread.mean() if len(rows) else None,
-                f"on more servers than needed, {gpus(gang)}",
-            ),
-            Fact(f"median_wait_spread_{slug(gang)}_s", wide, "their median wait"),
-            Fact(f"median_wait_tight_{slug(gang)}_s", tight, "median wait of the others"),
+            Fact(f"spread_{name}_pct", spread_pct, f"on more servers than needed, {gpus}"),
+            Fact(f"median_wait_spread_{name}_s", wide, "their median wait"),
+            Fact(f"median_wait_tight_{name}_s", tight, "median wait of the others"),
             *trend.facts(
-                f"spread_{slug(gang)}",
-                f"servers over fewest servers and wait, within each gang size, {gpus(gang)}",
+                f"spread_{name}",
+                f"servers over minimum servers and wait, within each gang size, {gpus}",
             ),
         ]
         if len(rows) and spread.any() and not spread.all():
-            said += [
-                f"Of {count(len(rows), 'first attempt')} on {gpus(gang)}, "
-                f"{share(float(spread.mean()))} ran on more servers than needed; their median wait "
-                f"is {duration(float(wide))}, that of the others {duration(float(tight))}.",
-                trend.say(
-                    rises=f"On {gpus(gang)}, wider spread goes with longer waits: locality is "
-                    "given up late",
-                    falls=f"On {gpus(gang)}, wider spread goes with shorter waits",
-                    unclear=f"On {gpus(gang)}, spread and wait are not clearly related",
+            sentences += [
+                f"{share(float(spread.mean()))} of {count(len(rows), 'first attempt')} on {gpus} "
+                f"ran on more servers than needed. Their median wait is {duration(float(wide))}, "
+                f"that of the others {duration(float(tight))}.",
+                trend.sentence(
+                    rises=f"On {gpus}, wider spread goes with longer waits",
+                    falls=f"On {gpus}, wider spread goes with shorter waits",
+                    unclear=f"On {gpus}, spread and wait have no clear relation",
                 ),
             ]
-    return Result(
-        name="locality_relaxation",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=(
-            "Servers are the attempt's distinct machines; the fewest are those that its GPUs need "
-            "on the largest machines that may serve it.",
-            *([f"{count(unplaced, 'attempt')} without placements left out."] if unplaced else []),
-        ),
+    caveats = (
+        "Servers are the attempt's distinct machines. The minimum is computed for the largest "
+        "machines of its pool, if they were empty.",
+        count_note(len(large) - len(waits), "attempt", " without placements excluded."),
     )
-
-
-def _gangs(present: Iterable[str]) -> list[str]:
-    """Return the buckets of large gangs, and any other that holds one."""
-    return figures.ordered({*LARGE_GANGS, *present}, GANGS)
+    return Result("locality_relaxation", table, facts, sentences, caveats)
 
 
 def plot(result: Result) -> Figure:
-    """Draw the wait (median, and from 10 to 90 %) against the servers used, per gang bucket."""
+    """Draw the median wait and its 10-90 % range by number of servers, per gang bucket."""
     table = result.table[result.table["wait_p50_s"].notna()]
     if table.empty:
-        why = f"no wait of a placed attempt on {LARGE_GPUS} GPUs or more"
+        why = f"no wait of a placed attempt on at least {LARGE_GPUS} GPUs"
         return figures.empty(figures.canvas()[0], why)
     gangs = figures.ordered(table["gang"], GANGS)
     height = max(3.0, 1 + 0.19 * int(table["gang"].value_counts().max()))
@@ -102,14 +87,12 @@ def plot(result: Result) -> Figure:
         )
         ax.hlines(rows.index, low, high, color=color, alpha=0.45, linewidth=3)
         ax.plot(mid, rows.index, "o", color=color)
-        ax.set_yticks(
-            rows.index,
-            [f"{s}   n={n:,}" for s, n in zip(rows["servers"], rows["attempts"], strict=True)],
-        )
+        names = [f"{s}   n={n:,}" for s, n in zip(rows["servers"], rows["attempts"], strict=True)]
+        ax.set_yticks(rows.index, names)
         ax.margins(y=0.1)
         figures.time_axis(ax)
         ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
         ax.set_xlabel("wait (dot: median; line: 10-90 %)")
-        figures.title(ax, gpus(gang))
+        figures.title(ax, gang_label(gang))
     axes[0].set_ylabel("servers")
     return fig

@@ -1,8 +1,7 @@
-"""Failures of servers: how often one fails, and whether the same ones do.
+"""Estimate the failure rate of servers, and test whether it differs between servers.
 
-A failure is laid to a server where the log or the output says so: one of several servers of a
-gang may be blamed for another's fault. Servers with more jobs have more occasions to be seen
-failing.
+Failures of servers come from the log or the attempts' output. In a gang, the failed server may be
+another than the one that is named. Failures are only observed on servers in use.
 """
 
 import numpy as np
@@ -20,34 +19,35 @@ from philly_analysis.results import (
     dispersion,
     duration,
     figures,
+    interval_facts,
     number,
     share,
 )
 from philly_analysis.study import LAST_END
 from philly_analysis.trace import Trace
 
-QUESTION = "How often does a server fail, and do the same ones?"
+QUESTION = "How often do servers fail, and do the same ones fail repeatedly?"
 NEEDS = ("jobs", "attempts", "placements", "machines", "attempts.end_reason or failures")
 
 DAY_S = 86_400.0
 
 SAME_S = 300
-"""Attempts that a server loses within so many seconds are lost to one failure of it."""
+"""Attempts lost on a server within so many seconds are lost to one failure."""
 
-UNTOLD = (
-    "The log tells only whether jobs completed, failed or were killed: a server's failure would "
-    "look like any other."
+NOT_RECORDED = (
+    "The log only records whether jobs completed, failed or were killed, so server failures cannot "
+    "be distinguished."
 )
 
-_LEMON = 0.01
+_SIGNIFICANT = 0.01
 _NAMED = 3
-_DRAWN = 12
+_SHOWN = 12
 
 
 def compute(trace: Trace) -> Result:
-    """Count failures by server, over the days on which it was in use."""
+    """Count failures by server over its days in use."""
     table = trace.answer("node_failures").df()
-    if not tells(trace):
+    if not records_failures(trace):
         table = table.head(0)
     lost = incidents(lost_attempts(trace), trace.answer("held_servers").df())
     began = lost[lost["begins"]]
@@ -55,75 +55,72 @@ def compute(trace: Trace) -> Result:
     among = began[began["servers"] > 1].groupby("machine_id").size()
     table["failures"] = table["machine_id"].map(alone).fillna(0).astype("int64")
     table["in_gangs"] = table["machine_id"].map(among).fillna(0).astype("int64")
-    for column, values in _mean_days(table).items():
-        table[column] = values
+    times_days = [
+        Rate(int(n), float(d)).mean_time()
+        for n, d in zip(table["failures"], table["days_held"], strict=True)
+    ]
+    for i, column in enumerate(("mttf_days", "mttf_low_days", "mttf_high_days")):
+        table[column] = [finite(t[i]) or np.nan for t in times_days]
     events = began.drop_duplicates(["job_id", "attempt"])
     rate = Rate(len(events), float(table["days_held"].sum()))
-    mean, low, high = rate.mean_time()
     uneven, p = dispersion(table["failures"], table["days_held"])
+    per_1000 = (1000 * rate.per_unit, *(1000 * end for end in rate.interval))
+    times = [finite(days * DAY_S) for days in rate.mean_time()]
     facts = (
-        Fact("servers", len(table), "servers that jobs held"),
-        Fact("server_days", rate.exposure, "days that these were held, added up"),
+        Fact("servers", len(table), "servers in use"),
+        Fact("server_days", rate.exposure, "their days in use, summed"),
         Fact("lost_attempts", len(lost.drop_duplicates(["job_id", "attempt"])), "attempts lost"),
-        Fact("failures", rate.events, "failures of servers that lost them"),
-        Fact("per_1000_server_days", 1000 * rate.per_unit, "failures in 1,000 days of a server"),
-        Fact("per_1000_server_days_low", 1000 * rate.interval[0], "lower end, 95 % interval"),
-        Fact("per_1000_server_days_high", 1000 * rate.interval[1], "upper end"),
-        Fact("mttf_s", finite(mean * DAY_S), "mean time in use until a server fails"),
-        Fact("mttf_low_s", finite(low * DAY_S), "lower end of its 95 % interval"),
-        Fact("mttf_high_s", finite(high * DAY_S), "upper end; none where no failure was seen"),
-        Fact("unevenness", uneven, "variance of failures over servers, relative to chance: 1"),
-        Fact("unevenness_p", p, "chance that equal servers fail at least as unevenly"),
+        Fact("failures", rate.events, "server failures that lost them"),
+        *interval_facts("per_1000_server_days{}", per_1000, "failures in 1,000 server-days"),
+        *interval_facts("mttf{}_s", times, "mean time in use until a server fails"),
+        Fact("unevenness", uneven, "variance of failures between servers over that of chance"),
+        Fact("unevenness_p", p, "p-value: equal servers fail at least as unevenly"),
     )
+    order = ["failures", "in_gangs", "machine_id"]
     return Result(
-        name="node_failures",
-        table=table.sort_values(
-            ["failures", "in_gangs", "machine_id"], ascending=[False, False, True]
-        ).reset_index(drop=True),
-        facts=facts,
-        sentences=tuple(_sentences(table, rate, len(events), uneven, p)),
-        caveats=(
-            basis(trace) if tells(trace) else UNTOLD,
-            "Days are those on which jobs held the server: one that stands idle or is under "
-            "repair is not watched. Attempts that a server loses within "
-            f"{SAME_S // 60} minutes count as one failure.",
-            "Which server of a gang failed is not in the log: such a failure counts for the rate "
-            "of all and for no server.",
+        "node_failures",
+        table.sort_values(order, ascending=[False, False, True]).reset_index(drop=True),
+        facts,
+        _sentences(table, rate, uneven, p),
+        (
+            basis(trace) if records_failures(trace) else NOT_RECORDED,
+            "Days are those with jobs on the server: idle servers and repairs are not observed. "
+            f"Attempts lost on a server within {SAME_S // 60} minutes count as one failure.",
+            "The log does not name which server of a gang failed: such a failure counts for the "
+            "overall rate and for no server.",
         ),
     )
 
 
-def tells(trace: Trace) -> bool:
-    """Tell whether a server's failure would show: in output, or as an end of its own.
+def records_failures(trace: Trace) -> bool:
+    """Return whether server failures are recorded, in output or as a separate end reason.
 
-    A log that knows no ends but those of jobs would call it a failure of the job.
+    Logs that only have the ends of jobs record them as failures of the job.
     """
-    said = trace.answer("end_reasons").df()["end_reason"].dropna()
-    return "failures" in trace.tables or not set(said) <= set(LAST_END.values())
+    ends = trace.answer("end_reasons").df()["end_reason"].dropna()
+    return "failures" in trace.tables or not set(ends) <= set(LAST_END.values())
 
 
 def lost_attempts(trace: Trace) -> pd.DataFrame:
-    """Return the attempts that a server's failure ended, by all that the trace tells of it."""
-    told = "lost_attempts_told" if "failures" in trace.tables else "lost_attempts"
-    lost: pd.DataFrame = trace.answer(told).df()
+    """Return the attempts that ended by a server failure, from end reasons and output."""
+    relation = "lost_attempts_by_output" if "failures" in trace.tables else "lost_attempts"
+    lost: pd.DataFrame = trace.answer(relation).df()
     return lost
 
 
 def basis(trace: Trace) -> str:
-    """Say what makes an end a server's failure, and how few may be known by it."""
+    """Return the sentence about which attempts count as lost to a server."""
+    known = "An attempt counts as lost if the scheduler records a server failure"
     if "failures" not in trace.tables:
-        return (
-            "An attempt was lost to a server where the scheduler says so: what it calls a failure "
-            "of the job, or notices later, is not known."
-        )
+        return f"{known}; failures that it records as the job's, or finds later, are unknown."
     return (
-        "An attempt was lost to a server where the scheduler says so, or its output tells of an "
-        "uncorrectable GPU memory error, a GPU off the bus, an NVLink error or a lost server."
+        f"{known}, or its output has an uncorrectable GPU memory error, a GPU off the bus, an "
+        "NVLink error or a lost server."
     )
 
 
 def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
-    """Tell which losses of attempts begin a failure, and which go with one that was counted.
+    """Mark the lost attempts that begin a new failure of a server.
 
     Parameters
     ----------
@@ -135,9 +132,9 @@ def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per lost attempt and server of it, with ``begins``: true where no other attempt had
-        been lost, within :data:`SAME_S` before, by any of its servers. Of attempts lost at one
-        moment, the one on fewest servers says best which it was, and comes first.
+        One row per lost attempt and server. ``begins`` is true if none of its servers lost
+        another attempt within :data:`SAME_S` before. Among attempts lost at the same moment, the
+        one on the fewest servers comes first.
     """
     rows = lost[["job_id", "attempt", "ended_at"]].merge(
         held[["job_id", "attempt", "machine_id", "servers"]], on=["job_id", "attempt"]
@@ -149,67 +146,55 @@ def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns="fresh")
 
 
-def _mean_days(table: pd.DataFrame) -> dict[str, list[float]]:
-    """Return the mean days to failure of each server, and their interval; null: none to see."""
-    times = [
-        Rate(int(n), float(d)).mean_time()
-        for n, d in zip(table["failures"], table["days_held"], strict=True)
-    ]
-    columns = ("mttf_days", "mttf_low_days", "mttf_high_days")
-    return {c: [finite(t[i]) or np.nan for t in times] for i, c in enumerate(columns)}
-
-
 def finite(value: float) -> float | None:
-    """Return a number, or None for one without end or meaning."""
+    """Return a finite number, or None."""
     return value if np.isfinite(value) else None
 
 
-def _sentences(table: pd.DataFrame, rate: Rate, events: int, uneven: float, p: float) -> list[str]:
+def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list[str]:
     if not rate.exposure > 0:
         return []
-    mean, low, high = rate.mean_time()
-    watched = f"{count(len(table), 'server')} in use for {number(rate.exposure)} days together"
-    if not events:
+    mean, low, high = (duration(days * DAY_S) for days in rate.mean_time())
+    observed = f"{count(len(table), 'server')} in {number(rate.exposure)} server-days"
+    if not rate.events:
         return [
-            f"No attempt was lost to a server, of {watched}: with 95 % confidence one fails after "
-            f"{duration(low * DAY_S)} in use on average, or later; if this log tells of it at all."
+            f"No attempt was lost to a failure of {observed} of use. With 95 % confidence the mean "
+            f"time to failure is at least {low}, if this log records such failures at all."
         ]
-    said = [
-        f"{watched[0].upper()}{watched[1:]} failed {count(events, 'time', 'times')}: "
-        f"{number(1000 * rate.per_unit)} failures in 1,000 server-days, a mean time to failure of "
-        f"{duration(mean * DAY_S)} (95 % interval {duration(low * DAY_S)} to "
-        f"{duration(high * DAY_S)})."
+    sentences = [
+        f"{observed} of use failed {count(rate.events, 'time')}: {number(1000 * rate.per_unit)} "
+        f"failures per 1,000 server-days, a mean time to failure of {mean} (95 % interval {low} to "
+        f"{high})."
     ]
     known = int(table["failures"].sum())
     if known >= 2 and np.isfinite(p):
         worst = table.sort_values(["failures", "machine_id"], ascending=[False, True])
-        worst = worst[worst["failures"] > 1].head(_NAMED)
         listed = ", ".join(
             f"{m['machine_id']} {m['failures']:,} in {duration(DAY_S * m['days_held'])}"
-            for m in worst.to_dict("records")
+            for m in worst[worst["failures"] > 1].head(_NAMED).to_dict("records")
         )
-        said.append(
-            (
-                "The same servers fail again and again, more than chance would have it"
-                if p < _LEMON
-                else "Failures fall on servers as chance would have it"
-                if p >= 0.05
-                else "Failures gather on some servers, perhaps more than chance would have it"
-            )
-            + f" (of {known:,} failures whose server is known, the variance is {uneven:.1f} times "
-            f"that of equal servers, p = {p:.2g})" + (f": {listed}." if listed else ".")
+        verdict = (
+            "The failure rates of servers differ"
+            if p < _SIGNIFICANT
+            else "The failure rates of servers do not differ significantly"
+            if p >= 0.05
+            else "The failure rates of servers may differ"
+        )
+        sentences.append(
+            f"{verdict} (variance {uneven:.1f} times that of equal servers, p = {p:.2g}, "
+            f"n = {known:,} failures of known servers){f': {listed}' if listed else ''}."
         )
         hit = int((table["failures"] > 0).sum())
-        said.append(f"{share(hit / len(table))} of the servers failed at all.")
-    return said
+        sentences.append(f"{share(hit / len(table))} of the servers failed at least once.")
+    return sentences
 
 
 def plot(result: Result) -> Figure:
-    """Draw failures by server, and how many servers fail so often beside what chance gives."""
+    """Draw failures by server, and their distribution over servers beside that of chance."""
     table = result.table
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
-        return figures.empty(fig, "nothing is known of servers in use, or of their failures")
+        return figures.empty(fig, "no server in use, or no record of failures")
     if not (table["failures"].sum() or table["in_gangs"].sum()):
         return figures.empty(fig, "no attempt was lost to a server")
     _servers(left, table)
@@ -219,14 +204,14 @@ def plot(result: Result) -> Figure:
 
 def _servers(ax: Axes, table: pd.DataFrame) -> None:
     failed = table[(table["failures"] > 0) | (table["in_gangs"] > 0)]
-    rows = failed.head(_DRAWN).iloc[::-1]
+    rows = failed.head(_SHOWN).iloc[::-1]
     y = np.arange(len(rows))
-    ax.barh(y, rows["failures"], color=figures.CYCLE[4], label="its own")
-    shared = "in a gang, its own or not"
+    ax.barh(y, rows["failures"], color=figures.CYCLE[4], label="of this server")
+    shared = "of a server of its gang"
     drawn = ax.barh(y, rows["in_gangs"], left=rows["failures"], color=figures.MUTED, label=shared)
     times = [f"in {duration(DAY_S * d)}" for d in rows["days_held"]]
     ax.bar_label(drawn, times, fontsize=8, padding=2)
-    ax.set_yticks(y, [figures.plain(m) for m in rows["machine_id"]], fontsize=8)
+    ax.set_yticks(y, [figures.literal(m) for m in rows["machine_id"]], fontsize=8)
     ax.set_xlim(0, 1.5 * float((rows["failures"] + rows["in_gangs"]).max()))
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set_xlabel("failures, and time in use")
@@ -241,11 +226,11 @@ def _against_chance(ax: Axes, table: pd.DataFrame) -> None:
     times = np.arange(max(int(n.max()), 3) + 1)
     chance = scipy.stats.poisson.pmf(times, expected[:, None]).sum(axis=0)
     seen = np.bincount(n, minlength=len(times))
-    ax.bar(times - 0.2, seen, 0.4, color=figures.CYCLE[4], label="seen")
-    ax.bar(times + 0.2, chance, 0.4, color=figures.MUTED, label="if servers were equal")
+    ax.bar(times - 0.2, seen, 0.4, color=figures.CYCLE[4], label="observed")
+    ax.bar(times + 0.2, chance, 0.4, color=figures.MUTED, label="expected for equal servers")
     ax.set_yscale("symlog", linthresh=1)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     ax.set_xticks(times[:: max(1, len(times) // 12)])
     ax.set(xlabel="failures of a server", ylabel="servers")
     figures.legend(ax, loc="upper right")
-    figures.title(ax, "do the same servers fail?")
+    figures.title(ax, "servers by number of failures")

@@ -1,7 +1,6 @@
-"""What the definitions of the archive's notebook do to run times, waits and server counts.
+"""Compare the definitions of the archive's notebook with ours for run times, waits and servers.
 
-It measures the difference between definitions on this trace. Whether the archive's notebook or
-the study is nearer to what one means by a wait is not a question that numbers decide.
+The comparison measures the effect of the definitions on this trace, not which is better.
 """
 
 from typing import Any
@@ -17,7 +16,7 @@ from philly_analysis.results import (
     count,
     duration,
     figures,
-    gpus,
+    gang_label,
     share,
     slug,
 )
@@ -32,114 +31,87 @@ from philly_analysis.study import (
 )
 from philly_analysis.trace import Trace
 
-QUESTION = "What do the archive notebook's definitions do to the numbers?"
+QUESTION = "How do the archive notebook's definitions change the numbers?"
 NEEDS = ("jobs", "attempts")
 
 _QUANTITIES = ("run time", "wait")
 _FEWEST = 20
-"""Fewer waits than this in a virtual cluster and gang bucket are not set beside its curve."""
+"""Fewest waits of a virtual cluster and gang bucket for a comparison with its curve."""
 
 
 def compute(trace: Trace) -> Result:
-    """Give both definitions' percentiles and, for the study's cluster, gaps to its curves."""
+    """Compute percentiles by both definitions and, for the study's cluster, gaps to its curves."""
     table = trace.answer("notebook_definitions").df()
     [waits] = trace.answer("notebook_definitions_waits").df().itertuples(index=False)
-    middle = table[table["percentile"] == 50]
     facts = [
-        Fact("stale_waits", waits.stale, "waits that the notebook repeats from an attempt before"),
-        Fact("zero_waits", waits.zeros, "waits of zero that it drops"),
-        *(
-            Fact(
-                f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s",
-                value,
-                f"median {quantity}, {definition}, {gpus(gang)}",
-            )
-            for quantity, definition, gang, value in zip(
-                middle["quantity"],
-                middle["definition"],
-                middle["gang"],
-                middle["value_s"],
-                strict=True,
-            )
-        ),
+        Fact("stale_waits", waits.stale, "waits that the notebook repeats from an earlier attempt"),
+        Fact("zero_waits", waits.zeros, "waits of zero, which it drops"),
     ]
-    said = [] if table.empty else _sentences(waits)
-    caveats = []
-    if {"placements", "machines"} <= trace.tables:
+    for row in table[table["percentile"] == 50].to_dict("records"):
+        quantity, definition, gang = row["quantity"], row["definition"], row["gang"]
+        name = f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s"
+        meaning = f"median {quantity}, {definition}, {gang_label(gang)}"
+        facts.append(Fact(name, row["value_s"], meaning))
+    sentences = [] if table.empty else _sentences(waits)
+    placed = {"placements", "machines"} <= trace.tables
+    if placed:
         large = trace.answer("notebook_locality").select("entries", "servers").df()
         jobs, repeated = len(large), int((large["entries"] > large["servers"]).sum())
-        facts.append(
-            Fact("servers_overcounted_jobs", repeated, "large jobs whose detail repeats a server")
-        )
+        facts.append(Fact("servers_overcounted_jobs", repeated, "large jobs with repeated servers"))
         if jobs:
-            said.append(
-                f"Of {count(jobs, 'job')} on {LARGE_GPUS} GPUs or more, {share(repeated / jobs)} "
-                "have a detail that repeats a server: the notebook takes each entry for one."
+            sentences.append(
+                f"{share(repeated / jobs)} of {count(jobs, 'job')} on at least {LARGE_GPUS} GPUs "
+                "list a server more than once; the notebook counts each entry as a server."
             )
-    else:
-        caveats.append("Without placements the notebook's count of servers cannot be shown.")
-    caveats.append(
-        "The notebook's third rule, minutes matched as equal strings of two clocks, is shown "
-        "where utilisation is."
+    caveats = (
+        "" if placed else "Without placements the notebook's count of servers is unknown.",
+        "The notebook's third rule, which ignores the time zones of the two clocks, is compared "
+        "with the findings on utilisation.",
     )
-    return Result(
-        name="notebook_definitions",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=tuple(caveats),
-        comparisons=_curves(trace) if is_philly(trace) else (),
-    )
+    gaps = _curve_gaps(trace) if is_philly(trace) else []
+    return Result("notebook_definitions", table, facts, sentences, caveats, gaps)
 
 
 def _sentences(waits: Any) -> list[str]:
-    said = [
+    sentences = [
         f"The notebook drops {count(waits.zeros, 'wait')} of zero and repeats "
-        f"{count(waits.stale, 'stale one')}."
+        f"{count(waits.stale, 'wait')} of an earlier attempt."
     ]
     if pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
-        said.append(
-            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros counted "
-            f"and nothing repeated it is {duration(waits.median_s)}."
+        sentences.append(
+            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros and "
+            f"without repetitions it is {duration(waits.median_s)}."
         )
-    return said
+    return sentences
 
 
-def _curves(trace: Trace) -> tuple[Comparison, ...]:
-    """Set the digitised curves beside the notebook's own definitions on this trace."""
+def _curve_gaps(trace: Trace) -> list[Comparison]:
+    """Compare the digitised curves with the notebook's definitions on this trace."""
     jobs = trace.manifest.rows.get("jobs", 0)
     runs = trace.answer("notebook_runs").select("gang", "run_s").df()
     waits = trace.answer("notebook_waits").select("vc", "gang", "wait_s").df()
-    known = groups("queueing_delay")
     found = [
-        *(
-            (
-                "run time",
-                gang,
-                curve("run_time", gang),
-                runs.loc[runs["gang"] == gang, "run_s"] / 60,
-            )
-            for gang in groups("run_time")
-        ),
-        *(
-            ("wait", cell, curve("queueing_delay", cell), rows["wait_s"] / 60)
-            for (vc, gang), rows in waits.groupby(["vc", "gang"])
-            if (cell := f"{vc} {gang}") in known and len(rows) >= _FEWEST
-        ),
+        ("run time", "run_time", gang, runs.loc[runs["gang"] == gang, "run_s"] / 60)
+        for gang in groups("run_time")
     ]
-    return tuple(
+    found += [
+        ("wait", "queueing_delay", f"{vc} {gang}", rows["wait_s"] / 60)
+        for (vc, gang), rows in waits.groupby(["vc", "gang"])
+        if f"{vc} {gang}" in groups("queueing_delay") and len(rows) >= _FEWEST
+    ]
+    return [
         Comparison(
             what=f"{what}, {group}: largest gap between the curves (n = {len(values):,})",
             published=0.0,
             measured=gap,
             unit="points",
             source=NOTEBOOK,
-            reason=f"the curve is of {archive()['jobs']:,} jobs, this trace holds {jobs:,}; "
-            "reading error about 0.3 points",
+            reason=f"the curve has {archive()['jobs']:,} jobs, this trace {jobs:,}; reading error "
+            "about 0.3 points",
         )
-        for what, group, published, values in found
-        if (gap := largest_gap_pct(published, values)) == gap
-    )
+        for what, name, group, values in found
+        if (gap := largest_gap_pct(curve(name, group), values)) == gap
+    ]
 
 
 def plot(result: Result) -> Figure:
@@ -147,23 +119,22 @@ def plot(result: Result) -> Figure:
     table = result.table
     fig, axes = figures.canvas(2, height=3.2, sharey=True)
     if table.empty:
-        return figures.empty(fig, "nothing to define")
+        return figures.empty(fig, "no run times or waits")
     for ax, quantity in zip(axes, _QUANTITIES, strict=True):
         rows = table[table["quantity"] == quantity]
         for gang in figures.ordered(rows["gang"], GANGS):
-            color = figures.GANG_COLORS[gang]
             for definition, style in (("ours", "-"), ("notebook", "--")):
                 one = rows[(rows["gang"] == gang) & (rows["definition"] == definition)]
                 ax.plot(
                     one["value_s"].clip(lower=1),
                     one["percentile"],
                     style,
-                    color=color,
-                    label=gpus(gang) if definition == "ours" and len(one) else None,
+                    color=figures.GANG_COLORS[gang],
+                    label=gang_label(gang) if definition == "ours" and len(one) else None,
                 )
         figures.time_axis(ax)
-        figures.percent_axis(ax, "share no longer" if quantity == "run time" else "")
+        figures.percent_axis(ax, "cumulative share" if quantity == "run time" else "")
         ax.set_xlabel(quantity)
         figures.title(ax, f"{quantity}: ours solid, notebook dashed")
-    figures.name_lines(axes)
+    figures.label_lines(axes)
     return fig

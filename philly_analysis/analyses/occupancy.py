@@ -1,28 +1,25 @@
-"""Empty servers at each level of use of the cluster (ATC'19, section 3.1).
+"""Report empty servers by the share of GPUs in use (ATC'19, section 3.1).
 
-Levels of use are of the whole cluster; with pools of different GPUs empty servers of one do not
-help gangs of another. Only GPUs known to be there count.
+Gangs of one pool cannot use empty servers of another. Only GPUs known to exist count.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import beside
-from philly_analysis.results import Fact, Result, count, figures, share
+from philly_analysis.results import Fact, Result, count_note, figures, percent
 from philly_analysis.trace import Trace
 
-QUESTION = "How full is the cluster, and how many servers are then wholly empty?"
+QUESTION = "How full is the cluster, and how many servers are empty meanwhile?"
 NEEDS = ("jobs", "attempts", "placements", "machines")
 
 _TWO_THIRDS = (64, 69)
-"""Whole percents of use that count as two thirds."""
+"""Whole percentages of use that count as two thirds."""
 
 
 def compute(trace: Trace) -> Result:
-    """Weigh each level of use by the time spent at it, and give the servers empty meanwhile.
+    """Weight each level of use by its time, and report the empty servers at that level.
 
-    Of several pools each is taken by itself; where one number is said of all, they count by their
-    GPUs.
+    Levels are per pool. Numbers for several pools are weighted by their GPUs.
     """
     table = trace.answer("occupancy").df()
     sizes = table.groupby("pool")["gpus"].first()
@@ -30,80 +27,51 @@ def compute(trace: Trace) -> Result:
     hours = float(gpu_h.sum() / sizes.sum()) if len(sizes) else 0.0
     near = table[table["used_pct"].between(*_TWO_THIRDS)]
     above_h = float(gpu_h[table["used_pct"] >= 67].sum())
+    mean_pct = _mean(table, "used_pct") if hours else None
+    empty_pct, partly_pct = _mean(near, "empty_pct"), _mean(near, "partly_pct")
     facts = (
         Fact("hours", hours, "hours from the first start to the last end"),
         *([Fact("pools", len(sizes), "pools of servers")] if len(sizes) > 1 else []),
-        Fact(
-            "mean_used_pct",
-            _mean(table, "used_pct") if hours else None,
-            "GPUs in use, mean over time, rounded down",
-        ),
+        Fact("mean_used_pct", mean_pct, "GPUs in use, mean over time, rounded down"),
         Fact(
             "hours_above_two_thirds",
             above_h / float(sizes.sum()) if len(sizes) else 0.0,
-            "hours with two thirds of the GPUs in use and more",
+            "hours with at least two thirds of the GPUs in use",
         ),
-        Fact(
-            "empty_at_two_thirds_pct",
-            _mean(near, "empty_pct"),
-            "servers wholly empty while 64-69 % of the GPUs are in use",
-        ),
-        Fact(
-            "partly_at_two_thirds_pct", _mean(near, "partly_pct"), "servers partly in use meanwhile"
-        ),
+        Fact("empty_at_two_thirds_pct", empty_pct, "empty servers at 64-69 % of GPUs in use"),
+        Fact("partly_at_two_thirds_pct", partly_pct, "partly used servers meanwhile"),
     )
-    return Result(
-        name="occupancy",
-        table=table,
-        facts=facts,
-        sentences=_sentences({f.name: f.value for f in facts}),
-        caveats=_caveats(trace),
-        comparisons=beside(trace, "occupancy", facts),
+    sentences = []
+    if mean_pct is not None:
+        sentences.append(f"On average {mean_pct:.0f} % of the GPUs are in use.")
+        several = len(sizes) > 1
+        if empty_pct is None:
+            which = "No pool" if several else "The cluster"
+            sentences.append(f"{which} was {'ever' if several else 'never'} two thirds full.")
+        else:
+            where, whose = (f" of one of the {len(sizes)} pools", "its") if several else ("", "the")
+            sentences.append(
+                f"When two thirds of the GPUs{where} are in use, {percent(empty_pct)} of {whose} "
+                f"servers are empty and {percent(partly_pct or 0)} partly used."
+            )
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
+    [gaps] = trace.answer("placement_gaps").df().itertuples(index=False)
+    caveats = (
+        count_note(gaps.spells, "interval", " with several attempts on a GPU, which counts once."),
+        count_note(log.attempts_endless, "attempt", " of unknown end: their GPUs count as free."),
+        count_note(gaps.unused_machines, "machine", " without any job: counted as empty."),
     )
+    return Result("occupancy", table, facts, sentences, caveats)
 
 
 def _mean(rows: pd.DataFrame, column: str) -> float | None:
+    """Return the mean of a column weighted by GPU hours; None without any."""
     gpu_h = rows["hours"] * rows["gpus"]
     return float((rows[column] * gpu_h).sum() / gpu_h.sum()) if gpu_h.sum() else None
 
 
-def _sentences(fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
-    if fact["mean_used_pct"] is None:
-        return ()
-    said = [f"On average {float(fact['mean_used_pct']):.0f} % of the GPUs are in use."]
-    pools = fact.get("pools")
-    if fact["empty_at_two_thirds_pct"] is None:
-        said.append(f"{'None of the pools' if pools else 'The cluster'} was never two thirds full.")
-    else:
-        where, whose = (f" of one of the {pools} pools", "its") if pools else ("", "the")
-        said.append(
-            f"When two thirds of the GPUs{where} are in use, "
-            f"{share(float(fact['empty_at_two_thirds_pct']) / 100)} of {whose} servers are wholly "
-            f"empty and {share(float(fact['partly_at_two_thirds_pct'] or 0) / 100)} partly in use."
-        )
-    return tuple(said)
-
-
-def _caveats(trace: Trace) -> tuple[str, ...]:
-    [log] = trace.answer("log_totals").df().itertuples(index=False)
-    [gaps] = trace.answer("placement_gaps").df().itertuples(index=False)
-    return tuple(
-        f"{count(n, thing)} {why}"
-        for n, thing, why in (
-            (gaps.spells, "spell", "in which attempts overlap on a GPU: it counts as in use once."),
-            (log.attempts_endless, "attempt", "of unknown end: those GPUs count as free."),
-            (
-                gaps.unused_machines,
-                "machine",
-                "without any job in this log: counted as empty throughout.",
-            ),
-        )
-        if n
-    )
-
-
 def _over_pools(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per level of use: the mean over the pools that were at it, by GPU time."""
+    """Return one row per level of use: the mean over pools, weighted by GPU hours."""
     means = ["hours", "empty_pct", "partly_pct"]
     gpu_h = table["hours"] * table["gpus"]
     weighted = table[means].mul(gpu_h, axis="index")
@@ -114,29 +82,23 @@ def _over_pools(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(result: Result) -> Figure:
-    """Draw the share of empty servers over the share of GPUs in use, and the time spent there."""
+    """Draw empty and partly used servers over the share of GPUs in use, and its time."""
     table = _over_pools(result.table)
     fig, [top, bottom] = figures.canvas(
         1, 2, height=3.9, sharex=True, gridspec_kw={"height_ratios": [3, 1]}
     )
     if table.empty:
-        return figures.empty(fig, "no GPU was held")
+        return figures.empty(fig, "no GPU was in use")
     x = table["used_pct"] + 0.5
-    top.fill_between(
-        x,
-        table["empty_min_pct"],
-        table["empty_max_pct"],
-        color=figures.ACCENT,
-        alpha=0.15,
-        linewidth=0,
-    )
-    top.plot(x, table["empty_pct"], color=figures.ACCENT, label="wholly empty")
-    top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly in use")
+    least, most = table["empty_min_pct"], table["empty_max_pct"]
+    top.fill_between(x, least, most, color=figures.ACCENT, alpha=0.15, linewidth=0)
+    top.plot(x, table["empty_pct"], color=figures.ACCENT, label="empty")
+    top.plot(x, table["partly_pct"], color=figures.CYCLE[1], label="partly used")
     top.axvline(200 / 3, color=figures.MUTED, linestyle=":", label="two thirds in use")
     figures.percent_axis(top, "share of servers")
-    figures.title(top, "mean over hours; shaded: least to most that were wholly empty")
+    figures.title(top, "mean over hours; shaded: range of empty servers")
     bottom.bar(x, table["hours"], width=1, color=figures.MUTED)
     bottom.set_ylabel("hours")
     figures.percent_axis(bottom, "share of GPUs in use", axis="x")
-    figures.name_lines(top)
+    figures.label_lines(top)
     return fig

@@ -1,27 +1,26 @@
-"""What a trace holds, what was rejected on the way in, and which days it covers.
+"""Summarise a trace: its contents, rejected rows and the days that it covers.
 
-A day without samples may be a gap of the monitor rather than an idle day. Jobs before the log
-became complete are survivors of a longer past, and are flagged.
+A day without samples may be a gap of the monitor rather than an idle day. Jobs from before the log
+is complete are flagged, as only long ones of them are recorded.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import beside
-from philly_analysis.results import Fact, Result, count, figures, number, share
+from philly_analysis.results import Fact, Facts, Result, count, figures, number, share
 from philly_analysis.trace import Trace
 
-QUESTION = "What is in this trace, and which days does it cover?"
+QUESTION = "What does this trace contain, and which days does it cover?"
 NEEDS = ("jobs", "attempts")
 
-_HOLE_H = 2
-"""Whole hours without a sample that make a gap worth naming."""
+_LEAST_GAP_H = 2
+"""Shortest gap in the samples that is reported, in hours."""
 
 _SAMPLED = {"gpu_samples": "gpu_sample_hours", "host_samples": "host_sample_hours"}
 
 
 def compute(trace: Trace) -> Result:
-    """Count what the trace holds, day by day, with gaps in its samples and rejected rows."""
+    """Count the contents of the trace by day, gaps in its samples and rejected rows."""
     table = trace.answer("overview").df()
     caveats: list[str] = []
     for name, relation in _SAMPLED.items():
@@ -31,15 +30,8 @@ def compute(trace: Trace) -> Result:
             per_day = hours.groupby(hours["hour"].dt.normalize())["samples"].sum()
             table[name] = table["day"].map(per_day).fillna(0).round().astype("int64")
             caveats += _gaps(name, hours["hour"])
-    facts = _facts(trace, table)
-    return Result(
-        name="overview",
-        table=table,
-        facts=facts,
-        sentences=_sentences(trace, {f.name: f.value for f in facts}),
-        caveats=tuple(caveats + _flags(trace)),
-        comparisons=beside(trace, "overview", facts),
-    )
+    facts = Facts(_facts(trace, table))
+    return Result("overview", table, facts, _sentences(facts), caveats + _flags(trace))
 
 
 def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
@@ -52,19 +44,19 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
     rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts) - again
     return (
         Fact("jobs", log.jobs, "jobs submitted"),
-        Fact("cpu_only_jobs", log.cpu_only_jobs, "other jobs, which asked for no GPU"),
-        Fact("attempts", log.attempts, "scheduling attempts that they made"),
-        Fact("jobs_without_attempts", log.jobs_without_attempts, "jobs that never got an attempt"),
-        Fact("jobs_running", log.jobs_running, "jobs that still ran as the log ended"),
+        Fact("cpu_only_jobs", log.cpu_only_jobs, "other jobs, without GPUs"),
+        Fact("attempts", log.attempts, "their scheduling attempts"),
+        Fact("jobs_without_attempts", log.jobs_without_attempts, "jobs without an attempt"),
+        Fact("jobs_running", log.jobs_running, "jobs running at the end of the log"),
         Fact("users", log.users, "users"),
         Fact("vcs", log.vcs, "virtual clusters"),
         Fact("machines", machines, "machines"),
         Fact("gpus", gpus, "GPUs in them"),
-        Fact("days", len(table), "days from the first submission to the log's last moment"),
-        Fact("gpu_h", log.gpu_h, "GPU hours held"),
+        Fact("days", len(table), "days from the first submission to the end of the log"),
+        Fact("gpu_h", log.gpu_h, "GPU hours of jobs"),
         Fact("rows_read", read, "raw rows read"),
-        Fact("rows_rejected", rejected, "raw rows that no table took"),
-        *([Fact("rows_again", again, "raw rows that say what others say")] if again else []),
+        Fact("rows_rejected", rejected, "raw rows that were rejected"),
+        *([Fact("rows_again", again, "raw rows that repeat others")] if again else []),
         Fact("gpu_sample_days", _days_with(table["gpu_samples"]), "days with GPU samples"),
         Fact("host_sample_days", _days_with(table["host_samples"]), "days with host samples"),
     )
@@ -74,60 +66,61 @@ def _days_with(samples: pd.Series) -> int | None:
     return None if samples.isna().all() else int((samples > 0).sum())
 
 
-def _sentences(trace: Trace, fact: dict[str, float | int | str | None]) -> tuple[str, ...]:
-    jobs, days = int(fact["jobs"] or 0), int(fact["days"] or 0)
-    others = int(fact["cpu_only_jobs"] or 0)
+def _sentences(facts: Facts) -> list[str]:
+    def n(name: str) -> int:
+        return int(facts[name] or 0)
+
+    jobs, others, days = n("jobs"), n("cpu_only_jobs"), count(n("days"), "day")
     if not jobs:
-        return ("The trace holds no jobs." if not others else "No job asked for GPUs.",)
+        return ["The trace has no jobs." if not others else "No job has GPUs."]
     who = [
-        count(int(n), word)
-        for word, n in (("user", fact["users"]), ("virtual cluster", fact["vcs"]))
-        if n
+        count(n(name), word)
+        for name, word in (("users", "user"), ("vcs", "virtual cluster"))
+        if facts[name]
     ]
-    said = [
+    sentences = [
         f"{count(jobs, 'job')}{' of ' + ' in '.join(who) if who else ''} made "
-        f"{count(int(fact['attempts'] or 0), 'attempt')} over {count(days, 'day')} and held "
-        f"{number(float(fact['gpu_h'] or 0))} GPU hours."
+        f"{count(n('attempts'), 'attempt')} over {days} and used "
+        f"{number(float(facts['gpu_h'] or 0))} GPU hours.",
+        f"{count(others, 'other job')} asked for no GPU: findings are about the jobs that did."
+        if others
+        else "",
     ]
-    if others:
-        said.append(
-            f"{count(others, 'other job')} asked for no GPU: findings are about the jobs that did."
-        )
-    if fact["jobs_without_attempts"] or fact["jobs_running"]:
-        said.append(
-            f"{count(int(fact['jobs_without_attempts'] or 0), 'job')} never got an attempt and "
-            f"{int(fact['jobs_running'] or 0):,} still ran as the log ended."
+    if n("jobs_without_attempts") or n("jobs_running"):
+        sentences.append(
+            f"{count(n('jobs_without_attempts'), 'job')} never started an attempt and "
+            f"{n('jobs_running'):,} were running at the end of the log."
         )
     sampled = [
-        f"{word} samples on {fact[name]}"
+        f"{word} samples on {facts[name]}"
         for word, name in (("GPU", "gpu_sample_days"), ("host", "host_sample_days"))
-        if fact[name] is not None
+        if facts[name] is not None
     ]
     if sampled:
-        said.append(f"There are {' and '.join(sampled)} of the {count(days, 'day')}.")
-    read, rejected = int(fact["rows_read"] or 0), int(fact["rows_rejected"] or 0)
+        sentences.append(f"There are {' and '.join(sampled)} of the {days}.")
+    read, rejected = n("rows_read"), n("rows_rejected")
     if read:
-        again = int(fact.get("rows_again") or 0)
-        beside = f", and {again:,} said again what others say" if again else ""
-        said.append(
-            f"Of {read:,} raw rows, {rejected:,} ({share(rejected / read)}) were rejected{beside}."
+        again = next((f.value for f in facts if f.name == "rows_again"), None)
+        repeated = f", and {again:,} repeat others" if again else ""
+        sentences.append(
+            f"{rejected:,} of {read:,} raw rows ({share(rejected / read)}) were rejected{repeated}."
         )
-    return tuple(said)
+    return sentences
 
 
 def _gaps(name: str, hours: pd.Series) -> list[str]:
-    """Name the longest holes between the first and the last sample."""
+    """Report the longest gaps between samples."""
     what = name.replace("_", " ").replace("gpu", "GPU")
-    holes = pd.DataFrame({"since": hours.shift(), "h": hours.diff().dt.total_seconds() / 3_600 - 1})
+    gaps = pd.DataFrame({"since": hours.shift(), "h": hours.diff().dt.total_seconds() / 3_600 - 1})
     return [
         f"No {what} for {h:,.0f} h from {since + pd.Timedelta(hours=1):%Y-%m-%d %H:%M}."
-        for since, h in holes[holes["h"] >= _HOLE_H].nlargest(3, "h").itertuples(index=False)
+        for since, h in gaps[gaps["h"] >= _LEAST_GAP_H].nlargest(3, "h").itertuples(index=False)
     ]
 
 
 def _flags(trace: Trace) -> list[str]:
     return [
-        f"{n:,} {what} are kept but flagged: {flag.replace('_', ' ')}."
+        f"{n:,} {what} are flagged: {flag.replace('_', ' ')}."
         for what, flag, n in sorted(trace.answer("flags").fetchall())
     ]
 
@@ -145,7 +138,7 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no jobs")
     for ax, (column, label) in zip(axes, panels, strict=True):
-        figures.columns(ax, table["day"], table[column].astype(float), color=figures.ACCENT)
+        figures.daily_columns(ax, table["day"], table[column].astype(float), color=figures.ACCENT)
         figures.amount_axis(ax, label)
     figures.day_axis(axes[-1])
     return fig

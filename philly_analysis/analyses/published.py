@@ -1,4 +1,4 @@
-"""Facts of a trace of the study's cluster, compared with the numbers that the study printed."""
+"""Compare facts of a trace of the study's cluster with the numbers that the study printed."""
 
 from collections.abc import Iterable
 
@@ -8,54 +8,47 @@ from philly_analysis.trace import Trace
 
 
 def is_philly(trace: Trace) -> bool:
-    """Tell whether a trace was recorded on the study's cluster."""
+    """Return whether a trace was recorded on the study's cluster."""
     return trace.manifest.source == "philly" and not trace.manifest.synthetic
 
 
-def of_philly(trace: Trace) -> bool:
-    """Tell whether a trace is about the study's cluster.
+def has_philly_layout(trace: Trace) -> bool:
+    """Return whether a trace concerns the study's cluster.
 
-    It is if it was read from the archive's own layout, as the bundled sample is, which was made in
-    the archive's image; or by one of the maps that ship for extracts of the archive.
+    True for the archive's own layout, which the synthetic sample has too, and for the supplied
+    maps of extracts of the archive.
     """
-    told = trace.manifest
-    return told.source == "philly" or (
-        told.source == "table"
-        and any(i.file.startswith("philly-") and i.file.endswith(".toml") for i in told.inputs)
+    manifest = trace.manifest
+    return manifest.source == "philly" or (
+        manifest.source == "table"
+        and any(i.file.startswith("philly-") and i.file.endswith(".toml") for i in manifest.inputs)
     )
 
 
-def beside(trace: Trace, analysis: str, facts: Iterable[Fact]) -> tuple[Comparison, ...]:
-    """Set the printed numbers beside the facts that measure the same thing.
+def compare_published(trace: Trace, name: str, facts: Iterable[Fact]) -> tuple[Comparison, ...]:
+    """Compare the facts of an analysis with the printed numbers of the same name.
 
     Returns
     -------
     tuple of Comparison
-        Empty unless the trace is the study's cluster. A trace that holds only a part of the
-        archive's jobs says so in each reason.
+        Empty unless the trace is the study's cluster. The reasons name how many of the archive's
+        jobs the trace holds, unless it holds all.
     """
     if not is_philly(trace):
         return ()
     measured = {fact.name: fact.value for fact in facts}
+    jobs, all_jobs = trace.manifest.rows.get("jobs", 0), archive()["jobs"]
+    part = f"this trace holds {jobs:,} of the archive's {all_jobs:,} jobs; "
     return tuple(
         Comparison(
             what=number.what,
             published=number.published,
-            measured=_float(measured[fact]),
+            measured=None if value is None or isinstance(value, str) else float(value),
             unit=number.unit,
             source=number.source,
-            reason=_part(trace) + number.reason,
+            reason=("" if jobs == all_jobs else part) + number.reason,
         )
-        for (name, fact), number in numbers().items()
-        if name == analysis and fact in measured
+        for (analysis, fact), number in numbers().items()
+        if analysis == name and fact in measured
+        for value in [measured[fact]]
     )
-
-
-def _part(trace: Trace) -> str:
-    jobs = trace.manifest.rows.get("jobs", 0)
-    whole = archive()["jobs"]
-    return "" if jobs == whole else f"this trace holds {jobs:,} of the archive's {whole:,} jobs; "
-
-
-def _float(value: float | int | str | None) -> float | None:
-    return None if value is None or isinstance(value, str) else float(value)

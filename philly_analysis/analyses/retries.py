@@ -1,98 +1,79 @@
-"""Retries per job and jobs unsuccessful after all of them, by gang size (ATC'19, Figure 9).
+"""Report retries and unsuccessful jobs by gang size (ATC'19, Figure 9).
 
-Retries are attempts of the same job that the scheduler made. Users who submit again by hand make
-new jobs, which nothing here connects.
+Retries are attempts of one job by the scheduler. Jobs that users submit again are new jobs.
 """
 
 from matplotlib.figure import Figure
 
 from philly_analysis.results import (
     Fact,
+    Facts,
     Result,
-    count,
+    count_note,
     figures,
-    gpus,
+    gang_label,
+    percent,
     rank_association,
-    share,
     slug,
 )
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
-QUESTION = "How often are jobs tried again, and how often in vain?"
+QUESTION = "How often are jobs retried, and how often do they end unsuccessful?"
 NEEDS = ("jobs", "attempts")
 
 
 def compute(trace: Trace) -> Result:
-    """Count retries and unsuccessful jobs per gang bucket, and test how they change with it."""
+    """Count retries and unsuccessful jobs per gang bucket, and test their trends."""
     table = trace.answer("retries").df()
-    jobs = trace.answer("tried_jobs").select("gpus", "attempts", "failed", "user").df()
+    jobs = trace.answer("started_jobs").select("gpus", "attempts", "failed", "user").df()
     retried = rank_association(jobs["gpus"], jobs["attempts"], jobs["user"])
     failed = rank_association(jobs["gpus"], jobs["failed"].astype("float64"), jobs["user"])
-    facts = (
-        *(
-            Fact(f"{name}_{slug(gang)}{unit}", value, f"{what}, {gpus(gang)}")
-            for name, unit, what in (
-                ("retries_per_job", "", "retries per job"),
-                ("retried", "_pct", "jobs with more than one attempt"),
-                ("unsuccessful", "_pct", "jobs that ended unsuccessful"),
-            )
-            for gang, value in zip(table["gang"], table[name + unit], strict=True)
-        ),
-        *retried.facts("retries_gang", "gang size and attempts"),
-        *failed.facts("unsuccessful_gang", "gang size and ending unsuccessful"),
-    )
-    [log] = trace.answer("log_totals").df().itertuples(index=False)
-    never, running = log.jobs_without_attempts, log.jobs_running
-    return Result(
-        name="retries",
-        table=table,
-        facts=facts,
-        sentences=_sentences(
-            {f.name: f.value for f in facts},
-            retried.say(
-                rises="Larger gangs are tried again more often",
-                falls="Larger gangs are tried again less often",
-                unclear="Retries neither clearly rise nor clearly fall with gang size",
+    facts = Facts(
+        (
+            *(
+                Fact(f"{name}_{slug(gang)}{unit}", value, f"{what}, {gang_label(gang)}")
+                for name, unit, what in (
+                    ("retries_per_job", "", "retries per job"),
+                    ("retried", "_pct", "jobs with more than one attempt"),
+                    ("unsuccessful", "_pct", "unsuccessful jobs"),
+                )
+                for gang, value in zip(table["gang"], table[name + unit], strict=True)
             ),
-            failed.say(
-                rises="Larger gangs end unsuccessful more often",
-                falls="Larger gangs end unsuccessful less often",
-                unclear="The unsuccessful share neither clearly rises nor clearly falls with "
-                "gang size",
-            ),
+            *retried.facts("retries_gang", "gang size and attempts"),
+            *failed.facts("unsuccessful_gang", "gang size and ending unsuccessful"),
         )
-        if len(jobs)
-        else (),
-        caveats=tuple(
-            text
-            for n, text in (
-                (never, f"{count(never, 'job')} without any attempt left out."),
-                (running, f"{count(running, 'job')} still running: more retries may follow."),
-            )
-            if n
-        ),
     )
-
-
-def _sentences(
-    fact: dict[str, float | int | str | None], retried: str, failed: str
-) -> tuple[str, ...]:
-    said = [
-        f"{share(float(fact['retried_all_pct'] or 0) / 100)} of jobs were tried more than once, "
-        f"{float(fact['retries_per_job_all'] or 0):.2f} retries per job on average.",
-        retried,
-    ]
-    if fact["unsuccessful_all_pct"] is not None:
-        said += [
-            f"{share(float(fact['unsuccessful_all_pct']) / 100)} of jobs ended unsuccessful.",
-            failed,
+    sentences = []
+    if len(jobs):
+        sentences = [
+            f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, "
+            f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",
+            retried.sentence(
+                rises="Larger gangs are retried more often",
+                falls="Larger gangs are retried less often",
+                unclear="Retries have no clear trend with gang size",
+            ),
         ]
-    return tuple(said)
+        if facts["unsuccessful_all_pct"] is not None:
+            sentences += [
+                f"{percent(float(facts['unsuccessful_all_pct']))} of jobs ended unsuccessful.",
+                failed.sentence(
+                    rises="Larger gangs end unsuccessful more often",
+                    falls="Larger gangs end unsuccessful less often",
+                    unclear="The share of unsuccessful jobs has no clear trend with gang size",
+                ),
+            ]
+    [log] = trace.answer("log_totals").df().itertuples(index=False)
+    caveats = (
+        count_note(log.jobs_without_attempts, "job", " without an attempt excluded."),
+        count_note(log.jobs_running, "job", " still running: more retries may follow."),
+    )
+    return Result("retries", table, facts, sentences, caveats)
 
 
 def plot(result: Result) -> Figure:
-    """Draw retries per job, and the unsuccessful share, side by side per gang bucket."""
+    """Draw retries per job and the share of unsuccessful jobs per gang bucket."""
     order = figures.ordered(result.table["gang"], (*GANGS, "all"))
     table = result.table.set_index("gang").loc[order]
     if table.empty:
@@ -108,7 +89,7 @@ def plot(result: Result) -> Figure:
         if table[column].astype(float).fillna(0).any()
     ]
     if not shown:
-        return figures.empty(figures.canvas()[0], "no job was tried again or is unsuccessful")
+        return figures.empty(figures.canvas()[0], "no job was retried or is unsuccessful")
     fig, axes = figures.canvas(len(shown), height=2.8)
     for ax, (column, label, decimals) in zip(axes, shown, strict=True):
         heights = table[column].astype(float)

@@ -15,7 +15,7 @@ select
   100 * avg((attempts > 1)::int) as retried_pct,
   count(failed) as with_status,
   100 * avg(failed::int) as unsuccessful_pct
-from tried_jobs
+from started_jobs
 group by grouping sets ((gang), ())
 having count(*) > 0
 order by all

@@ -1,21 +1,19 @@
-"""Job run times by gang size, jobs that still ran included (ATC'19, Figure 2).
+"""Estimate the run time of jobs by gang size, with running jobs censored (ATC'19, Figure 2).
 
-Jobs that still ran count as longer than they were seen to run, so that a curve may end below 100
-%. What a job's run time is, the sum of its attempts or the span over them, is the run policy's
-choice, and the report says which was made.
+Jobs running at the end of the log are right-censored, so that a curve may end below 100 %. The run
+policy of the trace defines a job's run time, and the report names it.
 """
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import left_out
-from philly_analysis.analyses.published import beside
+from philly_analysis.analyses.exclusions import excluded
 from philly_analysis.results import (
     Fact,
     Result,
     count,
     duration,
     figures,
-    gpus,
+    gang_label,
     rank_association,
     share,
     slug,
@@ -27,7 +25,7 @@ NEEDS = ("jobs", "attempts")
 
 
 def compute(trace: Trace) -> Result:
-    """Estimate the distribution of run times per gang bucket, and test whether it rises."""
+    """Estimate the distribution of run times per gang bucket, and test its trend."""
     table = trace.answer("run_time").df()
     runs = trace.answer("trusted_runs").select("gpus", "run_s", "user").df()
     [over_week_pct] = trace.answer("run_time_over_week").df()["over_week_pct"]
@@ -38,52 +36,46 @@ def compute(trace: Trace) -> Result:
     medians = dict(zip(middle["gang"], middle["run_s"], strict=True))
     facts = (
         Fact("jobs", jobs, "jobs with a trusted run time"),
-        Fact("jobs_running", censored, "of these, jobs that still ran as the log ended"),
+        Fact("jobs_running", censored, "of these, jobs running at the end of the log"),
         *(
-            Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gpus(g)}")
+            Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gang_label(g)}")
             for g, s in medians.items()
         ),
-        Fact("over_one_week_pct", over_week_pct, "jobs that run longer than a week"),
+        Fact("over_one_week_pct", over_week_pct, "jobs of more than a week"),
         *trend.facts("gang", "gang size and run time"),
     )
-    said = []
+    sentences = []
     if medians:
-        each = ", ".join(f"{duration(s)} on {gpus(g)}" for g, s in medians.items() if s == s)
-        said.append(f"The median job runs {each}.")
-        said.append(
-            trend.say(
+        each = (f"{duration(s)} on {gang_label(g)}" for g, s in medians.items() if s == s)
+        sentences = [
+            f"The median run time is {', '.join(each)}.",
+            trend.sentence(
                 rises="Larger gangs run longer",
                 falls="Larger gangs run shorter",
-                unclear="Run time neither clearly rises nor clearly falls with gang size",
-            )
-        )
+                unclear="Run time has no clear trend with gang size",
+            ),
+        ]
     if censored:
-        said.append(
-            f"{count(censored, 'job')} ({share(censored / jobs)}) still ran as the log ended; "
-            "they count as longer than they were seen to run."
+        sentences.append(
+            f"{count(censored, 'job')} ({share(censored / jobs)}) were running at the end of the "
+            "log and are censored."
         )
-    return Result(
-        name="run_time",
-        table=table,
-        facts=facts,
-        sentences=tuple(said),
-        caveats=(
-            f"A job's run time is its {_POLICY[trace.run_policy.value]}.",
-            *left_out(trace, "run time"),
-        ),
-        comparisons=beside(trace, "run_time", facts),
+    caveats = (
+        f"A job's run time is its {_POLICY[trace.run_policy.value]}.",
+        *excluded(trace, "run time"),
     )
+    return Result("run_time", table, facts, sentences, caveats)
 
 
 _POLICY = {
-    "span": "first start to its last end, waits between attempts included",
-    "sum": "attempts added up",
+    "span": "first start to last end, waits between attempts included",
+    "sum": "attempts' sum",
     "last": "last attempt",
 }
 
 
 def plot(result: Result) -> Figure:
-    """Draw one cumulative curve per gang bucket; it ends where the log can no longer tell."""
+    """Draw one cumulative curve per gang bucket, up to the last uncensored job."""
     table = result.table
     fig, [ax] = figures.canvas()
     if table.empty:
@@ -94,11 +86,11 @@ def plot(result: Result) -> Figure:
         value="run_s",
         by="gang",
         colors=figures.GANG_COLORS,
-        counts=dict(zip(table["gang"], table["jobs"], strict=True)),
-        say=gpus,
+        counts="jobs",
+        label=gang_label,
     )
     figures.time_axis(ax)
     ax.set_xlabel("run time")
-    ax.set_ylabel("share of jobs that ran no longer")
-    figures.name_lines(ax)
+    ax.set_ylabel("share of jobs")
+    figures.label_lines(ax)
     return fig

@@ -1,61 +1,36 @@
-"""Percentiles of run time by user, virtual cluster and week.
+"""Report percentiles of run time by user, virtual cluster and week.
 
-Weeks at either end of a log hold part of their jobs. A group of few users is as few independent
-observations, however many jobs it has.
+The first and the last week of a log are incomplete. Many jobs of few users are few independent
+observations.
 """
 
-import pandas as pd
+from dataclasses import replace
+
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, duration, figures
+from philly_analysis.analyses.percentiles_by_group import GroupPercentiles
+from philly_analysis.results import Result, count_note
 from philly_analysis.trace import Trace
 
-QUESTION = "Whose jobs run how long, and in which weeks?"
+QUESTION = "Which users, virtual clusters and weeks have long jobs?"
 NEEDS = ("jobs", "attempts")
 
-_KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
-_FEWEST = 100
-"""Groups of fewer jobs are not named in words."""
+_RUNS = GroupPercentiles(
+    "run_time_by_group", "jobs", "run time", "p50_s", "median", "median run time"
+)
 
 
 def compute(trace: Trace) -> Result:
-    """Give percentiles of run times per user, virtual cluster and week."""
-    table = trace.answer("run_time_by_group").df()
-    facts, said = [], []
-    for kind, word in _KINDS.items():
-        rows = table[table["kind"] == kind].sort_values(["p50_s", "name"])
-        named = rows[rows["jobs"] >= _FEWEST]
-        facts.append(Fact(f"{kind}s", len(rows), f"{word}s with a trusted run time"))
-        if len(named) > 1:
-            low, high = named.iloc[0], named.iloc[-1]
-            facts += [
-                Fact(f"{kind}_lowest_median_s", low["p50_s"], f"lowest median of any {word}"),
-                Fact(f"{kind}_highest_median_s", high["p50_s"], f"highest median of any {word}"),
-            ]
-            said.append(
-                f"By {word} (of at least {_FEWEST} jobs), the median run time goes from "
-                f"{duration(float(low['p50_s']))} ({low['name']}) to "
-                f"{duration(float(high['p50_s']))} ({high['name']})."
-            )
-    return Result(
-        name="run_time_by_group",
-        table=table,
-        facts=tuple(facts),
-        sentences=tuple(said),
-        caveats=_running(table),
+    """Compute percentiles of run times per user, virtual cluster and week."""
+    result = _RUNS.compute(trace)
+    running = int(result.table.loc[result.table["kind"] == "week", "running"].sum())
+    censored = (
+        " still running at the end of the log, counted with the run time so far: percentiles are "
+        "lower bounds, mainly in the last weeks."
     )
-
-
-def _running(table: pd.DataFrame) -> tuple[str, ...]:
-    running = int(table.loc[table["kind"] == "week", "running"].sum())
-    if not running:
-        return ()
-    return (
-        f"{count(running, 'job')} still ran as the log ended and count with the time seen: "
-        "percentiles are lower bounds, most of all in the last weeks.",
-    )
+    return replace(result, caveats=(count_note(running, "job", censored),))
 
 
 def plot(result: Result) -> Figure:
     """Draw quantiles per group: the largest virtual clusters and users, and every week."""
-    return figures.ranges_by_kind(result.table, _KINDS, count="jobs", label="run time")
+    return _RUNS.plot(result)

@@ -1,7 +1,7 @@
-"""Who uses the cluster, week by week: GPU hours, waits, and GPU hours left idle.
+"""Report GPU hours, waits and idle GPU hours by account, user and week.
 
-GPU hours are those held. Accounts merge and split over time, and a week at either end of the log
-is partial.
+GPU hours are those allocated. Accounts merge and split over time, and the first and the last week
+of the log are partial.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import left_out, unsampled
-from philly_analysis.results import NOBODY, Fact, Result, duration, figures, number, share
+from philly_analysis.analyses.exclusions import excluded, sample_gaps
+from philly_analysis.results import UNNAMED, Fact, Result, duration, figures, number, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Who uses the GPUs, how long do they wait, and what do they leave idle?"
@@ -19,190 +19,163 @@ NEEDS = ("jobs", "attempts")
 _KEY = ["account", "user", "vc", "week"]
 _IDLE = ["sampled_gpu_h", "idle_gpu_h"]
 _WORDS = {"account": "account", "vc": "virtual cluster", "user": "user"}
-_SHOWN = 6
+_STACKED = 6
 _LISTED = 10
 _FEWEST = 10
-"""Waits in a week below which their mean is not worth naming."""
+"""Fewest waits of a week that a sentence names."""
 
 
 def compute(trace: Trace) -> Result:
-    """Add up what each account and user held, waited and left idle in each week."""
+    """Sum allocated and idle GPU hours and waits by account, user and week."""
     table = trace.answer("usage").df()
     sampled = trace.has("usage_idle")
     if sampled:
         table = table.merge(trace.answer("usage_idle").df(), "left", _KEY)
     else:
         table[_IDLE] = np.nan
-    kind = payer(table)
-    sums = by(table, kind)
-    users = by(table, "user")
-    gpu_h = float(table["gpu_h"].sum())
-    read_h, idle_h = (float(table[c].sum()) if sampled else None for c in _IDLE)
-    facts = (
-        Fact("gpu_h", gpu_h, "GPU hours held"),
-        *(
-            Fact(f"{k}s", int((by(table, k).index != NOBODY).sum()), f"{_WORDS[k]}s")
-            for k in _WORDS
-        ),
-        Fact("largest", _first(sums), f"the {_WORDS[kind]} that held most GPU hours"),
-        Fact("largest_gpu_h", _top(sums), "its GPU hours"),
-        Fact("largest_user", _first(users), "the user who held most GPU hours"),
-        Fact("largest_user_gpu_h", _top(users), "their GPU hours"),
-        Fact("sampled_gpu_h", read_h, "GPU hours with a reading of their use"),
+    kind = _largest_kind(table)
+    sums = {k: _sums_by(table, k) for k in _WORDS}
+    sampled_h, idle_h = (float(table[c].sum()) if sampled else None for c in _IDLE)
+    named = {k: rows.drop(UNNAMED, errors="ignore") for k, rows in sums.items()}
+    facts = [
+        Fact("gpu_h", float(table["gpu_h"].sum()), "GPU hours allocated"),
+        *(Fact(f"{k}s", len(named[k]), f"{word}s") for k, word in _WORDS.items()),
+    ]
+    for name, k in (("largest", kind), ("largest_user", "user")):
+        rows = named[k]
+        first, gpu_h = (
+            (str(rows.index[0]), float(rows["gpu_h"].iloc[0])) if len(rows) else (None,) * 2
+        )
+        facts.append(Fact(name, first, f"{_WORDS[k]} of most GPU hours"))
+        facts.append(Fact(f"{name}_gpu_h", gpu_h, "its GPU hours"))
+    facts += [
+        Fact("sampled_gpu_h", sampled_h, "sampled GPU hours"),
         Fact("idle_gpu_h", idle_h, "of these, at exactly 0 %"),
+    ]
+    caveats = (
+        *(sample_gaps(trace) if sampled else ()),
+        "" if sampled else "Without samples of the GPUs in use, idle hours are unknown.",
+        "A wait counts in the week of its start, GPU hours in the weeks of their use. The wait of "
+        "an attempt without a known start begins at its submission.",
+        *excluded(trace, "wait"),
     )
-    return Result(
-        name="usage",
-        table=table,
-        facts=facts,
-        sentences=tuple(_sentences(table, kind, sums, users)),
-        caveats=(
-            *(unsampled(trace) if sampled else ()),
-            *(
-                ()
-                if sampled
-                else ("Without samples of the GPUs in use, hours left idle are not known.",)
-            ),
-            "A wait counts in the week in which it began, GPU hours in those in which they were "
-            "held; of an attempt whose start is not known, from its submission on.",
-            *left_out(trace, "wait"),
-        ),
-    )
+    return Result("usage", table, facts, _sentences(table, kind, sums[kind], named), caveats)
 
 
-def payer(table: pd.DataFrame) -> str:
-    """Return the widest division of users that the log knows: account, virtual cluster or user."""
-    known = [k for k in _WORDS if (table[k] != NOBODY).any()]
-    return known[0] if known else "user"
+def _largest_kind(table: pd.DataFrame) -> str:
+    """Return the coarsest division of users in the log: account, virtual cluster or user."""
+    return next((k for k in _WORDS if (table[k] != UNNAMED).any()), "user")
 
 
-def by(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return sums by account, user or virtual cluster, those with most GPU hours first."""
+def _sums_by(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return sums by account, user or virtual cluster, those of most GPU hours first."""
     sums: pd.DataFrame = table.groupby(kind)[["jobs", "gpu_h", *_IDLE]].sum(min_count=1)
     return sums.reset_index().sort_values(["gpu_h", kind], ascending=[False, True]).set_index(kind)
 
 
-def _first(sums: pd.DataFrame) -> str | None:
-    return next((str(name) for name in sums.index if name != NOBODY), None)
-
-
-def _top(sums: pd.DataFrame) -> float | None:
-    return next((float(h) for name, h in sums["gpu_h"].items() if name != NOBODY), None)
-
-
 def _sentences(
-    table: pd.DataFrame, kind: str, sums: pd.DataFrame, users: pd.DataFrame
+    table: pd.DataFrame, kind: str, sums: pd.DataFrame, named: dict[str, pd.DataFrame]
 ) -> list[str]:
     total = float(table["gpu_h"].sum())
+    users = named["user"]
     if total <= 0:
-        return ["Nobody is known to have held a GPU."] if len(table) else []
-    said = []
-    named = sums.drop(NOBODY, errors="ignore")
-    if kind != "user" and len(named):
-        said.append(
-            f"Of {number(total)} GPU hours, {_held(named, total)}."
-            + (
-                f" {share(float(sums['gpu_h'][NOBODY]) / total)} belong to no known {_WORDS[kind]}."
-                if NOBODY in sums.index
-                else ""
-            )
+        return ["No GPU hours are known."] if len(table) else []
+    if not len(users) and not len(named[kind]):
+        return [f"{number(total)} GPU hours were allocated; the log names no users."]
+    sentences = []
+    if kind != "user" and len(named[kind]):
+        sentences.append(
+            f"The {_WORDS[kind]}s with the largest shares of {number(total)} GPU hours are "
+            f"{_top_shares(named[kind], total)}."
         )
-    people = users.drop(NOBODY, errors="ignore")
-    if not len(people) and not len(named):
-        return [f"{number(total)} GPU hours were held; the log names nobody."]
-    if len(people):
-        said.append(f"The users of most GPU hours: {_held(people, total)}.")
+        if UNNAMED in sums.index:
+            unnamed = share(float(sums["gpu_h"][UNNAMED]) / total)
+            sentences[-1] += f" {unnamed} belong to no known {_WORDS[kind]}."
+    if len(users):
+        sentences.append(f"The users of most GPU hours are {_top_shares(users, total)}.")
     waited = table[(table["waits"] >= _FEWEST) & table["wait_weighted_s"].notna()]
     if len(waited):
         worst = waited.sort_values(["wait_weighted_s", *_KEY]).iloc[-1]
-        said.append(
-            f"A GPU hour was waited for longest by user {worst['user']} in {worst['vc']} in the "
-            f"week of {worst['week']:%Y-%m-%d}: {duration(float(worst['wait_weighted_s']))} on "
-            f"average, of weeks with {_FEWEST} waits or more."
+        sentences.append(
+            "The longest mean wait, weighted by GPU hours, was "
+            f"{duration(worst['wait_weighted_s'])}: user {worst['user']} in {worst['vc']}, week of "
+            f"{worst['week']:%Y-%m-%d} (weeks with at least {_FEWEST} waits)."
         )
-    idle = people.dropna(subset=["idle_gpu_h"]).nlargest(3, "idle_gpu_h")
+    idle = users.dropna(subset=["idle_gpu_h"]).nlargest(3, "idle_gpu_h")
     if len(idle) and idle["idle_gpu_h"].sum() > 0:
-        everybody = float(table["idle_gpu_h"].sum())
         listed = ", ".join(
-            f"{name} ({number(idle_h)} of {number(read_h)} sampled, {share(idle_h / read_h)})"
-            for name, read_h, idle_h in idle[_IDLE].itertuples(name=None)
+            f"{name} ({number(idle_h)} of {number(sampled_h)} sampled, {share(idle_h / sampled_h)})"
+            for name, sampled_h, idle_h in idle[_IDLE].itertuples(name=None)
         )
-        said.append(
-            f"{number(everybody)} of {number(table['sampled_gpu_h'].sum())} GPU hours with a "
-            f"reading were idle, most of them held by {listed}."
+        sentences.append(
+            f"{number(float(table['idle_gpu_h'].sum()))} of "
+            f"{number(table['sampled_gpu_h'].sum())} sampled GPU hours were idle, most of them of "
+            f"{listed}."
         )
-    return said
+    return sentences
 
 
-def _held(sums: pd.DataFrame, total: float) -> str:
-    """List the first three by their share of all GPU hours."""
-    return ", ".join(f"{name} held {share(h / total)}" for name, h in sums["gpu_h"].head(3).items())
+def _top_shares(sums: pd.DataFrame, total: float) -> str:
+    """List the three largest with their shares of all GPU hours."""
+    return ", ".join(f"{name} ({share(h / total)})" for name, h in sums["gpu_h"].head(3).items())
 
 
 def plot(result: Result) -> Figure:
-    """Draw weekly GPU hours of the largest accounts; beside it, who left most of theirs idle."""
+    """Draw weekly GPU hours of the largest accounts, and the users of most idle GPU hours."""
     table = result.table
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.6)
     if table.empty or table["gpu_h"].sum() <= 0:
-        return figures.empty(fig, "nobody is known to have held a GPU")
-    _weeks(left, table, payer(table))
-    _people(right, by(table, "user"))
+        return figures.empty(fig, "no GPU hours are known")
+    _draw_weeks(left, table, _largest_kind(table))
+    _draw_users(right, _sums_by(table, "user"))
     return fig
 
 
-def _weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
-    names = list(by(table, kind).index)
-    shown = names if len(names) <= _SHOWN + 1 else names[:_SHOWN]
+def _draw_weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
+    names = list(_sums_by(table, kind).index)
+    shown = names if len(names) <= _STACKED + 1 else names[:_STACKED]
     weekly = table.assign(name=table[kind].where(table[kind].isin(shown), None)).pivot_table(
         index="week", columns="name", values="gpu_h", aggfunc="sum", fill_value=0.0
     )
     total = table.groupby("week")["gpu_h"].sum()
     total.index = pd.DatetimeIndex(total.index)
     total = total.asfreq("7D", fill_value=0.0)
-    edges = pd.date_range(total.index[0], periods=len(total) + 1, freq="7D")
-    bottom = np.zeros(len(total))
-    others = f"{len(names) - len(shown):,} others"
     weekly = weekly.reindex(total.index, fill_value=0.0)
+    others = f"{len(names) - len(shown):,} others"
     weekly[others] = total - weekly.sum(axis=1)
-    drawn = [*shown, *([others] if len(shown) < len(names) else [])]
-    for i, name in enumerate(drawn):
-        color = figures.MUTED if name in (others, NOBODY) else figures.CYCLE[i]
-        top = bottom + weekly[name].to_numpy(float)
-        ax.stairs(top, edges, baseline=bottom, fill=True, color=color)
-        # a key that reads as the bars are stacked, each name in its colour
+    stack = [*shown, *([others] if len(shown) < len(names) else [])]
+    colors = [
+        figures.MUTED if name in (others, UNNAMED) else figures.CYCLE[i]
+        for i, name in enumerate(stack)
+    ]
+    figures.stacked_steps(ax, weekly[stack], colors)
+    for i, (name, color) in enumerate(zip(stack, colors, strict=True)):
+        # a legend in the order of the stack
         ax.annotate(
-            figures.plain(name),
-            (1.02, i / max(len(drawn), 8) + 0.03),
+            figures.literal(name),
+            (1.02, i / max(len(stack), 8) + 0.03),
             xycoords="axes fraction",
-            color=figures.legible(color),
+            color=figures.darken(color),
             fontsize=8,
             fontweight="bold",
             annotation_clip=False,
         )
-        bottom = top
     figures.amount_axis(ax, "GPU hours")
     figures.day_axis(ax)
     ax.set_xlabel("week (UTC)")
     figures.title(ax, f"GPU hours by {_WORDS[kind]} and week")
 
 
-def _people(ax: Axes, users: pd.DataFrame) -> None:
+def _draw_users(ax: Axes, users: pd.DataFrame) -> None:
     idle = users["idle_gpu_h"].fillna(0).sum() > 0
-    column = "idle_gpu_h" if idle else "gpu_h"
+    column, what = ("idle_gpu_h", "idle GPU hours") if idle else ("gpu_h", "GPU hours")
     rows = users.nlargest(_LISTED, column).iloc[::-1]
-    y = np.arange(len(rows))
-    drawn = ax.barh(y, rows[column], color=figures.CYCLE[1] if idle else figures.ACCENT)
-    whole = rows["sampled_gpu_h"] if idle else pd.Series(users["gpu_h"].sum(), rows.index)
-    ax.bar_label(
-        drawn,
-        [f"{number(float(h))}  {share(h / w)}" for h, w in zip(rows[column], whole, strict=True)],
-        fontsize=8,
-        padding=2,
+    of = rows["sampled_gpu_h"] if idle else pd.Series(users["gpu_h"].sum(), rows.index)
+    labels = [f"{number(float(h))}  {share(h / w)}" for h, w in zip(rows[column], of, strict=True)]
+    color = figures.CYCLE[1] if idle else figures.ACCENT
+    figures.hbars(
+        ax, list(rows.index), rows[column], labels, color=color, space=1.35, names_fontsize=8
     )
-    ax.set_yticks(y, [figures.plain(name) for name in rows.index], fontsize=8)
-    ax.set_xlim(0, 1.35 * float(rows[column].max() or 1))
-    ax.grid(visible=False, axis="y")
+    figures.amount_axis(ax, f"{what}, and share{' of those sampled' if idle else ''}", axis="x")
     more = f", {_LISTED} of {len(users):,}" if len(rows) < len(users) else ""
-    label = "idle GPU hours, and share of those sampled" if idle else "GPU hours, and share"
-    figures.amount_axis(ax, label, axis="x")
-    figures.title(ax, f"idle GPU hours by user{more}" if idle else f"GPU hours by user{more}")
+    figures.title(ax, f"{what} by user{more}")

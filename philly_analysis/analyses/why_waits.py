@@ -1,12 +1,13 @@
-"""What jobs wait for, in one number: the largest part of all the time that they waited.
+"""Report the main cause of waiting time, in one number.
 
-The largest part is named, and may be far from all. What neither placements nor quotas explain
-counts as not told; where quotas are estimated from use, as for every public trace, time over
-quota and time without GPUs trade places with the estimate.
+The largest cause may be far from the only one. Time that neither placements nor quotas explain has
+an unknown cause. Estimated quotas, as for every public trace, shift time between the causes quota
+and free GPUs.
 """
 
+from dataclasses import dataclass
+
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.delay_causes import preferred
@@ -18,7 +19,7 @@ from philly_analysis.results import (
     count,
     duration,
     figures,
-    gpus,
+    gang_label,
     number,
     share,
 )
@@ -28,92 +29,107 @@ from philly_analysis.trace import Trace
 QUESTION = "Why do jobs wait?"
 NEEDS = ("jobs", "attempts")
 
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause of waiting time.
+
+    Attributes
+    ----------
+    label
+        Its label in the figure.
+    meaning
+        Its meaning, after "of the waiting time:".
+    advice
+        Recommendation where it is the main cause.
+    color
+        Its colour.
+    """
+
+    label: str
+    meaning: str
+    advice: str
+    color: str
+
+
 CAUSES = {
-    "full": (
-        "too few GPUs free",
-        "fewer GPUs were free than the gang asks for",
-        "No packing shortens this part: only fewer GPU hours at busy times, or more GPUs. Those "
-        "held and left idle are named below.",
+    "full": Cause(
+        "too few free GPUs",
+        "fewer GPUs were free than the gang needs",
+        "Better packing does not shorten this part: only fewer GPU hours at busy times, or more "
+        "GPUs. Allocated but idle GPUs are listed below.",
+        figures.ACCENT,
     ),
-    "scattered": (
-        "free GPUs scattered",
+    "scattered": Cause(
+        "fragmentation",
         "enough GPUs were free, but on more servers than the gang needs",
-        "Keep small jobs off empty servers, move them together, or let a gang spread after a while "
-        "and see what that costs it in utilisation.",
+        "Keep small jobs off empty servers, migrate them, or let a gang spread after a while and "
+        "measure the effect on utilisation.",
+        "#d9822b",
     ),
-    "quota": (
+    "quota": Cause(
         "over quota",
-        "its virtual cluster would have been over its quota",
-        "Quotas bind, not GPUs: let virtual clusters borrow what others leave free, or raise the "
+        "the virtual cluster would have exceeded its quota",
+        "Quotas are the limit, not GPUs: let virtual clusters borrow unused quota, or raise the "
         "quotas of those that wait.",
+        "#8e5ea2",
     ),
-    "held": (
+    "held": Cause(
         "held by its user",
         "the job was not eligible to start",
-        "These jobs wait for a dependency, a hold or a start time that their users gave: nothing "
-        "that a scheduler could shorten.",
+        "These jobs have a dependency, a hold or a start time set by their users, which no "
+        "scheduler can shorten.",
+        "#9c8755",
     ),
-    "throttled": (
+    "throttled": Cause(
         "limit reached",
-        "a limit of its user, account or array kept the job",
-        "Limits bind, not GPUs: raise those that keep GPUs free while jobs wait.",
+        "the job was throttled by a limit of its user, account or array",
+        "Limits are the cause, not GPUs: raise those that keep GPUs free while jobs wait.",
+        "#8e5ea2",
     ),
-    "refused": (
-        "asks too much",
-        "the job asked for more than it may have",
-        "Tell these users when they submit: such jobs start only once limits or requests change.",
+    "refused": Cause(
+        "request refused",
+        "the job requested more than its limit",
+        "Report this at submission: such jobs only start when limits or requests change.",
+        "#c4473f",
     ),
-    "pending": (
-        "turn and machines",
-        "the job waited for its turn, or for machines",
-        "Whether GPUs were free meanwhile the log does not tell: ingest placements and the list of "
-        "servers to learn it.",
+    "pending": Cause(
+        "priority and machines",
+        "the job was pending for priority or machines",
+        "The log does not show whether GPUs were free meanwhile: ingest placements and the list "
+        "of servers.",
+        figures.ACCENT,
     ),
-    "unknown": (
-        "not in the log",
-        "what kept the job waiting is not in the log",
-        "The scheduler's own log knows the rest: priorities, limits, the length of its cycle. A "
-        "trace of all jobs, with their placements and the servers, tells more.",
+    "unknown": Cause(
+        "unknown",
+        "the cause is unknown",
+        "The scheduler's own log has the rest: priorities, limits, the length of its cycle. A "
+        "trace of all jobs, with placements and servers, also explains more.",
+        "#c9d0d8",
     ),
 }
-"""By cause: its name in a figure, what passed meanwhile, and what follows where it leads."""
 
-_TOLD = 0.2
-"""The part of the time waited of which the log must tell, for the answer to be a cause."""
+_LEAST_KNOWN = 0.2
+"""Least share of the waiting time with a known cause for a main cause."""
 
 _MOSTLY = 0.5
-"""What the log does not tell is said beside the answer where it is more than this part."""
+"""Share of unknown causes above which the answer names it."""
 
 _FEWEST = 20
-"""Waits of a gang size below which it is not compared with others."""
-
-_COLORS = {
-    "full": figures.ACCENT,
-    "scattered": "#d9822b",
-    "quota": "#8e5ea2",
-    "held": "#9c8755",
-    "throttled": "#8e5ea2",
-    "refused": "#c4473f",
-    "pending": figures.ACCENT,
-    "unknown": "#c9d0d8",
-}
+"""Fewest waits of a gang size for a comparison with others."""
 
 
 def compute(trace: Trace) -> Result:
-    """Divide the time that attempts waited by what they waited for; name the largest part.
+    """Divide the waiting time by cause, and name the largest one.
 
-    Where the log tells for less than a fifth of it, the answer is how many waited long instead.
+    If the cause of less than a fifth is known, the answer is the share of long waits instead.
     """
     found, caveats = _waits(trace)
     parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in CAUSES if f"{cause}_s" in found}
     wait_s = sum(parts.values(), start=pd.Series(0.0, found.index))
     waits, total_s = int(found["waits"].sum()), float(wait_s.sum())
-    table = pd.concat(
-        [
-            found[["gang", "waits", "long"]].assign(cause=cause, wait_s=part)
-            for cause, part in parts.items()
-        ]
-    )
+    rows = found[["gang", "waits", "long"]]
+    table = pd.concat([rows.assign(cause=cause, wait_s=part) for cause, part in parts.items()])
     table = table.groupby(["gang", "cause"], as_index=False)[["waits", "long", "wait_s"]].sum()
     shares = {
         cause: clustered_share((part / wait_s).fillna(0.0), found["user"], wait_s)
@@ -122,102 +138,94 @@ def compute(trace: Trace) -> Result:
     long = clustered_share(found["long"] / found["waits"], found["user"], found["waits"])
     facts = [
         Fact("waits", waits, "attempts with a trusted wait"),
-        Fact("wait_s", total_s, "time that they waited, all together"),
+        Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
     for cause, part in shares.items():
-        facts += part.facts(cause, f"of the time waited: {CAUSES[cause][1]}")
-    tells = total_s > 0 and 1 - shares["unknown"].frac >= _TOLD if "unknown" in shares else True
+        facts += part.facts(cause, f"share of the waiting time: {CAUSES[cause].meaning}")
+    if not total_s > 0:
+        sentences = [f"{count(waits, 'attempt')} did not wait."] if waits else []
+        return Result("why_waits", table, facts, sentences, caveats)
+    unknown = shares["unknown"].frac if "unknown" in shares else 0.0
     known = {cause: part for cause, part in shares.items() if cause != "unknown"}
-    most = max(known, key=lambda cause: known[cause].frac) if tells and total_s > 0 else "unknown"
-    all_waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in all"
-    silent = shares["unknown"].frac if "unknown" in shares else 0.0
-    untold = f", and for {share(silent)} the log does not tell why" if silent > _MOSTLY else ""
-    answer = (
-        f"{all_waited}; for {share(shares[most].frac)} of that time {CAUSES[most][1]}{untold}."
-        if tells and total_s > 0
-        else f"{all_waited}, {share(long.frac)} of them longer than 10 minutes."
-    )
-    waited = pd.DataFrame({"n": found["waits"], "s": wait_s})
+    explained = 1 - unknown >= _LEAST_KNOWN
+    main = max(known, key=lambda cause: known[cause].frac) if explained else "unknown"
+    waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
+    if explained:
+        rest = f", and for {share(unknown)} the cause is unknown" if unknown > _MOSTLY else ""
+        waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}{rest}."
+    else:
+        waited += f", {share(long.frac)} of them longer than 10 minutes."
+    sums = pd.DataFrame({"n": found["waits"], "s": wait_s}).groupby(found["gang"]).sum()
     return Result(
-        name="why_waits",
-        table=table,
-        facts=tuple(facts),
-        sentences=(answer, *_by_gang(found["gang"], waited), *_rest(shares, most)) if waits else (),
-        caveats=caveats,
-        headline=(f"{most}_pct" if tells else "long_pct") if total_s > 0 else "",
-        advice=CAUSES[most][2] if total_s > 0 else "",
+        "why_waits",
+        table,
+        facts,
+        (waited, _gang_comparison(sums), _other_causes(shares, main)),
+        caveats,
+        headline=f"{main}_pct" if explained else "long_pct",
+        advice=CAUSES[main].advice,
     )
 
 
-def _waits(trace: Trace) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return seconds by user, gang and cause, from the best that the trace has, and its limits."""
+def _waits(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
+    """Return waiting seconds by user, gang and cause from the best relation, and its caveat."""
     if trace.has("why_waits"):
         found = trace.answer("why_waits").df()
         method = preferred(found["method"])
-        quotas = {
-            "given": (),
-            "none": ("No quota is known or can be estimated.",),
-        }.get(method, (f"Quotas are estimated ({method} of what a virtual cluster held).",))
-        return found[found["method"] == method].reset_index(drop=True), quotas
-    if trace.has("why_waits_told") and trace.has_values("jobs.eligible_at"):
-        return trace.answer("why_waits_told").df(), ("What kept a job is what was last recorded.",)
-    return (
-        trace.answer("why_waits_untold").df(),
-        ("Without placements and servers nothing tells what kept a job waiting.",),
-    )
+        caveat = {"given": "", "none": "No quota is known or can be estimated."}.get(
+            method, f"Quotas are estimated ({method} of the GPUs in use by a virtual cluster)."
+        )
+        return found[found["method"] == method].reset_index(drop=True), [caveat]
+    if trace.has("why_waits_by_reason") and trace.has_values("jobs.eligible_at"):
+        return trace.answer("why_waits_by_reason").df(), ["Causes are the last recorded reasons."]
+    caveat = "Without placements and servers the causes of waits are unknown."
+    return trace.answer("why_waits_unknown").df(), [caveat]
 
 
-def _rest(shares: dict[str, Share], most: str) -> tuple[str, ...]:
-    said = {most} | {c for c in ("unknown",) if c in shares and shares[c].frac > _MOSTLY}
-    others = [cause for cause in shares if cause not in said and shares[cause].frac > 0]
+def _other_causes(shares: dict[str, Share], main: str) -> str:
+    if main == "unknown":
+        return f"The cause of {share(shares[main].frac)} of that time is unknown."
+    named = {main} | {c for c in ("unknown",) if c in shares and shares[c].frac > _MOSTLY}
+    others = [cause for cause in shares if cause not in named and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
-    if most == "unknown":
-        if not shares[most].frac > 0:  # nobody waited at all
-            return ()
-        return (f"The log does not tell why for {share(shares[most].frac)} of that time.",)
-    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c][1]}" for c in others[:2])
-    return (f"For the rest: {rest}.",) if rest else ()
+    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c].meaning}" for c in others[:2])
+    return f"Other causes: {rest}." if rest else ""
 
 
-def _by_gang(gang: pd.Series, waited: pd.DataFrame) -> tuple[str, ...]:
-    """Say how much longer the largest gangs wait than the smallest, of those with enough waits."""
-    sums = waited.groupby(gang).sum()
+def _gang_comparison(sums: pd.DataFrame) -> str:
+    """Compare the mean waits of the largest and the smallest gangs with enough waits."""
     sums = sums[sums["n"] >= _FEWEST]
     gangs = figures.ordered(sums.index, GANGS)
     means = [float(sums["s"][g] / sums["n"][g]) for g in gangs]
     if len(gangs) < 2 or not means[0] or means[-1] < 1.5 * means[0]:
-        return ()
+        return ""
     return (
-        f"On average gangs of {gpus(gangs[-1])} wait {number(means[-1] / means[0])} times as long "
-        f"as {gpus(gangs[0])}: {duration(means[-1])} against {duration(means[0])}.",
+        f"The mean wait of gangs of {gang_label(gangs[-1])} is {number(means[-1] / means[0])} "
+        f"times that of {gang_label(gangs[0])}: {duration(means[-1])} and {duration(means[0])}."
     )
 
 
 def plot(result: Result) -> Figure:
-    """Divide the waiting time of each gang size by cause; or show which waits were long."""
+    """Draw the causes of waiting time by gang size, or the share of long waits."""
     table = result.table
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
     if table["wait_s"].sum() <= 0:
-        return figures.empty(fig, "nobody waited")
+        return figures.empty(fig, "no attempt waited")
     if result.headline == "long_pct":
-        return _long(fig, ax, table)
+        figures.gang_shares(ax, table.drop_duplicates("gang"), part="long", total="waits")
+        ax.set_xlabel("GPUs, and attempts")
+        figures.title(ax, "Waits longer than 10 minutes")
+        return fig
     wide = table.pivot_table(index="gang", columns="cause", values="wait_s", aggfunc="sum")
-    gangs = figures.ordered(wide.index[wide.sum(axis=1) > 0], GANGS)
-    causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
     sums = wide.sum(axis=1)
-    figures.shares(
+    gangs = figures.ordered(wide.index[sums > 0], GANGS)
+    causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
+    figures.stacked_shares(
         ax,
-        [f"{gpus(gang)}\n{duration(sums[gang])}" for gang in gangs],
-        {CAUSES[c][0]: wide.loc[gangs, c].tolist() for c in causes},
-        colors={CAUSES[c][0]: _COLORS[c] for c in causes},
+        [f"{gang_label(gang)}\n{duration(sums[gang])}" for gang in gangs],
+        {CAUSES[c].label: wide.loc[gangs, c].tolist() for c in causes},
+        colors={CAUSES[c].label: CAUSES[c].color for c in causes},
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
-    return fig
-
-
-def _long(fig: Figure, ax: Axes, table: pd.DataFrame) -> Figure:
-    figures.gang_bars(ax, table.drop_duplicates("gang"), part="long", whole="waits")
-    ax.set_xlabel("GPUs, and attempts")
-    figures.title(ax, "Waited longer than 10 minutes")
     return fig

@@ -1,45 +1,39 @@
-"""A claim: one finding of the study, as a question that any trace can be asked."""
+"""Define a claim: one finding of the study as a question to any trace."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atlas.resampling import Estimate, Floats, Resampling
+from philly_analysis.atlas.measures import Measure
+from philly_analysis.atlas.resampling import Estimate
 from philly_analysis.results import duration, number
 
 FEWEST_ROWS, FEWEST_EVENTS = 30, 5
-"""Rows, and events among them, on either side of a comparison, below which nothing is said."""
+"""Fewest observations, and events among them, in each group of a comparison."""
 
-FEWEST_WITNESSES = 5
-"""Blocks (users, weeks) with a row on either side of it, below which nothing is said."""
-
-Sides = Callable[[pd.DataFrame], Mapping[str, "pd.Series[float]"]]
-"""How many each row stands for on each side of a comparison, by what they are."""
-
-Unit = Literal["times", "%", "points", "s"]
-Shape = Literal["bars", "lengths", "shares", "hours"]
+FEWEST_BLOCKS_WITH_ROWS = 5
+"""Fewest blocks (users, weeks) with an observation in each group."""
 
 
 class Verdict(StrEnum):
-    """Whether a claim holds of a cluster, as far as its trace can say."""
+    """Whether a claim holds for a cluster, as far as its trace shows."""
 
     HOLDS = "holds"
     DOES_NOT = "does not hold"
-    UNSAID = "cannot be said"
+    UNDECIDED = "cannot be said"
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """What the study says: in words, and in the unit of the claim where it prints that.
+class Published:
+    """The study's result, in words and, where it is printed, in the unit of the claim.
 
     Attributes
     ----------
     known
-        How it came to us: read from a table, quoted by others, recalled.
+        How the number was obtained: read from a table, quoted by others, recalled.
     """
 
     text: str
@@ -50,96 +44,77 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One finding of the study, as a question that any trace can be asked.
+    """One finding of the study, as a question to any trace.
 
     Attributes
     ----------
     name
-        Its name, in the table and as an address on the page.
+        Its name, in the table and as an anchor on the page.
     title
         The claim, as a sentence without its full stop.
-    asked
-        What is computed and when the claim counts as holding, in a sentence or two.
-    printed
-        What the study found.
-    relation
-        The relation with the rows that it is computed from.
+    question
+        What is computed and when the claim holds, in a sentence or two.
+    published
+        The study's result.
     needs
         Tables, or columns of ``known_columns``, that a trace must have.
-    statistic
-        The effect, by drawing, from the rows and a resampling of them.
+    measure
+        The computation from the rows of the relation.
     effect
-        What the effect is, as a phrase.
-    unit
-        Its unit.
+        Name of the effect.
     threshold
-        Where the claim begins to hold.
+        Value of the effect from which the claim holds.
+    label
+        Label of the small figures.
     above
         True if it holds above the threshold, False if below.
-    sides
-        The sides of the comparison; one where it compares nothing.
-    panel
-        What to draw of one cluster: columns ``x``, ``y`` and ``n``.
-    shape, label
-        How to draw it, and what the vertical axis is.
-    events
-        What is counted on each side, where a ratio of two shares needs some on both.
-    most
-        What the effect cannot exceed, where the drawings do not bound it: then it is the upper end
-        of the interval. They know none heavier than the heaviest seen, so a share of the top is
-        drawn too low, hardly ever too high.
     of_users
-        True if blocks of the resampling are users, where they are known; else weeks.
-    spoiled_by
-        Samples chosen by one of these cannot be asked.
-    bent_by
-        Samples chosen by one of these can, and the page says so.
+        True if the resampling draws users, where they are known; else weeks.
+    invalid_for
+        Samples selected by one of these criteria cannot answer it.
+    biased_by
+        Samples selected by one of these can, with a note on the page.
     caveat
-        What limits every answer.
+        Limit of every answer.
+    relation
+        Relation with its rows; empty: that of its name.
     """
 
     name: str
     title: str
-    asked: str
-    printed: Printed
-    relation: str
+    question: str
+    published: Published
     needs: tuple[str, ...]
-    statistic: Callable[[pd.DataFrame, Resampling], Floats]
+    measure: Measure
     effect: str
-    unit: Unit
     threshold: float
-    above: bool
-    sides: Sides
-    panel: Callable[[pd.DataFrame], pd.DataFrame]
-    shape: Shape
     label: str
-    of_users: bool
-    events: Sides | None = None
-    most: float | None = None
-    spoiled_by: frozenset[str] = frozenset()
-    bent_by: frozenset[str] = frozenset()
+    above: bool = True
+    of_users: bool = False
+    invalid_for: frozenset[str] = frozenset()
+    biased_by: frozenset[str] = frozenset()
     caveat: str = ""
+    relation: str = ""
 
-    def judge(self, effect: Estimate) -> Verdict:
-        """Return what an effect and its interval say of the claim.
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", self.relation or self.name)
 
-        It holds where the whole interval lies on its side of the threshold, and does not where
-        the whole interval lies on the other; otherwise it cannot be said.
+    def verdict(self, effect: Estimate) -> Verdict:
+        """Return the verdict of an effect and its interval.
+
+        The claim holds if the whole interval is on its side of the threshold, does not hold if
+        the whole interval is on the other side, and is undecided otherwise.
         """
         low, high = effect.low, effect.high
-        if np.isnan(low) or np.isnan(high):
-            return Verdict.UNSAID
-        if low > self.threshold:
-            return Verdict.HOLDS if self.above else Verdict.DOES_NOT
-        if high < self.threshold:
-            return Verdict.DOES_NOT if self.above else Verdict.HOLDS
-        return Verdict.UNSAID
+        if np.isnan(low) or np.isnan(high) or low <= self.threshold <= high:
+            return Verdict.UNDECIDED
+        return Verdict.HOLDS if (low > self.threshold) == self.above else Verdict.DOES_NOT
 
-    def say(self, value: float) -> str:
-        """Return a number in the unit of the claim, as people read it."""
+    def format(self, value: float) -> str:
+        """Format a value in the unit of the claim."""
         if not np.isfinite(value):
             return "∞" if value > 0 else "–"
-        match self.unit:
+        match self.measure.unit:
             case "s":
                 return duration(value)
             case "times":
@@ -151,30 +126,30 @@ class Claim:
 
     @property
     def rule(self) -> str:
-        """When it holds, in a phrase."""
-        return f"{'above' if self.above else 'below'} {self.say(self.threshold).lstrip('+')}"
+        """When it holds, as a phrase."""
+        return f"{'above' if self.above else 'below'} {self.format(self.threshold).lstrip('+')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one trace says of one claim.
+    """The answer of one trace to one claim.
 
     Attributes
     ----------
     effect
         The effect with its interval; NaN where nothing was computed.
     counts
-        Rows on each side of the comparison.
+        Observations in each group of the comparison.
     blocks, kind
-        How many blocks were resampled, and what they are; zero and empty where none were.
+        Number and kind of the resampled blocks; zero and empty without a resampling.
     why
-        Why it cannot be said; empty otherwise.
+        Why it is undecided; empty otherwise.
     brief
         The same in a word or two, where nothing was computed.
     notes
-        What else a reader must know: how the sample bends the answer.
+        Further limits: how the sample biases the answer.
     panel
-        What to draw: columns ``x``, ``y`` and ``n``; empty where there is nothing.
+        Data of the small figure: columns ``x``, ``y`` and ``n``; may be empty.
     """
 
     claim: str

@@ -1,4 +1,4 @@
-"""The public traces that the atlas knows, and the source or map that reads each."""
+"""List the public traces of the atlas, with the source or map that reads each."""
 
 import tomllib
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public trace, by the folder that it lies in.
+    """A public trace in a folder.
 
     Attributes
     ----------
     folder
         Its folder, or file, among those of all traces.
     name
-        What to call it; empty where it is not read.
+        Name of the trace; empty if no source reads it.
     source
         The source that reads it.
     map
-        For the source ``table``: the map that ships.
+        Supplied map for the source ``table``.
     why
-        Why no source reads it; empty for those that are read.
+        Why no source reads it; empty otherwise.
     """
 
     folder: str

@@ -1,6 +1,6 @@
-"""Small drawings in SVG: one interval on its axis, one panel of a row of panels with like axes."""
+"""Draw a claim's axis and the panel of one cluster as small SVG figures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -9,20 +9,20 @@ import pandas as pd
 
 from philly_analysis.atlas.claim import FEWEST_ROWS, Claim
 from philly_analysis.results import duration, number
-from philly_analysis.results.figures import ACCENT, CYCLE, GANG_COLORS, INK, MUTED
+from philly_analysis.results.figures import ACCENT, CYCLE, GANG_COLORS, INK, MUTED, SOFT
 
 _W, _H = 180, 118
 _LEFT, _RIGHT, _TOP, _FOOT = 26, 176, 10, 100
 _GRID = "#e6e9ed"
-_SOFT = "#5b6672"
 _LAST_S = 2_592_000.0
 
 _TICKS_S = (1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
+_FACTORS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A horizontal axis that several intervals share.
+    """A horizontal axis shared by several intervals.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Axis:
     log
         True if it is logarithmic.
     ticks
-        Where it is labelled, and how.
+        Values and labels of its ticks.
     """
 
     low: float
@@ -40,7 +40,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...]
 
     def at(self, value: float) -> float:
-        """Return where a value lies, 0 to 100; beyond the ends it lies on them."""
+        """Return the position of a value, 0 to 100, clipped to the ends."""
         v = min(max(value, self.low), self.high)
         if self.log:
             return float(100 * np.log(v / self.low) / np.log(self.high / self.low))
@@ -48,68 +48,62 @@ class Axis:
 
 
 def axis(claim: Claim, values: Iterable[float]) -> Axis:
-    """Return the axis on which all of these values and the claim's threshold lie."""
+    """Return an axis with these values and the claim's threshold."""
     known = [v for v in (*values, claim.threshold) if np.isfinite(v)]
-    match claim.unit:
+    positive = [v for v in known if v > 0]
+    match claim.measure.unit:
         case "%":
-            at = (0, 25, 50, 75, 100)
-            return Axis(0, 100, False, tuple((v, f"{v} %") for v in at))
+            return Axis(0, 100, False, tuple((v, f"{v} %") for v in (0, 25, 50, 75, 100)))
         case "points":
             end = max(10.0, 1.1 * max(map(abs, known)))
             step = 10 if end < 40 else 25
             span = range(-int(end // step) * step, int(end) + 1, step)
-            return Axis(
-                -end,
-                end,
-                False,
-                tuple((v, f"{v:+d}".replace("-", "−") if v else "0") for v in span),
-            )
+            labels = (f"{v:+d}".replace("-", "−") if v else "0" for v in span)
+            return Axis(-end, end, False, tuple(zip(map(float, span), labels, strict=True)))
         case "s":
-            low, high = (f(v for v in known if v > 0) for f in (min, max))
-            low = max(min(low / 2, claim.threshold / 10), 1)
-            high = max(high * 2, claim.threshold * 10)
+            low = max(min(min(positive) / 2, claim.threshold / 10), 1)
+            high = max(max(positive) * 2, claim.threshold * 10)
             shown = [v for v in _TICKS_S if low <= v <= high]
-            return Axis(
-                low, high, True, tuple((v, duration(v).replace("60 min", "1 h")) for v in shown)
-            )
+            labels = (duration(v).replace("60 min", "1 h") for v in shown)
+            return Axis(low, high, True, tuple(zip(map(float, shown), labels, strict=True)))
         case "times":
-            positive = [v for v in known if v > 0]
-            low, high = min(0.5, min(positive) / 1.2), max(2.0, max(positive) * 1.2)
-            low, high = max(low, 0.05), min(high, 20.0)
-            factors = [v for v in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low <= v <= high]
+            low = max(min(0.5, min(positive) / 1.2), 0.05)
+            high = min(max(2.0, max(positive) * 1.2), 20.0)
+            factors = [v for v in _FACTORS if low <= v <= high]
             return Axis(low, high, True, tuple((v, f"{v:g}×") for v in factors))
 
 
-def panel(claim: Claim, drawn: pd.DataFrame, top: float, said: str) -> str:
-    """Draw what one cluster shows.
+def panel(claim: Claim, data: pd.DataFrame, top: float, label: str) -> str:
+    """Draw the panel of one cluster.
 
     Parameters
     ----------
-    drawn
-        Columns ``x``, ``y`` and ``n``, as the claim's panel gives them.
+    data
+        Columns ``x``, ``y`` and ``n``, as the claim's measure returns them.
     top
-        Upper end of the vertical axis, alike in all panels of the claim.
-    said
-        What it shows, for those who do not see it.
+        Upper end of the vertical axis, equal in all panels of the claim.
+    label
+        Text for screen readers.
     """
-    draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "hours": _hours}[claim.shape]
-    unit = "" if claim.shape == "hours" else " %"
+    shape = claim.measure.shape
+    draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "hours": _hours}[shape]
+    unit = "" if shape == "hours" else " %"
     grid = "".join(
-        f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{_y(v, top):.1f}" y2="{_y(v, top):.1f}" '
-        f'stroke="{_GRID}"/>' + _text(_LEFT - 3, _y(v, top) + 3, f"{v:g}", "end", _SOFT, 8)
+        _line((_LEFT, _y(v, top)), (_RIGHT, _y(v, top)), _GRID)
+        + _text(_LEFT - 3, _y(v, top) + 3, f"{v:g}", "end", SOFT, 8)
         for v in np.linspace(0, top, 3)
     )
     return (
-        f'<svg viewBox="0 0 {_W} {_H}" role="img" aria-label="{escape(said, quote=True)}{unit}">'
-        f"{grid}{draw(claim, drawn, top)}</svg>"
+        f'<svg viewBox="0 0 {_W} {_H}" role="img" aria-label="{escape(label, quote=True)}{unit}">'
+        f"{grid}{draw(claim, data, top)}</svg>"
     )
 
 
 def top_of(claim: Claim, panels: Iterable[pd.DataFrame]) -> float:
-    """Return the upper end of the vertical axis that all panels of a claim share."""
-    if claim.shape in ("lengths", "shares"):
+    """Return the upper end of the vertical axis of all panels of a claim."""
+    if claim.measure.shape in ("lengths", "shares"):
         return 100.0
-    if claim.shape == "hours":
+    if claim.measure.shape == "hours":
         return 3.0  # one bursty hour would flatten all others
     highest = max((float(p["y"].max()) for p in panels if p["y"].notna().any()), default=1.0)
     return float(next((s for s in (5, 10, 20, 40, 60, 80, 100) if highest <= s), 100))
@@ -126,19 +120,30 @@ def _text(x: float, y: float, text: str, anchor: str, color: str = INK, size: fl
     )
 
 
-def _path(points: Sequence[tuple[float, float]], color: str = ACCENT) -> str:
-    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f'<path d="{d}" fill="none" stroke="{color}" stroke-width="1.8"/>'
+def _line(
+    start: tuple[float, float], end: tuple[float, float], color: str, dashes: str = ""
+) -> str:
+    style = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return (
+        f'<line x1="{start[0]:.1f}" x2="{end[0]:.1f}" y1="{start[1]:.1f}" y2="{end[1]:.1f}" '
+        f'stroke="{color}"{style}/>'
+    )
 
 
-def _mark(x: float, y: float) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{CYCLE[1]}"/>'
+def _path(x: Iterable[float], data: pd.DataFrame, top: float) -> str:
+    d = "M" + "L".join(f"{a:.1f} {_y(b, top):.1f}" for a, b in zip(x, data["y"], strict=True))
+    return f'<path d="{d}" fill="none" stroke="{ACCENT}" stroke-width="1.8"/>'
 
 
-def _bars(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
-    slot = (_RIGHT - _LEFT) / max(len(drawn), 1)
+def _bar(x: float, y: float, width: float, look: str) -> str:
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_FOOT - y:.1f}" {look}/>'
+
+
+def _bars(claim: Claim, data: pd.DataFrame, top: float) -> str:
+    slot = (_RIGHT - _LEFT) / max(len(data), 1)
+    width = min(0.72 * slot, 30)
     parts = []
-    for i, (x, y, n) in enumerate(zip(drawn["x"], drawn["y"], drawn["n"], strict=True)):
+    for i, (x, y, n) in enumerate(zip(data["x"], data["y"], data["n"], strict=True)):
         middle = _LEFT + (i + 0.5) * slot
         parts.append(_text(middle, _FOOT + 11, str(x), "middle"))
         if not np.isfinite(y):
@@ -146,16 +151,13 @@ def _bars(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
             continue
         color, few = GANG_COLORS.get(str(x), ACCENT), n < FEWEST_ROWS
         look = f'fill="#fff" stroke="{color}" stroke-dasharray="2 2"' if few else f'fill="{color}"'
-        width, at = min(0.72 * slot, 30), _y(y, top)
-        parts += [
-            f'<rect x="{middle - width / 2:.1f}" y="{at:.1f}" width="{width:.1f}" '
-            f'height="{_FOOT - at:.1f}" {look}/>',
-            _text(middle, at - 2, number(float(y)), "middle", size=8.5),
-        ]
+        at = _y(y, top)
+        parts.append(_bar(middle - width / 2, at, width, look))
+        parts.append(_text(middle, at - 2, number(float(y)), "middle", size=8.5))
     return "".join(parts)
 
 
-def _lengths(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
+def _lengths(claim: Claim, data: pd.DataFrame, top: float) -> str:
     def x(seconds: float) -> float:
         return float(_LEFT + (_RIGHT - _LEFT) * np.log(seconds) / np.log(_LAST_S))
 
@@ -163,37 +165,33 @@ def _lengths(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
     at = x(claim.threshold)
     return (
         "".join(_text(x(s), _FOOT + 11, word, "middle") for s, word in ticks)
-        + f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{_FOOT}" stroke="{CYCLE[1]}" '
-        'stroke-dasharray="3 2"/>'
-        + _path([(x(s), _y(p, top)) for s, p in zip(drawn["x"], drawn["y"], strict=True)])
+        + _line((at, _TOP), (at, _FOOT), CYCLE[1], "3 2")
+        + _path(map(x, data["x"]), data, top)
     )
 
 
-def _shares(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
-    def x(share: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * share / 100
-
-    tenth = float(np.interp(10, drawn["x"], drawn["y"]))
+def _shares(claim: Claim, data: pd.DataFrame, top: float) -> str:
+    scale = (_RIGHT - _LEFT) / 100
+    tenth = float(np.interp(10, data["x"], data["y"]))
+    x, y = _LEFT + scale * 10, _y(tenth, top)
     return (
-        "".join(_text(x(s), _FOOT + 11, f"{s} %", "middle") for s in (10, 50))
+        "".join(_text(_LEFT + scale * s, _FOOT + 11, f"{s} %", "middle") for s in (10, 50))
         + _text(_RIGHT, _FOOT + 11, "100 %", "end")
-        + _path([(x(s), _y(p, top)) for s, p in zip(drawn["x"], drawn["y"], strict=True)])
-        + _mark(x(10), _y(tenth, top))
-        + _text(x(10) + 6, _y(tenth, top) + 12, f"{number(tenth)} %", "start")
+        + _path(_LEFT + scale * data["x"], data, top)
+        + f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{CYCLE[1]}"/>'
+        + _text(x + 6, y + 12, f"{number(tenth)} %", "start")
     )
 
 
-def _hours(claim: Claim, drawn: pd.DataFrame, top: float) -> str:
+def _hours(claim: Claim, data: pd.DataFrame, top: float) -> str:
     slot = (_RIGHT - _LEFT) / 24
     level = _y(1, top)
     return (
         "".join(
-            f'<rect x="{_LEFT + h * slot + 0.5:.1f}" y="{_y(y, top):.1f}" width="{slot - 1:.1f}" '
-            f'height="{_FOOT - _y(y, top):.1f}" fill="{ACCENT}"/>'
-            for h, y in zip(drawn["x"], drawn["y"], strict=True)
+            _bar(_LEFT + h * slot + 0.5, _y(y, top), slot - 1, f'fill="{ACCENT}"')
+            for h, y in zip(data["x"], data["y"], strict=True)
         )
-        + f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{level:.1f}" y2="{level:.1f}" '
-        f'stroke="{CYCLE[1]}" stroke-dasharray="3 2"/>'
+        + _line((_LEFT, level), (_RIGHT, level), CYCLE[1], "3 2")
         + "".join(
             _text(_LEFT + (h + 0.5) * slot, _FOOT + 11, str(h), "middle") for h in (0, 6, 12, 18)
         )

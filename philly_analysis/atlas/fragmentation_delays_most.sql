@@ -1,16 +1,18 @@
--- What do waits pass for, where quotas are given?
+-- How long were fair-share and fragmentation delay, where quotas are given?
 -- One row per (day, gang).
 --   day              day on which the wait began, UTC
 --   gang             gang-size bucket
 --   waits            attempts that waited in a virtual cluster
 --   fair_share_s     seconds over the quota of the virtual cluster
---   fragmentation_s  seconds within quota without room for the gang on the fewest machines
+--   fragmentation_s  seconds within quota while the gang did not fit on the fewest machines
+--   decided_s        sum of the two
 select
   trusted_waits.since_at::date as day,
   trusted_waits.gang,
   count(*) as waits,
   sum(causes.fair_share_s) as fair_share_s,
-  sum(causes.fragmentation_s) as fragmentation_s
+  sum(causes.fragmentation_s) as fragmentation_s,
+  sum(causes.fair_share_s) + sum(causes.fragmentation_s) as decided_s
 from wait_causes as causes
 inner join trusted_waits
   on causes.job_id = trusted_waits.job_id and causes.attempt = trusted_waits.attempt

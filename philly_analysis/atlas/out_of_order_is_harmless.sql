@@ -9,6 +9,6 @@ select
   gang_bucket(waiter_gpus) as gang,
   count(*) as overtakings,
   count(*) filter (where harmless) as harmless
-from judged_overtakings
+from overtaken_attempts
 group by all
 order by all

@@ -1,7 +1,8 @@
-"""How far an effect would move were the users, or the weeks, drawn again: bootstrap intervals.
+"""Compute block bootstrap intervals over users or weeks.
 
-Rows of one user are alike, and so are rows of one week; so whole blocks of rows are drawn with
-replacement. All drawings are one matrix of weights, and every statistic is sums times that matrix.
+Rows of one user, or of one week, are correlated, so whole blocks are drawn with replacement. A
+matrix has the weights of all bootstrap samples, and every statistic is computed from sums times
+that matrix.
 """
 
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ from scipy import special
 
 RESAMPLES = 1_000
 SEED = 20190710
-"""Of the drawing, so that a trace has one answer."""
+"""Seed of the bootstrap, for reproducible intervals."""
 
 FEWEST_BLOCKS = 12
-"""Blocks below which no interval is given: it would promise more than it keeps."""
+"""Fewest blocks for an interval; with fewer its coverage is too low."""
 
 _BINS = 1_000
-_UNDECIDED = 0.02
-"""Share of the drawings that may give no number."""
+_MOST_MISSING = 0.02
+"""Largest share of bootstrap samples without a value."""
 
 Floats = NDArray[np.float64]
 Kind = Literal["users", "weeks", "days"]
@@ -29,30 +30,25 @@ Kind = Literal["users", "weeks", "days"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval, which is NaN where none can be given."""
+    """A value with its 95 % interval, NaN where there is none."""
 
     value: float
     low: float
     high: float
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The ends of the interval."""
-        return self.low, self.high
-
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """A thousand drawings of blocks of rows; the first takes each block once, as they are.
+    """Bootstrap samples of blocks of rows; the first one is the data.
 
     Attributes
     ----------
     kind
-        What a block is.
+        Kind of a block.
     codes
         The block of each row, shape (rows,).
     weights
-        How often each drawing takes each block, shape (drawings, blocks).
+        Number of times that each sample has each block, shape (samples, blocks).
     """
 
     kind: Kind
@@ -65,7 +61,7 @@ class Resampling:
         return int(self.weights.shape[1])
 
     def sums(self, values: ArrayLike) -> Floats:
-        """Return the sum of values over the rows in each drawing.
+        """Return the sum of values over the rows of each sample.
 
         Parameters
         ----------
@@ -75,14 +71,14 @@ class Resampling:
         Returns
         -------
         ndarray
-            Shape (drawings,).
+            Shape (samples,).
         """
         by_block = np.bincount(self.codes, np.asarray(values, float), self.blocks)
         sums: Floats = self.weights @ by_block
         return sums
 
     def tallies(self, bins: ArrayLike, n: int, values: ArrayLike | None = None) -> Floats:
-        """Return the sum of values, or the number of rows, by bin and drawing.
+        """Return the sum of values, or the number of rows, by sample and bin.
 
         Parameters
         ----------
@@ -92,7 +88,7 @@ class Resampling:
         Returns
         -------
         ndarray
-            Shape (drawings, n).
+            Shape (samples, n).
         """
         cells = self.codes * n + np.asarray(bins, np.int64)
         given = None if values is None else np.asarray(values, float)
@@ -101,14 +97,14 @@ class Resampling:
         return tallies
 
     def estimate(self, draws: Floats) -> Estimate:
-        """Return the number of the first drawing, with the interval that the others give.
+        """Return the value of the data with the interval from the other samples.
 
         The quantiles are widened for few blocks (Hesterberg, The American Statistician 69, 2015:
         the expanded percentile interval).
         """
         value, others = float(draws[0]), draws[1:]
         known = np.sort(others[~np.isnan(others)])
-        if self.blocks < FEWEST_BLOCKS or len(known) < (1 - _UNDECIDED) * len(others):
+        if self.blocks < FEWEST_BLOCKS or len(known) < (1 - _MOST_MISSING) * len(others):
             return Estimate(value, np.nan, np.nan)
         g = self.blocks
         tail = float(special.ndtr(np.sqrt(g / (g - 1)) * special.stdtrit(g - 1, 0.025)))
@@ -117,15 +113,15 @@ class Resampling:
 
 
 def resampling(rows: pd.DataFrame, *, of_users: bool) -> Resampling:
-    """Draw blocks of rows.
+    """Draw bootstrap samples of blocks.
 
     Parameters
     ----------
     rows
         With the columns ``user`` or ``day``, or both.
     of_users
-        Blocks are users where most rows name one, and a row that does not is a block of its own;
-        otherwise, and where users are not known, weeks, and days where there are few weeks.
+        Use users as blocks if most rows have one, with other rows as blocks of their own.
+        Otherwise blocks are weeks, or days if there are few weeks.
     """
     kind, codes = _blocks(rows, of_users=of_users)
     n = int(codes.max()) + 1 if len(codes) else 0
@@ -149,15 +145,15 @@ def _blocks(rows: pd.DataFrame, *, of_users: bool) -> tuple[Kind, NDArray[np.int
 
 
 def ratio(over: Floats, under: Floats) -> Floats:
-    """Return a ratio of sums by drawing, NaN where nothing is below the line."""
+    """Return a ratio of sums by sample, NaN for a denominator of zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(under > 0, over / under, np.nan)
 
 
 def median(r: Resampling, values: ArrayLike) -> Floats:
-    """Return the median by drawing; values may be infinite.
+    """Return the median by sample; values may be infinite.
 
-    The first is exact; in the others it is found among a thousand quantiles of the values.
+    It is exact for the data, and one of a thousand quantiles for the other samples.
     """
     v = np.asarray(values, float)
     if not len(v):
@@ -171,14 +167,14 @@ def median(r: Resampling, values: ArrayLike) -> Floats:
 
 
 def top_share(r: Resampling, amounts: ArrayLike, top: float) -> Floats:
-    """Return the share of the whole that the rows with most of it have together, by drawing.
+    """Return the share of the total in the rows with the largest amounts, by sample.
 
     Parameters
     ----------
     amounts
         Not negative, one per row, shape (rows,).
     top
-        Share of the rows that are meant, e.g. 0.1; a row is taken in part where they end in it.
+        Fraction of the rows, e.g. 0.1; the last row counts in part.
     """
     x = np.asarray(amounts, float)
     order = np.argsort(-x, kind="stable")

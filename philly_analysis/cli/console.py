@@ -68,7 +68,7 @@ def as_typed(message: str, app: TyperGroup) -> str:
 
 def show(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> None:
     """Print a table for people, or as CSV or JSON."""
-    from philly_analysis.results import cell, printable
+    from philly_analysis.results import csv_cell, printable
 
     columns, rows = [str(c) for c in table.columns], _rows(table)
     if as_json:
@@ -77,8 +77,10 @@ def show(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> 
         # programs get the text as it is, a terminal printable text
         shown = (lambda v: printable(str(v))) if sys.stdout.isatty() else (lambda v: v)
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([shown(cell(column)) for column in columns])
-        writer.writerows([shown(cell(v)) if isinstance(v, str) else v for v in row] for row in rows)
+        writer.writerow([shown(csv_cell(column)) for column in columns])
+        writer.writerows(
+            [shown(csv_cell(v)) if isinstance(v, str) else v for v in row] for row in rows
+        )
     else:
         grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for i, column in enumerate(columns):

@@ -22,7 +22,7 @@ from philly_analysis.experiments.experiment import (
 from philly_analysis.experiments.job_sources import DrawJobs
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
 from philly_analysis.results import Comparison, Fact, Result
-from philly_analysis.results.figures import canvas, name_lines, title
+from philly_analysis.results.figures import canvas, label_lines, title
 from philly_analysis.simulator import Parallelism, run
 from philly_analysis.simulator.policies import Amoeba, Policy, Tiresias
 from philly_analysis.workload import JobSpec, fleet
@@ -170,7 +170,7 @@ def _plot(result: Result) -> Figure:
     mark_published(axes[0], -PUBLISHED_REDUCTION_PCT, "published: as much as")
     axes[0].set(ylabel="change of mean JCT, %")
     title(axes[0], "against static gangs")
-    name_lines(axes[0])
+    label_lines(axes[0])
     label = "elastic against static, change of mean JCT, %"
     sensitivity(axes[1], result.table, "mean_jct_h", (BOTH, STATIC), label)
     return fig

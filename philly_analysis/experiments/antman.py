@@ -24,7 +24,7 @@ from philly_analysis.experiments.experiment import (
 from philly_analysis.experiments.job_sources import DrawJobs, quotas_by_use
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
 from philly_analysis.results import Comparison, Fact, Result
-from philly_analysis.results.figures import canvas, name_lines, title
+from philly_analysis.results.figures import canvas, label_lines, title
 from philly_analysis.simulator import PHILLY_MINUTES, Schedule, Sharing, run
 from philly_analysis.simulator.policies import AntMan, Fifo, Gandiva, Philly, Policy
 from philly_analysis.workload import JobSpec, fleet
@@ -231,9 +231,9 @@ def _plot(result: Result) -> Figure:
         over_load(ax, result.table, measure, pairs)
         title(ax, what)
         ax.set(ylabel="change against blocked gangs, %")
-    name_lines(axes[1])
+    label_lines(axes[1])
     mark_published(axes[0], PUBLISHED_COMPUTE_PCT, "published")
-    name_lines(axes[0])
+    label_lines(axes[0])
     label = "gain of compute by sharing alone, %"
     sensitivity(axes[2], result.table, "compute_pct", (SHARED, IDLE), label)
     return fig

@@ -17,7 +17,7 @@ from philly_analysis.experiments.experiment import CAVEATS, Row, trials
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, Headline, outcomes
 from philly_analysis.experiments.job_sources import JobSource
 from philly_analysis.results import Fact, Result, count, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, SOFT, canvas, legible
+from philly_analysis.results.figures import CYCLE, INK, MUTED, SOFT, canvas, darken
 
 QUESTION = "Do published gains survive on the jobs of real clusters?"
 
@@ -307,7 +307,7 @@ def _row(ax: Axes, at: float, row: Mapping[Hashable, Any]) -> None:
     ax.plot(bar, [at, at], color=color, lw=4.5, alpha=0.45, solid_capstyle="butt")
     ax.plot([row["gain"]], [at], color=color, marker="o", ms=4.5)
     _text(ax, _LEFT, at, _source(row), ha="right")
-    _text(ax, _RIGHT, at, f"{_times(row).replace(' times', '×')}  {verdict}", color=legible(color))
+    _text(ax, _RIGHT, at, f"{_times(row).replace(' times', '×')}  {verdict}", color=darken(color))
 
 
 def _text(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:

@@ -24,7 +24,7 @@ from philly_analysis.experiments.job_sources import DrawJobs, quotas_by_use
 from philly_analysis.experiments.panels import forest, other_load, symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
 from philly_analysis.results import Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
 from philly_analysis.simulator import (
     Locality,
     Prerun,
@@ -238,7 +238,7 @@ def _plot(result: Result) -> Figure:
     symlog_percent(times, "x")  # the cost of one guideline would hide the gains of others
     symlog_percent(over, "y")
     title(over, "gangs over load, means of the draws")
-    name_lines(over)
+    label_lines(over)
     return fig
 
 

@@ -18,7 +18,7 @@ from philly_analysis.experiments.panels import over_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, name_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, label_lines, title
 from philly_analysis.workload import SCALARS
 
 QUESTION = "What does each policy change, and how sure is that?"
@@ -196,7 +196,7 @@ def plot(result: Result) -> Figure:
             _over_load(left, rows)
             over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
             right.set_ylabel("% (line: 95 % interval)")
-            name_lines(right)
+            label_lines(right)
     return fig
 
 
@@ -210,7 +210,7 @@ def _over_load(ax: Axes, rows: pd.DataFrame) -> None:
         xlabel="offered load", ylabel="hours, mean of the seeds", xticks=sorted(set(rows["load"]))
     )
     ax.set_ylim(0, 1.05 * ax.get_ylim()[1])  # nearly equal times need room above
-    name_lines(ax)
+    label_lines(ax)
 
 
 def _seed_by_seed(ax: Axes, rows: pd.DataFrame) -> None:

@@ -32,7 +32,7 @@ from philly_analysis.experiments.synergy_arms import (
     with_models,
 )
 from philly_analysis.results import Comparison, Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, name_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
 from philly_analysis.simulator import PROFILES
 from philly_analysis.workload import at_load, load_of
 
@@ -209,7 +209,7 @@ def _plot(result: Result) -> Figure:
     axes[0].set(ylabel="change of mean JCT, %")
     symlog_percent(axes[0], "y")
     title(axes[0], "by allocation")
-    name_lines(axes[0])
+    label_lines(axes[0])
     if load := other_load(table, (USUAL, RATE, STATIC)):
         label = "tune against proportional, mean JCT, %"
         pair = (TUNE, PROPORTIONAL)
@@ -264,7 +264,7 @@ def _profiles(ax: Axes) -> None:
     ax.set(xlabel="CPUs per GPU (line: proportional)", ylabel="throughput, proportional = 1")
     ax.set_xticks(range(0, 13, 3))
     title(ax, "measured profiles")
-    name_lines(ax)
+    label_lines(ax)
 
 
 SYNERGY = Experiment(

@@ -72,7 +72,7 @@ def _run_time_cdf(ax: Axes, run_times: Distributions, others: list[Distributions
     figures.percent_axis(ax, "share of jobs")
     ax.set_xlabel("run time")
     figures.title(ax, "Run time by gang size")
-    figures.name_lines(ax)
+    figures.label_lines(ax)
 
 
 def _run_time_qq(ax: Axes, run_times: Distributions) -> None:

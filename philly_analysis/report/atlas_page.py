@@ -14,10 +14,10 @@ from philly_analysis.atlas import (
     SYMBOLS,
     Atlas,
     Verdict,
+    evaluate,
     known_datasets,
-    plates,
-    short,
-    survey,
+    multiples,
+    short_interval,
 )
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, TraceError
@@ -44,7 +44,7 @@ def atlas_of(traces: Sequence[TraceLike], out: Path | None, datasets: str | Path
                 "There is no trace. Give the folder of one or more, or that of public traces as "
                 "published with datasets=FOLDER."
             )
-        found = survey(sources)
+        found = evaluate(sources)
     if out is not None:
         atlas_page(found, absent, out)
     return found.result()
@@ -92,13 +92,13 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Pa
         atlas=atlas,
         absent=absent,
         chapters=[],
-        plates=plates(atlas),
+        multiples=multiples(atlas),
         verdicts=list(Verdict),
         symbols=SYMBOLS,
         classes=CLASSES,
         colors=COLORS,
         marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
-        short=short,
+        short=short_interval,
         relations=with_dependencies(atlas.result().reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},

@@ -14,8 +14,8 @@ from philly_analysis.errors import OutputError, TraceError
 from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Chapter, section
-from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, told_apart
-from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, name_lines, time_axis
+from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
+from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
 from philly_analysis.trace import Trace, TraceLike, is_selected, open_trace
 from philly_analysis.workload import CURVES, SCALARS, measures
 
@@ -61,7 +61,7 @@ def _finding_chapter(traces: Sequence[Trace], names: Sequence[str], finding: str
     """Return a chapter with one finding on each trace, and its facts side by side."""
     results = [analyze(trace, [finding])[finding] for trace in traces]
     meanings = {f.name: f.meaning for result in results for f in result.facts}
-    values = [{f.name: f.said for f in result.facts} for result in results]
+    values = [{f.name: f.text for f in result.facts} for result in results]
     rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
     shown = pd.DataFrame(rows, columns=["fact", *names])
     sections = [
@@ -186,7 +186,7 @@ def plot(result: Result) -> Figure:
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
         time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
         ax.set(xlabel=label, ylabel="share of jobs")
-    name_lines(axes[:2])
+    label_lines(axes[:2])
     parts = {"allocated": "held_frac", "idle on partly\nused servers": "fragmented_frac"}
     bars(
         axes[2],
@@ -225,7 +225,7 @@ def _names(traces: Sequence[Trace]) -> list[str]:
         differing = [k for k in knobs if any(k not in others for others in rivals)]
         label = ", ".join([policy, *differing]) if policy else ""
         names.append(folder if label in ("", folder) else f"{folder} ({label})")
-    return told_apart(names)
+    return unique_names(names)
 
 
 def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:

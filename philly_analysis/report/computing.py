@@ -10,6 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.parallel import InlineExecutor, processes
 from philly_analysis.progress import step
@@ -92,6 +93,7 @@ def compute(trace: Trace, name: str) -> Result:
         question=analysis.QUESTION,
         synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
         caveats=(*computed.caveats, *_selection(trace)),
+        comparisons=(*compare_published(trace, name, computed.facts), *computed.comparisons),
         reads=tuple(reads),
         draw=draw,
     )
@@ -213,7 +215,7 @@ def draw_each(
 
 def draw(result: Result) -> Figure:
     """Draw a finding, marked where it is synthetic."""
-    return figures.stamp(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
+    return figures.mark_synthetic(ANALYSES[result.name].plot(result), synthetic=result.synthetic)
 
 
 def draw_svg(result: Result) -> tuple[str, str]:

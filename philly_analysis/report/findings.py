@@ -48,7 +48,7 @@ from philly_analysis.analyses import (
     workload_account,
     worst_offenders,
 )
-from philly_analysis.analyses.published import of_philly
+from philly_analysis.analyses.published import has_philly_layout
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result
 from philly_analysis.trace import Trace, is_selected
@@ -147,7 +147,7 @@ OF_ALL_JOBS = frozenset(
 
 def relevant(trace: Trace) -> list[str]:
     """Return the analyses that concern a trace's cluster."""
-    return [name for name in ANALYSES if name not in PHILLY_ONLY or of_philly(trace)]
+    return [name for name in ANALYSES if name not in PHILLY_ONLY or has_philly_layout(trace)]
 
 
 def lacking(trace: Trace, name: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pandas as pd
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.report.sections import Chapter
-from philly_analysis.results import NOT_KNOWN, number, together, write_csv
+from philly_analysis.results import NOT_KNOWN, bind_units, number, write_csv
 from philly_analysis.trace import MACROS, with_dependencies
 
 PAGE = "report.html"
@@ -133,7 +133,7 @@ def now() -> str:
 
 def _unbroken(value: object) -> object:
     """Keep numbers and units on one line, except in HTML: code, figures, text of logs."""
-    return together(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    return bind_units(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _cell(value: Any) -> str:

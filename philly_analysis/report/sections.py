@@ -146,7 +146,7 @@ class Card:
 
     def _said(self, name: str) -> str:
         facts = self.section.result.facts if self.section else ()
-        return next((fact.said for fact in facts if fact.name == name), "")
+        return next((fact.text for fact in facts if fact.name == name), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,6 @@ def section(
         result=result,
         svg=""
         if figures.is_empty(drawn)
-        else figures.svg(figures.stamp(drawn, synthetic=result.synthetic)),
+        else figures.svg(figures.mark_synthetic(drawn, synthetic=result.synthetic)),
         shown=shown,
     )

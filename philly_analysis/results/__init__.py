@@ -1,26 +1,30 @@
 """What an analysis returns: tables, facts, intervals, number formats and escaping."""
 
-from philly_analysis.results.escaping import cell, csv_text, printable, write_csv
+from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
 from philly_analysis.results.formatting import (
-    NOBODY,
     NOT_KNOWN,
+    UNNAMED,
+    bind_units,
     count,
+    count_note,
     duration,
-    gpus,
+    gang_label,
     number,
+    percent,
     quantity,
     share,
     slug,
-    together,
-    told_apart,
+    unique_names,
 )
 from philly_analysis.results.intervals import (
+    Association,
     Paired,
     Rate,
     Share,
     clustered_share,
     dispersion,
+    interval_facts,
     paired,
     rank_association,
 )
-from philly_analysis.results.result import Comparison, Fact, Result, Results, save_table
+from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results, save_table

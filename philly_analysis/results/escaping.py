@@ -1,4 +1,4 @@
-"""Words of strangers, as logs hold them, made harmless where they are shown."""
+"""Escape untrusted text for terminals and CSV."""
 
 import re
 import unicodedata
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\n\uff1d\uff0b\uff0d\uff20]")
-"""How a cell begins that a spreadsheet would compute or break (OWASP: CSV injection)."""
+"""Start of a cell that a spreadsheet evaluates as a formula (OWASP: CSV injection)."""
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Spell out what moves, colours, hides or turns round letters on a terminal.
+    r"""Replace control and invisible characters by escape sequences.
 
     Parameters
     ----------
     lines
-        Ends of lines are meant.
+        Keep line feeds.
 
     Examples
     --------
@@ -28,20 +28,25 @@ def printable(text: str, *, lines: bool = False) -> str:
     if text.isprintable():
         return text
     kept = "\n" if lines else ""
-    return "".join(c if c in kept or _shows(c) else _spelled(c) for c in text)
+    return "".join(
+        c
+        if c in kept or c.isprintable() or unicodedata.category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def csv_text(table: "pd.DataFrame") -> str:
-    """Return a table as CSV in which a spreadsheet finds no formula.
+    """Return a table as CSV without formulas.
 
-    A text that would be one begins with an apostrophe; numbers stay as they are, also those that
-    stand as text.
+    An apostrophe precedes text that a spreadsheet would evaluate. Numbers are unchanged, also
+    those stored as text.
     """
     return str(_cells(table).to_csv(index=False))
 
 
 def write_csv(table: "pd.DataFrame", path: Path, compression: Any = None) -> None:
-    """Write a table as :func:`csv_text` gives it."""
+    """Write a table as CSV without formulas (see :func:`csv_text`)."""
     _cells(table).to_csv(path, index=False, lineterminator="\n", compression=compression)
 
 
@@ -49,19 +54,19 @@ def _cells(table: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     kinds = (pd.CategoricalDtype, pd.StringDtype)
-    safe = table.set_axis([cell(c) for c in table.columns], axis=1)
-    for place, kind in enumerate(table.dtypes):
+    safe = table.set_axis([csv_cell(c) for c in table.columns], axis=1)
+    for i, kind in enumerate(table.dtypes):
         if pd.api.types.is_object_dtype(kind) or isinstance(kind, kinds):
-            texts = [cell(value) for value in table.iloc[:, place]]
-            safe.isetitem(place, pd.Series(texts, dtype=object).to_numpy())
+            texts = [csv_cell(value) for value in table.iloc[:, i]]
+            safe.isetitem(i, pd.Series(texts, dtype=object).to_numpy())
     return safe
 
 
-def cell(value: Any) -> Any:
-    """Return a value as it stands in a cell of CSV."""
+def csv_cell(value: Any) -> Any:
+    """Return a value as a CSV cell, escaped if it is text that a spreadsheet would evaluate."""
     if not isinstance(value, str):
         return value
-    # which writers of CSV do not quote, and readers take for the end of a row
+    # CSV writers do not quote a carriage return, and readers end the row there
     value = value.replace("\r\n", "\n").replace("\r", "\n")
     if not _FORMULA.match(value):
         return value
@@ -70,11 +75,3 @@ def cell(value: Any) -> Any:
     except ValueError:
         return f"'{value}"
     return value
-
-
-def _shows(char: str) -> bool:
-    return char.isprintable() or unicodedata.category(char) == "Zs"
-
-
-def _spelled(char: str) -> str:
-    return char.encode("unicode_escape").decode()

@@ -1,14 +1,14 @@
-"""Words for numbers, as sentences, captions and tables of facts use them."""
+"""Format numbers, durations and counts for sentences, captions and tables."""
 
 import math
 import re
 from collections.abc import Sequence
 
 NOT_KNOWN = "–"
-"""How a value is said that is not known."""
+"""Text for an unknown value."""
 
-NOBODY = "(none)"
-"""Who is meant where the log names nobody."""
+UNNAMED = "(none)"
+"""Name of users and virtual clusters that the log does not name."""
 
 _UNITS_S = (
     (604_800, "weeks", 2),
@@ -20,22 +20,27 @@ _UNITS_S = (
 
 
 def duration(seconds: float) -> str:
-    """Say a duration in the largest unit of which it holds at least one (two from hours on)."""
+    """Format a duration in its largest unit: at least one minute, or two of a larger unit."""
     for size, unit, least in _UNITS_S:
         if abs(seconds) >= least * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.2g} s"
 
 
-def share(frac: float) -> str:
-    """Say a fraction from 0 to 1 as a percentage."""
-    pct = round(100 * frac, 9)  # sums of shares miss their whole by a hair
+def percent(pct: float) -> str:
+    """Format a percentage with one decimal, or two near 0 and 100."""
+    pct = round(pct, 9)  # sums of shares miss 100 by a rounding error
     digits = 0 if pct in (0, 100) else 1 if 0.1 <= pct <= 99.9 else 2
     return f"{pct:.{digits}f} %"
 
 
+def share(frac: float) -> str:
+    """Format a fraction from 0 to 1 as a percentage."""
+    return percent(100 * frac)
+
+
 def number(value: float | None, *, signed: bool = False) -> str:
-    """Say a number: thousands grouped, about three significant digits."""
+    """Format a number with grouped thousands and about three significant digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return NOT_KNOWN
     if value == 0:
@@ -54,13 +59,13 @@ _WORDS = sorted({unit for _, unit, _ in _UNITS_S} | {*_SUFFIXES.values()} - {"%"
 _UNIT = re.compile(rf"(?<=\d) (%|(?:{'|'.join(_WORDS)})\b)")
 
 
-def together(text: str) -> str:
-    """Have each number stand on one line with its unit: for pages, where lines break anywhere."""
+def bind_units(text: str) -> str:
+    """Replace the space between a number and its unit by a no-break space."""
     return _UNIT.sub(lambda unit: _NO_BREAK + unit[1].replace(" ", _NO_BREAK), text)
 
 
 def quantity(name: str, value: float | str | None) -> str:
-    """Say a value in the unit that its name ends in: ``wait_s``, ``idle_pct``, ``lost_gpu_h``."""
+    """Format a value in the unit at the end of its name: ``wait_s``, ``idle_pct``, ``gpu_h``."""
     if value is None or isinstance(value, str):
         return value or NOT_KNOWN
     if name.endswith("_s"):
@@ -72,23 +77,28 @@ def quantity(name: str, value: float | str | None) -> str:
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:
-    """Say how many there are of something."""
+    """Format a count with its noun: ``1 job``, ``2,000 jobs``."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
-def told_apart(names: Sequence[str]) -> list[str]:
-    """Return the names, those that are alike numbered."""
+def count_note(n: int, singular: str, text: str) -> str:
+    """Return a sentence that begins with a count, such as an exclusion; empty for none."""
+    return f"{count(n, singular)}{text}" if n else ""
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return the names with a number after each that occurs more than once."""
     return [
         f"{name} ({names[: i + 1].count(name)})" if names.count(name) > 1 else name
         for i, name in enumerate(names)
     ]
 
 
-def slug(group: str) -> str:
-    """Return a gang bucket as it stands in the name of a fact: ``>8`` is ``over_8``."""
-    return group.replace("-", "_").replace(">", "over_")
+def slug(gang: str) -> str:
+    """Return a gang bucket as part of a fact's name: ``>8`` becomes ``over_8``."""
+    return gang.replace("-", "_").replace(">", "over_")
 
 
-def gpus(gang: str) -> str:
-    """Say a gang bucket: ``1 GPU``, ``2-4 GPUs``."""
+def gang_label(gang: str) -> str:
+    """Return the label of a gang bucket: ``1 GPU``, ``2-4 GPUs``."""
     return f"{gang} GPU" if gang == "1" else f"{gang} GPUs"

@@ -1,5 +1,6 @@
-"""How sure a number is: shares and trends where users repeat themselves, and rates of events."""
+"""Estimate shares, rank correlations, event rates and paired effects with 95 % intervals."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,14 +15,36 @@ from philly_analysis.results.result import Fact
 Direction = Literal["rises", "falls", "unclear"]
 
 _FEWEST = 3
-"""Observations, and clusters of them, below which nothing is said."""
+"""Fewest observations, and fewest clusters of them, for an interval."""
 _TAIL = 0.025
-"""Of what is left out of an interval, the half at each end."""
+"""Probability beyond each end of an interval."""
+
+
+def interval_facts(template: str, values: Iterable[float | None], meaning: str) -> tuple[Fact, ...]:
+    """Return an estimate and the ends of its 95 % interval as facts.
+
+    Parameters
+    ----------
+    template
+        Name with a field for the end: ``idle{}_pct`` gives ``idle_pct``, ``idle_low_pct`` and
+        ``idle_high_pct``.
+    values
+        The estimate, the lower and the upper end.
+    """
+    ends = {
+        "": meaning,
+        "_low": "lower end of its 95 % interval",
+        "_high": "upper end of its 95 % interval",
+    }
+    return tuple(
+        Fact(template.format(end), value, text)
+        for (end, text), value in zip(ends.items(), values, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of observations, with a 95 % interval that allows for clusters.
+    """A share of observations with a 95 % interval for clustered data.
 
     Attributes
     ----------
@@ -36,67 +59,61 @@ class Share:
     high: float
 
     def __str__(self) -> str:
-        """Return it as a sentence says it."""
+        """Return the share and its interval as text."""
         if np.isnan(self.low):
             return share(self.frac)
         return f"{share(self.frac)} (95 % interval {share(self.low)} to {share(self.high)})"
 
     def facts(self, stem: str, meaning: str) -> tuple[Fact, ...]:
-        """Return it and its interval as facts, in percent."""
-        return (
-            Fact(f"{stem}_pct", 100 * self.frac, meaning),
-            Fact(f"{stem}_low_pct", 100 * self.low, "lower end of its 95 % interval"),
-            Fact(f"{stem}_high_pct", 100 * self.high, "upper end of its 95 % interval"),
-        )
+        """Return the share and its interval as facts, in percent."""
+        values = (100 * self.frac, 100 * self.low, 100 * self.high)
+        return interval_facts(f"{stem}{{}}_pct", values, meaning)
 
 
 def clustered_share(
     hits: ArrayLike, clusters: ArrayLike | None = None, weights: ArrayLike | None = None
 ) -> Share:
-    """Estimate a share, or a ratio of weights, where observations of one cluster may be alike.
+    """Estimate a share of clustered observations, or a ratio of weights.
 
     The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
-    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. Where
-    none counts, or all, it has no width: then it is that of Clopper and Pearson (1934), as of one
-    observation per cluster.
+    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. For
+    shares of 0 and 1 it is that of Clopper and Pearson (1934), with one observation per cluster.
 
     Parameters
     ----------
     hits
-        Whether each observation counts, or which part of it, shape (n,).
+        Whether each observation counts, or which fraction of it, shape (n,).
     clusters
-        Group of each, shape (n,); a missing group stands alone, as does each if None.
+        Cluster of each, shape (n,); a missing cluster is one of its own, as is each if None.
     weights
-        Weight of each, shape (n,); None: all alike.
+        Weight of each, shape (n,); None: equal weights.
     """
     x = np.asarray(hits, float)
     w = np.ones_like(x) if weights is None else np.asarray(weights, float)
     if not w.sum() > 0:
         return Share(np.nan, np.nan, np.nan)
     frac = float(np.sum(w * x) / w.sum())
-    _, group = np.unique(_codes(clusters, len(x)), return_inverse=True)
-    totals = np.bincount(group, w * (x - frac))
-    n = len(totals)
+    codes = _codes(clusters, len(x))
+    n = len(np.unique(codes))
     if n < _FEWEST:
         return Share(frac, np.nan, np.nan)
     if frac in (0.0, 1.0):
         least = _TAIL ** (1 / n)
         return Share(frac, 0.0, 1 - least) if frac == 0.0 else Share(frac, least, 1.0)
-    error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / w.sum()
-    half = float(special.stdtrit(n - 1, 1 - _TAIL) * error)
+    half = _half_width(w * (x - frac), codes, float(w.sum()))
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Events of a Poisson process over the time for which it was watched.
+    """Rate of a Poisson process, from its events during an observed time.
 
     Attributes
     ----------
     events
-        How many were seen.
+        Number of events.
     exposure
-        For how long, in whatever unit.
+        Observed time, in any unit.
     """
 
     events: int
@@ -106,7 +123,7 @@ class Rate:
     def interval(self) -> tuple[float, float]:
         """The exact 95 % interval of events per unit (Garwood, Biometrika 28, 1936).
 
-        Without an event: from 0 to the rate under which none is seen in 5 % of such stretches.
+        Without an event it ends at the rate that gives none with a probability of 5 %.
         """
         if not self.exposure > 0:
             return 0.0, np.inf
@@ -119,14 +136,14 @@ class Rate:
 
     @property
     def per_unit(self) -> float:
-        """Events per unit; NaN where nothing was watched."""
+        """Events per unit of time; NaN without exposure."""
         return self.events / self.exposure if self.exposure > 0 else np.nan
 
     def mean_time(self, parts: float = 1) -> tuple[float, float, float]:
-        """Return the mean time to the first event among `parts` alike, and its interval.
+        """Return the mean time to the first event among `parts` equal parts, and its interval.
 
-        Parts fail one by one, each as often as any other: the rates add up. Without an event the
-        mean and the upper end are infinite, and the lower end is a bound with 95 % confidence.
+        The rates of independent parts add up. Without an event the mean and the upper end are
+        infinite, and the lower end is a bound with 95 % confidence.
         """
         low, high = self.interval
         return (
@@ -137,23 +154,23 @@ class Rate:
 
 
 def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> tuple[float, float]:
-    """Test whether events gather on few of the places where they could have happened.
+    """Test whether event rates differ between places.
 
-    Given their number, events of equal rate everywhere fall like a multinomial draw by exposure
-    (the Poisson dispersion test; Rao and Chakravarti, Biometrics 12, 1956). The test is by
-    simulation, with a fixed seed, so it holds where few events are expected at each place.
+    Under equal rates the counts are a multinomial draw by exposure (Poisson dispersion test; Rao
+    and Chakravarti, Biometrics 12, 1956). The test uses simulation with a fixed seed, so that it
+    is valid for small expected counts.
 
     Parameters
     ----------
     counts, exposures
-        Events at each place and how long it was watched, shape (n,); places never watched are
-        left out.
+        Events and observed time of each place, shape (n,); places without exposure are excluded.
 
     Returns
     -------
     tuple of float
-        Pearson's chi-square over its mean under equal rates (above 1: they gather), and the share
-        of draws that are at least as uneven, this one included; NaN where there is nothing to test.
+        Pearson's chi-square over its mean under equal rates (above 1: overdispersed), and the
+        p-value: the share of draws that are at least as uneven, the data included. NaN for fewer
+        than two places or events.
     """
     n, e = np.asarray(counts, float), np.asarray(exposures, float)
     n, e = n[e > 0], e[e > 0]
@@ -164,23 +181,23 @@ def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> t
     drawn = np.random.default_rng(0).multinomial(total, e / e.sum(), size=draws)
     statistic = float(np.sum((n - expected) ** 2 / expected))
     others = np.sum((drawn - expected) ** 2 / expected, axis=1)
-    # draws that are equal but for rounding count as equal
+    # draws that differ by rounding alone count as equal
     beyond = int(np.sum(others >= statistic * (1 - 1e-9)))
     return statistic / (len(e) - 1), (1 + beyond) / (1 + draws)
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """Rank correlation of two quantities, with an interval that allows for clusters.
+    """Rank correlation of two quantities with a 95 % interval for clustered data.
 
     Attributes
     ----------
     rho
-        Spearman's rank correlation, -1 to 1; NaN where one of the two does not vary.
+        Spearman's rank correlation, -1 to 1; NaN if one of the two is constant.
     low, high
-        Its 95 % interval; NaN where there are fewer than three clusters.
+        Its 95 % interval; NaN with fewer than three clusters.
     n, clusters
-        Observations, and groups of observations that may be alike (e.g. users).
+        Number of observations, and of clusters of similar ones (e.g. users).
     """
 
     rho: float
@@ -191,17 +208,17 @@ class Association:
 
     @property
     def direction(self) -> Direction:
-        """What the interval supports: the second rises or falls with the first, or neither."""
+        """Direction of the trend if the interval excludes zero, else unclear."""
         if self.low > 0:
             return "rises"
         return "falls" if self.high < 0 else "unclear"
 
-    def say(self, *, rises: str, falls: str, unclear: str) -> str:
-        """Return the sentence that the interval supports, with the numbers that support it."""
+    def sentence(self, *, rises: str, falls: str, unclear: str) -> str:
+        """Return the sentence of the direction with the correlation and its interval."""
         words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
         if np.isnan(self.low):
             few = self.n < _FEWEST or self.clusters < _FEWEST
-            why = "too few to say" if few else "nothing varies"
+            why = "too few to tell" if few else "a constant quantity"
             return f"{words} (n = {self.n:,}: {why})."
         return (
             f"{words} (rank correlation {self.rho:+.2f}, "
@@ -210,61 +227,51 @@ class Association:
 
     def facts(self, prefix: str, quantities: str) -> tuple[Fact, ...]:
         """Return the correlation and its interval as facts."""
-        return (
-            Fact(f"{prefix}_rho", self.rho, f"rank correlation of {quantities}"),
-            Fact(f"{prefix}_rho_low", self.low, "lower end of its 95 % interval"),
-            Fact(f"{prefix}_rho_high", self.high, "upper end of its 95 % interval"),
-        )
+        values = (self.rho, self.low, self.high)
+        return interval_facts(f"{prefix}_rho{{}}", values, f"rank correlation of {quantities}")
 
 
 def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = None) -> Association:
-    """Measure whether `y` rises with `x`, by ranks.
+    """Estimate the rank correlation of two quantities.
 
     The interval is the cluster-robust one from the influence function of the correlation
-    coefficient (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975), with
-    Student's t on clusters - 1 degrees of freedom: jobs of one user count as alike.
+    coefficient (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975), with Student's t on
+    clusters - 1 degrees of freedom.
 
     Parameters
     ----------
     x, y
-        Numbers, shape (n,); pairs with a NaN are left out.
+        Numbers, shape (n,); pairs with a NaN are excluded.
     clusters
-        Group of each pair, shape (n,); a missing group stands alone, as does each pair if None.
-
-    Returns
-    -------
-    Association
-        The rank correlation and its 95 % interval.
+        Cluster of each pair, shape (n,); a missing cluster is one of its own, as is each if None.
     """
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     known = np.isfinite(xs) & np.isfinite(ys)
     groups = _codes(clusters, len(xs))[known]
     n = int(known.sum())
     n_groups = len(np.unique(groups))
-    nothing = Association(np.nan, np.nan, np.nan, n, n_groups)
-    if n < _FEWEST:
-        return nothing
-    zx, zy = (_standard(np.asarray(pd.Series(v[known]).rank(), float)) for v in (xs, ys))
-    if zx is None or zy is None:
-        return nothing
+    ranks = [np.asarray(pd.Series(v[known]).rank(), float) for v in (xs, ys)]
+    if n < _FEWEST or any(r.std() == 0 for r in ranks):
+        return Association(np.nan, np.nan, np.nan, n, n_groups)
+    zx, zy = ((r - r.mean()) / r.std() for r in ranks)
     rho = float(np.mean(zx * zy))
     if n_groups < _FEWEST:
         return Association(rho, np.nan, np.nan, n, n_groups)
-    influence = zx * zy - rho * (zx**2 + zy**2) / 2
-    _, group = np.unique(groups, return_inverse=True)
-    sums = np.bincount(group, influence)
-    error = np.sqrt(np.sum(sums**2) * n_groups / (n_groups - 1)) / n
-    half = float(special.stdtrit(n_groups - 1, 1 - _TAIL) * error)
+    half = _half_width(zx * zy - rho * (zx**2 + zy**2) / 2, groups, n)
     return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
 
 
-def _standard(ranks: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    spread = ranks.std()
-    return (ranks - ranks.mean()) / spread if spread > 0 else None
+def _half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: float) -> float:
+    """Return half the 95 % interval of a sum of influences over `scale`, robust to clusters."""
+    _, group = np.unique(codes, return_inverse=True)
+    totals = np.bincount(group, influence)
+    n = len(totals)
+    error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / scale
+    return float(special.stdtrit(n - 1, 1 - _TAIL) * error)
 
 
 def _codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """Give each group a code, and each missing one a code of its own."""
+    """Return a code per cluster, and a unique code for each missing one."""
     own = np.arange(n, dtype=np.int64)
     if clusters is None:
         return own
@@ -274,16 +281,16 @@ def _codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """What a treatment changes, from pairs with and without it, with a 95 % interval.
+    """Effect of a treatment from paired measurements, with a 95 % interval.
 
     Attributes
     ----------
     effect
         Mean change; NaN without pairs.
     low, high
-        Its interval; NaN where there are fewer than three pairs.
+        Its interval; NaN with fewer than three pairs.
     pairs
-        How many there are.
+        Number of pairs.
     """
 
     effect: float
@@ -292,25 +299,25 @@ class Paired:
     pairs: int
 
     def __str__(self) -> str:
-        """Return it as a sentence says it."""
+        """Return the effect and its interval as text."""
         if np.isnan(self.low):
             return f"{self.effect:+.3g}"
         return f"{self.effect:+.3g} (95 % interval {self.low:+.3g} to {self.high:+.3g})"
 
 
 def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Paired:
-    """Estimate a change from pairs of the same thing with and without a treatment.
+    """Estimate the effect of a treatment from pairs with and without it.
 
-    The interval is Student's, of the differences; what the two of a pair have in common, such as
-    the jobs drawn from one seed, is in neither.
+    The interval is Student's of the differences, in which common causes of a pair cancel, such as
+    the random seed of its jobs.
 
     Parameters
     ----------
     after, before
-        With and without the treatment, shape (n,): the k-th of each are a pair.
+        With and without the treatment, shape (n,), in the same order.
     relative
-        Whether the change is in percent of `before`: of the mean logarithm of the ratios, so that
-        halving and doubling are alike. All values must then be positive.
+        Return the change in percent of `before`, from the mean logarithm of the ratios, so that
+        halving and doubling are symmetric. All values must be positive.
     """
     a, b = np.asarray(after, float), np.asarray(before, float)
     change = np.log(a) - np.log(b) if relative else a - b

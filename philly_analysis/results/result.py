@@ -1,7 +1,7 @@
-"""A Result is one small table that answers one question, with its headline facts."""
+"""Hold what one analysis returns: a table, headline facts and sentences."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TABLES = ("df", "pl", "to_df", "to_pandas", "to_frame", "data", "head", "columns", "rows")
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}
-"""How a CSV is compressed, by how its name ends."""
+"""Compression of a CSV by the suffix of its name."""
 _FIGURES = ("figure", "fig", "show", "draw_figure", "savefig")
 
 Value = float | int | str | None
@@ -30,7 +30,7 @@ Value = float | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One headline number, named with its unit (``median_wait_s``), and what it says."""
+    """One headline number: its name with the unit (``median_wait_s``), value and meaning."""
 
     name: str
     value: Value
@@ -45,13 +45,13 @@ class Fact:
         object.__setattr__(self, "value", value)
 
     @property
-    def said(self) -> str:
-        """The value as people read it, in the unit that the name carries."""
+    def text(self) -> str:
+        """The value as text, in the unit at the end of its name."""
         return quantity(self.name, self.value)
 
 
 class Facts(tuple[Fact, ...]):
-    """Headline numbers, by place or by name: ``facts["median_wait_s"]`` is its value."""
+    """Facts by position or name: ``facts["median_wait_s"]`` is a value."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class Facts(tuple[Fact, ...]):
     @overload
     def __getitem__(self, key: slice) -> tuple[Fact, ...]: ...
     def __getitem__(self, key: str | SupportsIndex | slice) -> Value | Fact | tuple[Fact, ...]:
-        """Return a fact by its place, or the value of one by its name."""
+        """Return the fact at a position, or the value of a name."""
         if not isinstance(key, str):
             return super().__getitem__(key)
         for fact in self:
@@ -75,7 +75,7 @@ class Facts(tuple[Fact, ...]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.said)}</td>"
+            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.text)}</td>"
             f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
             for f in self
         )
@@ -84,16 +84,16 @@ class Facts(tuple[Fact, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A number that was printed elsewhere beside the same thing measured here.
+    """A published number beside the same quantity measured on a trace.
 
     Attributes
     ----------
     what
-        What is compared, as a phrase.
+        The quantity, as a phrase.
     published, measured
-        The two values in `unit`; ``measured`` is None where this trace cannot say.
+        The two values in `unit`; ``measured`` is None if the trace does not have it.
     source
-        Where the published value stands, e.g. ``ATC'19, Table 6``.
+        Source of the published value, e.g. ``ATC'19, Table 6``.
     reason
         Why the two may differ.
     """
@@ -108,48 +108,48 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one analysis found on one trace.
+    """The answer of one analysis on one trace.
 
     Attributes
     ----------
     name
         Name of the analysis.
     table
-        Tidy table, small enough to draw from and to download.
+        Tidy table, small enough to draw and to download.
     facts
-        Headline numbers that the page, the prose and the golden tests quote; ``facts["jobs"]``
-        is the value of one (see :class:`Facts`).
+        Headline numbers for pages, prose and golden tests; ``facts["jobs"]`` is the value of one
+        (see :class:`Facts`).
     sentences
-        What the facts support, in words; computed, never boilerplate.
+        Conclusions from the facts, computed for this trace. Empty ones are dropped.
     caveats
-        What limits the answer on this trace: exclusions with counts, estimates, gaps.
-    warnings
-        What makes other findings doubtful, e.g. clocks that disagree; the page opens with them.
+        Limits of the answer on this trace: exclusions with counts, estimates, gaps. Empty ones
+        are dropped.
     comparisons
-        Published values beside measured ones; empty unless the trace is the study's cluster.
+        Published values beside measured ones; empty for other clusters than the study's.
+    warnings
+        Defects that make other findings doubtful, e.g. wrong clocks; the page opens with them.
     synthetic
-        True when the trace is synthetic; figures then say so.
+        True for a synthetic trace; figures are then marked.
     question
         The question that it answers.
     reads
-        The tables and relations that were asked for it, in order.
+        Tables and relations that it read, in order.
     headline
-        Name of the fact that answers the question in one number, which ends in its unit
-        (``full_pct``); the ends of its interval are ``full_low_pct`` and ``full_high_pct``. Empty:
-        no single one does.
+        Name of the fact that answers the question in one number, with its unit (``full_pct``);
+        its interval is ``full_low_pct`` and ``full_high_pct``. Empty: there is none.
     advice
-        What follows for whoever runs the cluster, in a sentence or two; empty: nothing does.
+        Recommendation to the cluster's operator, in a sentence or two; may be empty.
     draw
-        What draws it, given itself; None: nothing does.
+        Function that draws the result; None: it has no figure.
     """
 
     name: str
     table: pd.DataFrame
-    facts: tuple[Fact, ...] = ()
-    sentences: tuple[str, ...] = ()
-    caveats: tuple[str, ...] = ()
+    facts: Sequence[Fact] = ()
+    sentences: Sequence[str] = ()
+    caveats: Sequence[str] = ()
+    comparisons: Sequence[Comparison] = ()
     warnings: tuple[str, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
     synthetic: bool = False
     question: str = ""
     reads: tuple[str, ...] = ()
@@ -161,9 +161,11 @@ class Result:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", Facts(self.facts))
+        for name in ("sentences", "caveats", "comparisons"):
+            object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
     def __getattr__(self, name: str) -> Value:
-        """Say where that stands which is asked of it by another name."""
+        """Raise an error that names the right attribute."""
         where = "a Result has .sentences, .facts, .table, .plot(), .to_csv()"
         if name in _TABLES:
             where = "its table, a pandas DataFrame, is .table"
@@ -178,15 +180,15 @@ class Result:
         return Facts(self.facts)[name]
 
     def plot(self) -> "Figure":
-        """Draw it, as on the page.
+        """Draw the figure of the page.
 
         Raises
         ------
         OutputError
-            It is one that is not drawn.
+            The result has no figure.
         """
         if self.draw is None:
-            raise OutputError(f"{self.name} has no figure; its table has all that it says.")
+            raise OutputError(f"{self.name} has no figure, only a table.")
         drawn: Any = self.draw(self)
         figure: Figure = getattr(drawn, "figure", None) or drawn  # of axes, theirs
         return figure
@@ -196,14 +198,14 @@ class Result:
     @overload
     def to_csv(self, path: str | Path) -> Path: ...
     def to_csv(self, path: str | Path | None = None) -> Path | str:
-        """Write its table as CSV, and return where; without a path, return the text.
+        """Write the table as CSV and return the path; without a path, return the text.
 
-        A text that a spreadsheet would take for a formula begins with an apostrophe.
+        An apostrophe precedes text that a spreadsheet would evaluate.
 
         Raises
         ------
         OutputError
-            It cannot be written there.
+            The file cannot be written.
         """
         if path is None:
             return csv_text(self.table)
@@ -215,16 +217,16 @@ class Result:
             [
                 f"{self.name}: {self.question or 'a result'}",
                 *(f"  {sentence}" for sentence in (*self.warnings, *self.sentences)),
-                *(f"  {fact.name} = {fact.said}" for fact in self.facts),
+                *(f"  {fact.name} = {fact.text}" for fact in self.facts),
                 f"  table: {len(self.table):,} rows of {', '.join(map(str, self.table.columns))}",
             ]
         )
 
     def _repr_html_(self) -> str:
-        said = (*self.warnings, *self.sentences, *self.caveats)
+        texts = (*self.warnings, *self.sentences, *self.caveats)
         return (
             f"<h4>{escape(self.question or self.name)}</h4>"
-            + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+            + "".join(f"<p>{escape(text)}</p>" for text in texts)
             + self._picture()
             + f"<details><summary>{len(self.facts)} facts</summary>"
             + f"{Facts(self.facts)._repr_html_()}</details>"
@@ -237,12 +239,12 @@ class Result:
         png = BytesIO()
         self.plot().savefig(png, format="png")
         data = b64encode(png.getvalue()).decode()
-        said = escape(" ".join(self.sentences) or self.question, quote=True)
-        return f"<p><img alt='{said}' src='data:image/png;base64,{data}'></p>"
+        alt = escape(" ".join(self.sentences) or self.question, quote=True)
+        return f"<p><img alt='{alt}' src='data:image/png;base64,{data}'></p>"
 
 
 class Results(dict[str, Result]):
-    """Results by name, in order; a notebook shows each of them."""
+    """Results by name, in order, each shown in a notebook."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self.values()))
@@ -252,15 +254,15 @@ class Results(dict[str, Result]):
 
 
 def save_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV, which appears whole, packed if its name says so.
+    """Write a table as CSV atomically, compressed by the suffix of its name.
 
     Raises
     ------
     OutputError
-        It cannot be written there.
+        The file cannot be written.
     """
     try:
-        path.parent.stat()  # no folder is made for it
+        path.parent.stat()  # raises if the folder is missing
         with atomic_write(path) as partial:
             write_csv(table, partial, compression=_PACKED.get(path.suffix))
     except OSError as error:

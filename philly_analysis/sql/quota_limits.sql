@@ -9,9 +9,9 @@
 --   over           true when its GPUs in use and the gang together exceeded its quota, from
 --                  then on
 --   over_us        microseconds before the moment during which they did
---   over_room_us   of these, while the pool had no room for the gang either
+--   over_no_fit_us   of these, while the pool had no room for the gang either
 --   over_total_us  of these, while it had fewer GPUs free than the gang at all
---   room_us        microseconds before the moment, over or not, without room
+--   no_fit_us        microseconds before the moment, over or not, without room
 --   total_us       of these, with fewer GPUs free than the gang at all
 with gangs as (
   select distinct
@@ -56,7 +56,7 @@ flips as (
 with_shortages as (
   select
     flips.*,
-    reading(s.no_room_us, s.no_room, s.moment, flips.moment) as room_us,
+    reading(s.no_fit_us, s.no_fit, s.moment, flips.moment) as no_fit_us,
     reading(s.too_few_us, s.too_few, s.moment, flips.moment) as total_us
   from flips
   asof left join shortages as s
@@ -68,7 +68,7 @@ spells as (
     *,
     lag(over) over in_time as was_over,
     lag(moment) over in_time as moment_before,
-    lag(room_us) over in_time as room_us_before,
+    lag(no_fit_us) over in_time as no_fit_us_before,
     lag(total_us) over in_time as total_us_before
   from with_shortages
   window in_time as (partition by method, vc, pool, gpus order by moment)
@@ -83,11 +83,11 @@ select
   over,
   coalesce(sum(moment // 2 - moment_before // 2) filter (where was_over) over in_time, 0)::bigint
     as over_us,
-  coalesce(sum(room_us - room_us_before) filter (where was_over) over in_time, 0)::bigint
-    as over_room_us,
+  coalesce(sum(no_fit_us - no_fit_us_before) filter (where was_over) over in_time, 0)::bigint
+    as over_no_fit_us,
   coalesce(sum(total_us - total_us_before) filter (where was_over) over in_time, 0)::bigint
     as over_total_us,
-  room_us,
+  no_fit_us,
   total_us
 from spells
 window in_time as (partition by method, vc, pool, gpus order by moment)

@@ -3,28 +3,28 @@
 --   pool        as in pools
 --   gpus        gang size
 --   moment      as in machine_use; the first row stands for all time before
---   no_room     true when the fewest machines that hold the gang had no room for it, from then on
---   no_room_us  microseconds before the moment during which they had none
+--   no_fit     true when the fewest machines that hold the gang had no room for it, from then on
+--   no_fit_us  microseconds before the moment during which they had none
 --   too_few     true when all its machines together had fewer GPUs free than the gang, from then on
 --   too_few_us  microseconds before the moment during which they had
 with limits as (
   select
     pool,
     gpus,
-    unnest(['no_room', 'too_few']) as answer,
+    unnest(['no_fit', 'too_few']) as answer,
     unnest([machines, servers]) as machines
   from gang_needs
   where machines is not null
 ),
 
-rooms as (
+capacities as (
   select
     pool,
     machines,
     moment,
-    room,
-    lag(room) over (partition by pool, machines order by moment) as room_before
-  from room
+    free_gpus,
+    lag(free_gpus) over (partition by pool, machines order by moment) as free_gpus_before
+  from free_capacity
 ),
 
 flips as (
@@ -32,16 +32,16 @@ flips as (
     limits.pool,
     limits.gpus,
     limits.answer,
-    rooms.moment,
-    rooms.room < limits.gpus as yes
+    capacities.moment,
+    capacities.free_gpus < limits.gpus as yes
   from limits
-  inner join rooms
+  inner join capacities
     on
-      limits.pool = rooms.pool
-      and limits.machines = rooms.machines
+      limits.pool = capacities.pool
+      and limits.machines = capacities.machines
       and (
-        rooms.room_before is null
-        or (limits.gpus > rooms.room) <> (limits.gpus > rooms.room_before)
+        capacities.free_gpus_before is null
+        or (limits.gpus > capacities.free_gpus) <> (limits.gpus > capacities.free_gpus_before)
       )
 ),
 
@@ -50,8 +50,8 @@ states as (
     pool,
     gpus,
     moment,
-    last_value(any_value(yes) filter (where answer = 'no_room') ignore nulls) over in_time
-      as no_room,
+    last_value(any_value(yes) filter (where answer = 'no_fit') ignore nulls) over in_time
+      as no_fit,
     last_value(any_value(yes) filter (where answer = 'too_few') ignore nulls) over in_time
       as too_few
   from flips
@@ -62,7 +62,7 @@ states as (
 spells as (
   select
     *,
-    lag(no_room) over in_time as had_no_room,
+    lag(no_fit) over in_time as had_no_fit,
     lag(too_few) over in_time as had_too_few,
     moment // 2 - lag(moment) over in_time // 2 as lasted_us
   from states
@@ -73,8 +73,8 @@ select
   pool,
   gpus,
   moment,
-  no_room,
-  coalesce(sum(lasted_us) filter (where had_no_room) over in_time, 0)::bigint as no_room_us,
+  no_fit,
+  coalesce(sum(lasted_us) filter (where had_no_fit) over in_time, 0)::bigint as no_fit_us,
   too_few,
   coalesce(sum(lasted_us) filter (where had_too_few) over in_time, 0)::bigint as too_few_us
 from spells

@@ -52,7 +52,7 @@ ends as (
 short as (
   select
     ends.*,
-    reading(s.no_room_us, s.no_room, s.moment, ends.moment) as room_us,
+    reading(s.no_fit_us, s.no_fit, s.moment, ends.moment) as no_fit_us,
     reading(s.too_few_us, s.too_few, s.moment, ends.moment) as total_us
   from ends
   asof left join shortages as s
@@ -72,11 +72,11 @@ readings as (
     e.method,
     e.episode,
     e.sign,
-    e.room_us,
+    e.no_fit_us,
     e.total_us,
     reading(q.over_us, q.over, q.moment, e.moment) as over_us,
-    coalesce(q.over_room_us + case when q.over then e.room_us - q.room_us else 0 end, 0)
-      as over_room_us,
+    coalesce(q.over_no_fit_us + case when q.over then e.no_fit_us - q.no_fit_us else 0 end, 0)
+      as over_no_fit_us,
     coalesce(q.over_total_us + case when q.over then e.total_us - q.total_us else 0 end, 0)
       as over_total_us
   from ends_by_method as e
@@ -94,7 +94,7 @@ spans as (
     method,
     episode,
     sum(sign * over_us) / 1e6 as fair_share_s,
-    sum(sign * (room_us - over_room_us)) / 1e6 as fragmentation_s,
+    sum(sign * (no_fit_us - over_no_fit_us)) / 1e6 as fragmentation_s,
     sum(sign * (total_us - over_total_us)) / 1e6 as full_s
   from readings
   group by all

@@ -46,9 +46,9 @@ def with_gpu_use(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
     if workload.trace is None:
         return specs
     with Trace(workload.trace) as trace:
-        reported_util = _by_job(trace, "job_use_told", "util_frac")
+        reported_util = _by_job(trace, "job_use_by_summary", "util_frac")
         util = reported_util | _by_job(trace, "job_use", "util_frac")
-        mem = _by_job(trace, "job_use_told", "gpu_mem_frac")
+        mem = _by_job(trace, "job_use_by_summary", "gpu_mem_frac")
     return [replace(s, util_frac=util.get(s.job_id), gpu_mem_frac=mem.get(s.job_id)) for s in specs]
 
 

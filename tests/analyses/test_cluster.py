@@ -87,7 +87,7 @@ def test_overtaking_equals_a_comparison_of_all_pairs(cluster: Cluster) -> None:
             )
             harmless[g] += sum(free[:fewest]) < g
     assert harmless, "the random cluster has overtakings"
-    counted = dict(trace.sql("select waiter_gpus, harmless from overtaken_room").fetchall())
+    counted = dict(trace.sql("select waiter_gpus, harmless from overtaken_gangs").fetchall())
     assert counted == {g: harmless[g] for g in counted}
     assert sum(r["overtook"] for r in rows) == out_of_order.compute(trace).table["overtook"].sum()
 

@@ -86,15 +86,15 @@ def test_waits_are_divided_by_what_kept_them(tmp_path: Path) -> None:
     assert "50 % of that time fewer GPUs were free" in result.sentences[0].replace("50.0", "50")
 
 
-@pytest.mark.parametrize(("mostly", "said"), [(0.2, True), (0.4, False)])
-def test_what_is_mostly_not_told_is_said_beside_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mostly: float, said: bool
+@pytest.mark.parametrize(("mostly", "named"), [(0.2, True), (0.4, False)])
+def test_the_answer_names_a_large_unknown_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mostly: float, named: bool
 ) -> None:
-    monkeypatch.setattr(why_waits, "_MOSTLY", mostly)  # 30 % are not told here
+    monkeypatch.setattr(why_waits, "_MOSTLY", mostly)  # the unknown part is 30 % here
     with cluster(tmp_path / "t", **PLACED) as trace:
         answer, *others = why_waits.compute(trace).sentences
-    assert ("for 30.0 % the log does not tell why" in answer) == said
-    assert any("not in the log" in sentence for sentence in others) != said
+    assert ("for 30.0 % the cause is unknown" in answer) == named
+    assert any("the cause is unknown" in sentence for sentence in others) != named
 
 
 def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
     # c, d and e of seven
     assert result.headline == "long_pct"
     assert number(result, "long_pct") == pytest.approx(300 / 7)
-    assert any("does not tell why" in sentence for sentence in result.sentences)
+    assert any("is unknown" in sentence for sentence in result.sentences)
 
 
 def test_use_is_that_of_the_samples(tmp_path: Path) -> None:

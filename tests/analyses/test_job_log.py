@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries
+from philly_analysis.analyses.published import compare_published
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
@@ -86,7 +87,7 @@ def test_percentiles_of_waits_equal_numpy(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours["wait_s"], np.percentile(rows["wait_s"], range(101)))
 
 
-def test_negative_waits_and_flags_are_left_out_and_said(tmp_path: Path) -> None:
+def test_negative_waits_and_flags_are_excluded_and_counted(tmp_path: Path) -> None:
     attempts = frame(
         "attempts",
         ("job_id", "attempt", "started_at", "ended_at", "flag"),
@@ -95,8 +96,8 @@ def test_negative_waits_and_flags_are_left_out_and_said(tmp_path: Path) -> None:
     with Trace(trace_of(tmp_path / "t", _JOBS, attempts)) as trace:
         result = queueing_delay.compute(trace)
     assert result.fact("waits") == 1
-    assert "1 attempt left out: negative wait." in result.caveats
-    assert "1 attempt left out: fake start." in result.caveats
+    assert "1 attempt excluded: negative wait." in result.caveats
+    assert "1 attempt excluded: fake start." in result.caveats
 
 
 def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
@@ -117,18 +118,19 @@ def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
     )
     with Trace(path) as trace:
         result = overview.compute(trace)
+        comparisons = compare_published(trace, "overview", result.facts)
+    published = {c.what: c for c in comparisons}
     assert result.table["jobs"].to_list() == [3]
     assert result.table["gpu_samples"].to_list() == [4]
     # a 10 min, b 4 + 6 min on 2 GPUs, c from 4 to the last moment, 15, on 8
     assert result.fact("gpu_h") == pytest.approx((10 + 20 + 88) / 60)
     assert result.fact("rows_rejected") == 1 and result.fact("gpus") == 12
     assert "No GPU samples for 8 h from 2017-10-03 01:00." in result.caveats
-    published = {c.what: c for c in result.comparisons}
     assert published["jobs"].published == 96_260 and published["jobs"].measured == 3
     assert "3 of the archive's 117,325 jobs" in published["jobs"].reason
 
 
-def test_a_synthetic_trace_is_not_set_beside_the_study(tmp_path: Path) -> None:
+def test_a_synthetic_trace_is_not_compared_with_the_study(tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
-        for analysis in (overview, job_status):
-            assert analysis.compute(trace).comparisons == ()
+        for name, analysis in (("overview", overview), ("job_status", job_status)):
+            assert compare_published(trace, name, analysis.compute(trace).facts) == ()

@@ -70,7 +70,7 @@ def test_percentiles_equal_scipy_on_a_flawed_trace(tmp_path: Path, policy: str) 
                 assert np.isnan(ours[p])
 
 
-def test_the_direction_is_tested(tmp_path: Path) -> None:
+def test_sentence_of_the_trend(tmp_path: Path) -> None:
     def sentence(minutes_of: dict[int, float]) -> str:
         rng = np.random.default_rng(1)
         jobs, attempts = [], []
@@ -84,4 +84,4 @@ def test_the_direction_is_tested(tmp_path: Path) -> None:
 
     assert sentence({1: 10, 8: 100}).startswith("Larger gangs run longer")
     assert sentence({1: 100, 8: 10}).startswith("Larger gangs run shorter")
-    assert sentence({1: 10, 8: 10}).startswith("Run time neither clearly rises")
+    assert sentence({1: 10, 8: 10}).startswith("Run time has no clear trend")

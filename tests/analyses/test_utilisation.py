@@ -253,9 +253,13 @@ def spread_cluster(tmp_path: Path, spread_pct: float) -> Path:
 
 @pytest.mark.parametrize(
     ("spread_pct", "said"),
-    [(-25.0, "25.0 points less busy"), (25.0, "25.0 points busier"), (0.0, "neither clearly")],
+    [
+        (-25.0, "25.0 percentage points lower"),
+        (25.0, "25.0 percentage points higher"),
+        (0.0, "does not differ clearly"),
+    ],
 )
-def test_the_direction_is_tested(tmp_path: Path, spread_pct: float, said: str) -> None:
+def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) -> None:
     with Trace(spread_cluster(tmp_path, spread_pct)) as trace:
         result = locality_effect.compute(trace)
     table = result.table[result.table["gpus"].isna()].set_index("among")

@@ -11,7 +11,7 @@ import pytest
 from philly_analysis import analyze
 from philly_analysis.analyses import locality_effect
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.evaluate import ask, describe, survey
+from philly_analysis.atlas.evaluation import describe, evaluate, evaluate_claim
 from philly_analysis.atlas.resampling import resampling
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, write_tables
@@ -177,7 +177,7 @@ WALKS = [
 def effect(trace: Trace, name: str) -> float:
     claim = CLAIMS[name]
     rows = trace.answer(claim.relation).df()
-    return float(claim.statistic(rows, resampling(rows, of_users=claim.of_users))[0])
+    return float(claim.measure.statistic(rows, resampling(rows, of_users=claim.of_users))[0])
 
 
 @pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)])
@@ -231,7 +231,7 @@ def test_utilisation_is_that_of_its_findings(
     "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "random"]
 )
 def test_every_claim_can_be_asked_of_whatever_trace(odd: str, odd_traces: dict[str, Trace]) -> None:
-    table = survey([odd_traces[odd]]).table
+    table = evaluate([odd_traces[odd]]).table
     assert list(table["claim"]) == list(CLAIMS)
     assert (table["why"].str.len() > 0).eq(table["verdict"] == "cannot be said").all()
 
@@ -245,6 +245,6 @@ def test_the_order_of_rows_does_not_matter(tmp_path_factory: pytest.TempPathFact
         Trace(write_tables(folder / "b", shuffled)) as other,
     ):
         for claim in CLAIMS.values():
-            found = [ask(t, claim, describe(t, "t")) for t in (one, other)]
+            found = [evaluate_claim(t, claim, describe(t, "t")) for t in (one, other)]
             assert found[0].effect == found[1].effect or found[0].why == found[1].why
             assert pl.DataFrame(found[0].panel).equals(pl.DataFrame(found[1].panel))

@@ -15,7 +15,7 @@ from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.engine import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
-from philly_analysis.results.formatting import together
+from philly_analysis.results.formatting import bind_units
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.writer import write_trace
@@ -50,7 +50,7 @@ def page(made: tuple[Path, Result]) -> str:
     return (made[0] / "atlas.html").read_text("utf-8")
 
 
-def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_plate(
+def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_section(
     page: str, made: tuple[Path, Result]
 ) -> None:
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", page, re.DOTALL)
@@ -61,7 +61,7 @@ def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_plate(
         classes = {"holds": "holds", "does not hold": "not", "cannot be said": "unsaid"}
         assert found == [classes[v] for v in verdicts]
         assert claim.name in Page(page).ids
-        assert str(escape(claim.asked)) in page
+        assert str(escape(claim.question)) in page
     assert set(made[1].table["verdict"]) > {"cannot be said"}, "something is decided"
 
 
@@ -69,7 +69,7 @@ def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path,
     known = made[1].table.dropna(subset=["low"])
     assert len(known) > 5
     for claim, effect in zip(known["claim"], known["effect"], strict=True):
-        assert together(CLAIMS[claim].say(effect)) in page
+        assert bind_units(CLAIMS[claim].format(effect)) in page
 
 
 def test_text_from_logs_is_escaped(page: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from philly_analysis.atlas import statistics
+from philly_analysis.atlas import measures
 from philly_analysis.atlas.resampling import (
     FEWEST_BLOCKS,
     Resampling,
@@ -90,7 +90,7 @@ def test_the_day_is_judged_on_days_that_did_not_choose_its_thirds() -> None:
     naive = rows.groupby("hour")["jobs"].sum().reindex(range(24)).fillna(0).to_numpy()
     thirds = [np.roll(naive, -i)[:8].sum() for i in range(24)]
     assert max(thirds) / min(thirds) > 1.2
-    effect = r.estimate(statistics.day_ratio(rows, r))
+    effect = r.estimate(measures.day_ratio().statistic(rows, r))
     assert effect.low < 1 < effect.high
 
 
@@ -123,16 +123,27 @@ def weeks(rng: np.random.Generator, n: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("rows", "statistic", "least"),
     [
-        (users, statistics.middle("x"), 0.91),
-        (users, statistics.share_ratio("hit", "jobs", "large", (True,), (False,)), 0.91),
-        (users, statistics.cost_ratio, 0.85),
-        (weeks, statistics.day_ratio, 0.92),
+        (users, measures.median_of("x", "jobs").statistic, 0.91),
+        (
+            users,
+            measures.ratio_of_shares(
+                "hit",
+                "jobs",
+                "large",
+                ("large", (True,)),
+                ("small", (False,)),
+                counted=("{}", "{}"),
+            ).statistic,
+            0.91,
+        ),
+        (users, measures.cost_ratio().statistic, 0.85),
+        (weeks, measures.day_ratio().statistic, 0.92),
     ],
     ids=["median", "ratio of shares", "ratio of costs", "day"],
 )
 def test_intervals_cover_the_truth(
     rows: Callable[[np.random.Generator, int], pd.DataFrame],
-    statistic: statistics.Statistic,
+    statistic: measures.Statistic,
     least: float,
     blocks: int,
 ) -> None:

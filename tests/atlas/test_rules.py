@@ -11,7 +11,7 @@ import pytest
 from philly_analysis.atlas import catalogue
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Claim, Verdict
-from philly_analysis.atlas.evaluate import LACKS, ask, describe, survey
+from philly_analysis.atlas.evaluation import LACKS, describe, evaluate, evaluate_claim
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.study.published_numbers import numbers
 from philly_analysis.trace.manifest import SELECTION_CRITERIA, Manifest, Sample
@@ -23,7 +23,7 @@ from philly_analysis.trace.writer import write_trace
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
 BELOW = next(c for c in CLAIMS.values() if not c.above)
-HOLDS, NOT, UNSAID = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNSAID
+HOLDS, NOT, UNDECIDED = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -31,19 +31,19 @@ HOLDS, NOT, UNSAID = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNSAID
     [
         (5.1, 7.0, HOLDS, NOT),
         (3.0, 4.9, NOT, HOLDS),
-        (4.9, 5.1, UNSAID, UNSAID),
-        (5.0, 7.0, UNSAID, UNSAID),  # the threshold itself is in the interval
-        (3.0, 5.0, UNSAID, UNSAID),
+        (4.9, 5.1, UNDECIDED, UNDECIDED),
+        (5.0, 7.0, UNDECIDED, UNDECIDED),  # the threshold itself is in the interval
+        (3.0, 5.0, UNDECIDED, UNDECIDED),
         (5.1, np.inf, HOLDS, NOT),
-        (np.nan, np.nan, UNSAID, UNSAID),
+        (np.nan, np.nan, UNDECIDED, UNDECIDED),
     ],
 )
 def test_a_verdict_rests_on_the_whole_interval(
     low: float, high: float, above: Verdict, below: Verdict
 ) -> None:
     effect = Estimate((low + high) / 2, low, high)
-    assert replace(ABOVE, threshold=5).judge(effect) is above
-    assert replace(BELOW, threshold=5).judge(effect) is below
+    assert replace(ABOVE, threshold=5).verdict(effect) is above
+    assert replace(BELOW, threshold=5).verdict(effect) is below
 
 
 T = datetime(2026, 1, 5)
@@ -78,12 +78,12 @@ SHORT = CLAIMS["jobs_are_short"]
 
 
 def asked(trace: Trace, claim: Claim) -> tuple[Verdict, str]:
-    found = ask(trace, claim, describe(trace, "t"))
+    found = evaluate_claim(trace, claim, describe(trace, "t"))
     return found.verdict, found.why
 
 
 @pytest.mark.parametrize(
-    ("run_s", "verdict"), [(3_599.0, HOLDS), (3_601.0, NOT), (3_600.0, UNSAID)]
+    ("run_s", "verdict"), [(3_599.0, HOLDS), (3_601.0, NOT), (3_600.0, UNDECIDED)]
 )
 def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Verdict) -> None:
     with cluster(tmp_path, FEWEST_BLOCKS, 4, run_s=run_s) as trace:
@@ -100,14 +100,17 @@ def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Ve
 )
 def test_too_few_to_say(tmp_path: Path, users: int, each: int, why: str) -> None:
     with cluster(tmp_path, users, each) as trace:
-        assert asked(trace, SHORT) == (UNSAID, why)
+        assert asked(trace, SHORT) == (UNDECIDED, why)
 
 
 def test_what_a_trace_lacks_is_named(tmp_path: Path) -> None:
     with cluster(tmp_path, 20, 4) as trace:
-        assert asked(trace, CLAIMS["waits_rise_with_gangs"]) == (UNSAID, "Lacks starts, so waits.")
+        assert asked(trace, CLAIMS["waits_rise_with_gangs"]) == (
+            UNDECIDED,
+            "Lacks starts, so waits.",
+        )
         assert asked(trace, CLAIMS["fragmentation_delays_most"]) == (
-            UNSAID,
+            UNDECIDED,
             "Lacks placements, machines, quotas, virtual clusters and starts, so waits.",
         )
         assert {"users", "run times"}.isdisjoint(describe(trace, "t").lacks)
@@ -116,18 +119,18 @@ def test_what_a_trace_lacks_is_named(tmp_path: Path) -> None:
 def test_samples_are_refused_or_named(tmp_path: Path) -> None:
     chosen = Sample("Long jobs only.", ("run_time",))
     with cluster(tmp_path / "a", 20, 4, chosen) as trace:
-        assert asked(trace, SHORT) == (UNSAID, "A sample, chosen by run time.")
+        assert asked(trace, SHORT) == (UNDECIDED, "A sample, selected by run time.")
     chosen = Sample("Passed jobs only.", ("status",))
     with cluster(tmp_path / "b", 20, 4, chosen) as trace:
-        found = ask(trace, SHORT, describe(trace, "t"))
+        found = evaluate_claim(trace, SHORT, describe(trace, "t"))
     assert (found.verdict, found.notes) == (HOLDS, ("Passed jobs only.",))
     with cluster(tmp_path / "c", 20, 4) as trace:
-        assert ask(trace, SHORT, describe(trace, "t")).notes == ()
+        assert evaluate_claim(trace, SHORT, describe(trace, "t")).notes == ()
 
 
 def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
     with cluster(tmp_path / "a", 2, 2) as one, cluster(tmp_path / "b", 2, 2) as other:
-        atlas = survey([one, other])
+        atlas = evaluate([one, other])
     assert [c.name for c in atlas.clusters] == ["t (1)", "t (2)"]
     assert len(atlas.table) == 2 * len(CLAIMS)
 
@@ -139,13 +142,13 @@ def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
     for name, claim in CLAIMS.items():
         assert name == claim.name and claim.relation in relations()
         assert set(claim.needs) <= known
-        assert (claim.spoiled_by | claim.bent_by) <= SELECTION_CRITERIA.keys()
-        assert not claim.spoiled_by & claim.bent_by
-        assert claim.asked.endswith(".") and claim.printed.text.endswith(".")
+        assert (claim.invalid_for | claim.biased_by) <= SELECTION_CRITERIA.keys()
+        assert not claim.invalid_for & claim.biased_by
+        assert claim.question.endswith(".") and claim.published.text.endswith(".")
 
 
 def test_what_the_study_prints_is_what_is_published() -> None:
-    printed = {n: c.printed.value for n, c in CLAIMS.items() if c.printed.value is not None}
+    printed = {n: c.published.value for n, c in CLAIMS.items() if c.published.value is not None}
     number = {k: v.published for k, v in numbers().items()}
     assert printed == {
         "waits_rise_with_gangs": 25 / 10,

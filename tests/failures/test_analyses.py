@@ -193,7 +193,7 @@ def test_statuses_alone(tmp_path: Path) -> None:
     assert result.fact("retried") == 2
     assert result.fact("rtf_p50_s") == 3600  # 2, 60 and 60 minutes
     assert result.fact("signalled_pct") == pytest.approx(100 * 2 / 3)
-    assert any("cannot be known" in caveat for caveat in result.caveats)
+    assert any("are unknown" in caveat for caveat in result.caveats)
 
 
 def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:

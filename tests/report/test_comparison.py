@@ -196,6 +196,6 @@ def test_a_trace_is_named_by_its_folder_and_what_is_set(tmp_path: Path) -> None:
     compare(traces, findings="run_time", out=page)
     text = (page / "report.html").read_text("utf-8")
     assert text.count('<section id="run_time-') == 3
-    assert '<details class="data" open>' in text and "jobs that ran" in text
+    assert '<details class="data" open>' in text and "share of jobs" in text
     for made in traces:
         made.close()

@@ -21,7 +21,7 @@ from philly_analysis.report.findings import (
     lacking,
     relevant,
 )
-from philly_analysis.results.formatting import number, quantity, together
+from philly_analysis.results.formatting import bind_units, number, quantity
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
@@ -65,7 +65,7 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
             assert f"<td><code>{escape(fact.name)}</code></td>" in text, fact
         shown = re.findall(r'<a href="#sql-(\w+)">', text)
         # where that trace lacks what an analysis would ask first, it asks something else
-        otherwise = {"why_failures": "tried_jobs", "how_used": "idle_gpus"}.get(name, name)
+        otherwise = {"why_failures": "started_jobs", "how_used": "idle_gpus"}.get(name, name)
         assert name not in relations() or shown[0] == otherwise
         assert set(shown) == {r.name for r in required_relations(result.reads)[0]}
         for read in shown:
@@ -119,10 +119,10 @@ def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Pat
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
         assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
-        said = together(quantity(result.headline, result.fact(result.headline)))
+        said = bind_units(quantity(result.headline, result.fact(result.headline)))
         assert f"<b>{said}</b>" in first
-        assert escape(together(result.sentences[0])) in first
-        assert escape(together(result.advice)) in first
+        assert escape(bind_units(result.sentences[0])) in first
+        assert escape(bind_units(result.advice)) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from philly_analysis.cli import app
-from philly_analysis.results.escaping import cell, csv_text, printable, write_csv
+from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
 from tests.hostile.bending import NAMES
 from tests.support.small_traces import paper_trace
 
@@ -54,7 +54,7 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     )
     write_csv(table, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text() == table.to_csv(index=False)
-    assert cell("-rf") == "'-rf" and cell("a=b") == "a=b" and cell(-1) == -1
+    assert csv_cell("-rf") == "'-rf" and csv_cell("a=b") == "a=b" and csv_cell(-1) == -1
 
 
 @pytest.mark.parametrize("more", [(), ("--csv",), ("--json",)])

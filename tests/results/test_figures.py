@@ -70,8 +70,8 @@ def contrast(one: str, other: str) -> float:
     "color", [*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values()]
 )
 def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None:
-    assert contrast(figures.readable(color), color) >= 4.5
-    assert contrast(figures.legible(color), "white") >= 4.5
+    assert contrast(figures.contrasting(color), color) >= 4.5
+    assert contrast(figures.darken(color), "white") >= 4.5
     assert contrast(figures.SOFT, "white") >= 4.5
 
 
@@ -87,17 +87,17 @@ def test_words_can_be_read_in_the_dark_as_well() -> None:
     assert "filter:invert(.9) hue-rotate(180deg); mix-blend-mode:lighten" in TEMPLATE
     assert in_the_dark("#ffffff") == "#1a1c21", "no edge where a figure begins"
     colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
-    words = (figures.INK, figures.SOFT, *(figures.legible(color) for color in colors))
+    words = (figures.INK, figures.SOFT, *(figures.darken(color) for color in colors))
     assert min(contrast(in_the_dark(w), in_the_dark("#ffffff")) for w in words) >= 4.5
     # numbers in bars: white ones turn black, black ones turn white and get an edge of black
     for color in colors:
-        if figures.readable(color) == "white":
+        if figures.contrasting(color) == "white":
             assert contrast(in_the_dark("#ffffff"), in_the_dark(color)) >= 4.5
     assert contrast(in_the_dark("#000000"), in_the_dark("#ffffff")) >= 4.5
 
 
 def test_a_gang_has_one_colour_wherever_it_is_drawn() -> None:
-    colors = figures.gang_sizes([16, 1, 8, 2, 4])
+    colors = figures.gang_size_colors([16, 1, 8, 2, 4])
     assert list(colors) == ["1", "2", "4", "8", "16"]
     assert len(set(colors.values())) == 5
     for size, bucket in (("1", "1"), ("4", "2-4"), ("8", "5-8"), ("16", ">8")):
@@ -139,7 +139,7 @@ def test_names_of_lines_that_end_together_stand_apart() -> None:
     fig, [ax] = figures.canvas()
     for i in range(4):
         ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
-    figures.name_lines(ax)
+    figures.label_lines(ax)
     assert overlaps(fig) == []
     assert named(fig) == ([f"line {i}" for i in range(4)], [])
 
@@ -150,7 +150,7 @@ def test_names_that_cannot_say_which_line_they_are_of_go_to_a_legend() -> None:
         for i in range(3 if len(axes) > 1 else 7):
             for ax in axes:
                 ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=f"line {i}")
-        figures.name_lines(axes)
+        figures.label_lines(axes)
     for (fig, _), lines in ((alike, 3), (many, 7)):
         assert named(fig) == ([], [f"line {i}" for i in range(lines)])
         assert overlaps(fig) == []
@@ -163,7 +163,7 @@ def test_a_name_is_written_once_where_its_line_is_alone() -> None:
         axes[0].plot([0, 1], [0, 1], label=f"line {i}")
         axes[1].plot([0, 1], [i, i + 1], label=f"line {i}")
         axes[1].plot([0, 1], [i + 0.05, i + 1.05], "--", color=axes[1].lines[-1].get_color())
-    figures.name_lines(axes)
+    figures.label_lines(axes)
     assert named(fig) == ([f"line {i}" for i in range(3)], [])
     assert not axes[0].texts, "there all lines are one"
     drawn = figures.svg(fig)
@@ -180,7 +180,7 @@ def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]])
     fig, [ax] = figures.canvas(width=6, height=3)
     for i, y in enumerate(ys):
         ax.plot(range(9), y, label=f"the line {i}")
-    figures.name_lines(ax)
+    figures.label_lines(ax)
     beside, in_legend = named(fig)
     assert beside + in_legend == [f"the line {i}" for i in range(len(ys))]
     assert overlaps(fig) == []
@@ -234,12 +234,14 @@ def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
 
 
 def test_a_name_is_cut_in_its_middle_and_a_figure_stamped_once() -> None:
-    assert [figures.cut("59952278975375.0", n) for n in (16, 12, 5)] == [
+    assert [figures.shorten("59952278975375.0", n) for n in (16, 12, 5)] == [
         "59952278975375.0",
         "599522…375.0",
         "59….0",
     ]
-    fig = figures.stamp(figures.stamp(figures.canvas()[0], synthetic=True), synthetic=True)
+    fig = figures.mark_synthetic(
+        figures.mark_synthetic(figures.canvas()[0], synthetic=True), synthetic=True
+    )
     assert [text.get_text() for text in fig.texts] == ["synthetic data"]
 
 

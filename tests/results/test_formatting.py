@@ -39,5 +39,5 @@ def test_counts_agree_with_their_noun() -> None:
 
 
 def test_gangs_in_words_and_in_names() -> None:
-    assert [formatting.gpus(g) for g in ("1", ">8")] == ["1 GPU", ">8 GPUs"]
+    assert [formatting.gang_label(g) for g in ("1", ">8")] == ["1 GPU", ">8 GPUs"]
     assert [formatting.slug(g) for g in ("1", "2-4", ">8")] == ["1", "2_4", "over_8"]

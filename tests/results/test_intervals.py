@@ -51,8 +51,8 @@ def test_directions_and_their_words() -> None:
     x = np.arange(50)
     words = {"rises": "up", "falls": "down", "unclear": "?"}
     noise = np.random.default_rng(3).normal(size=50)
-    assert rank_association(x, x + noise).say(**words).startswith("up (rank correlation +")
-    assert rank_association(x, -x + noise).say(**words).startswith("down (rank correlation -")
+    assert rank_association(x, x + noise).sentence(**words).startswith("up (rank correlation +")
+    assert rank_association(x, -x + noise).sentence(**words).startswith("down (rank correlation -")
     assert rank_association(x, noise).direction == "unclear"
 
 
@@ -66,7 +66,7 @@ def test_missing_values_and_users_stand_alone() -> None:
 def test_too_few_to_say(n: int) -> None:
     found = rank_association(range(n), range(n))
     assert found.direction == "unclear" and np.isnan(found.rho)
-    assert "too few to say" in found.say(rises="up", falls="down", unclear="unclear")
+    assert "too few to tell" in found.sentence(rises="up", falls="down", unclear="unclear")
 
 
 def test_one_user_is_one_witness() -> None:

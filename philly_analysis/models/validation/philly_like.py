@@ -184,7 +184,7 @@ def plot(result: Result) -> Figure:
             line.set(linewidth=5, zorder=1)
     for ax in axes[: len(gangs)]:
         ax.set_ylabel("share of jobs")
-    figures.name_lines(axes[: len(gangs)])
+    figures.label_lines(axes[: len(gangs)])
     return fig
 
 

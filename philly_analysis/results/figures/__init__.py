@@ -1,19 +1,18 @@
-"""The visual language: one style, the axes and shapes in use, and how figures are written."""
+"""The common style of all figures: canvas, axes, charts, labels and SVG output."""
 
 from philly_analysis.results.figures.axes import amount_axis, day_axis, percent_axis, time_axis
+from philly_analysis.results.figures.bar_charts import (
+    bars,
+    gang_shares,
+    hbars,
+    job_shares,
+    share_bars,
+    stacked_shares,
+)
+from philly_analysis.results.figures.curves import cdf, daily_columns, stacked_steps
 from philly_analysis.results.figures.drawing import canvas
 from philly_analysis.results.figures.legends import legend
-from philly_analysis.results.figures.line_labels import name_lines
-from philly_analysis.results.figures.shapes import (
-    bars,
-    cdf,
-    columns,
-    gang_bars,
-    ranges,
-    ranges_by_kind,
-    share_bars,
-    shares,
-)
+from philly_analysis.results.figures.line_labels import label_lines
 from philly_analysis.results.figures.style import (
     ACCENT,
     CYCLE,
@@ -23,16 +22,16 @@ from philly_analysis.results.figures.style import (
     SOFT,
     STATUS_COLORS,
     STYLE,
-    cut,
+    contrasting,
+    darken,
     empty,
-    gang_sizes,
+    gang_size_colors,
     is_empty,
-    legible,
+    literal,
+    mark_synthetic,
     ordered,
-    plain,
     ramp,
-    readable,
-    stamp,
+    shorten,
     title,
 )
 from philly_analysis.results.figures.svg import svg

@@ -1,4 +1,4 @@
-"""Axes that people read: times, days, shares, amounts."""
+"""Format axes of times, days, percentages and amounts."""
 
 from math import isfinite
 from typing import Literal
@@ -24,20 +24,19 @@ _TIME_TICKS = {
 
 
 _FEW_TICKS = (1, 60, 3_600, 86_400, 2_592_000, 315_360_000)
-"""Where there is little room."""
+"""Ticks of a short axis."""
 _TICK_INCHES = {"x": 0.5, "y": 0.2}
 
 
 def time_axis(
     ax: Axes, lo_s: float = 1, hi_s: float | None = None, *, axis: Literal["x", "y"] = "x"
 ) -> None:
-    """Make an axis of seconds logarithmic, ticked in the units that people read.
+    """Make an axis of seconds logarithmic, with ticks in seconds, minutes, hours and days.
 
     Parameters
     ----------
     lo_s, hi_s
-        Its ends; None: the first tick that nothing drawn so far lies beyond, on this axis and on
-        those that share it.
+        Its ends; None: the first tick beyond all data on this axis and on those that share it.
     """
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     if hi_s is None:
@@ -57,11 +56,11 @@ def time_axis(
 
 
 def day_axis(ax: Axes) -> None:
-    """Tick a horizontal axis of days as people read them, three days wide or more."""
+    """Format a horizontal axis of days, at least three days wide."""
     lo, hi = ax.get_xlim()
     if hi - lo < 3:
         ax.set_xlim((lo + hi) / 2 - 1.5, (lo + hi) / 2 + 1.5)
-    # from four days on, days: hours in halves of days reach no further with so few ticks
+    # with these ticks, axes of four days and more are ticked by day
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     formats = ["%Y", "%b\n%Y", "%d", "%H:%M", "%H:%M", "%S.%f"]
@@ -73,7 +72,7 @@ def day_axis(ax: Axes) -> None:
 
 
 def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
-    """Give an axis the range 0 to 100 %."""
+    """Label an axis and set its range to 0 to 100 %."""
     ax.set(**{f"{axis}lim": (0, 100), f"{axis}label": label})
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     the_axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g} %"))
@@ -81,7 +80,7 @@ def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None
 
 
 def amount_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
-    """Give an axis of amounts its name, and whole numbers unless they are small."""
+    """Label an axis of amounts, with whole numbers unless they are small."""
     ax.set(**{f"{axis}label": label})
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     _, most = ax.get_xlim() if axis == "x" else ax.get_ylim()

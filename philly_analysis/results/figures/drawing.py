@@ -1,4 +1,4 @@
-"""A figure in the house style, which shows itself in a notebook and covers nothing it draws."""
+"""Create figures in the common style and lay out their legends and line names."""
 
 import io
 from collections.abc import Iterator
@@ -11,41 +11,41 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from philly_analysis.results.figures.legends import moved
-from philly_analysis.results.figures.line_labels import written
+from philly_analysis.results.figures.legends import move_legends
+from philly_analysis.results.figures.line_labels import write_names
 from philly_analysis.results.figures.style import STYLE
 
-_ROUNDS = 3
-"""A legend that moves takes room from what is drawn, which may then need one more."""
+_PASSES = 3
+"""Most layout passes: moving a legend shrinks the axes, which may displace another."""
 
 
-class Drawing(Figure):
-    """A figure that a notebook shows, whether or not it was told to draw inline."""
+class NotebookFigure(Figure):
+    """A figure that a notebook displays without pyplot."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Lay it out, and draw it."""
-        with laid_out(self, renderer):
+        """Lay the figure out and draw it."""
+        with final_layout(self, renderer):
             super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
-        drawn = io.BytesIO()
+        png = io.BytesIO()
         with mpl.rc_context(STYLE):
-            self.savefig(drawn, format="png", dpi=110)
-        return drawn.getvalue()
+            self.savefig(png, format="png", dpi=110)
+        return png.getvalue()
 
 
 @contextmanager
-def laid_out(fig: Figure, renderer: RendererBase | None = None) -> Iterator[None]:
-    """Lay a figure out, its names and legends clear of what is drawn, and leave it so meanwhile."""
+def final_layout(fig: Figure, renderer: RendererBase | None = None) -> Iterator[None]:
+    """Place axes, line names and legends without overlap, and freeze the layout meanwhile."""
     engine = fig.get_layout_engine()
-    if isinstance(engine, PlaceHolderLayoutEngine):  # it is
+    if isinstance(engine, PlaceHolderLayoutEngine):  # already laid out
         yield
         return
     renderer = renderer or cast("RendererBase", fig._get_renderer())  # type: ignore[attr-defined]
-    for _ in range(_ROUNDS):
+    for _ in range(_PASSES):
         if engine is not None and fig.axes:
             engine.execute(fig)
-        below, beside = moved(fig, renderer), written(fig, renderer)
+        below, beside = move_legends(fig, renderer), write_names(fig, renderer)
         if not (below or beside):
             break
     fig.set_layout_engine("none")
@@ -58,14 +58,14 @@ def laid_out(fig: Figure, renderer: RendererBase | None = None) -> Iterator[None
 def canvas(
     columns: int = 1, rows: int = 1, *, width: float = 7.2, height: float = 3.4, **layout: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure in the house style.
+    """Create a figure in the common style.
 
     Parameters
     ----------
     columns, rows
         Panels.
     width, height
-        Size in inches, of the whole figure.
+        Size of the whole figure, in inches.
     **layout
         Passed to ``Figure.subplots``, e.g. ``sharey=True``.
 
@@ -75,6 +75,6 @@ def canvas(
         The figure, and its axes row by row.
     """
     with mpl.rc_context(STYLE):
-        fig = Drawing(figsize=(width, height), layout="constrained")
+        fig = NotebookFigure(figsize=(width, height), layout="constrained")
         axes = fig.subplots(rows, columns, squeeze=False, **layout)
     return fig, list(axes.flat)

@@ -1,4 +1,4 @@
-"""Finds room for the names of lines: at their ends, or along them where nothing is covered."""
+"""Find positions for line names: at line ends, or along lines where they cover nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
@@ -20,54 +19,55 @@ from philly_analysis.results.figures.lines import (
     PIXELS,
     Floats,
     color_of,
-    dense,
+    dense_paths,
     end_of,
     name_of,
     paths_of,
+    text_size,
 )
-from philly_analysis.results.figures.style import legible, plain
+from philly_analysis.results.figures.style import darken, literal
 
 Flags = npt.NDArray[np.bool_]
 
 LINE = 1.3
-"""Height of a line of text, in its font size."""
+"""Line height, in font sizes."""
 _GAP = 3.0
-"""Points between a line and the name that touches it."""
+"""Distance between a line and its name, in points."""
 _FARTHER = (0.0, 9.0, 16.0, 26.0)
-"""Points more, for a name that a hair leads to."""
+"""Further distances, in points, for names with a leader."""
 _AIR = (2.0, 4.0, 7.0, 12.0, 20.0)
-"""Points between a name and other lines: the more the better."""
+"""Distances between a name and other lines, in points; more is better."""
 _ALONE = 2.0
-"""Points around a place on a line in which there is no other line: a name says which it is of."""
+"""Distance in points of an anchor from other lines, so that its name is unambiguous."""
 _EVERY = 6.0
-"""Points between places along a line where its name is tried."""
+"""Distance between anchors along a line, in points."""
 _AROUND = tuple(d for d in product((1, 0, -1), repeat=2) if d != (0, 0))
 _NONE: Floats = np.empty((0, 2))
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the name of a line goes, in points from a point of the line."""
+class Position:
+    """Position of a line's name, in points from an anchor on the line."""
 
     line: Line2D
     at: Floats
     by: Floats
-    hair: Floats | None
+    leader: Floats | None
     outside: bool = False
 
-    def written(self) -> Iterator[Annotation]:
-        """Write the name, and the hair that leads to its line; yield what was added."""
-        ax, color = cast("Axes", self.line.axes), legible(color_of(self.line))
+    def write(self) -> Iterator[Annotation]:
+        """Write the name and its leader; yield the added artists."""
+        ax, color = cast("Axes", self.line.axes), darken(color_of(self.line))
         put: dict[str, Any] = {"xy": ax.transData.inverted().transform(self.at)}
         put |= {"textcoords": "offset points", "annotation_clip": False}
-        if self.hair is not None:
+        if self.leader is not None:
             arrow = {"arrowstyle": "-", "linewidth": 0.7, "color": color, "shrinkA": 0}
-            to = (float(self.hair[0]), float(self.hair[1]))
-            hair = ax.annotate("", xytext=to, arrowprops={**arrow, "shrinkB": 0}, **put)
-            hair.set_in_layout(False)
-            yield hair
+            to = (float(self.leader[0]), float(self.leader[1]))
+            leader = ax.annotate("", xytext=to, arrowprops={**arrow, "shrinkB": 0}, **put)
+            leader.set_in_layout(False)
+            yield leader
         yield ax.annotate(
-            plain(name_of(self.line)),
+            literal(name_of(self.line)),
             xytext=(float(self.by[0]), float(self.by[1])),
             ha="left" if self.outside else "center",
             va="center",
@@ -78,8 +78,10 @@ class Place:
         )
 
 
-def at_ends(ax: Axes, lines: dict[str, Line2D], renderer: RendererBase) -> Iterator[Place]:
-    """Yield the places of names in a column right of a panel, as near to their lines as may be."""
+def positions_at_ends(
+    ax: Axes, lines: dict[str, Line2D], renderer: RendererBase
+) -> Iterator[Position]:
+    """Yield positions in a column right of a panel, as near to the line ends as possible."""
     dot = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     frame = ax.get_window_extent(renderer)
     ends = np.array([end_of(line) for line in lines.values()])
@@ -88,12 +90,12 @@ def at_ends(ax: Axes, lines: dict[str, Line2D], renderer: RendererBase) -> Itera
     for i, y in zip(order, high, strict=True):
         put = np.array([frame.x1 + 2 * _GAP * dot, y])
         by = (put - ends[i]) / dot
-        yield Place([*lines.values()][i], ends[i], by, by - [_GAP / 2, 0], outside=True)
+        yield Position([*lines.values()][i], ends[i], by, by - [_GAP / 2, 0], outside=True)
 
 
 def _spread(wanted: Floats, apart: float) -> Floats:
-    """Return places in order, so far apart, that are together nearest to those wanted."""
-    groups: list[list[float]] = []  # of places that are pushed together: their sum, and number
+    """Return ordered positions at least `apart` from each other, nearest to those wanted."""
+    groups: list[list[float]] = []  # adjacent positions: their sum, and number
     for i, want in enumerate(wanted):
         groups.append([float(want) - i * apart, 1])
         while len(groups) > 1 and groups[-2][0] * groups[-1][1] > groups[-1][0] * groups[-2][1]:
@@ -103,8 +105,8 @@ def _spread(wanted: Floats, apart: float) -> Floats:
     return cast("Floats", means + apart * np.arange(len(wanted)))
 
 
-class Room:
-    """A panel as a grid of pixels, with what is drawn in it, line by line."""
+class PanelGrid:
+    """Occupied pixels of a panel, line by line."""
 
     def __init__(self, ax: Axes, lines: dict[str, Line2D], renderer: RendererBase) -> None:
         self._lines = lines
@@ -112,7 +114,7 @@ class Room:
         self._dot = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
         self._frame = ax.get_window_extent(renderer)
         self._paths = {name: list(paths_of(line)) for name, line in lines.items()}
-        # a line without a name belongs to the one in its colour
+        # an unnamed line belongs to the named one of its colour
         names = {color_of(line): name for name, line in lines.items()}
         more = {
             ln: names[color_of(ln)] for ln in ax.lines if color_of(ln) in names and not name_of(ln)
@@ -122,32 +124,32 @@ class Room:
             for n, p in self._paths.items()
         }
         seen = {*lines.values(), *more}
-        others = [p for outline in outlines(ax, but=seen) for p in dense(outline)]
+        others = [p for outline in outlines(ax, exclude=seen) for p in dense_paths(outline)]
         words = [t for t in ax.texts if t.get_visible() and t.get_text()]
         boxes = [t.get_window_extent(renderer) for t in words]
-        if there := ax.get_legend():
-            boxes.append(there.get_window_extent(renderer))
+        if shown := ax.get_legend():
+            boxes.append(shown.get_window_extent(renderer))
         self._of = {name: self._counted(paths) for name, paths in of.items()}
         self._rest = self._counted(others, boxes)
 
-    def places(self) -> list[Place]:
-        """Return where names go: first those that have the least choice."""
+    def places(self) -> list[Position]:
+        """Return positions of names, chosen first for lines with the fewest options."""
         options = {name: self._options(name) for name in self._lines}
-        placed: list[Place] = []
+        placed: list[Position] = []
         taken: list[Bbox] = []
         for name in sorted(options, key=lambda n: len(options[n][0])):
-            boxes, score, at, hairs = options[name]
+            boxes, score, at, leaders = options[name]
             for i in np.argsort(-score, kind="stable"):
                 box = Bbox(boxes[i].reshape(2, 2))
                 air = box.padded(_AIR[0] * self._dot)
-                hair = Bbox(np.sort(hairs[i].reshape(2, 2), axis=0))
-                if not any(air.overlaps(t) or hair.overlaps(t) for t in taken):
-                    taken += [box, hair]
+                leader = Bbox(np.sort(leaders[i].reshape(2, 2), axis=0))
+                if not any(air.overlaps(t) or leader.overlaps(t) for t in taken):
+                    taken += [box, leader]
                     middle = (boxes[i][:2] + boxes[i][2:]) / 2
-                    ends = hairs[i].reshape(2, 2)
+                    ends = leaders[i].reshape(2, 2)
                     apart = bool(np.hypot(*(ends[1] - ends[0])) > 2 * _GAP * self._dot)
                     placed.append(
-                        Place(
+                        Position(
                             self._lines[name],
                             at[i],
                             (middle - at[i]) / self._dot,
@@ -158,10 +160,8 @@ class Room:
         return placed
 
     def _options(self, name: str) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return boxes that are free for a name, how good, their points and the hairs there."""
-        font = FontProperties(size=FONT)
-        wide, high, _ = self._renderer.get_text_width_height_descent(name, font, ismath=False)
-        half = np.array([wide, high]) / 2 + 1
+        """Return free boxes for a name, their scores, anchors and leaders."""
+        half = np.array(text_size(name, self._renderer)) / 2 + 1
         others = sum((grid for n, grid in self._of.items() if n != name), self._rest)
         step = max(1, int(_EVERY * self._dot / PIXELS))
         points = [p[self._inside(p)] for p in self._paths[name]]
@@ -182,10 +182,10 @@ class Room:
         air = np.zeros(len(boxes))
         for least in _AIR:
             air[~self._hit(others, boxes, least)] = least
-        for share in (0.25, 0.5, 0.75, 1.0):  # a hair crosses nothing
+        for share in (0.25, 0.5, 0.75, 1.0):  # a leader crosses nothing
             spot = at + share * (nearest - at)
             free &= (far == 0) | ~self._hit(others, np.hstack([spot, spot]), 1.5)
-        # what touches its line is nearer to it than to all others
+        # a name without leader is nearest to its own line
         free &= np.where(far == 0, air > _GAP, air > 0)
         score = air - 0.6 * far
         kept = np.flatnonzero(free)
@@ -196,9 +196,9 @@ class Room:
         return cast("Flags", inside.all(axis=1))
 
     def _counted(self, paths: Iterable[Floats], boxes: Iterable[Bbox] = ()) -> Floats:
-        """Return how many points of some paths, and of boxes, lie left of and below each pixel."""
+        """Return the cumulative count of occupied pixels left of and below each pixel."""
         size = [max(1, int(np.ceil(s))) for s in self._frame.size]
-        count = np.zeros((size[0] + 2, size[1] + 2))  # what lies on the edge counts
+        count = np.zeros((size[0] + 2, size[1] + 2))  # includes the edge
         for path in paths:
             at = (path[self._inside(path)] - self._frame.min).astype(int)
             count[at[:, 0] + 1, at[:, 1] + 1] = 1
@@ -211,7 +211,7 @@ class Room:
         return count.cumsum(axis=0).cumsum(axis=1)
 
     def _hit(self, counted: Floats, boxes: Floats, air: float) -> Flags:
-        """Tell in which boxes, so much larger on each side, anything was counted."""
+        """Return which boxes, padded on each side, contain an occupied pixel."""
         pad, most = air * self._dot, np.array(counted.shape) - 1
         lo = np.clip(np.floor(boxes[:, :2] - pad - self._frame.min), 0, most).astype(int)
         hi = np.clip(np.ceil(boxes[:, 2:] + pad - self._frame.min), 0, most).astype(int)

@@ -1,4 +1,4 @@
-"""Says what marks are in a legend that covers none of them."""
+"""Place legends so that they cover no marks."""
 
 from collections.abc import Container, Iterator
 from itertools import pairwise
@@ -23,53 +23,50 @@ from philly_analysis.results.figures.style import STYLE
 Points = npt.NDArray[np.float64]
 
 _AIR = 3.0
-"""Points between a legend and what it must not cover."""
+"""Least distance between a legend and a mark, in points."""
 _BENEATH = "beneath"
 
 
 def legend(ax: Axes, title: str | None = None, *, beneath: bool = False, **place: Any) -> None:
-    """Add a legend when there is anything to tell apart.
+    """Add a legend if there are labelled marks.
 
-    As the figure is drawn it goes below the axis and its label, where it would cover what is drawn
-    or is wanted beneath.
+    The layout moves it below the axis if it would cover a mark, or if `beneath` is true.
     """
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         with mpl.rc_context(STYLE):
-            there = ax.legend(handles, labels, title=title, **place)
-        there.set_gid(_BENEATH if beneath else None)
+            added = ax.legend(handles, labels, title=title, **place)
+        added.set_gid(_BENEATH if beneath else None)
 
 
-def moved(fig: Figure, renderer: RendererBase) -> bool:
-    """Move legends that go there below their axes; tell whether any was.
+def move_legends(fig: Figure, renderer: RendererBase) -> bool:
+    """Move legends below their axes where needed; return whether any moved.
 
-    The figure must have been laid out.
+    The figure must be laid out.
     """
-    going = [
+    moving = [
         ax
         for ax in fig.axes
-        if (there := ax.get_legend())
+        if (shown := ax.get_legend())
         and ax.get_visible()
-        and (there.get_gid() == _BENEATH or _covers(there, ax, renderer))
+        and (shown.get_gid() == _BENEATH or _covers_marks(shown, ax, renderer))
     ]
-    for ax in going:
-        below(ax, renderer)
-    return bool(going)
+    for ax in moving:
+        put_below(ax, renderer)
+    return bool(moving)
 
 
-def _covers(there: Legend, ax: Axes, renderer: RendererBase) -> bool:
-    box = there.get_window_extent(renderer).padded(_AIR * ax.figure.dpi / 72)
-    frame = ax.get_window_extent(renderer)
-    if not box.overlaps(frame):
-        return False
-    return any(_meets(points, box, frame) for points in outlines(ax))
+def _covers_marks(shown: Legend, ax: Axes, renderer: RendererBase) -> bool:
+    box = shown.get_window_extent(renderer).padded(_AIR * ax.figure.dpi / 72)
+    inside = Bbox.intersection(box, ax.get_window_extent(renderer))
+    return inside is not None and any(_crosses(points, inside) for points in outlines(ax))
 
 
-def outlines(ax: Axes, but: Container[Artist] = ()) -> Iterator[Points]:
-    """Yield the outlines of what is drawn, in pixels."""
+def outlines(ax: Axes, exclude: Container[Artist] = ()) -> Iterator[Points]:
+    """Yield the outlines of all marks but some, in pixels."""
     marks: list[Artist] = [*ax.lines, *ax.patches, *ax.collections]
     for mark in marks:
-        if not mark.get_visible() or mark in but:
+        if not mark.get_visible() or mark in exclude:
             continue
         if isinstance(mark, Collection):
             yield from _of_collection(mark)
@@ -90,37 +87,30 @@ def _of_collection(mark: Collection) -> Iterator[Points]:
 
 
 def _parts(path: Path) -> Iterator[Points]:
-    """Yield the points of each line of a path, curves taken as straight."""
+    """Yield the vertices of each line of a path."""
     if path.codes is None:
         yield np.asarray(path.vertices)
         return
     points, codes = np.asarray(path.vertices), np.asarray(path.codes)
-    for begin, end in pairwise([*np.flatnonzero(codes == Path.MOVETO), len(points)]):
-        yield points[begin:end][codes[begin:end] != Path.CLOSEPOLY]
+    for start, end in pairwise([*np.flatnonzero(codes == Path.MOVETO), len(points)]):
+        yield points[start:end][codes[start:end] != Path.CLOSEPOLY]
 
 
-def _meets(points: Points, box: Bbox, frame: Bbox) -> bool:
-    """Tell whether a line through these points crosses a box, where it is in the frame."""
+def _crosses(points: Points, box: Bbox) -> bool:
+    """Return whether a line through these points crosses a box."""
     points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
-        return False
-    seen = Bbox.intersection(box, frame)
-    if seen is None:
-        return False
-    return (
-        bool(Path(points).intersects_bbox(seen, filled=False))
-        if len(points) > 1
-        else bool(seen.contains(*points[0]))
-    )
+    if len(points) > 1:
+        return bool(Path(points).intersects_bbox(box, filled=False))
+    return bool(len(points) and box.contains(*points[0]))
 
 
-def below(ax: Axes, renderer: RendererBase) -> None:
-    """Put the legend of some axes under the axis and its label, in as many columns as fit."""
-    there = cast("Legend", ax.get_legend())
+def put_below(ax: Axes, renderer: RendererBase) -> None:
+    """Put the legend of a panel below its axis label, in as many columns as fit."""
+    shown = cast("Legend", ax.get_legend())
     handles, labels = ax.get_legend_handles_labels()
-    title = there.get_title().get_text() or None
-    size = float(there.get_texts()[0].get_fontsize())
-    entry = max(t.get_window_extent(renderer).width for t in there.get_texts())
+    title = shown.get_title().get_text() or None
+    size = float(shown.get_texts()[0].get_fontsize())
+    entry = max(t.get_window_extent(renderer).width for t in shown.get_texts())
     width = ax.get_window_extent(renderer).width
     dpi = ax.figure.dpi
     columns = max(1, min(len(labels), int(width / (entry + 4.5 * size * dpi / 72))))

@@ -1,4 +1,4 @@
-"""One style, one colour per gang bucket and status; names and stamps."""
+"""Define the common style: colours, fonts, titles and the mark of synthetic data."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -31,13 +31,13 @@ GANG_COLORS = ramp(GANGS)
 
 STATUS_COLORS = dict(zip(STATUSES, ("#3a9a78", "#e0a83a", "#c4473f"), strict=True))
 ACCENT, MUTED, SOFT, INK = "#1b3f73", "#9aa5b1", "#5b6672", "#22272e"
-"""For what is shown, what is beside it, words beside it, and words."""
+"""Colours of data, reference marks, secondary text and text."""
 CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#d3b94f", "#5a6570")
-"""Colours for categories that have none of their own."""
+"""Colours of other categories, in order."""
 
 
-def gang_sizes(sizes: Iterable[int]) -> dict[str, str]:
-    """Return a colour per gang size, in order: that of its bucket, lighter for the smaller ones."""
+def gang_size_colors(sizes: Iterable[int]) -> dict[str, str]:
+    """Return a colour per gang size: that of its bucket, lighter for smaller sizes."""
     of: dict[int, list[int]] = {}
     for size in sorted(set(sizes)):
         of.setdefault(int(gang_class(size)), []).append(size)
@@ -79,20 +79,20 @@ STYLE: dict[RcKeyType, Any] = {
 }
 
 
-_STAMP_INCHES = 0.17
-_NOTHING, _STAMP = "nothing", "synthetic"
+_MARK_INCHES = 0.17
+_NOTHING, _MARK = "nothing", "synthetic"
 _PALER = 0.5
-"""How far the smallest size of a bucket goes towards white."""
+"""Blend of a bucket's smallest size with white."""
 
 
-def readable(color: str) -> str:
-    """Return black or white, whichever contrasts more with a colour (WCAG 2.2, 1.4.3)."""
+def contrasting(color: str) -> str:
+    """Return black or white, whichever has more contrast to a colour (WCAG 2.2, 1.4.3)."""
     light = luminance(np.array(to_rgb(color)))
     return "white" if 1.05 / (light + 0.05) > (light + 0.05) / 0.05 else "black"
 
 
-def legible(color: str) -> str:
-    """Return a colour as dark as text on white must be: a contrast of 4.5 (WCAG 2.2, 1.4.3)."""
+def darken(color: str) -> str:
+    """Return a colour dark enough for text on white: a contrast of 4.5 (WCAG 2.2, 1.4.3)."""
     channels = np.array(to_rgb(color))
     while luminance(channels) > 1.05 / 4.6 - 0.05:
         channels = channels * 0.95
@@ -100,13 +100,13 @@ def legible(color: str) -> str:
 
 
 def luminance(channels: "np.typing.NDArray[np.float64]") -> float:
-    """Return the relative luminance of a colour's channels (WCAG 2.2)."""
+    """Return the relative luminance of sRGB channels (WCAG 2.2)."""
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 def empty(fig: Figure, why: str) -> Figure:
-    """Say in the middle of a figure why there is nothing to draw: a page leaves it out."""
+    """Return a figure that only has a reason why there is no data; a page omits it."""
     for ax in fig.axes:
         ax.set_axis_off()
     fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT, gid=_NOTHING)
@@ -114,40 +114,40 @@ def empty(fig: Figure, why: str) -> Figure:
 
 
 def is_empty(fig: Figure) -> bool:
-    """Tell whether a figure only says that there is nothing to draw."""
+    """Return whether a figure has no data (see :func:`empty`)."""
     return any(text.get_gid() == _NOTHING for text in fig.texts)
 
 
 _LONGEST = 200
 
 
-def plain(name: object) -> str:
-    """Return a name from a log as text to draw: no mathematics, and no label left out.
+def literal(name: object) -> str:
+    """Return a name from a log as literal text for matplotlib.
 
-    What cannot be seen is spelled out, and what is longer than any name is cut.
+    Mathematics and hidden labels are disabled, invisible characters escaped, long names cut.
     """
     text = printable(str(name))
     text = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def cut(name: str, most: int) -> str:
-    """Return a name with so many letters at most, its middle left out."""
+def shorten(name: str, most: int) -> str:
+    """Return a name of at most so many letters, with an ellipsis in the middle."""
     kept = (most - 1) // 2
     return name if len(name) <= most else f"{name[: most - 1 - kept]}…{name[-kept:]}"
 
 
 def title(ax: Axes, text: str) -> None:
-    """Give a panel its title."""
-    ax.set_title(plain(text), loc="left", fontsize=9.5, fontweight="bold", color=INK)
+    """Set the title of a panel."""
+    ax.set_title(literal(text), loc="left", fontsize=9.5, fontweight="bold", color=INK)
 
 
-def stamp(fig: Figure, *, synthetic: bool) -> Figure:
-    """Mark a figure that was drawn from a synthetic trace, once."""
+def mark_synthetic(fig: Figure, *, synthetic: bool) -> Figure:
+    """Mark a figure of a synthetic trace, once."""
     engine = fig.get_layout_engine()
-    stamped = any(text.get_gid() == _STAMP for text in fig.texts)
-    if synthetic and not stamped and isinstance(engine, ConstrainedLayoutEngine):
-        strip = _STAMP_INCHES / fig.get_figheight()
+    marked = any(text.get_gid() == _MARK for text in fig.texts)
+    if synthetic and not marked and isinstance(engine, ConstrainedLayoutEngine):
+        strip = _MARK_INCHES / fig.get_figheight()
         engine.set(rect=(0, strip, 1, 1 - strip))
         fig.text(
             0.998,
@@ -158,12 +158,12 @@ def stamp(fig: Figure, *, synthetic: bool) -> Figure:
             fontsize=8,
             style="italic",
             color="#b0413e",
-            gid=_STAMP,
+            gid=_MARK,
         )
     return fig
 
 
 def ordered(present: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return the names present, those of `order` first and in its order."""
+    """Return the names present: those of `order` in its order, then the others sorted."""
     names = set(present)
     return [n for n in order if n in names] + sorted(names - set(order))

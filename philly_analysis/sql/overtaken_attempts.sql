@@ -27,10 +27,10 @@ select
   moments.attempt,
   moments.started_at,
   moments.waiter_gpus,
-  coalesce(room.room < moments.waiter_gpus, false) as harmless
+  coalesce(free_capacity.free_gpus < moments.waiter_gpus, false) as harmless
 from moments
-asof left join room
+asof left join free_capacity
   on
-    moments.pool = room.pool
-    and moments.machines = room.machines
-    and moments.moment >= room.moment
+    moments.pool = free_capacity.pool
+    and moments.machines = free_capacity.machines
+    and moments.moment >= free_capacity.moment

@@ -1,13 +1,12 @@
 -- Could the attempt that was overtaken have used the GPUs?
--- One row per gang bucket of overtaken attempts.
---   gang         gang-size bucket of the attempt that waited on
+-- One row per gang size of overtaken attempts.
+--   waiter_gpus  gang size of the attempt that waited on
 --   overtakings  starts that overtook such an attempt
 --   harmless     of these, starts at a moment when the GPUs free, those of the start included,
 --                gave no room for the gang that waited on the fewest machines that hold it
 select
-  gang_bucket(waiter_gpus) as gang,
-  sum(overtakings)::bigint as overtakings,
-  sum(harmless)::bigint as harmless
-from overtaken_room
+  waiter_gpus,
+  count(*) as overtakings,
+  count(*) filter (where harmless) as harmless
+from overtaken_attempts
 group by all
-order by all

@@ -1,4 +1,4 @@
-"""Asks every trace every claim, and says of each what it is and what it lacks."""
+"""Evaluate every claim on every trace, and describe what each trace lacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,64 +8,54 @@ import pandas as pd
 
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import (
+    FEWEST_BLOCKS_WITH_ROWS,
     FEWEST_EVENTS,
     FEWEST_ROWS,
-    FEWEST_WITNESSES,
     Claim,
     Finding,
     Verdict,
 )
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Resampling, resampling
 from philly_analysis.progress import step
-from philly_analysis.results import Result, count, told_apart
+from philly_analysis.results import Result, count, unique_names
 from philly_analysis.trace import SELECTION_CRITERIA, Sample, Trace
 
 LACKS = {
     "starts": "starts, so waits",
     "run_times": "run times",
     "gangs": "gang sizes",
-    "statuses": "how jobs ended",
+    "statuses": "job statuses",
     "retries": "retries",
     "users": "users",
     "vcs": "virtual clusters",
     "given_quotas": "quotas",
     "machines": "machines",
     "placements": "placements",
-    "gpu_samples": "readings of GPUs",
-    "host_samples": "readings of hosts",
+    "gpu_samples": "GPU samples",
+    "host_samples": "host samples",
     "failures": "output of failed attempts",
 }
-"""What a trace may lack, in words: columns of ``known_columns``, and tables."""
-
-
-_BRIEFLY = {
-    "run_times": "run times",
-    "gangs": "gang sizes",
-    "statuses": "endings",
-    "vcs": "virtual clusters",
-    "given_quotas": "quotas",
-    "gpu_samples": "GPU readings",
-}
+"""Names of what a trace may lack: columns of ``known_columns``, and tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One trace: what it is, and what it lacks.
+    """One trace, with what it contains and lacks.
 
     Attributes
     ----------
     name
-        Of the trace, told apart from others of the same name.
+        Name of the trace, numbered if others have the same.
     began_at, ended_at
-        First and last submission; None where there is no job.
+        First and last submission; None without jobs.
     known
-        The row of ``known_columns``, and the rows of each table that is there.
+        The row of ``known_columns``, and the number of rows of each table.
     gpus
-        GPUs of its machines; None where machines are not known.
+        GPUs of its machines; None where they are unknown.
     sample
-        How its rows were chosen; None where they are all that the source has.
+        How its rows were selected; None for all rows of the source.
     notes
-        What the ingest noted.
+        Notes of the ingest.
     """
 
     name: str
@@ -80,19 +70,19 @@ class Cluster:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word or two."""
+        """Whether it is synthetic, a sample or complete."""
         if self.synthetic:
             return "synthetic"
         return "sample" if self.sample else "all rows"
 
     @property
     def about(self) -> tuple[str, ...]:
-        """What it is and what it leaves open, in the words of its map; none where no map says."""
+        """Description and limits from its map; empty without a map."""
         return self.notes[:2] if self.source == "table" else ()
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What it lacks, in words."""
+        """Names of what it lacks."""
         return tuple(words for what, words in LACKS.items() if not self.known.get(what))
 
     @property
@@ -105,7 +95,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
-    """What every trace says of every claim.
+    """The answers of all traces to all claims.
 
     Attributes
     ----------
@@ -114,7 +104,7 @@ class Atlas:
     findings
         By name of the claim and name of the cluster.
     reads
-        The relations that were asked for each claim.
+        The relations that each claim read.
     """
 
     clusters: tuple[Cluster, ...]
@@ -132,7 +122,7 @@ class Atlas:
                 "effect": found.effect.value,
                 "low": found.effect.low,
                 "high": found.effect.high,
-                "unit": claim.unit,
+                "unit": claim.measure.unit,
                 "holds": claim.rule,
                 "n": min(found.counts.values(), default=0),
                 "blocks": found.blocks,
@@ -148,7 +138,7 @@ class Atlas:
 
     @property
     def panels(self) -> pd.DataFrame:
-        """What is drawn of each cluster: claim, cluster, x, y, n."""
+        """Data of the small figures: claim, cluster, x, y, n."""
         drawn = [
             f.panel.assign(claim=f.claim, cluster=f.cluster, x=f.panel["x"].astype(str))
             for f in self.findings.values()
@@ -158,19 +148,19 @@ class Atlas:
         return pd.concat(drawn)[columns] if drawn else pd.DataFrame(columns=columns)
 
     def result(self) -> Result:
-        """Return the table as a result, with what it says in sentences."""
-        names = [f.verdict for f in self.findings.values()]
-        said = ", ".join(f"{names.count(v)} {v}" for v in Verdict)
+        """Return the table as a result, with the number of verdicts."""
+        verdicts = [f.verdict for f in self.findings.values()]
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in Verdict)
         return Result(
-            name="atlas",
+            "atlas",
+            self.table,
+            sentences=[
+                f"{count(len(CLAIMS), 'claim')} tested on {count(len(self.clusters), 'trace')}: "
+                f"{counts}."
+            ],
             question="Which findings of the study hold on which clusters?",
-            table=self.table,
-            sentences=(
-                f"{count(len(CLAIMS), 'claim')} asked of {count(len(self.clusters), 'trace')}: "
-                f"{said}.",
-            ),
             synthetic=any(c.synthetic for c in self.clusters),
-            reads=tuple(dict.fromkeys(r for asked in self.reads.values() for r in asked)),
+            reads=tuple(dict.fromkeys(name for reads in self.reads.values() for name in reads)),
         )
 
 
@@ -180,26 +170,26 @@ _COLUMNS = [
 ]
 
 
-def survey(traces: Sequence[Trace]) -> Atlas:
-    """Ask every trace every claim."""
+def evaluate(traces: Sequence[Trace]) -> Atlas:
+    """Evaluate every claim on every trace."""
     clusters, findings = [], {}
     reads: dict[str, dict[str, None]] = {name: {} for name in CLAIMS}
-    names = told_apart([trace.manifest.name for trace in traces])
+    names = unique_names([trace.manifest.name for trace in traces])
     for name, trace in zip(names, traces, strict=True):
         cluster = describe(trace, name)
         clusters.append(cluster)
-        with step(f"asking {name}"):
+        with step(f"testing claims on {name}"):
             for claim in CLAIMS.values():
                 with trace.record_reads() as asked:
-                    findings[claim.name, name] = ask(trace, claim, cluster)
+                    findings[claim.name, name] = evaluate_claim(trace, claim, cluster)
                 reads[claim.name] |= asked
-    for name, claim in CLAIMS.items():  # its own first, asked or not
+    for name, claim in CLAIMS.items():  # its own relation first, read or not
         reads[name] = {claim.relation: None} | reads[name]
     return Atlas(tuple(clusters), findings, {name: tuple(asked) for name, asked in reads.items()})
 
 
 def describe(trace: Trace, name: str) -> Cluster:
-    """Say of a trace what it is and what it has."""
+    """Describe a trace: its source, period, tables and known columns."""
     [row] = trace.answer("known_columns").df().to_dict("records")
     began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
     manifest = trace.manifest
@@ -221,31 +211,29 @@ def describe(trace: Trace, name: str) -> Cluster:
     )
 
 
-def ask(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
-    """Ask one trace one claim.
+def evaluate_claim(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
+    """Evaluate one claim on one trace.
 
-    What it lacks, how its rows were chosen, too few rows and an interval that spans the threshold
-    each make it one that cannot be said, and the finding says which.
+    It is undecided for missing tables or columns, an unsuitable sample, too few rows, or an
+    interval that includes the threshold; the finding names the reason.
     """
-    unsaid = Finding(claim.name, cluster.name, Verdict.UNSAID)
-    if lacking := [n for n in claim.needs if not cluster.known.get(n)]:
-        brief = f"no {_BRIEFLY.get(lacking[0], lacking[0])}"
-        why = f"Lacks {_listed([LACKS.get(n, n) for n in lacking])}."
-        return replace(unsaid, why=why, brief=brief)
-    chosen = cluster.sample.by if cluster.sample else ()
-    if spoiled := [SELECTION_CRITERIA[b] for b in chosen if b in claim.spoiled_by]:
-        why = f"A sample, chosen by {_listed(spoiled)}."
-        return replace(unsaid, why=why, brief="sample")
+    undecided = Finding(claim.name, cluster.name, Verdict.UNDECIDED)
+    if missing := [LACKS.get(n, n) for n in claim.needs if not cluster.known.get(n)]:
+        brief = f"no {missing[0].partition(',')[0]}"
+        return replace(undecided, why=f"Lacks {_listed(missing)}.", brief=brief)
+    criteria = cluster.sample.by if cluster.sample else ()
+    if invalid := [SELECTION_CRITERIA[b] for b in criteria if b in claim.invalid_for]:
+        return replace(undecided, why=f"A sample, selected by {_listed(invalid)}.", brief="sample")
     rows = trace.answer(claim.relation).df()
     r = resampling(rows, of_users=claim.of_users)
-    counts = {words: int(n.sum()) for words, n in claim.sides(rows).items()}
+    counts = {group: int(n.sum()) for group, n in claim.measure.groups(rows).items()}
     if why := _too_few(claim, rows, r):
-        return replace(unsaid, counts=counts, why=why, brief="too few rows")
-    effect = r.estimate(claim.statistic(rows, r))
-    if claim.most is not None and effect.low == effect.low:
-        effect = replace(effect, high=claim.most)
-    verdict = claim.judge(effect)
-    bent = [b for b in chosen if b in claim.bent_by]
+        return replace(undecided, counts=counts, why=why, brief="too few rows")
+    effect = r.estimate(claim.measure.statistic(rows, r))
+    if claim.measure.most is not None and effect.low == effect.low:
+        effect = replace(effect, high=claim.measure.most)
+    verdict = claim.verdict(effect)
+    biased = cluster.sample and any(b in claim.biased_by for b in criteria)
     return Finding(
         claim=claim.name,
         cluster=cluster.name,
@@ -254,30 +242,34 @@ def ask(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
         counts=counts,
         blocks=r.blocks,
         kind=r.kind,
-        why=_unsure(claim, effect.low, r.blocks, r.kind) if verdict is Verdict.UNSAID else "",
-        notes=(cluster.sample.how,) if bent and cluster.sample else (),
-        panel=claim.panel(rows),
+        why=_reason(claim, effect.low, r) if verdict is Verdict.UNDECIDED else "",
+        notes=(cluster.sample.how,) if cluster.sample and biased else (),
+        panel=claim.measure.panel(rows),
     )
 
 
 def _too_few(claim: Claim, rows: pd.DataFrame, r: Resampling) -> str:
-    """Say what there is too little of, if anything."""
-    for sides, fewest in ((claim.sides, FEWEST_ROWS), (claim.events, FEWEST_EVENTS)):
-        for words, n in (sides(rows) if sides else {}).items():
-            witnesses = len(np.unique(r.codes[n.to_numpy(float) > 0]))
+    """Return what there are too few of: observations, events or blocks; empty if enough."""
+    for counts, fewest in (
+        (claim.measure.groups, FEWEST_ROWS),
+        (claim.measure.events, FEWEST_EVENTS),
+    ):
+        for group, n in (counts(rows) if counts else {}).items():
+            blocks = len(np.unique(r.codes[n.to_numpy(float) > 0]))
             if n.sum() < fewest:
-                return f"Too few: {int(n.sum()):,} {words}."
-            if witnesses < FEWEST_WITNESSES:
-                return f"Too few: {words} are of {count(witnesses, r.kind.removesuffix('s'))}."
+                return f"Too few: {int(n.sum()):,} {group}."
+            if blocks < FEWEST_BLOCKS_WITH_ROWS:
+                return f"Too few: {group} are of {count(blocks, r.kind.removesuffix('s'))}."
     return ""
 
 
-def _unsure(claim: Claim, low: float, blocks: int, kind: str) -> str:
-    if blocks < FEWEST_BLOCKS:
-        return f"{count(blocks, kind.removesuffix('s'))} are too few for an interval."
+def _reason(claim: Claim, low: float, r: Resampling) -> str:
+    """Return why a verdict is undecided."""
+    if r.blocks < FEWEST_BLOCKS:
+        return f"{count(r.blocks, r.kind.removesuffix('s'))} are too few for an interval."
     if low != low:
-        return "The effect cannot be computed in some of the drawings."
-    return f"The interval spans {claim.say(claim.threshold).lstrip('+')}."
+        return "The effect cannot be computed in some of the bootstrap samples."
+    return f"The interval includes {claim.format(claim.threshold).lstrip('+')}."
 
 
 def _listed(words: Sequence[str]) -> str:

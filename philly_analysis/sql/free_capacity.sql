@@ -4,7 +4,7 @@
 --   pool      as in pools
 --   machines  how many machines: n
 --   moment    as in machine_use; the first row of each n stands for all time before
---   room      GPUs free from then on, on the n machines with most free
+--   free_gpus  GPUs free from then on, on the n machines with most free
 with wanted as (
   select
     pool,
@@ -103,5 +103,5 @@ select
   pool,
   machines,
   moment,
-  sum(gain) over (partition by pool, machines order by moment)::bigint as room
+  sum(gain) over (partition by pool, machines order by moment)::bigint as free_gpus
 from gains
