@@ -123,7 +123,7 @@ def test_pieces_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.Mon
         path = tmp_path / "f"
         path.write_text(f"h,h\n{rows}")
         file = csv_file.CsvFile(path, ("h", "h"), (("a", "b"),), ())
-        read = [block for piece in file.pieces(3) for block in file.read_pieces(piece)]
+        read = [block for piece in file.spans(3) for block in file.read_spans(piece)]
         blocks = list(file.blocks())
         assert [b.text for b in read] == [b.text for b in blocks]
         assert [b.offset for b in read] == [b.offset for b in blocks]
@@ -180,7 +180,7 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     cluster: Any, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1 << 16)
-    calls = once(monkeypatch, validate.Judged, "moved", lambda: kill_a_worker(cluster))
+    calls = once(monkeypatch, validate.ValidatedBlock, "renumbered", lambda: kill_a_worker(cluster))
     address = cluster.scheduler_address
     there = ingest("philly", raw, tmp_path / "there", cluster=address)
     here = ingest("philly", raw, tmp_path / "here")

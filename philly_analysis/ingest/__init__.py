@@ -1,7 +1,8 @@
 """Read raw logs into a validated trace, with an account of every raw row."""
 
 from philly_analysis.ingest.downloads.catalogue import datasets, fetch
-from philly_analysis.ingest.ingestion import ingest, sources
+from philly_analysis.ingest.ingestion import ingest
 from philly_analysis.ingest.raw_traces import raw_as_trace
 from philly_analysis.ingest.slurm.fields import slurm_command
-from philly_analysis.ingest.table.bundled_maps import table_maps
+from philly_analysis.ingest.source_registry import sources
+from philly_analysis.ingest.table.table_map import table_maps

@@ -1,4 +1,4 @@
-"""Takes names out of a trace: each becomes a keyed hash, and raw text is withheld."""
+"""Anonymize a trace: replace names by keyed hashes, and remove raw text."""
 
 import base64
 import hashlib
@@ -21,99 +21,96 @@ from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Input, Manifest
 
 _KEY_BYTES = 32
 _HASH_BYTES = 10
-"""80 bits: among a billion names, the chance that any two are taken for one is one in a million."""
-_SHORTEST = 3
-"""Shorter names, and numbers, are not looked for in sentences: they are words and counts there."""
+"""80 bits: among a billion names a collision has a probability of one in a million."""
+_SHORTEST_NAME = 3
+"""Shorter names, and numbers, are not replaced in sentences, as they may be words and counts."""
 _NOTE = (
-    "Names of people, jobs, queues and machines are keyed hashes, as are those of raw files; "
-    "rejected rows and excerpts of output are withheld. Times, sizes and models of GPUs stand as "
-    "they were."
+    "Names of people, jobs, queues, machines and raw files are keyed hashes; rejected rows and "
+    "excerpts of output are withheld. Times, sizes and models of GPUs are unchanged."
 )
 
 
-def key_in(file: Path, out: Path) -> bytes:
-    """Return the key in a file, which is made, for its owner's eyes only, where there is none.
+def load_key(file: Path, out: Path) -> bytes:
+    """Load the key of a file, or create it, readable by its owner only.
 
     Parameters
     ----------
     out
-        The trace, in which the key must not lie.
+        The trace, which must not contain the key.
 
     Raises
     ------
     InputError
-        The file cannot be read or made, holds no key, or would travel with the trace.
+        The file cannot be read or created, has no key, or is in the trace.
     """
     if file.resolve().is_relative_to(out.resolve()):
-        raise InputError(f"the key {file} would lie in the trace. Give a file that stays at home.")
+        raise InputError(f"the key {file} would be in the trace. Give a file outside of it.")
     try:
         if not file.exists():
-            made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(made, "wb") as new:
+            created = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(created, "wb") as new:
                 new.write(secrets.token_bytes(_KEY_BYTES))
         key = file.read_bytes()
     except OSError as error:
         raise InputError(f"the key {file}: {error.strerror or error}.") from None
     if len(key) < _KEY_BYTES:
         raise InputError(
-            f"{file} holds {len(key)} bytes; a key has {_KEY_BYTES}. Give a file that is not there "
-            "yet, and one is made."
+            f"{file} has {len(key)} bytes; a key has {_KEY_BYTES}. Give the name of a "
+            "new file, and it is created."
         )
     return key
 
 
-class Names:
-    """What names are called under a key: the same name the same in every column and trace."""
+class Pseudonyms:
+    """Keyed hashes of names: equal for equal names in every column and trace."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._hashes = {"": ""}
 
     def name(self, name: str) -> str:
-        """Return the hash that stands for a name: HMAC-SHA256, cut to 16 letters and digits."""
+        """Return the hash of a name: HMAC-SHA256, shortened to 16 letters and digits."""
         if name not in self._hashes:
             digest = hmac.digest(self._key, name.encode("utf-8", "surrogatepass"), hashlib.sha256)
             self._hashes[name] = base64.b32encode(digest[:_HASH_BYTES]).decode().lower()
         return self._hashes[name]
 
     def path(self, path: str) -> str:
-        """Return a path of names, each hashed: a/b stays part of a."""
+        """Return a path with each name hashed, so that a/b stays a part of a."""
         return "/".join(map(self.name, path.split("/")))
 
     def sentence(self, sentence: str) -> str:
-        """Return a sentence of ours with the names in it, of those hashed so far, hashed."""
+        """Return a sentence of ours with the names in it hashed."""
         for name in self._quotable:
             if name in sentence:
-                whole = rf"(?<!\w){re.escape(name)}(?!\w)"
-                sentence = re.sub(whole, lambda m: self.name(m[0]), sentence)
+                word = rf"(?<!\w){re.escape(name)}(?!\w)"
+                sentence = re.sub(word, lambda m: self.name(m[0]), sentence)
         return sentence
 
     @cached_property
     def _quotable(self) -> list[str]:
-        """Names hashed so far that a sentence may quote, longest first."""
-        found = (n for n in self._hashes if len(n) >= _SHORTEST and not n.isdecimal())
+        """Names hashed so far that a sentence may contain, longest first."""
+        found = (n for n in self._hashes if len(n) >= _SHORTEST_NAME and not n.isdecimal())
         return sorted(found, key=len, reverse=True)
 
 
 def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:
-    """Take the names out of a trace that is finished but for its manifest.
+    """Anonymize the files of a trace that is complete except for its manifest.
 
-    Raw records go: a trace without names cannot grow.
-
-    Each file is rewritten by what its columns declare that they tell (``Column.text``), samples
-    row group by row group.
+    Each text is replaced according to its column's kind; raw records are removed, so that an
+    anonymized trace cannot grow.
 
     Returns
     -------
     Manifest
-        Without names: to be written in the place of the one given.
+        Anonymized, to be written in place of the given one.
     """
-    shutil.rmtree(folder / RAW, ignore_errors=True)  # raw records name everybody
-    names = Names(key)
+    shutil.rmtree(folder / RAW, ignore_errors=True)
+    names = Pseudonyms(key)
     inputs = tuple(
         Input(names.name(i.file), i.bytes, names.name(i.digest)) for i in manifest.inputs
     )
-    for table in (*TABLES.values(), REJECTS):  # sentences come last, when all names are known
+    for table in (*TABLES.values(), REJECTS):  # sentences last, when all names are known
         single = folder / f"{table.name}.parquet"
         for file in (
             [single] if single.is_file() else sorted(folder.glob(f"{table.name}/*.parquet"))
@@ -133,7 +130,7 @@ def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:
     )
 
 
-def _rewrite(file: Path, table: Table, names: Names) -> None:
+def _rewrite(file: Path, table: Table, names: Pseudonyms) -> None:
     """Rewrite a file of a table, in the order of its key unless it is streamed."""
     partial = file.with_suffix(".anonymous")
     with pq.ParquetFile(file) as old:
@@ -142,16 +139,16 @@ def _rewrite(file: Path, table: Table, names: Names) -> None:
         with pq.ParquetWriter(partial, schema, compression=compression) as new:
             if table.streamed:
                 for group in range(old.num_row_groups):
-                    new.write_table(_without_names(old.read_row_group(group), table, names))
+                    new.write_table(_anonymized(old.read_row_group(group), table, names))
             else:
-                rows = _without_names(old.read(), table, names)
+                rows = _anonymized(old.read(), table, names)
                 order = table.key or table.column_names
                 new.write_table(rows.sort_by([(column, "ascending") for column in order]))
     partial.replace(file)
 
 
-def _without_names(rows: pa.Table, table: Table, names: Names) -> pa.Table:
-    said: dict[TextKind, Callable[[str], str | None]] = {
+def _anonymized(rows: pa.Table, table: Table, names: Pseudonyms) -> pa.Table:
+    replacements: dict[TextKind, Callable[[str], str | None]] = {
         "name": names.name,
         "path": names.path,
         "phrase": _first_word,
@@ -160,12 +157,12 @@ def _without_names(rows: pa.Table, table: Table, names: Names) -> pa.Table:
     }
     for i, field in enumerate(rows.schema):
         column = next(c for c in table.columns if c.name == field.name)
-        # a text that nobody declared is taken for a name
+        # a text of undeclared kind is treated as a name
         kind = column.text or ("name" if column.type == "varchar" else "nothing")
         if kind != "nothing":
             coded = pa.chunked_array(rows.column(i)).combine_chunks().dictionary_encode()
-            told = [said[kind](value) for value in coded.dictionary.to_pylist()]
-            rows = rows.set_column(i, field, pa.array(told, pa.string()).take(coded.indices))
+            texts = [replacements[kind](value) for value in coded.dictionary.to_pylist()]
+            rows = rows.set_column(i, field, pa.array(texts, pa.string()).take(coded.indices))
     return rows
 
 

@@ -1,27 +1,29 @@
-"""Opens raw files whatever they are called: unpacked, their first lines, their lists in JSON."""
+"""Read raw files of any name: unpacked, line by line, or as lists in JSON."""
 
 import gzip
 import io
 import json
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import LONGEST_LINE_BYTES, read_line, whole
 
+LONGEST_LINE_BYTES = 64 << 20
+"""Limit on the length of a line; a longer one is not read."""
 _BLOCK_CHARS = 1 << 20
 _LIST_CHARS = 1024
 """The name of a list and its first bracket are shorter."""
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a character, as JSON may write it: text that no file can hold."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""A surrogate as JSON may escape it: text that no file can store."""
 _POINTER_BYTES = 1024
 """A Git LFS pointer is smaller, by its specification."""
-_LOOKED_AT = 50
-"""Lines by which a file is known."""
+_FIRST_LINES = 50
+"""Lines by which the kind of a file is detected."""
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -31,32 +33,59 @@ def open_bytes(path: Path) -> IO[bytes]:
     return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
 
 
-def refuse_pointers(*given: str | Path | None) -> None:
-    """Refuse what Git put in the place of large files, which it keeps elsewhere (Git LFS).
+@contextmanager
+def gzip_errors(path: Path) -> Iterator[None]:
+    """Refuse a gzipped file that is truncated or damaged.
 
     Raises
     ------
     InputError
-        One of these files, or a file in one of these folders, is such a pointer.
+        It is.
     """
-    for path in (Path(one) for one in given if one is not None):
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            try:
-                if not file.is_file() or file.stat().st_size > _POINTER_BYTES:
-                    continue
-                text = file.read_bytes()
-            except OSError:
-                continue  # whoever reads it says so
-            if text.startswith(b"version https://git-lfs"):
-                size = re.search(rb"^size (\d+)$", text, re.MULTILINE)
-                of = f" of {int(size[1]):,} bytes" if size else ""
-                raise InputError(
-                    f"{file} is a Git LFS pointer: it stands for the file{of} and does not hold "
-                    "it. Get the file with `git lfs pull` in the clone that it came from."
-                )
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} was cut off or is not gzip: {error}. Fetch it again.") from None
 
 
-def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:
+def read_line(file: IO[bytes], path: Path) -> bytes:
+    """Read one line, with its end.
+
+    Raises
+    ------
+    InputError
+        It is longer than any line of a log.
+    """
+    line = file.readline(LONGEST_LINE_BYTES)
+    if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+        raise InputError(
+            f"{path} has a line of more than {LONGEST_LINE_BYTES >> 20} MB: it is damaged, or no "
+            "log."
+        )
+    return line
+
+
+def decode_line(line: bytes) -> str:
+    """Return a line as text, without its end."""
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, unpacked if it is gzipped, with their numbers from 1.
+
+    Raises
+    ------
+    InputError
+        It is truncated, or a line is longer than any line of a log.
+    """
+    with gzip_errors(path), open_bytes(path) as file:
+        for number in count(1):
+            if not (line := read_line(file, path)):
+                return
+            yield number, decode_line(line)
+
+
+def first_lines(path: Path, lines: int = _FIRST_LINES) -> list[str]:
     """Return the first lines of a file, without their ends.
 
     Raises
@@ -65,34 +94,80 @@ def first_lines(path: Path, lines: int = _LOOKED_AT) -> list[str]:
         It cannot be read.
     """
     try:
-        return [line_text(line) for _, line in islice(numbered_lines(path), lines)]
+        return [line for _, line in islice(text_lines(path), lines)]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def line_text(line: bytes) -> str:
-    """Return a line as text, without its end."""
-    return line.decode("utf-8", "replace").rstrip("\r\n")
+Read = Callable[[Path], object]
+"""Reads a file; raises InputError if it cannot be read."""
+
+Detect = Callable[[Path], Read | None]
+"""Returns what reads a file, or None for an unknown kind; raises InputError for another kind."""
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, unpacked if it is gzipped, and their numbers from 1.
+def read_files(files: Iterable[Path], *detectors: Detect) -> dict[Path, str]:
+    """Read each file as the first detector finds it.
+
+    Each detector runs on all files that are left by those before it, so that a later one may
+    compare a file without a header with files that were read.
+
+    Returns
+    -------
+    dict
+        Reason for each file that could not be read.
+    """
+    refused: dict[Path, str] = {}
+    left = list(files)
+    for detect in detectors:
+        unknown = []
+        for file in left:
+            try:
+                if read := detect(file):
+                    read(file)
+                else:
+                    unknown.append(file)
+            except InputError as error:
+                refused[file] = str(error)
+        left = unknown
+    return refused
+
+
+def kind_error(refused: dict[Path, str], kind: str) -> InputError:
+    """Return the error for files that are all of another kind."""
+    file, reason = next(iter(refused.items()))
+    others = f" ({len(refused) - 1} more files are none either.)" if len(refused) > 1 else ""
+    return InputError(f"{file} is no {kind}: {reason}{others}")
+
+
+def refuse_lfs_pointers(*paths: Path | None) -> None:
+    """Refuse Git LFS pointers, which Git stores in the place of large files.
 
     Raises
     ------
     InputError
-        It was cut off, or a line is longer than that of any log.
+        One of these files, or a file in one of these folders, is such a pointer.
     """
-    with whole(path), open_bytes(path) as file:
-        for number in count(1):
-            if not (line := read_line(file, path)):
-                return
-            yield number, line
+    for path in filter(None, paths):
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            try:
+                if not file.is_file() or file.stat().st_size > _POINTER_BYTES:
+                    continue
+                text = file.read_bytes()
+            except OSError:
+                continue  # its reader reports the error
+            if text.startswith(b"version https://git-lfs"):
+                size = re.search(rb"^size (\d+)$", text, re.MULTILINE)
+                of = f" of {int(size[1]):,} bytes" if size else ""
+                raise InputError(
+                    f"{file} is a Git LFS pointer, in the place of a file{of}. Get the file with "
+                    "`git lfs pull` in the clone that it came from."
+                )
 
 
 @contextmanager
-def not_too_deep() -> Iterator[None]:
-    """Refuse JSON so deep that what is in it cannot even be shown.
+def nesting_errors() -> Iterator[None]:
+    """Refuse JSON that is nested too deeply to be processed.
 
     Raises
     ------
@@ -105,31 +180,35 @@ def not_too_deep() -> Iterator[None]:
         raise InputError("it is nested deeper than any such file.") from None
 
 
-def storable(value: Any) -> Any:
-    """Return a value of JSON whose texts can be stored: halves of characters are replaced."""
+def encodable(value: Any) -> Any:
+    """Return a value of JSON with lone surrogates replaced, so that its texts can be stored."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [storable(one) for one in value]
+        return [encodable(one) for one in value]
     if isinstance(value, dict):
-        return {storable(key): storable(one) for key, one in value.items()}
+        return {encodable(key): encodable(one) for key, one in value.items()}
     return value
 
 
-def objects(path: Path, *lists: str) -> Iterator[Any]:
-    """Yield what stands in the first of these lists that the file holds at its top.
+def json_items(path: Path, *lists: str) -> Iterator[Any]:
+    """Yield the items of the first of these lists in a JSON file.
 
-    That should be objects, and may be anything. The file is read in blocks: it may be larger than
-    memory.
+    The file is read in blocks, as it may be larger than memory.
 
     Raises
     ------
     InputError
-        It has no such list, was cut off in the middle of it, or holds what no such file does.
+        It has no such list, is truncated within it, or is not such a file.
     """
     start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
     decoder = json.JSONDecoder(strict=False)
-    with whole(path), open_bytes(path) as raw, io.TextIOWrapper(raw, "utf-8", "replace") as file:
+    names = " or ".join(lists)
+    with (
+        gzip_errors(path),
+        open_bytes(path) as raw,
+        io.TextIOWrapper(raw, "utf-8", "replace") as file,
+    ):
         text, found, wanted, block = "", False, 0, "more"
         while block:
             block = file.read(_BLOCK_CHARS)
@@ -139,23 +218,20 @@ def objects(path: Path, *lists: str) -> Iterator[Any]:
             if not found:
                 text = text[-_LIST_CHARS:]
                 continue
-            # what was no whole object is tried again when there is twice as much of it
+            # an incomplete item is parsed again when the text is twice as long
             if block and len(text) < wanted:
                 continue
             if len(text) > LONGEST_LINE_BYTES + _BLOCK_CHARS:
-                raise InputError(
-                    f"one of its {' or '.join(lists)} is longer than in any such file."
-                )
+                raise InputError(f"one of its {names} is longer than in any such file.")
             at = 0
-            while text[(at := _past(text, at)) : at + 1] != "]":
+            while text[(at := _skip_separators(text, at)) : at + 1] != "]":
                 try:
-                    value, end = decoder.raw_decode(text, at)
-                    value = storable(value) if _HALF.search(text, at, end) else value
+                    with nesting_errors():
+                        value, end = decoder.raw_decode(text, at)
+                        value = encodable(value) if _SURROGATE.search(text, at, end) else value
                 except json.JSONDecodeError:
                     break
-                except RecursionError:
-                    raise InputError("it is nested deeper than any such file.") from None
-                except ValueError:  # of so many digits Python makes no number
+                except ValueError:  # Python refuses to convert so many digits
                     raise InputError("it has a number longer than in any such file.") from None
                 yield value
                 at = end
@@ -164,11 +240,11 @@ def objects(path: Path, *lists: str) -> Iterator[Any]:
             text = text[at:]
             wanted = 2 * len(text)
     if not found:
-        raise InputError(f"it has no list named {' or '.join(lists)}")
+        raise InputError(f"it has no list named {names}")
     raise InputError("it was cut off in the middle. Print it again.")
 
 
-def _past(text: str, at: int) -> int:
+def _skip_separators(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n,":
         at += 1
     return at

@@ -12,7 +12,7 @@ from philly_analysis.trace import MANIFEST, TraceLike, fetch_trace
 
 @contextmanager
 def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
-    """Give a trace as it is, and for raw logs a trace that lasts as long as the block runs.
+    """Yield a given trace, or for raw logs a temporary trace that the block may use.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a source of raw logs must say about itself."""
+"""Declare what a source of raw logs provides: files, SELECTs, streams and counts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,34 +10,34 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import CsvFile
-from philly_analysis.ingest.raw_store import Kept
+from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.trace import TABLES, Sample
 
-NEVER = np.iinfo(np.int64).min
-"""The moment of a line that tells none."""
+NO_TIME = np.iinfo(np.int64).min
+"""Time of a line that has no valid one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
-    """What lines of a raw CSV file say, one value for each of them.
+class ParsedRows:
+    """Rows parsed from lines of a raw CSV file, one for each line.
 
     Attributes
     ----------
     sampled_at
-        Microseconds since 1970, UTC, or `NEVER`.
+        Microseconds since 1970, UTC, or `NO_TIME`.
     columns
         Columns of the table.
-    sound
-        True where they surely pass the table's checks; elsewhere the checks are asked.
+    valid
+        True for rows that pass the table's checks for certain; the checks run on the others.
     """
 
     sampled_at: npt.NDArray[np.int64]
     columns: dict[str, pa.Array]
-    sound: npt.NDArray[np.bool_]
+    valid: npt.NDArray[np.bool_]
 
 
-Read = Callable[[pa.Table], Readings]
-"""Reads lines as :class:`CsvFile` parses them; their column ``machine_id`` needs no reading."""
+Parser = Callable[[pa.Table], ParsedRows]
+"""Parses lines as :class:`CsvFile` reads them; their column ``machine_id`` needs no parsing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,56 +49,53 @@ class Stream:
     file
         Name of the file.
     table
-        The table: where several files fill one, their rows are joined on its key.
+        The table; rows of several files for one table are joined on its key.
     columns
         Columns that it fills, beside the key.
     open
-        Returns what reads its lines, from several threads at once; they may ask the connection
-        by cursors of their own.
-    untimely
-        Why a line is rejected whose moment is `NEVER`.
-    reads
-        Relations that it asks.
+        Returns the parser of its lines, which several threads call at once.
+    time_error
+        Reason for rejecting a line whose time is `NO_TIME`.
+    relations
+        Relations that `open` reads.
     """
 
     file: str
     table: str
     columns: tuple[str, ...]
-    open: Callable[[duckdb.DuckDBPyConnection], Read]
-    untimely: str
-    reads: tuple[str, ...] = ()
+    open: Callable[[duckdb.DuckDBPyConnection], Parser]
+    time_error: str
+    relations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawFiles:
     """Raw files that were found and opened.
 
     Attributes
     ----------
     files
-        Every file read, for the manifest; none: the trace has read them all before.
+        All files read, for the manifest; empty: earlier ingests read them all.
     csv
-        Files that streamed tables are filled from, by the name of their stream.
+        Files of the streamed tables, by the name of their stream.
     records
-        Raw records meant for a table, as counted where they were read and not by the SELECT that
-        fills it: the account begins with them, so a SELECT that drops one makes it fail. A table
-        that is put together of several records, or of what others say, is not named. Streamed
-        tables count the lines of their files.
-    again
-        Of the records counted, those of earlier ingests that are no longer kept, by table and by
-        the reason why they are rejected.
+        Raw records meant for each table, counted by the reader and not by the SELECT that fills
+        it: an account fails if a SELECT drops one. Tables that combine several records or are
+        derived are absent. Streamed tables count the lines of their files.
+    dropped
+        Records counted that earlier ingests read and did not store, by table and reject reason.
     notes
-        What a reader should know about them: files that are missing, digests that differ.
+        Notes for readers of the trace: files that are missing, digests that differ.
     synthetic
-        True where the files themselves say that nothing in them was recorded.
+        True where the files declare that they were not recorded on a cluster.
     sample
-        How the rows were chosen, where they are known not to be all that the cluster had.
+        How the rows were selected, where they are known not to be all of the cluster's.
     """
 
     files: tuple[Path, ...]
     csv: dict[str, CsvFile] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
-    again: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     sample: Sample | None = None
@@ -111,26 +108,23 @@ class Source:
     Attributes
     ----------
     name
-        The word for it on the command line.
+        Its name on the command line.
     what
         One sentence: what the raw files are.
     files
-        One sentence: how they are named, or how one gets them.
+        One sentence: how they are named, or how to obtain them.
     lacks
-        One sentence: what they do not say.
+        One sentence: what they lack.
     folder
-        Its ``.sql`` files, one SELECT each. A file named as a table fills it: the columns of the
-        table that it knows, then ``source_file``, ``source_line``, ``raw`` and ``reject``, the
-        reason why the row cannot be taken, or null; a row that is put together of what the raw
-        files say elsewhere has no ``source_line``. ``host_samples.cpu.sql`` and
-        ``host_samples.mem.sql`` fill one streamed table in parts, joined on its key.
-        ``notes.sql`` gives one ``note`` a row for the manifest. Any other file is a relation that
-        these may read; ``macros.sql`` holds functions that they call. A streamed part may add
-        ``sound``, true where the SELECT knows already that the row passes the table's checks.
+        Folder of its ``.sql`` files, one SELECT each. A file named as a table fills it: the
+        table's columns that are known, then ``source_file``, ``source_line`` (null for a derived
+        row), ``raw`` and ``reject`` (the reason to reject the row, or null). ``notes.sql`` returns
+        one ``note`` per row for the manifest, ``macros.sql`` defines functions, and any other file
+        is a relation that these may read.
     prepare
-        Opens the raw files: creates their relations on the connection. It may use the folder,
-        which is removed at the end. What it hands to :meth:`Kept.keep` is there again when the
-        trace grows; files that `Kept` knows were read before. Raises InputError.
+        Opens the raw files: creates their relations on the connection. It may write to the
+        folder, which is removed at the end. Relations passed to :meth:`RawStore.merge` include
+        the records of earlier ingests. Raises InputError.
     streams
         How raw files fill streamed tables.
     """
@@ -140,7 +134,7 @@ class Source:
     files: str
     lacks: str
     folder: Path
-    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, Kept], Raw]
+    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, RawStore], RawFiles]
     streams: tuple[Stream, ...] = ()
 
     @property

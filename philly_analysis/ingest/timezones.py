@@ -1,4 +1,4 @@
-"""Time zones by name."""
+"""Find time zones by name."""
 
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from philly_analysis.errors import InputError
 
 
-def zone_named(name: str) -> tzinfo:
-    """Return the time zone of a place.
+def find_zone(name: str) -> tzinfo:
+    """Return the time zone of a name.
 
     Raises
     ------
     InputError
-        There is none of that name.
+        There is no time zone of that name.
     """
     try:
         return UTC if name == "UTC" else ZoneInfo(name)

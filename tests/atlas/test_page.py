@@ -13,7 +13,7 @@ from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Claim
 from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest.engine import SOURCES
+from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
 from philly_analysis.results.formatting import bind_units
 from philly_analysis.results.result import Result

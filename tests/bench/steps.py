@@ -25,7 +25,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 import philly_analysis
-from philly_analysis.ingest.loading import input_of
+from philly_analysis.ingest.build import input_of
 from philly_analysis.trace.schema import TABLES
 from tests.bench.costs import Cost
 

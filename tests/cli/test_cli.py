@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.cli import app
-from philly_analysis.ingest.detect import source_of
+from philly_analysis.ingest.source_registry import detect_source
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
@@ -203,10 +203,10 @@ def test_the_source_is_what_the_files_show(tmp_path: Path) -> None:
         folder.mkdir()
         for name, text in files.items():
             (folder / name).write_text(text)
-        assert source_of(folder) == source
-    assert source_of(folder / "sacct.json") == "slurm"
+        assert detect_source(folder) == source
+    assert detect_source(folder / "sacct.json") == "slurm"
     (tmp_path / "trace-data.tar.gz").touch()
-    assert source_of(tmp_path / "trace-data.tar.gz") == "philly"
+    assert detect_source(tmp_path / "trace-data.tar.gz") == "philly"
 
 
 @pytest.mark.slow

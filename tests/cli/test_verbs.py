@@ -124,7 +124,7 @@ def test_help_imports_no_engine() -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        "philly_analysis.ingest.engine",
+        "philly_analysis.ingest.build",
         pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from philly_analysis.failures import mask
 from philly_analysis.failures.masking import masks
 from philly_analysis.ingest import ingest
-from philly_analysis.ingest.loading import _MASKABLE
+from philly_analysis.ingest.sql import _MASKABLE
 from tests.failures.secrets import SECRETS
 from tests.hostile.documents import SACCT
 

@@ -40,7 +40,7 @@ _ADDRESS = "address"
 _FRACTION = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 FORKED = multiprocessing.get_context("forkserver")
 # a command is forked from a process that has loaded the package, so that faults meet its work
-FORKED.set_forkserver_preload(["philly_analysis.api", "philly_analysis.ingest.engine"])
+FORKED.set_forkserver_preload(["philly_analysis.api", "philly_analysis.ingest.build"])
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,11 @@ def know(words: list[str]) -> None:
     if words[0] != "fetch":
         return
     from philly_analysis.ingest.downloads import catalogue
-    from philly_analysis.ingest.downloads.http_file import Download
+    from philly_analysis.ingest.downloads.http_file import RemoteFile
 
     with urlopen(words[-1] + _KNOWN) as answer:  # noqa: S310 - it is our own
         told = json.load(answer)
-    files = tuple(Download(name, words[-1] + name, sha256) for name, sha256 in told.items())
+    files = tuple(RemoteFile(name, words[-1] + name, sha256) for name, sha256 in told.items())
     one = catalogue.Dataset(words[1], "", "", "table", files, map="itp-2021", unpack=True)
     catalogue.published = lambda: {one.name: one}  # type: ignore[assignment]
 

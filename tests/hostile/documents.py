@@ -12,10 +12,10 @@ from random import Random
 from typing import Any
 
 from philly_analysis.failures import signatures
-from philly_analysis.ingest.slurm.fields import ASKED, DELIMITERS, LISTS, STATES
+from philly_analysis.ingest.slurm.fields import DELIMITERS, LISTS, REQUESTED, STATES
 from philly_analysis.ingest.table.table_map import SHIPPED
-from philly_analysis.ingest.telemetry.labels import DMON, METRICS
-from philly_analysis.ingest.telemetry.nvidia_smi import ASKED as SMI
+from philly_analysis.ingest.telemetry.metrics import DMON, METRICS
+from philly_analysis.ingest.telemetry.nvidia_smi import DEFAULT_FIELDS as SMI
 from tests.hostile.bending import (
     NAMES,
     TEXTS,
@@ -164,7 +164,7 @@ def jobstats(rng: Random, p: float) -> str:
 
 def sacct(rng: Random, p: float) -> bytes:
     """What sacct prints as text: any list of fields, any delimiter, with or without header."""
-    names = list(rng.choice((*LISTS, ASKED, (*ASKED, "JobName"))))
+    names = list(rng.choice((*LISTS, REQUESTED, (*REQUESTED, "JobName"))))
     if rng.random() < p:
         rng.shuffle(names)
     if rng.random() < p:

@@ -25,23 +25,27 @@ from philly_analysis.errors import PhillyError, TraceError
 from philly_analysis.failures import mask, read_output
 from philly_analysis.failures.output import classify_output
 from philly_analysis.ingest import ingest
-from philly_analysis.ingest.detect import source_of
-from philly_analysis.ingest.failure_output.kernel_log import events
-from philly_analysis.ingest.failure_output.records import Unreadable, records
-from philly_analysis.ingest.philly import _UTILISATION, _counted, _job_log, _machine_list
+from philly_analysis.ingest.failure_output.kernel_log import read_events
+from philly_analysis.ingest.failure_output.records import Unreadable, find_records
+from philly_analysis.ingest.philly import (
+    _UTILISATION,
+    _count_records,
+    _read_job_log,
+    _read_machine_list,
+)
 from philly_analysis.ingest.philly.archive import unpack
-from philly_analysis.ingest.slurm import _headerless, _reader
+from philly_analysis.ingest.slurm import TABLES, _detect, _detect_bare
 from philly_analysis.ingest.slurm.accounting_json import read_json
-from philly_analysis.ingest.slurm.fields import READ
 from philly_analysis.ingest.slurm.jobstats import summaries
-from philly_analysis.ingest.slurm.node_list import MOST_HOSTS, hosts
-from philly_analysis.ingest.slurm.printed import documented, header_of
+from philly_analysis.ingest.slurm.node_list import MOST_HOSTS, expand_hosts
+from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.slurm.rejoin import Layout, rejoin
-from philly_analysis.ingest.slurm.running import COLUMNS
+from philly_analysis.ingest.source_registry import detect_source
+from philly_analysis.ingest.sql import create_table
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import load_map
-from philly_analysis.ingest.telemetry import stage_files, telemetry_at
-from philly_analysis.ingest.telemetry.readings import Stage
+from philly_analysis.ingest.telemetry import find_telemetry, stage_files
+from philly_analysis.ingest.telemetry.staging import Stage
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.trace.manifest import DUPLICATES, MANIFEST, Manifest
 from philly_analysis.trace.queries import query
@@ -107,8 +111,8 @@ def _written(folder: Path, name: str, data: bytes) -> Path:
 def _job_log_case(rng: Random, p: float, folder: Path) -> Outcome:
     path = _written(folder, "cluster_job_log", docs.job_log(rng, p))
     with engine().cursor() as con:
-        _job_log(con, path, folder)
-        counted = _counted(con)
+        _read_job_log(con, path, folder)
+        counted = _count_records(con)
         con.execute("drop view cluster_job_log")
     return Outcome(kept=counted["jobs"])
 
@@ -117,7 +121,7 @@ def _machine_list_case(rng: Random, p: float, folder: Path) -> Outcome:
     path = _written(folder, "cluster_machine_list", docs.machine_list(rng, p))
     with engine().cursor() as con:
         con.execute("drop table if exists cluster_machine_list")
-        read = _machine_list(con, path)
+        read = _read_machine_list(con, path)
         [(rows,)] = con.sql("select count(*) from cluster_machine_list").fetchall()
     assert read == rows
     return Outcome(kept=rows)
@@ -137,12 +141,12 @@ def _utilisation_case(rng: Random, p: float, folder: Path) -> Outcome:
     file.check()
     kept = rejected = blank = 0
     for block in file.blocks():
-        lines = file.read(block)
+        lines = file.parse(block)
         kept += sum(len(rows) for rows, _ in lines.rows)
-        rejected += len(lines.wrong)
+        rejected += len(lines.faulty)
         blank += lines.blank
         numbers = [n for _, held in lines.rows for n in held.tolist()]
-        numbers += [n for n, _, _ in lines.wrong]
+        numbers += [n for n, _, _ in lines.faulty]
         assert len(set(numbers)) == len(numbers), "a line is read twice"
         assert kept + rejected + blank == block.lines
     if plain is not None:
@@ -164,7 +168,7 @@ def _archive_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _sacct_lines_case(rng: Random, p: float, folder: Path) -> Outcome:
     lines = docs.sacct(rng, p).decode("utf-8", "replace").split("\n")
-    header = header_of(lines[0]) or documented(lines[:50], ())
+    header = parse_header(lines[0]) or detect_header(lines[:50], ())
     if header is None:
         return Outcome()
     layout = Layout(header.names, header.delimiter, ends=header.ends, users=("u1",))
@@ -173,30 +177,12 @@ def _sacct_lines_case(rng: Random, p: float, folder: Path) -> Outcome:
     return Outcome(sum(r.fault is None for r in found), sum(r.fault is not None for r in found))
 
 
-def _slurm_tables() -> duckdb.DuckDBPyConnection:
-    con = engine().cursor()
-    fields = ", ".join(f'"{name}" varchar' for name in READ)
-    con.execute(
-        "create or replace table sacct (source_file varchar, source_line bigint, raw varchar, "
-        f"fault varchar, {fields})"
-    )
-    con.execute(
-        "create or replace table inventory (source_file varchar, source_line bigint, raw varchar, "
-        "cluster varchar, node varchar, gpus integer, shards integer, models varchar[], "
-        "cpus double, mem_mb double, partitions varchar[])"
-    )
-    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    con.execute(
-        f"create or replace table running (source_file varchar, source_line bigint, {columns})"
-    )
-    return con
-
-
 def _slurm_file(path: Path) -> Outcome:
-    add = _reader(path, []) or _headerless(path, [])
-    with _slurm_tables() as con:
-        if add:
-            add(con)
+    with engine().cursor() as con:
+        for name, schema in TABLES.items():
+            create_table(con, name, schema.empty_table())
+        read = _detect(con, [], path) or _detect_bare(con, [], path)
+        read(path)
         counts = "select (select count(*) from sacct where fault is null), (select count(*) "
         counts += "from sacct where fault is not null), (select count(*) from inventory)"
         [(kept, rejected, nodes)] = con.sql(counts).fetchall()
@@ -239,7 +225,7 @@ def _node_list_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = rng.choice(("gpu[01-03,07],login1", "a[1-2]b[3-4]", "n1,n2", "r[1-9]i[0-3]n[0-17]"))
     for _ in range(rng.randrange(4)):
         text = bent_text(rng, text)
-    found = hosts(text)
+    found = expand_hosts(text)
     assert len(found) <= MOST_HOSTS
     return Outcome(kept=bool(found), rejected=not found)
 
@@ -257,7 +243,7 @@ def _telemetry_case(rng: Random, p: float, folder: Path) -> Outcome:
         name = bent_text(rng, name) if rng.random() < p else name
         name = "".join(c for c in name if c not in "/\x00" and ord(c) < 0xD800)[:60].strip(".")
         _written(top, name or "x", rng.choice(_TELEMETRY)(rng, p))
-    given = telemetry_at(top, rng.choice(("UTC", "Europe/Berlin")))
+    given = find_telemetry(top, rng.choice(("UTC", "Europe/Berlin")))
     assert given is not None
     (folder / "stage").mkdir()
     stage = Stage(folder / "stage")
@@ -276,7 +262,7 @@ def _failures_case(rng: Random, p: float, folder: Path) -> Outcome:
     ending = rng.choice(("jsonl", "jsonl.gz"))
     data = docs.failures(rng, p, ("application_1", "application_2"))
     path = _written(folder, f"records.{ending}", data)
-    found = list(records(path))
+    found = list(find_records(path))
     wrong = sum(isinstance(record, Unreadable) for record in found)
     for record in found:
         if not isinstance(record, Unreadable):
@@ -302,7 +288,7 @@ def _mask_case(rng: Random, p: float, folder: Path) -> Outcome:
 def _kernel_log_case(rng: Random, p: float, folder: Path) -> Outcome:
     data = docs.kernel_log(rng, p)
     name = rng.choice(("m1.dmesg", "kern.log", "kern.log.gz", "dmesg"))
-    found = list(events(_written(folder, name, data), around=AROUND))
+    found = list(read_events(_written(folder, name, data), around=AROUND))
     lines = data.count(b"\n") + 1
     assert data[:2] == b"\x1f\x8b" or all(1 <= event.line <= lines for event in found)
     return Outcome(kept=len(found))
@@ -340,7 +326,7 @@ def _model_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _recognised_case(rng: Random, p: float, folder: Path) -> Outcome:
     make = rng.choice((docs.sacct, docs.sacct_json, docs.job_log, docs.output))
-    source_of(_written(folder, rng.choice(("a.txt", "a.json", "a")), make(rng, p)))
+    detect_source(_written(folder, rng.choice(("a.txt", "a.json", "a")), make(rng, p)))
     return Outcome(kept=1)
 
 

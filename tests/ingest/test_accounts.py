@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import engine, ingest
-from philly_analysis.ingest.engine import SOURCES
-from philly_analysis.ingest.source import Read, Stream
+from philly_analysis.ingest import ingest
+from philly_analysis.ingest.source import Parser, Stream
+from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest
 from tests.ingest import test_public_traces, test_slurm
 from tests.ingest.conftest import attempt, job, write_archive
@@ -118,7 +118,7 @@ def test_a_select_that_drops_a_row_is_found_out(
     file = folder / f"{select}.sql"
     first, rest = file.read_text("utf-8").split("\n", 1)
     file.write_text(f"{first}\nselect * from (\n{rest}\n) as given where {where}\n", "utf-8")
-    monkeypatch.setitem(engine.SOURCES, source, replace(SOURCES[source], folder=folder))
+    monkeypatch.setitem(SOURCES, source, replace(SOURCES[source], folder=folder))
     with pytest.raises(TraceError, match="unaccounted for"):
         ingest(source, raw, tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
@@ -129,7 +129,7 @@ def test_a_reader_that_drops_a_line_is_found_out(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def without_first(stream: Stream) -> Stream:
-        def opened(con: duckdb.DuckDBPyConnection) -> Read:
+        def opened(con: duckdb.DuckDBPyConnection) -> Parser:
             read = stream.open(con)
             return lambda lines: read(lines.slice(1).combine_chunks())
 
@@ -137,7 +137,7 @@ def test_a_reader_that_drops_a_line_is_found_out(
 
     source = SOURCES["philly"]
     streams = tuple(map(without_first, source.streams))
-    monkeypatch.setitem(engine.SOURCES, "philly", replace(source, streams=streams))
+    monkeypatch.setitem(SOURCES, "philly", replace(source, streams=streams))
     with pytest.raises(ValueError, match="same length"):
         ingest("philly", philly(tmp_path), tmp_path / "trace")
     assert not (tmp_path / "trace").exists()

@@ -15,7 +15,7 @@ import pytest
 from philly_analysis import analyze
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import ingest
-from philly_analysis.ingest.anonymize import Names, key_in
+from philly_analysis.ingest.anonymize import Pseudonyms, load_key
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.result import Result
 from philly_analysis.trace.schema import REJECTS, TABLES
@@ -153,8 +153,8 @@ def test_no_name_is_left_of_a_table(queue: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_key_gives_the_same_names_and_another_others(tmp_path: Path) -> None:
-    keys = [key_in(tmp_path / name, tmp_path / "t") for name in ("key", "key", "other")]
-    first, again, other = (Names(key).name("alice") for key in keys)
+    keys = [load_key(tmp_path / name, tmp_path / "t") for name in ("key", "key", "other")]
+    first, again, other = (Pseudonyms(key).name("alice") for key in keys)
     assert first == again != other
 
 
@@ -169,10 +169,10 @@ def test_a_trace_without_names_does_not_grow(queue: Path, tmp_path: Path) -> Non
 
 
 def test_a_key_that_would_travel_or_is_none_is_refused(queue: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="would lie in the trace"):
+    with pytest.raises(InputError, match="would be in the trace"):
         ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "t" / "key")
     (tmp_path / "short").write_bytes(b"abc")
-    with pytest.raises(InputError, match="holds 3 bytes"):
+    with pytest.raises(InputError, match="has 3 bytes"):
         ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "short")
     with pytest.raises(InputError, match="no/such/key: No such file"):
         ingest("table", queue, tmp_path / "t", anonymize=tmp_path / "no/such/key")

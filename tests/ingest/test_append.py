@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from philly_analysis.cli import app
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import engine, ingest, raw_store
+from philly_analysis.ingest import ingest, raw_store, trace_builder
+from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations
@@ -427,10 +428,10 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         for room, name in (
-            (raw_store.Kept, "keep"),
-            (engine, "_fill_table"),
-            (engine, "fill_streamed"),
-            (engine, "_write_rejects"),
+            (raw_store.RawStore, "merge"),
+            (ingest_tables, "_fill_table"),
+            (ingest_tables, "fill_streamed"),
+            (trace_builder.TraceBuilder, "merge_rejects"),
             (writer, "_flush"),
             (Path, "write_text"),
             (Path, "replace"),
@@ -513,7 +514,7 @@ def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) 
     manifest = Manifest.read(out)
     files = {n: f for n, f in manifest.files.items() if not n.startswith("raw/")}
     (out / "manifest.json").write_text(replace(manifest, files=files).to_json(), "utf-8")
-    with pytest.raises(TraceError, match="kept no raw records"):
+    with pytest.raises(TraceError, match="stored no raw records"):
         ingest("table", more, out, append=True)
     assert tables(out)["jobs"].height == 5
 

@@ -15,7 +15,7 @@ import pytest
 
 from philly_analysis.errors import InputError, PhillyError, TraceError, UnknownNameError
 from philly_analysis.ingest import ingest
-from philly_analysis.ingest.engine import SOURCES
+from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
 

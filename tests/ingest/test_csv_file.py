@@ -49,15 +49,15 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
         path = Path(folder) / ("raw.gz" if packed else "raw")
         path.write_bytes(gzip.compress(text) if packed else text)
         file = CsvFile(path, ("header",), shapes, TEXTS, ("NA", ""))
-        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _PLACE_BYTES=9, _FEW=few):
+        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _INDEX_BYTES=9, _FEW=few):
             blocks = list(file.blocks())
-            found = [file.read(block) for block in blocks]
-            places = [place for block in blocks for place in block.places]
+            found = [file.parse(block) for block in blocks]
+            places = [place for block in blocks for place in block.index]
             numbers = np.arange(2, len(lines) + 2)[::3]
             again = dict(file.lines(places, numbers))
     assert b"".join(block.text for block in blocks) == text.partition(b"\n")[2]
     assert sorted(row for lines in found for row in rows_of(lines)) == sorted(rows)
-    assert sorted(w[:2] for lines in found for w in lines.wrong) == wrong
+    assert sorted(w[:2] for lines in found for w in lines.faulty) == wrong
     assert sum(lines.blank for lines in found) == len(lines) - len(rows) - len(wrong)
     assert again == {n: raw[n - 2].decode("utf-8", "replace").rstrip("\r") for n in numbers}
 
@@ -84,7 +84,7 @@ def by_hand(
     return None
 
 
-def rows_of(lines: csv_file.Lines) -> list[Row]:
+def rows_of(lines: csv_file.ParsedBlock) -> list[Row]:
     """Rows as parsed, with the number of their lines."""
     rows = []
     for table, numbers in lines.rows:
@@ -115,7 +115,7 @@ def test_a_wrong_line_is_told_what_is_wrong(line: str, reason: str, tmp_path: Pa
     (tmp_path / "raw").write_text(f"header\nt,m,1,2\n{line}\n")
     file = CsvFile(tmp_path / "raw", ("header",), ONE, TEXTS)
     [block] = file.blocks()
-    assert file.read(block).wrong == [(3, line, reason)]
+    assert file.parse(block).faulty == [(3, line, reason)]
 
 
 def test_a_gzipped_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:

@@ -121,11 +121,11 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
             patch.multiple(
                 hourly_partitions,
                 _FILE_ROWS=file_rows,
-                _HELD_ROWS=file_rows,
+                _WRITING_ROWS=file_rows,
                 _WAITING_ROWS=waiting_rows,
             ),
             patch.object(csv_file, "_BLOCK_BYTES", block_bytes),
-            patch.object(loading, "_TOLD", 3),
+            patch.object(loading, "_REJECTED_LINES", 3),
         ):
             manifest = ingest("philly", raw, folder / "trace")
             if grows:  # the same rows again, in files that differ

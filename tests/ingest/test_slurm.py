@@ -11,7 +11,7 @@ import pytest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import ingest
 from philly_analysis.ingest.slurm.fields import slurm_command
-from philly_analysis.ingest.slurm.node_list import hosts
+from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.trace import Trace
 
 PRINTED = Path(__file__).parent / "slurm_output"
@@ -279,7 +279,7 @@ def test_the_command_asks_for_what_is_read_back(tmp_path: Path) -> None:
     ],
 )
 def test_node_lists(text: str, named: list[str]) -> None:
-    assert hosts(text) == named
+    assert expand_hosts(text) == named
 
 
 def test_gpus_of_running_jobs_are_those_that_scontrol_showed(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_gpus_of_running_jobs_are_those_that_scontrol_showed(tmp_path: Path) -> 
                 r"\sNodes=(\S+) CPU_IDs=.*?GRES=gpu:\w+:\d\(IDX:(\S+)\)", job
             ):
                 first, _, last = gpus.partition("-")
-                for node in hosts(nodes):
+                for node in expand_hosts(nodes):
                     for gpu in range(int(first), int(last or first) + 1):
                         expected.add((f"{cluster}:{number}", f"{cluster}:{node}", gpu))
     assert len(expected) >= 20

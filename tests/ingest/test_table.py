@@ -213,7 +213,7 @@ def test_a_map_beside_its_file_and_one_that_is_named(tmp_path: Path) -> None:
         ingest("table", file, tmp_path / "other", map="helos")
     with pytest.raises(InputError, match="takes no map"):
         ingest("philly", file, tmp_path / "other", map="helios")
-    with pytest.raises(InputError, match="no column 'job_id', where the map looks for job_id"):
+    with pytest.raises(InputError, match="no column 'job_id', where the map expects job_id"):
         ingest("table", file, tmp_path / "other", map="acme")
 
 
@@ -226,7 +226,7 @@ AT = 'submitted_at = "at"\n'
         ("[jobs", "is not TOML"),
         ("", "it should have a table [jobs]"),
         ("jobs = 1", "jobs: should be a table"),
-        ("[jobs]", "jobs: it should say where submitted_at comes from"),
+        ("[jobs]", "jobs: it should define submitted_at"),
         ("[jobs]\nwhere = 'x'\n" + AT, "jobs.where: is no key here"),
         ("[jobs]\ngpus = 1\n" + AT, "jobs.gpus: should be the name of a column"),
         ("[jobs]\ngpus = {colum = 'x'}\n" + AT, "jobs.gpus.colum: is no key here"),
@@ -253,7 +253,7 @@ AT = 'submitted_at = "at"\n'
         ("[jobs]\nsubmitted_at = {column = 'x', unit = 's', origin = '1'}", "a time with its off"),
         ("[jobs]\nsubmitted_at = {column = 'x', unit = 's', origin = 2021-01-01T00:00:00}", "off"),
         ("[jobs]\nsubmitted_at = {column = 'x', format = '%Y %z'}", "may not read offsets"),
-        ("[jobs]\n" + AT + "[machines]\ngpus = 'x'\n", "machines: it should say where machine_id"),
+        ("[jobs]\n" + AT + "[machines]\ngpus = 'x'\n", "machines: it should define machine_id"),
     ],
 )
 def test_a_map_that_is_wrong_names_the_key(text: str, words: str, tmp_path: Path) -> None:

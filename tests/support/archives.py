@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from philly_analysis.ingest.philly_multigpu import lay_out
+from philly_analysis.ingest.philly_multigpu import convert
 
 EASTERN = ZoneInfo("America/New_York")
 
@@ -29,7 +29,7 @@ def multigpu_archive(traces: Path, out: Path) -> Path:
     Path
         The folder, `out`.
     """
-    lay_out(traces / "philly-multigpu-jobs", out)
+    convert(traces / "philly-multigpu-jobs", out)
     shutil.copyfile(
         traces / "philly-machines" / "cluster_machine_list", out / "cluster_machine_list"
     )

@@ -1,4 +1,4 @@
-"""Public traces come from their publishers: whole and as published, or not at all."""
+"""List the public traces, and fetch them from their publishers."""
 
 import tomllib
 from dataclasses import dataclass, replace
@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
-from philly_analysis.ingest.downloads.download import fetch_together
-from philly_analysis.ingest.downloads.http_file import Download, Patience, download, is_there
+from philly_analysis.ingest.downloads.download import download_all
+from philly_analysis.ingest.downloads.http_file import (
+    RemoteFile,
+    RetryPolicy,
+    download,
+    is_downloaded,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,21 +23,21 @@ _MAPS = Path(__file__).parents[1] / "table" / "maps"
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public trace: what it is, who reads it, and the files that it consists of.
+    """A public trace: its description, its source, and its files.
 
     Attributes
     ----------
     map
-        Of a table, the map that says what its columns mean; it is laid beside the files.
+        Map of a table, which is written beside the files.
     unpack
-        The files are tar archives, whose files are what is read.
+        The files are tar archives to be unpacked.
     """
 
     name: str
     what: str
     licence: str
     source: str
-    files: tuple[Download, ...]
+    files: tuple[RemoteFile, ...]
     map: str = ""
     unpack: bool = False
 
@@ -42,8 +47,10 @@ def published() -> dict[str, Dataset]:
     """Return the datasets that can be fetched, by name."""
     listed = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text("utf-8"))
     return {
-        name: Dataset(name=name, **told | {"files": tuple(Download(**f) for f in told["files"])})
-        for name, told in listed.items()
+        name: Dataset(
+            name=name, **entry | {"files": tuple(RemoteFile(**f) for f in entry["files"])}
+        )
+        for name, entry in listed.items()
     }
 
 
@@ -53,15 +60,15 @@ def datasets() -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        dataset, what, megabytes (null where the publisher does not say), source, licence.
+        dataset, what, megabytes (null where the publisher does not state it), source, licence.
     """
     import pandas as pd
 
     rows = []
     for d in published().values():
         sizes = [f.bytes for f in d.files]
-        whole = round(sum(s or 0 for s in sizes) / 1e6, 1) if all(sizes) else None
-        rows.append((d.name, d.what, whole, d.source, d.licence))
+        total = round(sum(s or 0 for s in sizes) / 1e6, 1) if all(sizes) else None
+        rows.append((d.name, d.what, total, d.source, d.licence))
     return pd.DataFrame(rows, columns=["dataset", "what", "megabytes", "source", "licence"])
 
 
@@ -70,25 +77,25 @@ def fetch(
     out: str | Path | None = None,
     *,
     url: str | None = None,
-    patience: Patience | None = None,
+    retries: RetryPolicy | None = None,
 ) -> Path:
     """Fetch a public trace from its publisher.
 
-    A transfer that broke off goes on where it stopped, in this call and in the next. A file has
-    its name once its size and SHA-256 are those published, and files that belong together appear
-    together; what is there already is not fetched again.
+    An interrupted transfer resumes where it stopped, in this call or the next. A file gets its name
+    once its size and SHA-256 are verified. Several files appear together. Existing files are not
+    fetched again.
 
     Parameters
     ----------
     dataset
         A name that :func:`datasets` lists.
     out
-        Folder to put it in; None: one of its name, here.
+        Target folder; default one of the dataset's name in the working directory.
     url
-        Where to get it instead: a file's address; one that ends with ``/`` is a folder's.
-    patience
-        How long to wait for whom; see
-        :class:`~philly_analysis.ingest.downloads.http_file.Patience`.
+        Another address: that of a file, or with ``/`` at its end that of a folder.
+    retries
+        Time-out and retries; see
+        :class:`~philly_analysis.ingest.downloads.http_file.RetryPolicy`.
 
     Returns
     -------
@@ -100,40 +107,40 @@ def fetch(
     UnknownNameError
         There is no such dataset.
     InputError
-        It cannot be had: no network, a quota used up, or not the file that was published.
+        It cannot be fetched: no network, an exceeded quota, or not the published file.
     OutputError
         It cannot be written there.
     """
     if dataset not in published():
         raise UnknownNameError("dataset", dataset, published())
-    wanted = published()[dataset]
+    selected = published()[dataset]
     if url is not None:
-        wanted = _elsewhere(wanted, url)
+        selected = _at_url(selected, url)
     place = Path(out if out is not None else dataset)
-    folder, patience = place.resolve(), patience or Patience()
+    folder, retries = place.resolve(), retries or RetryPolicy()
     try:
-        if len(wanted.files) == 1 and not (wanted.map or wanted.unpack):
-            [file] = wanted.files
+        if len(selected.files) == 1 and not (selected.map or selected.unpack):
+            [file] = selected.files
             folder.mkdir(parents=True, exist_ok=True)
-            if not is_there(file, folder):
-                download(file, folder, patience)
+            if not is_downloaded(file, folder):
+                download(file, folder, retries)
             return place / file.name
         texts = {}
-        if wanted.map:
-            texts["map.toml"] = (_MAPS / f"{wanted.map}.toml").read_text("utf-8")
-        fetch_together(wanted.files, folder, patience, texts=texts, unpack=wanted.unpack)
+        if selected.map:
+            texts["map.toml"] = (_MAPS / f"{selected.map}.toml").read_text("utf-8")
+        download_all(selected.files, folder, retries, texts=texts, unpack=selected.unpack)
     except OSError as error:
         raise OutputError(f"{place} cannot be written: {error.strerror or error}") from None
     return place
 
 
-def _elsewhere(wanted: Dataset, url: str) -> Dataset:
+def _at_url(dataset: Dataset, url: str) -> Dataset:
     if not url.startswith(("http://", "https://")):
-        raise InputError(f"{url} is no address of the web: give one that begins with https://.")
-    if len(wanted.files) > 1 and not url.endswith("/"):
+        raise InputError(f"{url} is no web address: give one that begins with https://.")
+    if len(dataset.files) > 1 and not url.endswith("/"):
         raise InputError(
-            f"{wanted.name} is {len(wanted.files)} files: give the address of the folder that they "
-            "lie in, which ends with /."
+            f"{dataset.name} has {len(dataset.files)} files: give the address of their folder, "
+            "which ends with /."
         )
-    at = (replace(f, url=url + f.name if url.endswith("/") else url) for f in wanted.files)
-    return replace(wanted, files=tuple(at))
+    files = (replace(f, url=url + f.name if url.endswith("/") else url) for f in dataset.files)
+    return replace(dataset, files=tuple(files))

@@ -1,4 +1,4 @@
-"""Files that belong together, in a folder that appears when all of them are there."""
+"""Download several files into a folder that appears when all of them are complete."""
 
 import shutil
 import tarfile
@@ -9,88 +9,93 @@ from pathlib import Path
 
 from philly_analysis.atomic import atomic_write, exclusive
 from philly_analysis.errors import InputError, OutputError
-from philly_analysis.ingest.downloads.http_file import Download, Patience, download, is_there
+from philly_analysis.ingest.downloads.http_file import (
+    RemoteFile,
+    RetryPolicy,
+    download,
+    is_downloaded,
+)
 
 UNPACKED_TIMES = 40
-"""An archive that would become larger than this many times its size is refused."""
+"""Limit on the size of an unpacked archive, as a multiple of its own."""
 _LOCK = "lock"
 
 
-def fetch_together(
-    files: Sequence[Download],
+def download_all(
+    files: Sequence[RemoteFile],
     folder: Path,
-    patience: Patience,
+    retries: RetryPolicy,
     *,
     texts: Mapping[str, str],
     unpack: bool,
 ) -> None:
-    """Fetch files into a folder of their own, which then appears whole.
+    """Download files into a folder of their own, which is created once all are complete.
 
-    What was transferred lies beside it until then, for the next call to go on with.
+    Until then they are in a folder beside it, where the next call resumes.
 
     Parameters
     ----------
     texts
-        What is laid beside the files, by name.
+        Further files of the folder, by name.
     unpack
-        The files are tar archives, to be taken apart.
+        The files are tar archives to be unpacked.
 
     Raises
     ------
     InputError
-        One cannot be had, is not the file that was published, or cannot be unpacked.
+        A file cannot be fetched, is not the published one, or cannot be unpacked.
     OutputError
-        Something else is in the folder, or another process fetches there.
+        The folder has other files, or another process fetches there.
     OSError
         It cannot be written there.
     """
-    beside = folder.with_name(f".{folder.name}.fetching")
-    if not beside.exists() and _is_whole(files, folder, texts, unpack=unpack):
+    staging = folder.with_name(f".{folder.name}.fetching")
+    if not staging.exists() and _is_complete(files, folder, texts, unpack=unpack):
         return
-    with _held(beside, folder):
-        if not _is_whole(files, folder, texts, unpack=unpack):
+    with _locked(staging, folder):
+        if not _is_complete(files, folder, texts, unpack=unpack):
             if _files(folder) and not any((folder / file.name).exists() for file in files):
                 raise _occupied(folder, _files(folder))
             for file in files:
-                if is_there(file, folder) and not (beside / file.name).exists():
-                    _lay(folder / file.name, beside)
-                elif not is_there(file, beside):
-                    download(file, beside, patience)
+                if is_downloaded(file, folder) and not (staging / file.name).exists():
+                    _link(folder / file.name, staging)
+                elif not is_downloaded(file, staging):
+                    download(file, staging, retries)
             with atomic_write(folder) as partial:
                 partial.mkdir()
                 for file in files:
-                    _lay(beside / file.name, partial)
+                    _link(staging / file.name, partial)
                 if unpack:
                     try:
                         for file in files:
                             _unpack(partial / file.name, partial)
-                    except InputError:  # so it was published, and will be the next time
-                        shutil.rmtree(beside, ignore_errors=True)
+                    except InputError:  # the published archive itself is damaged
+                        shutil.rmtree(staging, ignore_errors=True)
                         raise
                 for name, text in texts.items():
                     (partial / name).write_text(text, "utf-8")
-                if strangers := _files(folder) - _files(partial):
-                    raise _occupied(folder, strangers)
-        shutil.rmtree(beside, ignore_errors=True)
+                if others := _files(folder) - _files(partial):
+                    raise _occupied(folder, others)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 @contextmanager
-def _held(beside: Path, folder: Path) -> Iterator[None]:
-    """Keep others from a folder in which files are gathered; leave none that holds nothing."""
-    beside.mkdir(parents=True, exist_ok=True)
+def _locked(staging: Path, folder: Path) -> Iterator[None]:
+    """Lock the staging folder; remove it at the end if it has no data."""
+    staging.mkdir(parents=True, exist_ok=True)
     busy = OutputError(f"another process fetches {folder}. Wait for it.")
-    with exclusive(beside / _LOCK, busy):
+    with exclusive(staging / _LOCK, busy):
         try:
             yield
         finally:
-            if not any(path.stat().st_size for path in beside.glob("*")):
-                shutil.rmtree(beside, ignore_errors=True)
+            if not any(path.stat().st_size for path in staging.glob("*")):
+                shutil.rmtree(staging, ignore_errors=True)
 
 
-def _is_whole(
-    files: Sequence[Download], folder: Path, texts: Mapping[str, str], *, unpack: bool
+def _is_complete(
+    files: Sequence[RemoteFile], folder: Path, texts: Mapping[str, str], *, unpack: bool
 ) -> bool:
-    """Tell whether all that belongs to a folder is in it.
+    """Whether a folder has all files, with those of unpacked archives.
 
     Raises
     ------
@@ -98,7 +103,7 @@ def _is_whole(
         Another file has the name of one of them, or an archive is damaged.
     """
     return (
-        all(is_there(file, folder) for file in files)
+        all(is_downloaded(file, folder) for file in files)
         and all((folder / name).is_file() for name in texts)
         and all(
             path.is_file() and path.stat().st_size == size
@@ -115,13 +120,13 @@ def _files(folder: Path) -> set[Path]:
 
 def _occupied(folder: Path, found: set[Path]) -> OutputError:
     return OutputError(
-        f"{folder} holds {min(found)}, which is none of what is fetched. Give a folder that is not "
-        "there yet."
+        f"{folder} has {min(found)}, which is not one of the files to fetch. Give a folder that "
+        "does not exist."
     )
 
 
-def _lay(file: Path, folder: Path) -> None:
-    """Lay a file into another folder too, in no time where the disk can."""
+def _link(file: Path, folder: Path) -> None:
+    """Link a file into a folder, or copy it where the file system has no links."""
     try:
         (folder / file.name).hardlink_to(file)
     except OSError:
@@ -129,19 +134,19 @@ def _lay(file: Path, folder: Path) -> None:
 
 
 def _members(archive: Path, folder: Path) -> dict[Path, int]:
-    """Return the files of a tar archive that lie in a folder once it is unpacked: their sizes."""
+    """Return the paths in a folder of the files of a tar archive, and their sizes."""
     with _opened(archive) as packed:
         found = [tarfile.data_filter(m, str(folder)) for m in packed if m.isfile()]
     return {folder / member.name: member.size for member in found}
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Take the files out of a tar archive; nothing of it lands outside the folder.
+    """Unpack the files of a tar archive, none of them outside the folder.
 
     Raises
     ------
     InputError
-        It is damaged, or would grow beyond all measure.
+        It is damaged, or would be too large.
     """
     most = UNPACKED_TIMES * archive.stat().st_size
     with _opened(archive) as packed:

@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it broke off, and whole by its digest or not there at all."""
+"""Download a file over HTTP: resume interrupted transfers, and verify the digest."""
 
 import hashlib
 import http.client
@@ -20,21 +20,22 @@ from philly_analysis.trace import digest_of
 _BLOCK = 1 << 20
 _POINTER = b"version https://git-lfs"
 _MOST = 100 << 30
-"""Bytes of a file whose size is not known, at most."""
+"""Limit on the bytes of a file of unknown size."""
+_ADVICE = "Try again later, or give another address with url=."
 
 
 @dataclass(frozen=True, slots=True)
-class Download:
-    """A file as it was published.
+class RemoteFile:
+    """A published file.
 
     Attributes
     ----------
     bytes
-        Its size; None: the publisher does not say.
+        Its size; None if unknown.
     sha256
         Its digest, as hexadecimal digits.
     blob
-        What Git calls it, by its content, where nobody published its digest: that is as good.
+        Git's name of its content, where no digest is published.
     """
 
     name: str
@@ -44,36 +45,36 @@ class Download:
     blob: str = ""
 
     @property
-    def told(self) -> str:
-        """By what it is known."""
+    def identity(self) -> str:
+        """Digest that identifies it, for messages."""
         return f"SHA-256 {self.sha256}" if self.sha256 else f"the name {self.blob} in Git"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """For how long a transfer is waited for.
+class RetryPolicy:
+    """Time-out and retries of a transfer.
 
     Attributes
     ----------
-    stalled_s
+    timeout_s
         Seconds without a byte after which a connection counts as broken.
     tries
-        Broken connections in a row that brought nothing, after which it is given up.
+        Successive broken connections without data after which the transfer fails.
     pause_s
-        Seconds before the second try; twice as long before each one after it.
+        Seconds before the second try, doubled before each further one.
     """
 
-    stalled_s: float = 30.0
+    timeout_s: float = 30.0
     tries: int = 5
     pause_s: float = 1.0
 
 
-class _BrokenError(Exception):
-    """The connection broke: worth another try."""
+class _BrokenConnectionError(Exception):
+    """The connection broke; another try may succeed."""
 
 
-def is_there(file: Download, folder: Path) -> bool:
-    """Tell whether a file is there as published.
+def is_downloaded(file: RemoteFile, folder: Path) -> bool:
+    """Whether a folder has the published file.
 
     Raises
     ------
@@ -83,64 +84,62 @@ def is_there(file: Download, folder: Path) -> bool:
     path = folder / file.name
     if not path.is_file():
         return False
-    with path.open("rb") as there:
-        wanted = file.sha256 or file.blob
-        same = wanted == (digest_of(there, wanted) if file.sha256 else _blob(there))
-    if same:
-        return True
+    with path.open("rb") as found:
+        expected = file.sha256 or file.blob
+        if expected == (digest_of(found, expected) if file.sha256 else _blob(found)):
+            return True
     raise InputError(
-        f"{path} is there, and is not the file that was published (it has not {file.told}). Move "
-        "it away, or fetch into another folder."
+        f"{path} exists, and is not the file that was published (it has not {file.identity}). Move "
+        "it, or fetch into another folder."
     )
 
 
-def download(file: Download, folder: Path, patience: Patience) -> Path:
-    """Fetch a file into a folder, going on with what an earlier try left there.
+def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> Path:
+    """Download a file into a folder, resuming an interrupted transfer.
 
     Raises
     ------
     InputError
-        It cannot be had, or is not the file that was published: then nothing of it stays.
+        It cannot be fetched, or is not the published file, which is then removed.
     OutputError
         Another process fetches it there.
     OSError
-        The disk is full, or the folder not to be written.
+        The disk is full, or the folder is not writable.
     """
-    part = folder / f"{file.name}.part"
-    with _locked(part) as held, transfer(f"fetching {file.name}", file.bytes) as show:
-        vain = 0
+    path = folder / f"{file.name}.part"
+    with _locked(path) as part, transfer(f"fetching {file.name}", file.bytes) as show:
+        failures = 0
         while True:
-            before = held.at
+            before = part.size
             try:
-                _receive(file, held, patience, show)
+                _receive(file, part, retries, show)
                 break
-            except _BrokenError as broken:
-                vain = 1 if held.at > before else vain + 1
-                if vain >= patience.tries:
+            except _BrokenConnectionError as error:
+                failures = 1 if part.size > before else failures + 1
+                if failures >= retries.tries:
                     raise InputError(
-                        f"{file.url} was given up after {vain} tries that brought nothing: "
-                        f"{broken}. {_kept(held.at)}Try again later, or give another address with "
-                        "url=."
+                        f"{file.url} was given up after {failures} tries that brought nothing: "
+                        f"{error}. {_stored(part.size)}{_ADVICE}"
                     ) from None
-                time.sleep(patience.pause_s * 2 ** (vain - 1))
-        held.judge(file)
-        part.replace(folder / file.name)
+                time.sleep(retries.pause_s * 2 ** (failures - 1))
+        part.verify(file)
+        path.replace(folder / file.name)
     return folder / file.name
 
 
 class _Part:
-    """What there is of a file so far, with its digest."""
+    """The part of a file that was received, with its digest."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.file, self.path = file, path
-        self.at, self.sha = 0, hashlib.sha256()
+        self.size, self.sha = 0, hashlib.sha256()
         file.seek(0)
         while block := file.read(_BLOCK):
             self._count(block)
 
     def _count(self, block: bytes) -> None:
         self.sha.update(block)
-        self.at += len(block)
+        self.size += len(block)
 
     def add(self, block: bytes) -> None:
         self.file.write(block)
@@ -148,57 +147,56 @@ class _Part:
 
     def restart(self) -> None:
         self.file.truncate(0)
-        self.at, self.sha = 0, hashlib.sha256()
+        self.size, self.sha = 0, hashlib.sha256()
 
     def discard(self) -> None:
         self.restart()
         self.path.unlink(missing_ok=True)
 
     def is_pointer(self) -> bool:
-        """Tell whether it is what Git LFS puts in the place of a file."""
+        """Whether it is a Git LFS pointer."""
         self.file.seek(0)
         return self.file.read(len(_POINTER)) == _POINTER
 
-    def judge(self, file: Download) -> None:
-        """Refuse what is not the file that was published.
+    def verify(self, file: RemoteFile) -> None:
+        """Verify the digest, and remove any other file.
 
         Raises
         ------
         InputError
-            It is not; nothing of it stays.
+            It is not the published file.
         """
         self.file.flush()
         os.fsync(self.file.fileno())
         if file.sha256 in ("", self.sha.hexdigest()) and file.blob in ("", _blob(self.file)):
             return
         pointer = self.is_pointer()
-        size, found = self.at, self.sha.hexdigest()
+        size, found = self.size, self.sha.hexdigest()
         self.discard()
         if pointer:
             raise InputError(
-                f"{file.url} gave a Git LFS pointer, which stands for the file and does not hold "
-                "it: the publisher's quota may be used up. Try again later, or give another "
-                "address with url=."
+                f"{file.url} gave a Git LFS pointer in place of the file: the publisher's quota "
+                f"may be used up. {_ADVICE}"
             )
-        wanted = f"{file.bytes:,} bytes with " if file.bytes else ""
+        expected = f"{file.bytes:,} bytes with " if file.bytes else ""
         raise InputError(
-            f"{file.url} gave {size:,} bytes with SHA-256 {found}; published were {wanted}"
-            f"{file.told}. Nothing of it was kept."
+            f"{file.url} gave {size:,} bytes with SHA-256 {found}; published were {expected}"
+            f"{file.identity}. Nothing of it was kept."
         )
 
 
 def _blob(file: IO[bytes]) -> str:
-    """Return what Git calls the content of a file."""
-    told = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END), usedforsecurity=False)
+    """Return Git's name of the content of a file."""
+    digest = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END), usedforsecurity=False)
     file.seek(0)
     while block := file.read(_BLOCK):
-        told.update(block)
-    return told.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[_Part]:
-    """Give the part of a file, which no other process writes meanwhile."""
+    """Open the part of a file, locked against other processes."""
     lock = path.with_name(f".{path.stem}.lock")
     with exclusive(lock, OutputError(f"another process fetches {path}. Wait for it.")):
         try:
@@ -208,78 +206,70 @@ def _locked(path: Path) -> Iterator[_Part]:
             lock.unlink(missing_ok=True)
 
 
-def _receive(file: Download, part: _Part, patience: Patience, show: Callable[[int], None]) -> None:
-    """Take what is missing of a file from one connection.
+def _receive(
+    file: RemoteFile, part: _Part, retries: RetryPolicy, show: Callable[[int], None]
+) -> None:
+    """Receive the missing bytes of a file over one connection.
 
     Raises
     ------
-    _BrokenError
-        It broke before the file was whole.
+    _BrokenConnectionError
+        It broke before the end.
     InputError
         The publisher refuses, or sends more than was published.
     """
-    show(part.at)
-    if file.bytes is not None and part.at >= file.bytes:
+    show(part.size)
+    if file.bytes is not None and part.size >= file.bytes:
         return
     request = Request(file.url, headers={"User-Agent": "philly-analysis"})  # noqa: S310 - the addresses are ours, or begin with http
-    if part.at:
-        request.add_header("Range", f"bytes={part.at}-")
+    if part.size:
+        request.add_header("Range", f"bytes={part.size}-")
     try:
-        with urlopen(request, timeout=patience.stalled_s) as answer:  # noqa: S310
-            told = answer.headers.get("Content-Range", "")
-            if part.at and not told.startswith(f"bytes {part.at}-"):
-                part.restart()  # it sends all again
-            rest = _length(answer)
-            due = None if rest is None else part.at + rest
-            while block := answer.read1(_BLOCK):
-                if part.at + len(block) > (file.bytes or _MOST):
+        with urlopen(request, timeout=retries.timeout_s) as response:  # noqa: S310
+            content_range = response.headers.get("Content-Range", "")
+            if part.size and not content_range.startswith(f"bytes {part.size}-"):
+                part.restart()  # the server ignores ranges
+            length = response.headers.get("Content-Length", "")
+            expected = part.size + int(length) if length.isdecimal() else None
+            while block := response.read1(_BLOCK):
+                if part.size + len(block) > (file.bytes or _MOST):
                     part.discard()
                     raise InputError(
                         f"{file.url} sends more than the {file.bytes or _MOST:,} bytes that were "
                         "published. Nothing of it was kept."
                     )
                 part.add(block)
-                show(part.at)
-    except HTTPError as refused:
-        if refused.code == 416 and part.at:
+                show(part.size)
+    except HTTPError as error:
+        if error.code == 416 and part.size:
             return
-        _say_refused(file, refused, part.at)
+        raise _refusal(file, error, part.size) from None
     except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
-        if isinstance(error, URLError) and not part.at and _no_network(error):
+        reason = getattr(error, "reason", error)
+        unreachable = isinstance(error, URLError) and isinstance(reason, OSError)
+        if unreachable and not part.size and not isinstance(reason, TimeoutError):
             raise InputError(
-                f"{file.url} cannot be reached ({error.reason}): is there a network? Where there "
-                "is none, bring the file by other means and give it to `ingest`."
+                f"{file.url} cannot be reached ({reason}): is there a network? Without one, copy "
+                "the file by other means and give it to `ingest`."
             ) from None
-        raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from None
-    short = part.at < (file.bytes or due or 0)
-    if short and not part.is_pointer():
-        raise _BrokenError(f"the connection ended after {part.at:,} bytes")
+        raise _BrokenConnectionError(str(reason) or type(error).__name__) from None
+    if part.size < (file.bytes or expected or 0) and not part.is_pointer():
+        raise _BrokenConnectionError(f"the connection ended after {part.size:,} bytes")
 
 
-def _length(answer: http.client.HTTPResponse) -> int | None:
-    told = answer.headers.get("Content-Length", "")
-    return int(told) if told.isdecimal() else None
+def _stored(size: int) -> str:
+    return f"{size:,} bytes of it are kept and will not be fetched again. " if size else ""
 
 
-def _no_network(error: URLError) -> bool:
-    return isinstance(error.reason, OSError) and not isinstance(error.reason, TimeoutError)
-
-
-def _kept(at: int) -> str:
-    return f"{at:,} bytes of it are kept and will not be fetched again. " if at else ""
-
-
-def _say_refused(file: Download, refused: HTTPError, at: int) -> None:
-    """Say what an answer other than the file means; raise :class:`_BrokenError` if it may pass."""
-    if refused.code >= 500:
-        raise _BrokenError(f"the server answers {refused.code} {refused.reason}") from None
-    later = refused.headers.get("Retry-After", "")
+def _refusal(file: RemoteFile, error: HTTPError, size: int) -> Exception:
+    """Return the error for an HTTP status: that of a broken connection if it may pass."""
+    if error.code >= 500:
+        return _BrokenConnectionError(f"the server answers {error.code} {error.reason}")
+    later = error.headers.get("Retry-After", "")
     what = {
         403: "refuses it (403): the publisher's quota of downloads may be used up",
         404: "has no such file (404)",
         429: "has had too many requests (429)"
         + (f" and asks to come back in {later} s" if later.isdecimal() else ""),
-    }.get(refused.code, f"answers {refused.code} {refused.reason}")
-    raise InputError(
-        f"{file.url} {what}. {_kept(at)}Try again later, or give another address with url=."
-    ) from None
+    }.get(error.code, f"answers {error.code} {error.reason}")
+    return InputError(f"{file.url} {what}. {_stored(size)}{_ADVICE}")

@@ -1,4 +1,4 @@
-"""Reads GPU and memory events from kernel logs: when, on which machine, what the kernel said."""
+"""Read GPU and memory events from kernel logs: time, machine and message."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.raw_file import open_bytes
+from philly_analysis.ingest.raw_file import gzip_errors, open_bytes
 
 EVENT = re.compile(
     r"NVRM: (?:Xid|.{0,80}(?:fallen off the bus|GPU is lost|RmInitAdapter failed))"
@@ -28,14 +27,14 @@ _LONGEST_LINE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of a kernel log that tells of a GPU or memory fault.
+    """A line of a kernel log about a GPU or memory fault.
 
     Attributes
     ----------
     at
-        When, UTC without a zone; None where the line has no clock time.
+        Time, UTC without a zone; None where the line has none.
     machine_id
-        From the line where it names a host, else from the file's name; may be "".
+        Host of the line if it has one, else from the file's name; may be "".
     """
 
     at: datetime | None
@@ -45,40 +44,40 @@ class Event:
     line: int
 
 
-def events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterator[Event]:
-    """Read the events of one kernel log, in a stream.
+def read_events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterator[Event]:
+    """Yield the events of a kernel log.
 
     Parameters
     ----------
     file
-        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. A file without host
-        names in its lines is named for its machine, e.g. ``m12.dmesg``.
+        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. Its name contains the
+        machine if its lines have no host, e.g. ``m12.dmesg``.
     around
-        A moment of the trace: the year of clocks that print none is the nearest to it.
+        A time of the trace: times without a year are in the year nearest to it.
     clock
-        Zone of clocks that print none.
+        Time zone of times without one.
 
     Raises
     ------
     InputError
-        It was cut off.
+        It is truncated.
     """
     named = _FILE_MACHINE.sub("", file.name).strip("._-")
-    with whole(file), open_bytes(file) as lines:
+    with gzip_errors(file), open_bytes(file) as lines:
         number, begins = 1, True
         while raw := lines.readline(_LONGEST_LINE):
             if begins and EVENT.search(text := raw.decode("utf-8", "replace").rstrip()):
-                at, rest = _when(text, around, clock)
+                at, rest = _parse_time(text, around, clock)
                 host = _HOST.match(rest)
                 machine = host.group(1).split(".")[0] if host else named
-                said = rest[host.end() :] if host else rest
-                yield Event(at, machine, said, file.name, number)
-            # of a longer line only the beginning is read
+                message = rest[host.end() :] if host else rest
+                yield Event(at, machine, message, file.name, number)
+            # only the start of a longer line is read
             begins = raw.endswith(b"\n")
             number += begins
 
 
-def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, str]:
+def _parse_time(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, str]:
     try:
         if found := _ISO.match(text):
             at = datetime.fromisoformat(found.group(1).replace(",", "."))
@@ -95,7 +94,7 @@ def _when(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, 
             dated = [_in_year(found.group(1), year) for year in years]
             at = min((d for d in dated if d), key=lambda d: abs(d - around))
             return _utc(at, clock), found.group(2)
-    except (ValueError, OverflowError):  # a date that no calendar has
+    except (ValueError, OverflowError):  # a date that does not exist
         return None, text
     return None, text
 

@@ -1,4 +1,4 @@
-"""Finds records of failed output: files per attempt, JSON lines, Slurm's files, kernel logs."""
+"""Find the output of failed attempts: files per attempt, JSON lines, Slurm files."""
 
 import gzip
 import json
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import storable
+from philly_analysis.ingest.raw_file import encodable
 
 PATTERNS = (
     r"slurm-(?P<job_id>\d+(?:_\d+)?)\.(?P<stream>out|err)",
     r"(?P<job_id>.+?)[._-](?:attempt[_-]?)?(?P<attempt>\d+)\.(?P<stream>out|err|log|stdout|stderr|txt)",
     r"(?P<job_id>.+?)\.(?P<stream>out|err|log|stdout|stderr|txt)",
 )
-"""Names of output files; the first that matches the whole name (less ``.gz``) decides."""
+"""Names of output files without ``.gz``; the first pattern that matches completely decides."""
 
 KERNEL_LOG = re.compile(r"(?:kern|dmesg|messages|syslog|journal)", re.IGNORECASE)
 JSON_LINES = (".jsonl", ".ndjson")
@@ -25,14 +25,14 @@ LONGEST_RECORD_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where the output of one attempt stands: its files, or the text of one line of JSON.
+    """Output of one attempt: its files, or the text of a JSON line.
 
     Attributes
     ----------
     attempt
-        Number of the attempt; None: the record does not say, take the job's last.
+        Number of the attempt; None: the job's last.
     files
-        Its streams, stdout before stderr; empty where `text` holds the output.
+        Its streams, stdout before stderr; empty if `text` is the output.
     source, entry
         File and line, for rejects.
     """
@@ -47,7 +47,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A raw file or line that is no record, and why."""
+    """A raw file or line that is no record, and the reason."""
 
     source: str
     entry: int | None
@@ -55,13 +55,13 @@ class Unreadable:
     raw: str
 
 
-def compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+def compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """Compile file-name patterns.
 
     Raises
     ------
     InputError
-        A pattern is no regular expression or has no group ``job_id``.
+        A pattern is no regular expression, or has no group ``job_id``.
     """
     found = []
     for pattern in patterns:
@@ -78,8 +78,8 @@ def compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
-def files_of(path: Path) -> list[Path]:
-    """Files of a folder, at any depth, in order of name; or the file itself.
+def list_files(path: Path) -> list[Path]:
+    """Return the files of a folder, at any depth, in order of name; or the file itself.
 
     Raises
     ------
@@ -94,33 +94,32 @@ def files_of(path: Path) -> list[Path]:
 
 
 def is_kernel_log(file: Path) -> bool:
-    """Tell a kernel log by its name."""
+    """Whether a file is a kernel log, by its name."""
     return KERNEL_LOG.search(file.name) is not None
 
 
-def records(path: Path, patterns: tuple[str, ...] = PATTERNS) -> Iterator[Record | Unreadable]:
-    """Find every record in a folder or file, kernel logs left out; JSON lines are read one by one.
+def find_records(path: Path, patterns: tuple[str, ...] = PATTERNS) -> Iterator[Record | Unreadable]:
+    """Yield every record in a folder or file, except kernel logs.
 
     Parameters
     ----------
     path
-        Folder or file. ``.jsonl`` files hold one record a line, others one stream each.
+        Folder or file. ``.jsonl`` files have one record per line, others are one stream each.
     patterns
-        Regular expressions for the names of output files, with the group ``job_id`` and,
-        optionally, ``attempt`` and ``stream``. The path below the folder is tried first, then
-        the name alone.
+        Regular expressions for the names of output files, with the group ``job_id`` and optional
+        groups ``attempt`` and ``stream``. The path below the folder is tried before the name.
     """
-    names = compiled(patterns)
+    names = compile_patterns(patterns)
     root = path if path.is_dir() else path.parent
     streams: dict[tuple[str, int | None], dict[str, Path]] = {}
-    for file in files_of(path):
+    for file in list_files(path):
         below = file.relative_to(root).as_posix()
         if is_kernel_log(file):
             continue
         if below.removesuffix(".gz").endswith(JSON_LINES):
             yield from _json_lines(file, below)
             continue
-        found = _named(below.removesuffix(".gz"), names)
+        found = _parse_name(below.removesuffix(".gz"), names)
         if found is None:
             yield Unreadable(below, None, "the file's name says no job", below)
             continue
@@ -131,12 +130,14 @@ def records(path: Path, patterns: tuple[str, ...] = PATTERNS) -> Iterator[Record
         else:
             others[stream] = file
     for (job_id, attempt), parts in streams.items():
-        in_order = sorted(parts, key=lambda stream: (stream in ("err", "stderr"), stream))
-        files = tuple(parts[stream] for stream in in_order)
+        ordered = sorted(parts, key=lambda stream: (stream in ("err", "stderr"), stream))
+        files = tuple(parts[stream] for stream in ordered)
         yield Record(job_id, attempt, files, b"", files[0].relative_to(root).as_posix(), None)
 
 
-def _named(below: str, names: tuple[re.Pattern[str], ...]) -> tuple[str, int | None, str] | None:
+def _parse_name(
+    below: str, names: tuple[re.Pattern[str], ...]
+) -> tuple[str, int | None, str] | None:
     for name in names:
         for text in (below, below.rsplit("/", 1)[-1]):
             if found := name.fullmatch(text):
@@ -163,17 +164,17 @@ def _json_lines(file: Path, below: str) -> Iterator[Record | Unreadable]:
 
 
 def _json_line(source: str, entry: int, line: bytes) -> Record | Unreadable:
-    shown = line[:500].decode("utf-8", "replace")
+    start = line[:500].decode("utf-8", "replace")
     try:
-        given = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
-        return Unreadable(source, entry, "the line is no JSON", shown)
-    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
-        return Unreadable(source, entry, "the record has no text", shown)
-    job_id, attempt = given.get("job_id"), given.get("attempt")
+        return Unreadable(source, entry, "the line is no JSON", start)
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        return Unreadable(source, entry, "the record has no text", start)
+    job_id, attempt = record.get("job_id"), record.get("attempt")
     if not isinstance(job_id, str | int) or isinstance(job_id, bool) or job_id == "":
-        return Unreadable(source, entry, "the record has no job_id", shown)
+        return Unreadable(source, entry, "the record has no job_id", start)
     if attempt is not None and (not isinstance(attempt, int) or isinstance(attempt, bool)):
-        return Unreadable(source, entry, "the attempt is no number", shown)
-    text = given["text"].encode("utf-8", "replace")
-    return Record(storable(str(job_id)), attempt, (), text, source, entry)
+        return Unreadable(source, entry, "the attempt is no number", start)
+    text = record["text"].encode("utf-8", "replace")
+    return Record(encodable(str(job_id)), attempt, (), text, source, entry)

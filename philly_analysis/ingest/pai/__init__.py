@@ -1,53 +1,30 @@
-"""Alibaba's cluster trace gpu-v2020 (PAI): jobs, tasks, sensors, machines; without headers."""
+"""Read Alibaba's cluster trace gpu-v2020 (PAI): tables of jobs, tasks, sensors and machines."""
 
 from pathlib import Path
 
 import duckdb
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_store import Kept
-from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout
 
 COLUMNS = {
-    "job_table": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
-    "task_table": (
-        "job_name",
-        "task_name",
-        "inst_num",
-        "status",
-        "start_time",
-        "end_time",
-        "plan_cpu",
-        "plan_mem",
-        "plan_gpu",
-        "gpu_type",
-    ),
-    "sensor_table": (
-        "job_name",
-        "task_name",
-        "worker_name",
-        "inst_id",
-        "machine",
-        "gpu_name",
-        "cpu_usage",
-        "gpu_wrk_util",
-        "avg_mem",
-        "max_mem",
-        "avg_gpu_wrk_mem",
-        "max_gpu_wrk_mem",
-        "read",
-        "write",
-        "read_count",
-        "write_count",
-    ),
-    "machine_spec": ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
+    "job_table": "job_name,inst_id,user,status,start_time,end_time",
+    "task_table": "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,"
+    "plan_gpu,gpu_type",
+    "sensor_table": "job_name,task_name,worker_name,inst_id,machine,gpu_name,cpu_usage,"
+    "gpu_wrk_util,avg_mem,max_mem,avg_gpu_wrk_mem,max_gpu_wrk_mem,read,write,read_count,"
+    "write_count",
+    "machine_spec": "machine,gpu_type,cap_cpu,cap_mem,cap_gpu",
 }
-"""Columns by table, as the publisher's header files name them."""
+"""Columns by table, as the publisher's header files list them; the tables have no header."""
 
 
-def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
+def prepare(
+    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
+) -> RawFiles:
     """Open the folder of the tables; those of sensors and machines may be missing.
 
     Raises
@@ -58,18 +35,19 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     files = {name: sorted(raw.glob(f"pai_{name}.csv*")) for name in COLUMNS}
     if missing := [name for name in ("job_table", "task_table") if not files[name]]:
         raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
-    fresh = {name: kept.fresh(found) for name, found in files.items()}
+    new = {name: raw_store.new_files(found) for name, found in files.items()}
     rows = {}
-    for name, header in COLUMNS.items():
-        fields = {column: Field(column, None, None, (), None, {}) for column in header}
-        layout = Layout("", ",", "", header, ("",), fields)
-        rows[name] = store(con, name, layout, fields, fresh[name], scratch)
-        rows[name] += kept.keep(con, name)
-    records = {"jobs": rows["job_table"], "attempts": rows["job_table"]}
-    return Raw(
-        files=tuple(file for found in fresh.values() for file in found),
+    for name, listed in COLUMNS.items():
+        header = tuple(listed.split(","))
+        fields = {column: Field(column) for column in header}
+        layout = Layout(header=header, nulls=("",), fields=fields)
+        rows[name] = store(con, name, layout, fields, new[name], scratch)
+        rows[name] += raw_store.merge(con, name)
+    return RawFiles(
+        files=tuple(file for found in new.values() for file in found),
         records={
-            **records,
+            "jobs": rows["job_table"],
+            "attempts": rows["job_table"],
             "machines": rows["machine_spec"],
             "summaries": rows["sensor_table"],
         },

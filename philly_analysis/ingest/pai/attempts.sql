@@ -3,12 +3,12 @@
 select
   job_name as job_id,
   1 as attempt,
-  asked.started_at,
+  requests.started_at,
   case when status in ('Terminated', 'Failed') then pai_time(end_time) end as ended_at,
-  asked.gpus,
+  requests.gpus,
   source_file,
   source_line,
   raw,
   fault as reject
 from job_table
-left join asked using (job_name)
+left join requests using (job_name)

@@ -1,4 +1,4 @@
--- What a reader of a PAI trace should know.
+-- Which notes does a PAI trace need?
 -- One row per note.
 select format(
   '{:,} of {:,} tasks are of jobs that the job table lacks.',

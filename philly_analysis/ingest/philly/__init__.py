@@ -1,4 +1,4 @@
-"""The Microsoft Philly archive: scheduler log, machine list and per-minute utilisation, 2017."""
+"""Read the Microsoft Philly archive of 2017: scheduler log, machine list and utilisation."""
 
 import gzip
 from concurrent.futures import ThreadPoolExecutor
@@ -9,38 +9,41 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import CsvFile, whole
-from philly_analysis.ingest.loading import parquet, path_text
-from philly_analysis.ingest.philly.archive import SYNTHETIC, TABLES_OF, find, unpack
+from philly_analysis.ingest.csv_file import CsvFile
+from philly_analysis.ingest.philly.archive import OPTIONAL_FILES, SYNTHETIC, find_files, unpack
 from philly_analysis.ingest.philly.utilisation import STREAMS
-from philly_analysis.ingest.raw_store import Kept
-from philly_analysis.ingest.source import Raw, Source
+from philly_analysis.ingest.raw_file import gzip_errors
+from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.source import RawFiles, Source
+from philly_analysis.ingest.sql import parquet_scan, path_literal
 from philly_analysis.trace import escape_glob
 
-_GLIMPSES = 64
-_GLIMPSE_BYTES = 1 << 18
+_PROBES = 64
+_PROBE_BYTES = 1 << 18
 
 
-def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept) -> Raw:
+def prepare(
+    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
+) -> RawFiles:
     """Open the archive: its folder, or ``trace-data.tar.gz`` as published.
 
     Raises
     ------
     InputError
-        There is no job log, or a file is not what it should be.
+        There is no job log, or a file is damaged or of another kind.
     """
     notes: list[str] = []
     folder = raw
-    archive = kept.fresh([raw]) if raw.is_file() else []
+    archive = raw_store.new_files([raw]) if raw.is_file() else []
     if archive:
         folder = scratch / "archive"
         notes += unpack(raw, folder)
-    found = find(folder) if archive or not raw.is_file() else {}
-    for name in sorted(TABLES_OF.keys() - found.keys()):
-        note = f"The archive has no {name}, so {TABLES_OF[name]}."
-        notes += [note] if kept.still(note) else []
-    fresh = kept.fresh(found.values())
-    files = {name: path for name, path in found.items() if path in fresh}
+    found = find_files(folder) if archive or not raw.is_file() else {}
+    for name in sorted(OPTIONAL_FILES.keys() - found.keys()):
+        note = f"The archive has no {name}, so {OPTIONAL_FILES[name]}."
+        notes += [note] if raw_store.still_applies(note) else []
+    new = raw_store.new_files(found.values())
+    files = {name: path for name, path in found.items() if path in new}
     csv = {
         name: replace(file, path=files[name])
         for name, file in _UTILISATION.items()
@@ -49,20 +52,20 @@ def prepare(con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, kept: Kept
     for file in csv.values():
         file.check()
     with ThreadPoolExecutor(1) as beside:
-        glimpsed = beside.submit(_glimpse, con.cursor(), csv.get("cluster_gpu_util"))
-        _job_log(con, files.get("cluster_job_log"), scratch)
-        kept.keep(con, "cluster_job_log")
-        machines = _machine_list(con, files.get("cluster_machine_list"))
-        machines += kept.keep(con, "cluster_machine_list")
-        glimpsed.result()
-    kept.keep(con, "gpu_glimpse")
+        probe = beside.submit(_probe, con.cursor(), csv.get("cluster_gpu_util"))
+        _read_job_log(con, files.get("cluster_job_log"), scratch)
+        raw_store.merge(con, "cluster_job_log")
+        machines = _read_machine_list(con, files.get("cluster_machine_list"))
+        machines += raw_store.merge(con, "cluster_machine_list")
+        probe.result()
+    raw_store.merge(con, "gpu_glimpse")
     marker = folder / SYNTHETIC
     if marker.is_file():
         notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
-    return Raw(
+    return RawFiles(
         files=tuple(archive) if raw.is_file() else tuple(files.values()),
         csv=csv,
-        records={**_counted(con), "machines": machines},
+        records={**_count_records(con), "machines": machines},
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )
@@ -74,7 +77,7 @@ _UTILISATION = {
     "cluster_gpu_util": CsvFile(
         path=Path(),
         header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
-        # a comma stands at the end of each row; some rows have each value twice
+        # each row ends with a comma; some rows have each value twice
         shapes=((*_TEXTS, *_GPU_VALUES[:8], ""), (*_TEXTS, *_GPU_VALUES, "")),
         texts=_TEXTS,
         nulls=("NA", ""),
@@ -96,7 +99,7 @@ _UTILISATION = {
 }
 
 
-def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -> None:
+def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -> None:
     """Create ``cluster_job_log``: source_file, source_line (entry, from 1), entry (JSON)."""
     if path is None:
         con.execute(
@@ -105,7 +108,7 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -
         )
         return
     if not _tail(path).endswith(b"]"):
-        # the engine takes a list that stops between two entries
+        # the database accepts a list that is truncated between two entries
         raise InputError(
             f"{path} is not a list of jobs in JSON, or was cut off: it does not end in ']'. "
             "Fetch it again."
@@ -115,21 +118,21 @@ def _job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Path) -
         con.execute(
             "copy (select 'cluster_job_log' as source_file, row_number() over () as source_line, "
             "json as entry from read_json_objects($path, format = 'array')) "
-            f"to {path_text(entries)} (format parquet)",
+            f"to {path_literal(entries)} (format parquet)",
             {"path": escape_glob(path)},
         )
-    except (duckdb.Error, UnicodeDecodeError) as error:  # the latter: in the engine's own words
+    except (duckdb.Error, UnicodeDecodeError) as error:  # the latter in messages of the database
         first = str(error).split("\n")[0]
         raise InputError(
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
         ) from None
-    con.sql(f"from {parquet([entries])}").create_view("cluster_job_log")
+    con.sql(f"from {parquet_scan([entries])}").create_view("cluster_job_log")
 
 
-def _counted(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _count_records(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Count the jobs, attempts and placements of the job log.
 
-    A detail without a list of GPUs counts as one.
+    A detail without a list of GPUs counts as one placement.
     """
     [counts] = con.sql(
         "select count(*), coalesce(sum(json_array_length(entry, '$.attempts')), 0), "
@@ -140,19 +143,19 @@ def _counted(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 
 def _tail(path: Path) -> bytes:
-    """Return the last bytes of a file, without the space that follows them."""
+    """Return the last bytes of a file, without trailing whitespace."""
     if path.suffix != ".gz":
         with path.open("rb") as plain:
             plain.seek(max(0, path.stat().st_size - 1024))
             return plain.read().rstrip()
     tail = b""
-    with whole(path), gzip.open(path) as file:
+    with gzip_errors(path), gzip.open(path) as file:
         while block := file.read(1 << 20):
             tail = (tail + block)[-1024:]
     return tail.rstrip()
 
 
-def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int:
+def _read_machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int:
     """Create ``cluster_machine_list``, empty where there is no such file; return its rows."""
     lines = [] if path is None else path.read_text("utf-8", "replace").splitlines()
     header = ("machineId", "number of GPUs", "single GPU mem")
@@ -174,33 +177,33 @@ def _machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int:
     return sum(bool(line.strip()) for line in lines[1:])
 
 
-def _glimpse(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
+def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
     """Create ``gpu_glimpse``: machine_id and values of lines spread evenly over the file."""
     texts: list[bytes] = []
     if file is not None:
         size = file.path.stat().st_size
-        with whole(file.path), file.open() as lines:
-            if file.path.suffix == ".gz" or size <= _GLIMPSES * _GLIMPSE_BYTES:
-                texts = lines.readlines(_GLIMPSES * _GLIMPSE_BYTES)[1:]
+        with gzip_errors(file.path), file.open() as lines:
+            if file.gzipped or size <= _PROBES * _PROBE_BYTES:
+                texts = lines.readlines(_PROBES * _PROBE_BYTES)[1:]
             else:
-                for i in range(_GLIMPSES):
-                    lines.seek(i * (size - _GLIMPSE_BYTES) // (_GLIMPSES - 1))
-                    texts += lines.readlines(_GLIMPSE_BYTES)[1:-1]
-    con.register("glimpsed_lines", pa.table({"l": [t.decode("utf-8", "replace") for t in texts]}))
-    # fields that hold something: a GPU that is off says NA, one that is not there says nothing
+                for i in range(_PROBES):
+                    lines.seek(i * (size - _PROBE_BYTES) // (_PROBES - 1))
+                    texts += lines.readlines(_PROBE_BYTES)[1:-1]
+    con.register("probed_lines", pa.table({"l": [t.decode("utf-8", "replace") for t in texts]}))
+    # a GPU that is off has NA, a GPU that does not exist has an empty field
     con.execute(
         "create table gpu_glimpse as "
         "select f[2] as machine_id, list_transform(list_filter(f[3:], lambda x: x <> ''), "
         "lambda x: try_cast(x as double)) as vals "
-        "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from glimpsed_lines)"
+        "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from probed_lines)"
     )
-    con.unregister("glimpsed_lines")
+    con.unregister("probed_lines")
 
 
 PHILLY = Source(
     name="philly",
     what="The Microsoft Philly archive of 2017, as its folder or trace-data.tar.gz.",
-    files=f"cluster_job_log, and any of {', '.join(TABLES_OF)}; each may be gzipped.",
+    files=f"cluster_job_log, and any of {', '.join(OPTIONAL_FILES)}; each may be gzipped.",
     lacks="Failure output, quotas, requested CPUs and memory, and why an attempt ended.",
     folder=Path(__file__).parent,
     prepare=prepare,

@@ -1,4 +1,4 @@
-"""Finds the five files of the Philly archive, in its folder or in ``trace-data.tar.gz``."""
+"""Find the five files of the Philly archive, in its folder or in ``trace-data.tar.gz``."""
 
 import gzip
 import hashlib
@@ -13,22 +13,22 @@ from typing import IO
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.downloads.catalogue import published
 
-TABLES_OF = {
-    "cluster_machine_list": "machines are those that the other files name",
+OPTIONAL_FILES = {
+    "cluster_machine_list": "machines are those named in the other files",
     "cluster_gpu_util": "the trace has no gpu_samples",
     "cluster_cpu_util": "host_samples have no cpu_pct",
     "cluster_mem_util": "host_samples have no memory",
 }
-"""Files that may be missing, and what the trace lacks without them."""
+"""Files that may be missing, and the consequence for the trace."""
 
-FILES = ("cluster_job_log", *TABLES_OF)
+FILES = ("cluster_job_log", *OPTIONAL_FILES)
 _READS_PAST_END = 100
 SYNTHETIC = "SYNTHETIC.md"
-"""A file beside the others which says that nothing in them was recorded."""
+"""File that marks an archive as not recorded on a cluster."""
 
 
-def find(folder: Path) -> dict[str, Path]:
-    """Return the files of the archive that the folder has, gzipped or not.
+def find_files(folder: Path) -> dict[str, Path]:
+    """Return the files of the archive in a folder, gzipped or not.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def find(folder: Path) -> dict[str, Path]:
     if "cluster_job_log" not in found:
         inner = next(folder.glob("*/cluster_job_log*"), None)
         hint = f" Did you mean {inner.parent}?" if inner else ""
-        raise InputError(f"{folder} has no cluster_job_log, which nothing can replace.{hint}")
+        raise InputError(f"{folder} has no cluster_job_log, which is required.{hint}")
     for path in found.values():
         try:
             with path.open("rb") as file:
@@ -63,7 +63,7 @@ def find(folder: Path) -> dict[str, Path]:
 
 
 def unpack(archive: Path, folder: Path) -> list[str]:
-    """Stream the archive's files into an empty folder, and compare it with the published one.
+    """Unpack the archive's files into a new folder, and compare its digest with the published one.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     Raises
     ------
     InputError
-        It is no such archive, was cut off, or has a member that points outside of it.
+        It is no such archive, is truncated, or has a member that points outside of it.
     """
     folder.mkdir()
     digest = hashlib.sha256()
@@ -82,17 +82,13 @@ def unpack(archive: Path, folder: Path) -> list[str]:
             tee = _Tee(file, digest.update)
             with tarfile.open(fileobj=tee, mode="r|gz") as tar:
                 for member in tar:
-                    _take(tar, member, archive, folder)
+                    _extract(tar, member, archive, folder)
             while tee.read(1 << 20):
                 pass
-    # TypeError: the standard library's, where the file ends within gzip's header
+    # TypeError: raised by tarfile where the file ends within gzip's header
     except (
-        tarfile.TarError,
-        ValueError,
-        TypeError,
-        EOFError,
-        zlib.error,
-        gzip.BadGzipFile,
+        *(tarfile.TarError, ValueError, TypeError),
+        *(EOFError, zlib.error, gzip.BadGzipFile),
     ) as error:
         raise InputError(
             f"{archive} is not a gzipped tar archive, or was cut off: {error}. Fetch it again."
@@ -102,35 +98,35 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     if (folder / SYNTHETIC).is_file():
         return []
     size = archive.stat().st_size
-    [whole] = published()["philly"].files
-    if (size, digest.hexdigest()) == (whole.bytes, whole.sha256):
+    [original] = published()["philly"].files
+    if (size, digest.hexdigest()) == (original.bytes, original.sha256):
         return []
     return [
         f"WARNING: {archive.name} has {size:,} bytes and sha256 {digest.hexdigest()[:12]}…; the "
-        f"published archive has {whole.bytes:,} and {whole.sha256[:12]}…. It was changed, "
+        f"published archive has {original.bytes:,} and {original.sha256[:12]}…. It was changed, "
         "or is another one."
     ]
 
 
-def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: Path) -> None:
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: Path) -> None:
     name = PurePosixPath(member.name)
     plain = (member.isfile() and not member.issparse()) or member.isdir()
     if name.is_absolute() or ".." in name.parts or not plain:
         raise InputError(
             f"{archive} has a member that is no plain file inside it: {member.name[:120]!r}. "
-            "The published archive has none such; do not trust this one."
+            "The published archive has no such member; do not trust this one."
         )
     known = (*FILES, *(f"{f}.gz" for f in FILES), SYNTHETIC)
     if not member.isfile() or name.name not in known:
         return
     if member.size > (free := shutil.disk_usage(folder).free):
         raise InputError(
-            f"{archive}: {name.name} is said to have {member.size:,} bytes, and {folder} has room "
-            f"for {free:,}. Free some disk space, if you trust this archive."
+            f"{archive}: {name.name} declares {member.size:,} bytes, and {folder} has {free:,} "
+            "free. Free some disk space, if you trust this archive."
         )
     target = folder / name.name
     if target.exists():
-        raise InputError(f"{archive} has two files named {name.name}: cannot tell which is meant.")
+        raise InputError(f"{archive} has two files named {name.name}.")
     source = tar.extractfile(member)
     assert source is not None  # noqa: S101 - a plain file has content
     with source, target.open("wb") as out:
@@ -138,16 +134,16 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folder: 
 
 
 class _Tee(io.RawIOBase):
-    """A file for reading that shows every byte to someone else.
+    """A file for reading that passes each block to a callback.
 
-    Who goes on reading past its end looks for a member that is longer than the archive, and is
-    told so: `tarfile` would go on for as long as the member is said to be.
+    Repeated reads past its end raise EOFError: `tarfile` would read on for the declared size of a
+    member that is longer than the archive.
     """
 
-    def __init__(self, file: IO[bytes], show: Callable[[bytes], None]) -> None:
+    def __init__(self, file: IO[bytes], callback: Callable[[bytes], None]) -> None:
         super().__init__()
         self._file = file
-        self._show = show
+        self._callback = callback
         self._past_end = 0
 
     def read(self, size: int = -1) -> bytes:
@@ -155,5 +151,5 @@ class _Tee(io.RawIOBase):
         self._past_end += not data
         if self._past_end > _READS_PAST_END:
             raise EOFError("a member is longer than the archive")
-        self._show(data)
+        self._callback(data)
         return data

@@ -1,4 +1,4 @@
-"""Reads the archive's utilisation files: what each line says of a machine's GPUs, or of itself."""
+"""Parse lines of the archive's utilisation files: GPUs, CPU and memory of a machine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from philly_analysis.ingest.source import NEVER, Read, Readings, Stream
+from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser, Stream
 
 _GPUS = 8
 _PLACES = np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64)
-"""Eight flags, read as one number, are at least the place of the last that is set."""
+"""Least value of eight flags, read as one number, by the last flag that is set."""
 _FIRST = np.append(np.uint64(0), np.cumsum(_PLACES))
-"""Eight flags, read as one number, of which the first so many are set."""
+"""Eight flags, read as one number, by how many of the first are set."""
 
 _Values = npt.NDArray[np.float64]
-_Moments = npt.NDArray[np.int64]
+_Times = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
 
 
-def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
+def _gpus(con: duckdb.DuckDBPyConnection) -> Parser:
     layouts = {
         machine: (gpus, doubled)
         for machine, gpus, doubled in con.sql(
@@ -34,102 +34,102 @@ def _gpus(con: duckdb.DuckDBPyConnection) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class _Gpus:
-    """Reads cluster_gpu_util: as many values as the machine has GPUs, each of them once."""
+    """Parses cluster_gpu_util: one value for each GPU of the machine."""
 
     layouts: dict[str, tuple[int, bool]]
 
-    def __call__(self, lines: pa.Table) -> Readings:
+    def __call__(self, lines: pa.Table) -> ParsedRows:
         machine = lines["machine_id"].chunk(0)
         layout = [self.layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
         of_machine = np.array(layout, np.int8)
         gpus, doubled = (of.take(machine.indices.to_numpy()) for of in of_machine.T)
         columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
-        if len(columns) > _GPUS:  # each GPU twice
+        if len(columns) > _GPUS:  # two values for each GPU
             columns, gpus, doubled = columns[::2], np.full_like(gpus, _GPUS), doubled * 0
         numbers = [_numbers(column) for column in columns]
-        told = [_known(column) for column in columns]
+        valid = [_is_valid(column) for column in columns]
         if (twice := doubled.view(bool)).any():
-            for each in (numbers, told):
+            for each in (numbers, valid):
                 firsts = zip(each[: _GPUS // 2], each[::2], strict=True)
                 each[: _GPUS // 2] = [np.where(twice, second, once) for once, second in firsts]
-            told[_GPUS // 2 :] = [one & ~twice for one in told[_GPUS // 2 :]]
-        values, known = np.stack(numbers, axis=1), np.stack(told, axis=1)
-        # more values than the machine is known to have GPUs tell of more
+            valid[_GPUS // 2 :] = [one & ~twice for one in valid[_GPUS // 2 :]]
+        values, known = np.stack(numbers, axis=1), np.stack(valid, axis=1)
+        # a machine has at least as many GPUs as the row has values
         filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
         gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
-        held = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
-        util = values[held]
-        sound = np.ones(len(values), bool)
+        present = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
+        util = values[present]
+        in_range = np.ones(len(values), bool)
         if not _between(util, 100).all():
-            sound = (_between(values, 100) | ~held).all(axis=1)
+            in_range = (_between(values, 100) | ~present).all(axis=1)
         ends = pa.array(np.append(np.int32(0), np.cumsum(gpus, dtype=np.int32)))
-        lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[held]))
-        return Readings(_times(lines), {"util_pct": lists}, sound)
+        lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[present]))
+        return ParsedRows(_times(lines), {"util_pct": lists}, in_range)
 
 
-def _cpu(lines: pa.Table) -> Readings:
-    """Read cluster_cpu_util."""
+def _cpu(lines: pa.Table) -> ParsedRows:
+    """Parse cluster_cpu_util."""
     cpu = lines["cpu_util"].chunk(0)
-    return Readings(_times(lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
+    return ParsedRows(_times(lines), {"cpu_pct": cpu}, _between(_numbers(cpu), 100))
 
 
-def _memory(lines: pa.Table) -> Readings:
-    """Read cluster_mem_util, which counts in kB."""
+def _memory(lines: pa.Table) -> ParsedRows:
+    """Parse cluster_mem_util, in kB."""
     total, free = (lines[name].chunk(0) for name in ("mem_total", "mem_free"))
-    used, held = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
-    sound = (_numbers(held) > 0) & _between(_numbers(used), _numbers(held))
-    return Readings(_times(lines), {"mem_used_gb": used, "mem_gb": held}, sound)
+    used, installed = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
+    in_range = (_numbers(installed) > 0) & _between(_numbers(used), _numbers(installed))
+    return ParsedRows(_times(lines), {"mem_used_gb": used, "mem_gb": installed}, in_range)
 
 
-def _always(read: Read) -> Callable[[duckdb.DuckDBPyConnection], Read]:
-    return lambda con: read
+def _constant(parser: Parser) -> Callable[[duckdb.DuckDBPyConnection], Parser]:
+    return lambda con: parser
 
 
-def _times(lines: pa.Table) -> _Moments:
-    """Return the moment of each line; a text is read once, however many lines share it."""
+def _times(lines: pa.Table) -> _Times:
+    """Return the time of each line; each distinct text is parsed once."""
     time = lines["time"].chunk(0)
     try:
-        moments = _moments(time.dictionary)
+        distinct = _to_utc_us(time.dictionary)
     except pa.ArrowInvalid:
-        moments = np.array([_moment(text) for text in time.dictionary.to_pylist()])
-    of_lines: _Moments = moments[time.indices.to_numpy()]
-    return of_lines
+        distinct = np.array([_time_of(text) for text in time.dictionary.to_pylist()])
+    times: _Times = distinct[time.indices.to_numpy()]
+    return times
 
 
-def _moments(pacific: pa.StringArray) -> _Moments:
-    """Return the moments of US Pacific times that name their zones; NEVER for other texts.
+def _to_utc_us(pacific: pa.StringArray) -> _Times:
+    """Convert US Pacific times with their zones to UTC; NO_TIME for other texts.
 
-    By their zones both runs of the hour which 2017-11-05 repeats are told apart.
+    The zones distinguish both runs of the repeated hour of 2017-11-05.
 
     Raises
     ------
     pa.ArrowInvalid
-        There is a 30 February among them, or the like.
+        A date does not exist.
     """
     summer = pc.match_like(pacific, "____-__-__ __:__:__ PDT")
-    timely = pc.or_(summer, pc.match_like(pacific, "____-__-__ __:__:__ PST"))
-    texts = pc.if_else(timely, pc.utf8_slice_codeunits(pacific, 0, 19), None)
+    zoned = pc.or_(summer, pc.match_like(pacific, "____-__-__ __:__:__ PST"))
+    texts = pc.if_else(zoned, pc.utf8_slice_codeunits(pacific, 0, 19), None)
     behind_s = pc.if_else(summer, 7 * 3600, 8 * 3600)
     utc_s = pc.add(texts.cast(pa.timestamp("s")).cast(pa.int64()), behind_s)
-    moments: _Moments = pc.fill_null(pc.multiply(utc_s, 1_000_000), NEVER).to_numpy()
-    return moments
+    times: _Times = pc.fill_null(pc.multiply(utc_s, 1_000_000), NO_TIME).to_numpy()
+    return times
 
 
-def _moment(pacific: str) -> int:
-    """Return the moment of a single text."""
+def _time_of(pacific: str) -> int:
+    """Convert a single text."""
     try:
-        return int(_moments(pa.array([pacific]))[0])
+        return int(_to_utc_us(pa.array([pacific]))[0])
     except pa.ArrowInvalid:
-        return NEVER
+        return NO_TIME
 
 
 def _numbers(column: pa.DoubleArray) -> _Values:
-    """Return the values of a column; zero, mostly, where it has none."""
+    """Return the values of a column; usually zero where they are missing."""
     return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
 
 
-def _known(column: pa.DoubleArray) -> _Flags:
-    """Tell where a column has values."""
+def _is_valid(column: pa.DoubleArray) -> _Flags:
+    """Whether each value of a column is present."""
     if not column.null_count:
         return np.ones(len(column), bool)
     bits = np.frombuffer(column.buffers()[0], np.uint8)
@@ -143,7 +143,9 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
 _TIME = "time is not like 2017-10-03 00:00:00 PDT"
 STREAMS = (
     Stream("cluster_gpu_util", "gpu_samples", ("util_pct",), _gpus, _TIME, ("gpu_layout",)),
-    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), _always(_cpu), _TIME),
-    Stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), _always(_memory), _TIME),
+    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), _constant(_cpu), _TIME),
+    Stream(
+        "cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), _constant(_memory), _TIME
+    ),
 )
-"""The files, and what they fill."""
+"""The files, and the columns that they fill."""

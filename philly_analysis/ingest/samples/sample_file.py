@@ -1,4 +1,4 @@
-"""Writes a file of a streamed table: the rows of its parts joined, and without repeats."""
+"""Write a file of a streamed table: join the rows of its parts, and drop repeated keys."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from philly_analysis.ingest.loading import parquet
 from philly_analysis.ingest.samples.staging import AT, KEY
+from philly_analysis.ingest.sql import parquet_scan
 from philly_analysis.trace import Table, timestamps_us
 
 _GROUP_ROWS = 122_880
-"""Rows of a row group, the least of a file that the engine reads."""
-_PIECES = 10_000
-"""Pieces of a table, beyond which it pays to copy its rows."""
-_LOOKED_AT = 1_000
+"""Rows of a row group, the unit that the database reads."""
+_SLICES = 10_000
+"""Slices of a table beyond which copying its rows is faster."""
+_FIRST_ROWS = 1_000
 _FEW = 20
-"""Different values of a column among the rows looked at, up to which they are said to repeat."""
+"""Distinct values in the first rows up to which a column gets a dictionary."""
 NO_ROW = -1
 
 _Numbers = npt.NDArray[np.int64]
@@ -29,10 +29,14 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of rows.
+    """Result of writing a file.
 
-    How many rows of each part are kept, on which lines stood those that repeat, and how many
-    values the longest list of each machine has; NO_ROW if it has no row.
+    Attributes
+    ----------
+    kept, repeats
+        Rows kept of each part, and the lines of repeated keys.
+    longest
+        Length of the longest list of each machine; NO_ROW if it has no row.
     """
 
     kept: list[int]
@@ -47,9 +51,9 @@ class SampleFile:
     Attributes
     ----------
     names
-        Of the machines, by number.
+        Names of the machines, by number.
     earlier
-        Files that the table had before; a row whose key is in them repeats it.
+        Files of earlier ingests; a row whose key is in them is a repeat.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -58,31 +62,34 @@ class SampleFile:
     earlier: list[Path]
     path: Path
 
-    def write(self, given: list[pa.Table], begins: int, ends: int) -> Written:
-        """Write the rows of each part, whose moments lie between two."""
+    def write(self, parts: list[pa.Table], begins: int, ends: int) -> Written:
+        """Write the rows of each part, whose times are in a range."""
         before = self._before(begins, ends)
         keys = [
-            self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], begins) for rows in given
+            self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], begins) for rows in parts
         ]
         found = [
             _firsts(key, rows["line"].to_numpy(), before)
-            for key, rows in zip(keys, given, strict=True)
+            for key, rows in zip(keys, parts, strict=True)
         ]
         firsts = [first for first, _ in found]
-        if len(given) == 1:
-            rows = _only(given[0], np.sort(firsts[0]))
+        if len(parts) == 1:
+            rows = _select(parts[0], np.sort(firsts[0]))
         else:
-            rows = self._joined(given, keys, firsts, begins)
+            rows = self._joined(parts, keys, firsts, begins)
         if len(rows):
             self._write(rows)
         return Written(
             [len(first) for first in firsts],
-            [part["line"].to_numpy()[again] for part, (_, again) in zip(given, found, strict=True)],
+            [
+                part["line"].to_numpy()[repeat]
+                for part, (_, repeat) in zip(parts, found, strict=True)
+            ],
             self._longest_of(rows),
         )
 
     def _longest_of(self, rows: pa.Table) -> _Numbers:
-        """Return how many values the longest list of each machine has, or that it has no row."""
+        """Return the length of the longest list of each machine; NO_ROW if it has no row."""
         longest = np.full(len(self.names), NO_ROW)
         machine = rows["machine"].to_numpy().astype(np.int64)
         longest[machine] = 0
@@ -90,22 +97,22 @@ class SampleFile:
             lengths = pc.list_value_length(rows[name]).to_numpy()
             many = int(lengths.max(initial=0)) + 1
             there, length = np.divmod(np.flatnonzero(np.bincount(machine * many + lengths)), many)
-            longest[there] = length  # of a machine's lengths the last, which stays, is the longest
+            longest[there] = length  # ascending, so that the longest is assigned last
         return longest
 
     def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
-        """Put moment and machine into one number, which orders by moment."""
+        """Combine time and machine into one number that sorts by time."""
         number: _Numbers = machine.to_numpy()
         return (moments - origin) * len(self.names) + number
 
     def _before(self, origin: int, end: int) -> _Numbers:
-        """Return the keys of rows between two moments that the table had before."""
+        """Return the keys of earlier rows in a range of time."""
         if not self.earlier:
             return np.zeros(0, np.int64)
-        # of files whose statistics lie outside of the span nothing is read
+        # the database skips files whose statistics are outside the range
         found = self.con.cursor().sql(
             "select sampled_at, number as machine "
-            f"from {parquet(self.earlier, 'union_by_name = true')} "
+            f"from {parquet_scan(self.earlier, 'union_by_name = true')} "
             "join (select unnest($names) as machine_id, "
             "generate_subscripts($names, 1) - 1 as number) using (machine_id) "
             "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
@@ -115,12 +122,12 @@ class SampleFile:
         return np.sort(self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], origin))
 
     def _joined(
-        self, given: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
+        self, parts: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
     ) -> pa.Table:
-        """Join the rows that are kept, in the order of their keys; null where a part has none."""
+        """Join the kept rows by key, in its order; null where a part has no row."""
         sorted_keys = [key[first] for key, first in zip(keys, firsts, strict=True)]
         every = np.concatenate(sorted_keys)
-        order = np.argsort(every, kind="stable")  # sorted ones are merged, in one go
+        order = np.argsort(every, kind="stable")  # merges the sorted parts
         ranked = every[order]
         new = np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)]
         key = ranked[new]
@@ -130,7 +137,7 @@ class SampleFile:
         columns = {"sampled_at": pa.array(moment + origin).view(AT.type)}
         columns["machine"] = pa.array(machine.astype(np.int32))
         of_parts = np.split(row, np.cumsum([len(own) for own in sorted_keys])[:-1])
-        for rows, own, first in zip(given, of_parts, firsts, strict=True):
+        for rows, own, first in zip(parts, of_parts, firsts, strict=True):
             place = np.full(len(key), -1)
             place[own] = first
             taken = pa.array(place, mask=place < 0)
@@ -148,8 +155,7 @@ class SampleFile:
             machines.select([c for c in self.table.column_names if c in machines.column_names]),
             self.path,
             row_group_size=_GROUP_ROWS,
-            # to press readings together takes longer than to write them, and to read them also;
-            # what repeats is worth a dictionary
+            # compression makes writing and reading of samples slower; dictionaries suffice
             compression="none",
             use_dictionary=[*self.table.key, *filter(partial(_repeats, rows), rows.column_names)],
             write_batch_size=_GROUP_ROWS,
@@ -159,7 +165,7 @@ class SampleFile:
 
 
 def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the first row of each key, in the order of keys, and the rows that repeat one."""
+    """Return the first row of each key, in the order of keys, and the rows of repeated keys."""
     order = np.arange(len(keys))
     if (keys[1:] <= keys[:-1]).any():
         order = np.argsort(keys, kind="stable")
@@ -174,22 +180,22 @@ def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers
 
 
 def _repeats(rows: pa.Table, name: str) -> bool:
-    """Tell whether a column of numbers has few different ones, by its first rows."""
-    some = rows[name].slice(0, _LOOKED_AT)
+    """Whether a column of numbers has few distinct ones in its first rows."""
+    some = rows[name].slice(0, _FIRST_ROWS)
     return bool(pa.types.is_floating(some.type) and pc.count_distinct(some).as_py() <= _FEW)
 
 
 def lists(table: Table) -> list[str]:
-    """Return the column whose lists hold a value for each device, if the table has one."""
+    """Return the column whose lists have a value for each device, if the table has one."""
     return [c.name for c in table.columns if c.type == "double[]" and not c.nullable]
 
 
-def _only(rows: pa.Table, kept: _Numbers) -> pa.Table:
-    """Return some rows, by their places in order."""
+def _select(rows: pa.Table, kept: _Numbers) -> pa.Table:
+    """Return some rows, by their places in ascending order."""
     if len(kept) == len(rows):
         return rows
     gaps = np.flatnonzero(np.diff(kept) != 1) + 1
-    if len(gaps) > _PIECES:
+    if len(gaps) > _SLICES:
         return rows.take(pa.array(kept))
-    pieces = [piece for piece in np.split(kept, gaps) if len(piece)]
-    return pa.concat_tables([rows.slice(0, 0), *(rows.slice(p[0], len(p)) for p in pieces)])
+    slices = [rows.slice(part[0], len(part)) for part in np.split(kept, gaps) if len(part)]
+    return pa.concat_tables([rows.slice(0, 0), *slices])

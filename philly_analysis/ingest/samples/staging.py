@@ -1,6 +1,7 @@
-"""Rows of a raw file on their way into a streamed table: they wait until their hour is whole."""
+"""Stage parsed rows by hour, in memory or on disk, until their hour is complete."""
 
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain, pairwise
@@ -12,16 +13,18 @@ import pyarrow as pa
 
 from philly_analysis.trace import timestamps_us
 
+THREADS = min(os.cpu_count() or 1, 8)
+"""Threads that parse and write."""
 HOUR_US = 3_600_000_000
 AT = pa.field("sampled_at", pa.timestamp("us"))
 MACHINE = pa.field("machine", pa.int32())
 KEY = (AT, MACHINE, pa.field("line", pa.int64()))
-"""Columns that all staged rows begin with: when, the machine by number, on what line."""
+"""First columns of staged rows: time, number of the machine, line."""
 _Numbers = npt.NDArray[np.int64]
 
 
-class Names:
-    """Numbers for names, in the order in which they are first met."""
+class MachineNumbers:
+    """Numbers of machine names, in order of first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -30,41 +33,41 @@ class Names:
         return len(self._numbers)
 
     def number(self, names: Iterable[str]) -> npt.NDArray[np.int32]:
-        """Return the number of each name, new ones for names that are."""
+        """Return the number of each name; new names get new numbers."""
         numbers = self._numbers
         return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
 
     def array(self) -> pa.StringArray:
-        """Return the names by number."""
+        """Return the names in order of number."""
         return pa.array(self._numbers, pa.string())
 
 
 class OutOfOrderError(Exception):
-    """Rows came for hours that were done with, or so mixed that memory cannot hold them."""
+    """Rows belong to finished hours, or too many hours are open for memory."""
 
 
-class Staged:
-    """Rows in the order of the raw file, parted by the hour of ``sampled_at``.
+class RowStaging:
+    """Rows in the order of the raw file, partitioned by the hour of ``sampled_at``.
 
-    They wait in memory, where a raw file tells of one hour after the other; and else on disk.
+    They are in memory where the raw file is roughly in order of time, else on disk.
 
     Attributes
     ----------
     rows
-        How many there are of each hour, counted from 1970.
+        Rows of each hour since 1970.
     front
-        No row of an hour much before this one is expected any more; on disk any is.
+        Latest hour so far; in memory, no rows of much earlier hours are expected.
     waiting
-        How many rows are in memory.
+        Rows in memory.
     kept, repeats
-        How many are kept in the table, and the lines of the others: known once it is written.
+        Rows kept in the table, and lines of repeated keys: known once it is written.
     """
 
     def __init__(self, columns: Iterable[pa.Field], path: Path | None) -> None:
         self._schema = pa.schema([*KEY, *columns])
         self._disk = None if path is None else _Disk(path, self._schema)
         self._of_hour: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
-        self._done: set[int] = set()
+        self._finished: set[int] = set()
         self.rows: Counter[int] = Counter()
         self.front = -math.inf
         self.waiting = 0
@@ -72,12 +75,12 @@ class Staged:
         self.repeats: list[_Numbers] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Put rows to those that are there.
+        """Add rows.
 
         Raises
         ------
         OutOfOrderError
-            Some are of an hour that is done.
+            Some belong to a finished hour.
         """
         hours = timestamps_us(batch["sampled_at"]) // HOUR_US
         if (hours[1:] < hours[:-1]).any():
@@ -86,7 +89,7 @@ class Staged:
         edges = [0, *(np.flatnonzero(hours[1:] != hours[:-1]) + 1).tolist(), len(hours)]
         for begin, end in pairwise(edges):
             hour = int(hours[begin])
-            if hour in self._done:
+            if hour in self._finished:
                 raise OutOfOrderError
             self.rows[hour] += end - begin
             some = batch.slice(begin, end - begin)
@@ -98,33 +101,33 @@ class Staged:
         if not self._disk:
             self.front = max(self.front, int(hours[0]))
 
-    def end(self) -> None:
-        """Know that all rows were added."""
+    def close(self) -> None:
+        """Mark all rows as added."""
         self.front = math.inf
         if self._disk:
             self._disk.close()
 
-    def done(self, hours: Iterable[int]) -> None:
-        """Know that no more rows of some hours will be added."""
-        self._done.update(hours)
+    def finish(self, hours: Iterable[int]) -> None:
+        """Mark hours as finished: no more rows of them may be added."""
+        self._finished.update(hours)
         self.waiting -= sum(self.rows[hour] for hour in hours)
 
-    def of(self, hours: Iterable[int]) -> pa.Table:
-        """Give away the rows of some hours that are done."""
+    def take(self, hours: Iterable[int]) -> pa.Table:
+        """Remove and return the rows of finished hours."""
         if self._disk:
-            batches = self._disk.of(hours)
+            batches = self._disk.read(hours)
         else:
             batches = list(chain.from_iterable(self._of_hour.pop(hour, ()) for hour in hours))
         return pa.Table.from_batches(batches, self._schema)
 
     def remove(self) -> None:
-        """Remove what is on disk."""
+        """Remove the file on disk."""
         if self._disk:
             self._disk.path.unlink()
 
 
 class _Disk:
-    """A file of rows, found again by hour."""
+    """A file of rows, indexed by hour."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
@@ -142,6 +145,6 @@ class _Disk:
         self._writer.close()
         self._file.close()
 
-    def of(self, hours: Iterable[int]) -> list[pa.RecordBatch]:
+    def read(self, hours: Iterable[int]) -> list[pa.RecordBatch]:
         with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as reader:
             return [reader.get_batch(i) for hour in hours for i in self._of_hour.get(hour, ())]

@@ -1,11 +1,10 @@
-"""Judges raw lines: which rows pass the checks of a streamed table, and why others do not.
+"""Validate lines of a raw file: rows that pass a table's checks, and reasons for rejecting others.
 
-Nothing here needs the trace in the making: blocks are judged in any thread, process or machine that
-sees the raw file.
+Blocks are validated in any thread, process or machine that can read the raw file.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain
 from typing import Self
@@ -13,137 +12,139 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from philly_analysis.ingest.csv_file import Block, CsvFile, Piece
-from philly_analysis.ingest.samples.ordered_map import in_order
-from philly_analysis.ingest.samples.staging import AT
-from philly_analysis.ingest.source import NEVER, Read, Readings
+from philly_analysis.ingest.csv_file import Block, CsvFile, Span
+from philly_analysis.ingest.samples.staging import AT, THREADS
+from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser
 from philly_analysis.parallel import map_ordered, require_visible
 from philly_analysis.trace import TABLES, macro_connection
 
-_TOGETHER = 2
-"""Blocks that a worker is given at once: a task costs as much as a good part of one."""
+_BLOCKS_PER_TASK = 2
+"""Blocks of a worker's task, whose overhead is large beside one block."""
 _AHEAD = 8
-"""Tasks of a raw file that an executor may have at once."""
+"""Tasks of a raw file that workers may have at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What became of a block: its rows that pass, and its other lines.
+class ValidatedBlock:
+    """Valid rows and rejected lines of a block.
 
     Attributes
     ----------
-    given, lines
-        How many lines it had, and how many of them were not blank.
+    index
+        Numbers and offsets of some of its lines.
+    lines, filled
+        Lines of the block, and those that are not blank.
     """
 
-    places: list[tuple[int, int]]
-    given: int
+    index: list[tuple[int, int]]
     lines: int
+    filled: int
     rows: list[pa.RecordBatch]
-    wrong: list[tuple[int, str, str]]
+    rejected: list[tuple[int, str, str]]
 
-    def moved(self, by: int) -> Self:
-        """Return it with its lines numbered so much higher."""
+    def renumbered(self, by: int) -> Self:
+        """Return the block with its line numbers increased."""
         return type(self)(
-            [(number + by, offset) for number, offset in self.places],
-            self.given,
+            [(number + by, offset) for number, offset in self.index],
             self.lines,
+            self.filled,
             [
                 rows.set_column(2, rows.schema.field(2), pa.array(rows["line"].to_numpy() + by))
                 for rows in self.rows
             ],
-            [(number + by, text, reason) for number, text, reason in self.wrong],
+            [(number + by, text, reason) for number, text, reason in self.rejected],
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Judges the lines of a raw file.
+class Validator:
+    """Validates the lines of a raw file.
 
     Attributes
     ----------
-    table, columns, read, untimely
-        The table that they fill, and how: see :class:`philly_analysis.ingest.source.Stream`.
+    table, columns, parser, time_error
+        The table and its columns, see :class:`philly_analysis.ingest.source.Stream`.
     """
 
     file: CsvFile
     table: str
     columns: tuple[str, ...]
-    read: Read
-    untimely: str
+    parser: Parser
+    time_error: str
 
-    def judged(self, pool: ThreadPoolExecutor, executor: Executor | None) -> Iterator[Judged]:
-        """Judge the file's blocks, in order: by an executor's workers, if there is one.
+    def blocks(self, threads: Executor, workers: Executor | None) -> Iterator[ValidatedBlock]:
+        """Validate the file's blocks in order, by the workers if there are any.
 
-        Threads judge a gzipped file, which can only be read from its beginning.
+        A gzipped file can only be read from its start, so threads validate it.
         """
         if self.file.gzipped:
-            yield from in_order(pool, self.block, self.file.blocks())
+            blocks = self.file.blocks()
+            yield from map_ordered(threads, self.block, blocks, ahead=THREADS + 1)
             return
-        if executor:
-            done = map_ordered(executor, self.there, self.file.pieces(_TOGETHER), ahead=_AHEAD)
-        else:
-            done = in_order(pool, self.there, self.file.pieces(1))
+        group, ahead = (_BLOCKS_PER_TASK, _AHEAD) if workers else (1, THREADS + 1)
+        spans = self.file.spans(group)
+        done = map_ordered(workers or threads, self.spans, spans, ahead=ahead)
         first = 2
-        for judged in chain.from_iterable(done):
-            yield judged.moved(first)
-            first += judged.given
+        for block in chain.from_iterable(done):
+            yield block.renumbered(first)
+            first += block.lines
 
-    def there(self, pieces: tuple[Piece, ...]) -> list[Judged]:
-        """Read pieces of the file and judge each, its lines numbered from 0.
+    def spans(self, spans: tuple[Span, ...]) -> list[ValidatedBlock]:
+        """Read and validate blocks of the file, the lines of each numbered from 0.
 
         Raises
         ------
         InputError
-            The file cannot be seen from here.
+            The file cannot be read by this worker.
         """
         require_visible([self.file.path])
-        return [self.block(block) for block in self.file.read_pieces(pieces)]
+        return [self.block(block) for block in self.file.read_spans(spans)]
 
-    def block(self, block: Block) -> Judged:
-        """Parse a block and judge its rows."""
-        lines = self.file.read(block)
-        rows, wrong = [], lines.wrong
+    def block(self, block: Block) -> ValidatedBlock:
+        """Parse a block and validate its rows."""
+        lines = self.file.parse(block)
+        rows, rejected = [], lines.faulty
         for table, numbers in lines.rows:
-            readings = self.read(table)
-            reasons = self._reasons(table, readings)
+            parsed = self.parser(table)
+            reasons = self._reasons(table, parsed)
             columns = {
-                "sampled_at": pa.array(readings.sampled_at).view(AT.type),
+                "sampled_at": pa.array(parsed.sampled_at).view(AT.type),
                 "machine": table["machine_id"].chunk(0),
                 "line": pa.array(numbers),
-                **{name: readings.columns[name] for name in self.columns},
+                **{name: parsed.columns[name] for name in self.columns},
             }
             batch = pa.record_batch(columns)
             if reasons:
                 at = numbers[list(reasons)]
-                wrong += zip(at.tolist(), block.texts(at), reasons.values(), strict=True)
+                rejected += zip(at.tolist(), block.texts(at), reasons.values(), strict=True)
                 passed = np.ones(len(numbers), bool)
                 passed[list(reasons)] = False
                 batch = batch.filter(pa.array(passed))
             if len(batch):
                 rows.append(batch)
-        return Judged(block.places, block.lines, block.lines - lines.blank, rows, wrong)
+        filled = block.lines - lines.blank
+        return ValidatedBlock(block.index, block.lines, filled, rows, rejected)
 
-    def _reasons(self, lines: pa.Table, readings: Readings) -> dict[int, str]:
-        """Say why rows are wrong, by place: those that may be are put to the table's checks."""
+    def _reasons(self, lines: pa.Table, parsed: ParsedRows) -> dict[int, str]:
+        """Return the reasons for rejecting rows, by place; run the checks where they may fail."""
         machine = lines["machine_id"].chunk(0)
-        nameless = [name in self.file.nulls for name in machine.dictionary.to_pylist()]
-        missing = np.array(nameless)[machine.indices.to_numpy()]
-        untimely = readings.sampled_at == NEVER
-        [doubtful] = np.nonzero(~readings.sound | missing | untimely)
+        null_names = [name in self.file.nulls for name in machine.dictionary.to_pylist()]
+        missing = np.array(null_names)[machine.indices.to_numpy()]
+        timeless = parsed.sampled_at == NO_TIME
+        [doubtful] = np.nonzero(~parsed.valid | missing | timeless)
         if not len(doubtful):
             return {}
-        moments = pa.array(readings.sampled_at[doubtful], AT.type, mask=untimely[doubtful])
+        times = pa.array(parsed.sampled_at[doubtful], AT.type, mask=timeless[doubtful])
         names = pa.array(machine.take(pa.array(doubtful)).to_pylist(), mask=missing[doubtful])
-        columns = {name: column.take(doubtful) for name, column in readings.columns.items()}
-        given = {"sampled_at": moments, "machine_id": names, **columns}
+        columns = {name: column.take(doubtful) for name, column in parsed.columns.items()}
+        rows = {"sampled_at": times, "machine_id": names, **columns}
         table = TABLES[self.table]
         with macro_connection().cursor() as cursor:
-            cursor.register("doubtful", pa.table(given))
+            cursor.register("doubtful", pa.table(rows))
             reasons = cursor.execute(
-                f"select case when sampled_at is null then $untimely else {table.fault_sql} end "
-                f"from (select {table.completed(given)} from doubtful)",
-                {"untimely": self.untimely},
+                f"select case when sampled_at is null then $time_error else {table.fault_sql} end "
+                f"from (select {table.completed(rows)} from doubtful)",
+                {"time_error": self.time_error},
             ).fetchall()
-        told = zip(doubtful.tolist(), reasons, strict=True)
-        return {place: reason for place, (reason,) in told if reason is not None}
+        found = zip(doubtful.tolist(), reasons, strict=True)
+        return {place: reason for place, (reason,) in found if reason is not None}

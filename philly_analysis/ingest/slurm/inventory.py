@@ -1,58 +1,51 @@
-"""Reads the servers of a cluster from ``scontrol show node``, ``sinfo`` and their JSON."""
+"""Read the servers of a cluster from ``scontrol show node``, ``sinfo`` and their JSON."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.ingest.raw_file import (
-    line_text,
-    not_too_deep,
-    numbered_lines,
-    objects,
-    open_bytes,
+import duckdb
+import pyarrow as pa
+
+from philly_analysis.ingest.raw_file import json_items, nesting_errors, open_bytes, text_lines
+from philly_analysis.ingest.slurm.accounting_json import as_object, first_word, number_text
+from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.ingest.sql import insert_rows
+
+INVENTORY = pa.schema(
+    [
+        ("source_file", pa.string()),
+        ("source_line", pa.int64()),
+        ("raw", pa.string()),
+        ("cluster", pa.string()),
+        ("node", pa.string()),
+        ("gpus", pa.int32()),
+        ("shards", pa.int32()),
+        ("models", pa.list_(pa.string())),
+        ("cpus", pa.float64()),
+        ("mem_mb", pa.float64()),
+        ("partitions", pa.list_(pa.string())),
+    ]
 )
-from philly_analysis.ingest.slurm.accounting_json import number, part, word_of
-from philly_analysis.ingest.slurm.node_list import hosts
+"""Servers as listed: GPUs of all models, the shards that they are split into, their models."""
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
+_MOST = 2**31 - 1
 _MOST_LINES = 200
-"""Lines that tell of one server."""
+"""Limit on the lines of one server."""
 _SPLIT = re.compile(r",(?![^(]*\))")
 
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A server as one print lists it.
-
-    Attributes
-    ----------
-    gpus, shards
-        GPUs of all models together, and shards that they are cut into.
-    models
-        Their models.
-    """
-
-    line: int
-    raw: str
-    cluster: str | None
-    node: str
-    gpus: int
-    shards: int
-    models: tuple[str, ...]
-    cpus: float | None
-    mem_mb: float | None
-    partitions: tuple[str, ...]
+Node = dict[str, Any]
 
 
-def generic_resources(text: str | None) -> tuple[int, int, tuple[str, ...]]:
+def generic_resources(text: str | None) -> tuple[int, int, list[str]]:
     """Return GPUs, shards and models in a list such as ``gpu:a100:4(S:0-1),shard:16``.
 
     Examples
     --------
     >>> generic_resources("gpu:a100:2(S:0),gpu:v100:2,shard:a100:8")
-    (4, 8, ('a100', 'v100'))
+    (4, 8, ['a100', 'v100'])
     """
     gpus, shards, models = 0, 0, []
     for one in _SPLIT.split(text or ""):
@@ -63,104 +56,87 @@ def generic_resources(text: str | None) -> tuple[int, int, tuple[str, ...]]:
             else:
                 gpus += count
                 models += [found[2]] if found[2] else []
-    return gpus, shards, tuple(dict.fromkeys(models))
+    return gpus, shards, list(dict.fromkeys(models))
 
 
-def read_scontrol(path: Path) -> Iterator[Node]:
-    """Yield the servers of ``scontrol show node``, one a line (``-o``) or over several."""
-    start, said = 0, list[str]()
-    for place, line in numbered_lines(path):
-        shown = line.decode("utf-8", "replace")
-        if shown.startswith("NodeName=") and said:
-            yield from _scontrol(start, "".join(said))
-            said = []
-        start = start if said else place
-        if len(said) < _MOST_LINES:
-            said.append(shown)
-    yield from _scontrol(start, "".join(said))
+def read_scontrol(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Add the servers of ``scontrol show node``, one a line (``-o``) or over several."""
+    _insert(con, path, _scontrol_nodes(path))
 
 
-def _scontrol(line: int, text: str) -> Iterator[Node]:
+def _scontrol_nodes(path: Path) -> Iterator[Node]:
+    start, lines = 0, list[str]()
+    for number, line in text_lines(path):
+        if line.startswith("NodeName=") and lines:
+            yield from _scontrol_node(start, "\n".join(lines))
+            lines = []
+        start = start if lines else number
+        if len(lines) < _MOST_LINES:
+            lines.append(line)
+    yield from _scontrol_node(start, "\n".join(lines))
+
+
+def _scontrol_node(line: int, text: str) -> Iterator[Node]:
     found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)", text))
-    if found.get("NodeName"):
-        yield _node(
-            line,
-            text.strip(),
-            None,
-            found["NodeName"],
-            found.get("Gres"),
-            found.get("CPUTot"),
-            found.get("RealMemory"),
-            found.get("Partitions", "").split(","),
-        )
+    if name := found.get("NodeName"):
+        resources = (found.get("Gres"), found.get("CPUTot"), found.get("RealMemory"))
+        partitions = found.get("Partitions", "").split(",")
+        yield _node(line, text.strip(), None, name, resources, partitions)
 
 
 def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
-    """Return the columns of ``sinfo -N -o`` and what stands between them (None: spaces)."""
+    """Return the columns of ``sinfo -N -o`` and their delimiter (None: spaces)."""
     delimiter = next((d for d in ("|", "\t", ";", ",") if d in first), None)
     names = [name.strip().upper() for name in first.split(delimiter)]
     named = {"NODELIST", "HOSTNAMES"} & set(names)
     return (names, delimiter) if named and {"GRES", "CPUS", "MEMORY"} & set(names) else None
 
 
-def read_sinfo(path: Path, names: list[str], delimiter: str | None) -> Iterator[Node]:
-    """Yield the servers of ``sinfo -N -o``: a server stands there once for each partition."""
-    for place, line in numbered_lines(path):
-        text = line_text(line)
-        values = dict(zip(names, (v.strip() for v in text.split(delimiter)), strict=False))
-        named = values.get("NODELIST") or values.get("HOSTNAMES") or ""
-        if place == 1 or not named:
-            continue
-        for node in hosts(named):
-            yield _node(
-                place,
-                text,
-                None,
-                node,
-                values.get("GRES"),
-                values.get("CPUS"),
-                values.get("MEMORY"),
-                [values.get("PARTITION", "").rstrip("*")],
-            )
+def read_sinfo(
+    con: duckdb.DuckDBPyConnection, names: list[str], delimiter: str | None, path: Path
+) -> None:
+    """Add the servers of ``sinfo -N -o``, which lists a server once for each partition."""
+
+    def nodes() -> Iterator[Node]:
+        for number, line in text_lines(path):
+            values = dict(zip(names, (v.strip() for v in line.split(delimiter)), strict=False))
+            if number == 1:
+                continue
+            partition = values.get("PARTITION", "").rstrip("*")
+            resources = [values.get(name) for name in ("GRES", "CPUS", "MEMORY")]
+            for node in expand_hosts(values.get("NODELIST") or values.get("HOSTNAMES") or ""):
+                yield _node(number, line, None, node, resources, [partition])
+
+    _insert(con, path, nodes())
 
 
-def read_json(path: Path) -> Iterator[Node]:
-    """Yield the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
-    with not_too_deep():
-        yield from _read_json(path)
+def read_json(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Add the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
+    with nesting_errors():
+        _insert(con, path, _json_nodes(path))
 
 
-def _read_json(path: Path) -> Iterator[Node]:
+def _json_nodes(path: Path) -> Iterator[Node]:
     cluster = _cluster(path)
-    for place, item in enumerate(objects(path, "nodes", "sinfo"), 1):
-        said = part(item)
-        if name := word_of(said.get("name")):
-            yield _node(
-                place,
-                name,
-                cluster or word_of(said.get("cluster_name")),
-                name,
-                said.get("gres"),
-                number(said.get("cpus")),
-                number(said.get("real_memory")),
-                _words(said.get("partitions")),
-            )
+    for number, item in enumerate(json_items(path, "nodes", "sinfo"), 1):
+        node = as_object(item)
+        if name := first_word(node.get("name")):
+            of_cluster = cluster or first_word(node.get("cluster_name"))
+            sizes = (number_text(node.get(key)) for key in ("cpus", "real_memory"))
+            resources = (node.get("gres"), *sizes)
+            partitions = _words(node.get("partitions"))
+            yield _node(number, name, of_cluster, name, resources, partitions)
         else:
-            # sinfo lists groups of servers that are alike, once for each partition
+            # sinfo groups equal servers, once for each partition
             nodes, cpus, memory, gres, partition = (
-                part(said.get(name)) for name in ("nodes", "cpus", "memory", "gres", "partition")
+                as_object(node.get(key)) for key in ("nodes", "cpus", "memory", "gres", "partition")
             )
-            for node in _words(nodes.get("nodes")):
-                yield _node(
-                    place,
-                    node,
-                    cluster or word_of(said.get("cluster")),
-                    node,
-                    gres.get("total"),
-                    number(cpus.get("maximum")),
-                    number(memory.get("maximum")),
-                    _words([partition.get("name")]),
-                )
+            of_cluster = cluster or first_word(node.get("cluster"))
+            sizes = (number_text(size.get("maximum")) for size in (cpus, memory))
+            resources = (gres.get("total"), *sizes)
+            partitions = _words([partition.get("name")])
+            for name in _words(nodes.get("nodes")):
+                yield _node(number, name, of_cluster, name, resources, partitions)
 
 
 def _words(listed: Any) -> list[str]:
@@ -170,7 +146,7 @@ def _words(listed: Any) -> list[str]:
 
 
 def _cluster(path: Path) -> str | None:
-    """Return the cluster that a file of JSON is of, where it says so at its top."""
+    """Return the cluster that a JSON file names at its top, if any."""
     with open_bytes(path) as file:
         top = file.read(4096).decode("utf-8", "replace")
     found = re.search(r'"cluster"\s*:\s*"([^"]+)"', top.partition('"nodes"')[0])
@@ -182,26 +158,31 @@ def _node(
     raw: str,
     cluster: str | None,
     node: str,
-    gres: Any,
-    cpus: Any,
-    mem: Any,
+    resources: Sequence[Any],
     partitions: list[str],
 ) -> Node:
-    gpus, shards, models = generic_resources(word_of(gres))
-    return Node(
-        line,
-        raw,
-        cluster or None,
-        node,
-        gpus,
-        shards,
-        models,
-        _positive(cpus),
-        _positive(mem),
-        tuple(p for p in partitions if p),
-    )
+    """Return a row of the inventory; the resources are GRES, CPUs and MB of memory."""
+    gres, cpus, mem_mb = resources
+    gpus, shards, models = generic_resources(first_word(gres))
+    return {
+        "source_line": line,
+        "raw": raw,
+        "cluster": cluster or None,
+        "node": node,
+        "gpus": min(gpus, _MOST),
+        "shards": min(shards, _MOST),
+        "models": models,
+        "cpus": _positive(cpus),
+        "mem_mb": _positive(mem_mb),
+        "partitions": [p for p in partitions if p],
+    }
 
 
 def _positive(text: Any) -> float | None:
     found = re.match(r"\d{1,30}(\.\d{1,30})?", str(text or ""))
     return float(found[0]) or None if found else None
+
+
+def _insert(con: duckdb.DuckDBPyConnection, path: Path, nodes: Iterable[Node]) -> None:
+    rows = [{"source_file": path.name, **node} for node in nodes]
+    insert_rows(con, "inventory", pa.Table.from_pylist(rows, INVENTORY))

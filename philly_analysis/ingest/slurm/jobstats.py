@@ -1,4 +1,4 @@
-"""Reads what jobstats sums up of a job as it ends: ``JS1:`` and JSON, gzipped, in AdminComment."""
+"""Read job summaries of jobstats: ``JS1:`` and gzipped JSON in AdminComment."""
 
 import base64
 import json
@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from philly_analysis.ingest.sql import create_table, insert_rows
+
 _MOST_BYTES = 8 << 20
-"""A summary that unpacks to more is damaged or hostile."""
-_AT_ONCE = 1_000
+"""Limit on an unpacked summary; a larger one is damaged or hostile."""
+_BATCH_ROWS = 1_000
 
 
 class Summary(NamedTuple):
-    """What one comment says of a server (`gpu` is None), or of one of its GPUs.
+    """Summary of a job on a server (`gpu` is None), or on one of its GPUs.
 
-    Of memory it is the most in use at any time, of a GPU's utilisation the mean.
+    Memory is the maximum in use, GPU utilisation the mean.
     """
 
     admin_comment: str
@@ -45,22 +47,21 @@ _COLUMNS = pa.schema(
 
 
 def read_summaries(con: duckdb.DuckDBPyConnection) -> None:
-    """Create ``jobstats``: what each comment in the table ``sacct`` says."""
-    con.register("jobstats_read", _COLUMNS.empty_table())
-    con.execute("create table jobstats as from jobstats_read")
-    asked = con.cursor()
-    asked.execute("select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')")
-    while comments := asked.fetchmany(_AT_ONCE):
+    """Create ``jobstats``: the summaries in the comments of the table ``sacct``."""
+    create_table(con, "jobstats", _COLUMNS.empty_table())
+    cursor = con.cursor()
+    cursor.execute(
+        "select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')"
+    )
+    while comments := cursor.fetchmany(_BATCH_ROWS):
         found = [s._asdict() for (text,) in comments for s in summaries(text)]
-        con.register("jobstats_read", pa.Table.from_pylist(found, _COLUMNS))
-        con.execute("insert into jobstats from jobstats_read")
-    con.unregister("jobstats_read")
+        insert_rows(con, "jobstats", pa.Table.from_pylist(found, _COLUMNS))
 
 
 def summaries(comment: str) -> Iterator[Summary]:
-    """Yield what a comment says, server by server; nothing for one that says why there is none.
+    """Yield the summaries of a comment by server; none for a comment without a summary.
 
-    A comment that cannot be read yields its fault.
+    A comment that cannot be read yields a fault.
     """
     packed = comment.removeprefix("JS1:").strip()
     if re.fullmatch(r"|None|Short", packed):
@@ -70,9 +71,9 @@ def summaries(comment: str) -> Iterator[Summary]:
         text = unpack.decompress(base64.b64decode(packed, validate=True), _MOST_BYTES)
         if not unpack.eof:
             raise ValueError("it was cut off, or is too long")
-        told = json.loads(text)
-        found = [s for name, node in told["nodes"].items() for s in _of_node(comment, name, node)]
-        total_s = _number(told.get("total_time"))
+        job = json.loads(text)
+        found = [s for name, node in job["nodes"].items() for s in _of_node(comment, name, node)]
+        total_s = _number(job.get("total_time"))
     except (
         *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
         zlib.error,
@@ -95,14 +96,8 @@ def _of_node(comment: str, name: str, node: dict[str, Any]) -> Iterator[Summary]
     util = node.get("gpu_utilization") or {}
     used, total = node.get("gpu_used_memory") or {}, node.get("gpu_total_memory") or {}
     for gpu in sorted({*util, *used, *total}, key=int):
-        yield Summary(
-            comment,
-            name,
-            int(gpu),
-            _number(util.get(gpu)),
-            _gb(used.get(gpu)),
-            _gb(total.get(gpu)),
-        )
+        memory_gb = (_gb(used.get(gpu)), _gb(total.get(gpu)))
+        yield Summary(comment, name, int(gpu), _number(util.get(gpu)), *memory_gb)
 
 
 def _number(value: Any) -> float | None:

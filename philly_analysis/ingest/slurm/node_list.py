@@ -1,10 +1,10 @@
-"""Reads Slurm's short form of a list of hosts: ``gpu[001-003,007],login1``."""
+"""Expand Slurm's lists of hosts: ``gpu[001-003,007],login1``."""
 
 import re
 from itertools import chain, product
 
 MOST_HOSTS = 100_000
-"""Hosts that one list may name; a longer list is damaged or hostile."""
+"""Limit on the hosts of a list; a longer list is damaged or hostile."""
 _MOST_RANGES = 8
 _LONGEST_HOST = 255
 
@@ -12,12 +12,12 @@ _ITEM = re.compile(r"((?:[^,\[\]]|\[[^\[\]]*\])+)(?:,|$)")
 _RANGE = re.compile(r"\[([^\[\]]*)\]")
 
 
-def hosts(text: str) -> list[str]:
-    """Return the hosts that a list names, none where it cannot be read.
+def expand_hosts(text: str) -> list[str]:
+    """Return the hosts of a list; none if it cannot be read.
 
     Examples
     --------
-    >>> hosts("gpu[01-03,07],login1")
+    >>> expand_hosts("gpu[01-03,07],login1")
     ['gpu01', 'gpu02', 'gpu03', 'gpu07', 'login1']
     """
     named: list[str] = []
@@ -26,26 +26,24 @@ def hosts(text: str) -> list[str]:
         item = _ITEM.match(text, at)
         if not item:
             return []
-        among = _expanded(item[1])
-        if among is None or len(named) + len(among) > MOST_HOSTS:
+        hosts = _expand_item(item[1])
+        if hosts is None or len(named) + len(hosts) > MOST_HOSTS:
             return []
-        named += among
+        named += hosts
         at = item.end()
     return named
 
 
-def _expanded(item: str) -> list[str] | None:
-    """Return the hosts of one item; None: it cannot be read, or names too many."""
+def _expand_item(item: str) -> list[str] | None:
+    """Return the hosts of one item; None if it cannot be read, or has too many."""
     texts, ranges = _RANGE.split(item)[::2], _RANGE.findall(item)
     if len(ranges) > _MOST_RANGES:
         return None
-    numbers, hosts_named = [], 1
+    numbers, count = [], 1
     for text in ranges:
         spans = [_span(part) for part in text.split(",")]
-        hosts_named *= sum(len(span) for span, _ in spans)
-        if hosts_named > MOST_HOSTS:
-            return None
-        if not all(width for _, width in spans):
+        count *= sum(len(span) for span, _ in spans)
+        if count > MOST_HOSTS or not all(width for _, width in spans):
             return None
         numbers.append([f"{n:0{width}}" for span, width in spans for n in span])
     found = ["".join(chain(*zip(texts, (*each, ""), strict=True))) for each in product(*numbers)]
@@ -53,7 +51,7 @@ def _expanded(item: str) -> list[str] | None:
 
 
 def _span(part: str) -> tuple[range, int]:
-    """Return the numbers from one to another, and with how many digits; 0: they are none."""
+    """Return the numbers of a range, and their digits; 0 digits if it is no range."""
     first, _, last = part.partition("-")
     last = last or first
     if not (first.isdecimal() and last.isdecimal()) or len(first) + len(last) > 18:

@@ -1,7 +1,7 @@
-"""Reads what sacct prints as text: any fields in any order, any delimiter, with or without header.
+"""Read the text output of sacct: any fields in any order, any delimiter, header or not.
 
-Lines that are records by themselves are taken apart by the engine; the others, whose free text
-holds the delimiter or a line break, by :mod:`rejoin`.
+The database splits lines that are complete records. :mod:`rejoin` splits the others, whose free
+text contains the delimiter or a line break.
 """
 
 import re
@@ -14,29 +14,40 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import read_line
-from philly_analysis.ingest.raw_file import line_text, open_bytes
+from philly_analysis.ingest.raw_file import decode_line, open_bytes, read_line
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
     LISTS,
     NOTHING,
     READ,
     STATES,
-    lacking,
-    names_fields,
+    is_header,
+    missing_fields,
     slurm_command,
 )
 from philly_analysis.ingest.slurm.rejoin import Layout, Record, rejoin
 
 _BATCH_BYTES = 16 << 20
+_BATCH_RECORDS = 20_000
 
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
 _LINES = pa.schema([("source_line", pa.int64()), ("line", pa.string())])
 
+SACCT = pa.schema(
+    [
+        ("source_file", pa.string()),
+        ("source_line", pa.int64()),
+        ("raw", pa.string()),
+        ("fault", pa.string()),
+        *((name, pa.string()) for name in READ),
+    ]
+)
+"""Records of sacct, with the fault of those that cannot be read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """How a file is laid out: fields, delimiter, whether one ends each line, lines before data."""
+    """Layout of a file: fields, delimiter, whether it ends each line, and header lines."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -44,8 +55,8 @@ class Header:
     lines: int = 1
 
 
-def header_of(first: str) -> Header | None:
-    """Return the layout that a first line declares, or None if it names no fields of sacct."""
+def parse_header(first: str) -> Header | None:
+    """Return the layout in a first line, or None if it does not name fields of sacct."""
     start = _HEADER.match(first)
     if start is None:
         return None
@@ -53,32 +64,32 @@ def header_of(first: str) -> Header | None:
     names = first.split(delimiter)
     ends = names[-1] == ""
     names = names[:-1] if ends else names
-    named = all(re.fullmatch(r"\w+", name) for name in names) and names_fields(names)
+    named = all(re.fullmatch(r"\w+", name) for name in names) and is_header(names)
     return Header(tuple(names), delimiter, ends) if named else None
 
 
-def documented(lines: Sequence[str], others: Sequence[Header]) -> Header | None:
-    """Return the layout of a file without a header, if it is that of a list or a file beside it."""
+def detect_header(lines: Sequence[str], others: Sequence[Header]) -> Header | None:
+    """Return the layout of a file without a header, if it is a known list's or another file's."""
     lists = [Header(names, d, ends=False, lines=0) for d in DELIMITERS for names in LISTS]
-    beside = [Header(h.names, h.delimiter, h.ends, lines=0) for h in others]
-    shown = [line for line in lines if line.strip()]
-    for header in (*lists, *beside):
+    known = [Header(h.names, h.delimiter, h.ends, lines=0) for h in others]
+    filled = [line for line in lines if line.strip()]
+    for header in (*lists, *known):
         layout = Layout(header.names, header.delimiter, ends=header.ends, users=())
-        fit = sum(isinstance(layout.read(line), dict) for line in shown)
-        if shown and fit * 2 > len(shown):
+        fit = sum(isinstance(layout.parse(line), dict) for line in filled)
+        if filled and fit * 2 > len(filled):
             return header
     return None
 
 
-def read_printed(con: duckdb.DuckDBPyConnection, path: Path, header: Header) -> None:
+def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> None:
     """Add the records of a file to the table ``sacct``.
 
     Raises
     ------
     InputError
-        The header lacks a field that is needed, or the file was cut off.
+        The header lacks a required field, or the file is truncated.
     """
-    if missing := lacking(header.names):
+    if missing := missing_fields(header.names):
         raise InputError(
             f"it lacks the {'fields' if missing[1:] else 'field'} {', '.join(missing)}. "
             f"Print it with: {slurm_command()}"
@@ -95,7 +106,7 @@ def read_printed(con: duckdb.DuckDBPyConnection, path: Path, header: Header) -> 
     con.execute(
         "create or replace temp table sacct_split as "
         "select source_line, line, string_split(line, $delimiter) as f, "
-        f"len(f) = $count and ({_sound(place, header)}) as whole "
+        f"len(f) = $count and ({_is_record(place, header)}) as complete "
         "from sacct_lines where source_line > $skipped",
         {"delimiter": header.delimiter, "count": count, "skipped": header.lines},
     )
@@ -104,11 +115,11 @@ def read_printed(con: duckdb.DuckDBPyConnection, path: Path, header: Header) -> 
     )
     con.execute(
         "insert into sacct by name select $file as source_file, source_line, line as raw, "
-        f"{fields} from sacct_split where whole",
+        f"{fields} from sacct_split where complete",
         {"file": path.name},
     )
     users = (
-        con.sql(f"select distinct f[{place['user']}] from sacct_split where whole").fetchall()
+        con.sql(f"select distinct f[{place['user']}] from sacct_split where complete").fetchall()
         if "user" in place
         else []
     )
@@ -116,17 +127,17 @@ def read_printed(con: duckdb.DuckDBPyConnection, path: Path, header: Header) -> 
         header.names, header.delimiter, ends=header.ends, users={user for (user,) in users}
     )
     first = header.delimiter.join(header.names)
-    misshapen = con.execute(
-        "select source_line, line from sacct_split where not whole and line <> $header "
+    incomplete = con.execute(
+        "select source_line, line from sacct_split where not complete and line <> $header "
         "order by source_line",
         {"header": first + (header.delimiter if header.ends else "")},
     ).fetchall()
-    insert(con, path, rejoin(layout, misshapen))
+    insert_records(con, path, rejoin(layout, incomplete))
 
 
-def insert(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]) -> None:
-    """Add records to the table ``sacct``, some ten thousand at a time."""
-    while batch := list(islice(records, 20_000)):
+def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]) -> None:
+    """Add records to the table ``sacct``, in batches."""
+    while batch := list(islice(records, _BATCH_RECORDS)):
         columns: dict[str, list[object]] = {
             "source_file": [path.name] * len(batch),
             "source_line": [r.line for r in batch],
@@ -135,11 +146,7 @@ def insert(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]
         }
         for name in READ:
             columns[name] = [r.fields.get(name) for r in batch]
-        arrays = {
-            n: pa.array(v, pa.int64() if n == "source_line" else pa.string())
-            for n, v in columns.items()
-        }
-        con.register("sacct_read", pa.table(arrays))
+        con.register("sacct_read", pa.table(columns, SACCT))
         fields = ", ".join(f'{_value(f"{chr(34)}{n}{chr(34)}")} as "{n}"' for n in READ)
         con.execute(
             "insert into sacct by name "
@@ -148,8 +155,8 @@ def insert(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]
         con.unregister("sacct_read")
 
 
-def _sound(place: dict[str, int], header: Header) -> str:
-    """Condition that the fields which tell a record stand where they should."""
+def _is_record(place: dict[str, int], header: Header) -> str:
+    """Return the condition that the fields of a record have valid values."""
     tests = [
         rf"regexp_matches(f[{place[name]}], '^[0-9]+([_+.\[]|$)')"
         for name in ("jobidraw", "jobid")
@@ -164,8 +171,8 @@ def _sound(place: dict[str, int], header: Header) -> str:
 
 
 def _value(text: str) -> str:
-    nothing = ", ".join(f"'{word}'" for word in NOTHING)
-    return f"case when trim({text}) not in ({nothing}) then trim({text}) end"
+    missing = ", ".join(f"'{word}'" for word in NOTHING)
+    return f"case when trim({text}) not in ({missing}) then trim({text}) end"
 
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -174,7 +181,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         while text := file.read(_BATCH_BYTES):
             text += b"" if text.endswith(b"\n") else read_line(file, path)
             lines = text.removesuffix(b"\n").split(b"\n")
-            texts = [line_text(line) for line in lines]
+            texts = [decode_line(line) for line in lines]
             numbers = range(number + 1, number + 1 + len(lines))
             yield pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], _LINES)
             number += len(lines)

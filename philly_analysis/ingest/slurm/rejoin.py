@@ -1,8 +1,8 @@
-"""Takes apart lines of sacct whose free text holds the delimiter or line breaks.
+"""Split records of sacct whose free text contains the delimiter or line breaks.
 
-A record is pieces between delimiters; each field takes one piece or, where it is free text,
-several that belong together. Of all the ways to deal the pieces out, those remain in which every
-other field looks as it should; if they agree on each field that is read, the record is whole.
+A record is a list of pieces between delimiters. A field takes one piece, or several if it is free
+text. Of all assignments of pieces to fields those are valid in which each other field matches its
+pattern; if they agree on every field that is read, the record is unambiguous.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from philly_analysis.ingest.slurm.fields import FREE, LONG, READ, matcher
 
 MOST_LINES = 64
-"""Lines over which one record may go on."""
+"""Limit on the lines of a record."""
 MOST_PIECES = 400
-"""Pieces that one record may fall into."""
+"""Limit on the pieces of a record."""
 _MOST_IN_NAME = 4
-"""Delimiters that the name of a user may hold."""
+"""Limit on the delimiters in the name of a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record put together again.
+    """A record.
 
     Attributes
     ----------
     line
         Number of its first line.
     fields
-        Value by name, of the fields that are read.
+        Values of the fields that are read, by name.
     fault
-        Why it could not be, or None.
+        Reason why it cannot be read, or None.
     """
 
     line: int
@@ -39,19 +39,18 @@ class Record:
 
 
 class Layout:
-    """A header: its fields in order, and what stands between them.
+    """The fields of a file in order, and their delimiter.
 
     Parameters
     ----------
     users
-        Names that lines without doubt show in the field User; any other, which may hold the
-        delimiter, is looked at last.
+        Users of complete records. Other names, which may contain the delimiter, are tried last.
     """
 
     def __init__(
         self, names: Sequence[str], delimiter: str, *, ends: bool = False, users: Collection[str]
     ) -> None:
-        """Prepare the tests of each field."""
+        """Compile the test of each field."""
         self.names = [name.lower() for name in names]
         self.delimiter = delimiter
         self.ends = ends
@@ -59,7 +58,7 @@ class Layout:
         self._free = [name in FREE for name in self.names]
         self._long = [delimiter == "," and name in LONG for name in self.names]
         self._named = [name in ("user", "group") for name in self.names]
-        # how many pieces beyond one a field may take
+        # pieces that a field may take beyond the first
         self._most = [
             MOST_PIECES if free or long else _MOST_IN_NAME if named else 0
             for free, long, named in zip(self._free, self._long, self._named, strict=True)
@@ -72,14 +71,14 @@ class Layout:
             text = text[: -len(self.delimiter)]
         return text.split(self.delimiter)
 
-    def goes_on(self, pieces: list[str]) -> bool:
-        """Whether a line that is no record may be more of a text at the edge of its neighbour."""
+    def is_continuation(self, pieces: list[str]) -> bool:
+        """Whether a line may continue a free text at the edge of the record beside it."""
         if FREE.isdisjoint((self.names[0], self.names[-1])) or len(pieces) > len(self.names):
             return pieces == [""]
         return len(pieces) == 1 or self._free[0] or not self._tests[0](pieces[0])
 
-    def read(self, text: str) -> dict[str, str] | str | None:
-        """Return the fields of a record that are read; why it is ambiguous; None if it is none."""
+    def parse(self, text: str) -> dict[str, str] | str | None:
+        """Return the fields of a record; the reason if it is ambiguous; None if it is no record."""
         if self.ends and not text.endswith(self.delimiter):
             return None
         pieces = self.split(text)
@@ -93,14 +92,14 @@ class Layout:
             if name in READ:
                 if len(choices) > 1:
                     if name in FREE:
-                        continue  # not worth the record: it is left out
+                        continue  # an ambiguous free text is dropped, the record kept
                     return f"a delimiter within a text, and {name} could end in two places"
                 [(start, end)] = choices
                 found[name] = self.delimiter.join(pieces[start:end])
         return found
 
     def _spans(self, pieces: list[str], *, any_user: bool) -> list[set[tuple[int, int]]] | None:
-        """Return the pieces that each field may take, over all ways to deal them out."""
+        """Return the pieces that each field takes, over all valid assignments."""
         total, fields = len(pieces), len(self.names)
         spare = total - fields
         reached, steps = {0}, []
@@ -135,46 +134,44 @@ class Layout:
 
 
 def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]:
-    """Put together the records that misshapen lines are parts of.
+    """Join incomplete lines to records.
 
     Parameters
     ----------
     lines
-        Number and text of the lines that are no record by themselves, in order. Where their
-        numbers leave a gap stand lines that are.
+        Numbers and texts of the lines that are no complete records, in order.
 
     Yields
     ------
     Record
-        Lines that only go on with the free text at the end or the start of a record next to them
-        belong to it and yield nothing.
+        Lines that continue a free text of an adjacent record yield nothing.
     """
     at = 0
     while at < len(lines):
         first, text = lines[at]
-        taken, why = 0, None
+        taken, ambiguity = 0, None
         for more in range(MOST_LINES):
             if more:
                 if at + more >= len(lines) or lines[at + more][0] != first + more:
                     break
                 text += "\n" + lines[at + more][1]
-            outcome = layout.read(text)
+            outcome = layout.parse(text)
             if isinstance(outcome, dict):
                 yield Record(first, text, outcome)
                 taken = more + 1
                 break
             if outcome is not None:
-                why, taken = outcome, more + 1
+                ambiguity, taken = outcome, more + 1
                 break
-        if why is not None:
-            yield Record(first, text, {}, why)
+        if ambiguity is not None:
+            yield Record(first, text, {}, ambiguity)
         elif not taken:
             pieces = layout.split(lines[at][1])
             if len(pieces) == len(layout.names):
-                # as many fields as there should be, so that what is wrong can be said of one
+                # the number of fields is right: the fault is that of one field
                 found = dict(zip(layout.names, pieces, strict=True))
                 yield Record(first, lines[at][1], {n: found[n] for n in READ if n in found})
-            elif not layout.goes_on(pieces):
+            elif not layout.is_continuation(pieces):
                 fault = "the number of fields is not that of the header"
                 yield Record(first, lines[at][1], {}, fault)
         at += taken or 1

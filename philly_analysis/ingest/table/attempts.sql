@@ -1,5 +1,5 @@
 -- Attempts of a table's jobs.
--- One row per row of it; one without a start or a run time never ran, or nobody knows.
+-- One row per row of the table; without a start or a run time it never ran, or this is not known.
 with timed as (
   select
     *,
@@ -13,7 +13,7 @@ select
   1 as attempt,
   start_at as started_at,
   end_at as ended_at,
-  -- where start and end are read, a run time says something else; where they are not, all
+  -- a run time beside start and end is kept, as it may differ; elsewhere it gives the end
   case when start_at is null or ended_at is not null then run_s end as run_s,
   gpus,
   end_reason,

@@ -1,5 +1,5 @@
 -- Jobs of a table.
--- One row per row of it.
+-- One row per row of the table.
 select
   job_id,
   vc,

@@ -1,57 +1,57 @@
--- Functions of the table source. A rule is what the map says of a field; said is the row's text,
--- null where it has none.
+-- Functions of the table source. A rule is the map's rule of a field; text is the field of the row,
+-- null where it is missing.
 
--- A word as the map translates it, which '' makes null; null also where the map lacks it.
-create or replace macro meaning(said, rule) as
+-- A word as the map translates it; null for '' and for a word that the map lacks.
+create or replace macro meaning(text, rule) as
 case
-  when said is null or rule.words is null then said
-  else nullif(if(map_contains(rule.words, said), rule.words[said], rule.otherwise), '')
+  when text is null or rule.words is null then text
+  else nullif(if(map_contains(rule.words, text), rule.words[text], rule.otherwise), '')
 end;
 
--- Why a word cannot be taken: the map should translate it and does not.
-create or replace macro unknown_word(field, said, rule) as
+-- The fault of a word that the map should translate and does not.
+create or replace macro unknown_word(field, text, rule) as
 if(
-  said is not null and rule.words is not null and rule.otherwise is null
-  and not map_contains(rule.words, said),
+  text is not null and rule.words is not null and rule.otherwise is null
+  and not map_contains(rule.words, text),
   field || ' is none of the words in the map', null
 );
 
--- Why a text cannot be taken: it is not understood.
-create or replace macro unread(field, said, meant, kind) as
-if(said is not null and meant is null, field || ' is not a ' || kind, null);
+-- The fault of a text that cannot be converted.
+create or replace macro unread(field, text, value, kind) as
+if(text is not null and value is null, field || ' is not a ' || kind, null);
 
--- The numbers in a text: itself, or those that a pattern finds; null for each that is none.
-create or replace macro figures(said, pattern) as
-try_cast(if(pattern is null, [said], regexp_extract_all(said, pattern, 1)) as double[]);
+-- The numbers in a text: itself, or the matches of a pattern; null for each that is no number.
+create or replace macro figures(text, pattern) as
+try_cast(if(pattern is null, [text], regexp_extract_all(text, pattern, 1)) as double[]);
 
--- Their sum; null where one of them is none.
+-- The sum of numbers; null where one of them is null.
 create or replace macro total(numbers, otherwise) as
 case
   when len(numbers) = 0 then otherwise
   when len(list_filter(numbers, lambda n: n is null)) = 0 then list_sum(numbers)
 end;
 
--- A number as the map bounds it, taken times another where it says so.
+-- A number rounded and limited by the map, and multiplied by another column's.
 create or replace macro bounded(x, times, rule) as
 case when isfinite(x) and abs(x) < 1e15
   then least(if(rule.round_up, ceil(x), x), coalesce(rule.at_most, 1e15))
     * if(rule.times, try_cast(times as double), 1)
 end;
 
--- A number in the schema's unit; null where the text is none.
-create or replace macro quantity(said, times, rule) as
+-- A number in the schema's unit; null where the text is no number.
+create or replace macro quantity(text, times, rule) as
 bounded(
-  if(said is null, null, total(figures(said, rule.pattern), rule.otherwise))
+  if(text is null, null, total(figures(text, rule.pattern), rule.otherwise))
   * coalesce(rule.scale, 1) * coalesce(rule.unit, 1),
   times, rule
 );
 
--- So many seconds as an interval; null where they are beyond any calendar.
+-- Seconds as an interval; null beyond any calendar.
 create or replace macro seconds(s) as
 case when abs(s) < 1e11 then to_microseconds(round(s * 1e6)::bigint) end;
 
--- The moment that a number counts up to, as the map's origin and unit have it. Where the
--- publisher misread UTC as the clock of a zone, that zone's clock gives UTC back.
+-- The time of a number since the map's origin, in its unit. Where the publisher misread UTC as the
+-- local time of a zone, converting to that zone gives UTC.
 create or replace macro counted(n, rule) as
 if(
   rule.misread_as is null,
@@ -62,22 +62,18 @@ if(
   )
 );
 
--- The moment that a text names, in UTC: an offset in it goes before the map's zone. An hour that
--- a zone's clock repeats is taken for the later one.
-create or replace macro clocked(said, rule) as
+-- The time of a text, in UTC: an offset in it has priority over the map's zone. A repeated hour of
+-- a zone is read as the later one.
+create or replace macro clocked(text, rule) as
 case
   when rule.format is null and (
-    rule.zone is null or regexp_matches(said, ':[0-9.]+ *(Z|[+-][0-9]{2}:?[0-9]{0,2})$')
-  ) then timezone('UTC', try_cast(said as timestamptz))
+    rule.zone is null or regexp_matches(text, ':[0-9.]+ *(Z|[+-][0-9]{2}:?[0-9]{0,2})$')
+  ) then timezone('UTC', try_cast(text as timestamptz))
   else timezone('UTC', timezone(coalesce(rule.zone, 'UTC'), coalesce(
-    try_strptime(said, rule.format), timezone('UTC', try_cast(said as timestamptz))
+    try_strptime(text, rule.format), timezone('UTC', try_cast(text as timestamptz))
   )))
 end;
 
--- A time in UTC; null where the text is none.
-create or replace macro moment(said, rule) as
-if(rule.unit is null, clocked(said, rule), counted(total(figures(said, null), null), rule));
-
--- What the map says of the columns of jobs, and of machines.
-create or replace macro rules() as getvariable('map').jobs;
-create or replace macro machine_rules() as getvariable('map').machines;
+-- A time in UTC; null where the text is no time.
+create or replace macro moment(text, rule) as
+if(rule.unit is null, clocked(text, rule), counted(total(figures(text, null), null), rule));

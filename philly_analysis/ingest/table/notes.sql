@@ -1,4 +1,4 @@
--- What a reader of a table's trace should know.
+-- Which notes does the trace of a table need?
 -- One row per note.
 select format('{:,} of {:,} jobs asked for no GPU.', count(*) filter (gpus = 0), count(*)) as note
 from jobs

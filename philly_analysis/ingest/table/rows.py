@@ -1,4 +1,4 @@
-"""Reads and counts the rows of text and Parquet files: where each stands, its text, its fields."""
+"""Read the rows of text and Parquet files: file, line, raw text and fields of each."""
 
 import csv
 import gzip
@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.csv_file import whole
-from philly_analysis.ingest.loading import parquet
+from philly_analysis.ingest.raw_file import gzip_errors
+from philly_analysis.ingest.sql import parquet_scan
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, WHITESPACE, Field, Layout
 
 _BATCH_ROWS = 50_000
 _LINE_CHARS = 1 << 20
-"""No line of a table is longer, and nothing is read of one that is."""
+"""Limit on the length of a line; a longer one is not read."""
 _PLACE = ("source_file", "source_line", "raw", "fault")
 
 
@@ -33,63 +33,60 @@ def store(
     files: Sequence[Path],
     scratch: Path,
 ) -> int:
-    """Create a relation of rows: where each stands, its text (raw), why it is at ``fault``.
-
-    Its other columns are the fields, as text, null where the row says nothing.
+    """Create a relation of rows: source_file, source_line, raw, ``fault`` and the fields as text.
 
     Returns
     -------
     int
-        How many rows the files have.
+        Number of rows in the files.
 
     Raises
     ------
     InputError
-        A file cannot be read, or lacks a column that is asked for.
+        A file cannot be read, or lacks a column of the fields.
     """
     reader = _Reader(layout, fields)
     file = scratch / f"{name}.parquet"
     with pq.ParquetWriter(file, reader.schema) as writer:
         for batch in itertools.chain.from_iterable(map(reader.batches, files)):
             writer.write_batch(batch)
-    con.sql(f"from {parquet([file])}").create_view(name)
+    con.sql(f"from {parquet_scan([file])}").create_view(name)
     return reader.rows
 
 
-def mapped(table: str, layout: Layout) -> dict[str, Field]:
-    """Return what the SELECTs of a mapped table ask for.
+def raw_fields(table: str, layout: Layout) -> dict[str, Field]:
+    """Return the raw columns of a mapped table.
 
-    That is ``<field>_said`` for each field of the table, and for `PER_PART` ``<field>_times``, the
-    column that the field is taken times; a field that the map does not name is always null.
+    These are ``<field>_said``, the text of each field, and for `PER_PART` ``<field>_times``, the
+    column that multiplies it. A field that the map does not define is null.
     """
-    nothing = Field(None, None, None, (), None, {})
-    wanted = {}
+    columns = {}
     for name in FIELDS[table]:
-        field = layout.fields.get(name, nothing)
-        wanted[f"{name}_said"] = field
+        field = layout.fields.get(name, Field())
+        columns[f"{name}_said"] = field
         if name in PER_PART:
-            wanted[f"{name}_times"] = Field(field.times, None, None, field.nulls, None, {})
-    return wanted
+            columns[f"{name}_times"] = Field(column=field.times, nulls=field.nulls)
+    return columns
 
 
 @dataclass(slots=True)
 class _Reader:
     layout: Layout
-    wanted: dict[str, Field]
+    fields: dict[str, Field]
     rows: int = 0
 
     @property
     def schema(self) -> pa.Schema:
-        names = (*_PLACE, *self.wanted)
+        names = (*_PLACE, *self.fields)
         return pa.schema([(n, pa.int64() if n == "source_line" else pa.string()) for n in names])
 
     def batches(self, file: Path) -> Iterator[pa.RecordBatch]:
-        """Read one file."""
+        """Yield the rows of one file."""
         read = self._parquet if file.name.endswith(".parquet") else self._text
         for numbers, raws, faults, columns in read(file):
             self.rows += len(numbers)
             n = len(numbers)
-            fields = [self._clean(f, columns, file, n) for f in self.wanted.values()]
+            fields = [self._clean(f, columns, file, n) for f in self.fields.values()]
             place = [pa.array([file.name] * n), pa.array(numbers, pa.int64()), raws, faults]
             yield pa.record_batch([*place, *fields], self.schema)
 
@@ -102,18 +99,17 @@ class _Reader:
         return pc.if_else(none, pa.scalar(None, pa.string()), text)
 
     def _places(self, file: Path, header: list[str]) -> dict[str, int]:
-        """Return the place of each column that the map names."""
+        """Return the place of each column of the fields."""
         names = [name.strip() for name in header]
-        asked = {f.column: target for target, f in self.wanted.items() if f.column is not None}
-        for column, target in asked.items():
+        targets = {f.column: name for name, f in self.fields.items() if f.column is not None}
+        for column, target in targets.items():
             if (found := names.count(column)) != 1:
                 has = "no column" if not found else f"{found} columns"
                 raise InputError(
-                    f"{file} has {has} {column!r}, where the map looks for "
-                    f"{target.removesuffix('_said')}. It has: "
-                    f"{', '.join(names)[:300]}."
+                    f"{file} has {has} {column!r}, where the map expects "
+                    f"{target.removesuffix('_said')}. It has: {', '.join(names)[:300]}."
                 )
-        return {column: names.index(column) for column in asked}
+        return {column: names.index(column) for column in targets}
 
     def _text(self, file: Path) -> "Iterator[_Rows]":
         records = _records(file, self.layout)
@@ -129,12 +125,8 @@ class _Reader:
                 zip(*(short if f else r for r, f in zip(rows, faults, strict=True)), strict=True)
             )
             columns = {column: pa.array(fields[i], pa.string()) for column, i in places.items()}
-            yield (
-                pa.array(numbers, pa.int64()),
-                pa.array(raws, pa.string()),
-                pa.array(faults, pa.string()),
-                columns,
-            )
+            texts = (pa.array(values, pa.string()) for values in (raws, faults))
+            yield pa.array(numbers, pa.int64()), *texts, columns
 
     def _parquet(self, file: Path) -> "Iterator[_Rows]":
         try:
@@ -167,8 +159,8 @@ def _fault(raw: str, row: list[str], width: int) -> str | None:
 
 
 def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]:
-    """Give number of the first line, text and fields of each record, blank ones left out."""
-    taken: list[tuple[int, str]] = []
+    """Yield first line number, text and fields of each record that is not blank."""
+    pending: list[tuple[int, str]] = []
 
     def lines(opened: IO[str]) -> Iterator[str]:
         for number in itertools.count(1):
@@ -180,10 +172,10 @@ def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]
                     "or no table."
                 )
             if not (layout.comment and line.startswith(layout.comment)):
-                taken.append((number, line))
+                pending.append((number, line))
                 yield line
 
-    with whole(file), open_text(file) as opened:
+    with gzip_errors(file), open_text(file) as opened:
         split: Iterator[list[str]]
         if layout.delimiter == WHITESPACE:
             split = (line.split() for line in lines(opened))
@@ -191,13 +183,13 @@ def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]
             split = csv.reader(lines(opened), delimiter=layout.delimiter, skipinitialspace=True)
         try:
             for row in split:
-                number, raw = taken[0][0], "".join(line for _, line in taken)
-                taken.clear()
+                number, raw = pending[0][0], "".join(line for _, line in pending)
+                pending.clear()
                 if raw.strip():
                     yield number, raw.rstrip("\r\n"), row
         except csv.Error as error:
             raise InputError(
-                f"{file} cannot be read after line {taken[0][0] if taken else 0}: {error}. "
+                f"{file} cannot be read after line {pending[0][0] if pending else 0}: {error}. "
                 "Is a quotation mark left open there?"
             ) from None
 

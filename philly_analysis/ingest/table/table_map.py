@@ -1,16 +1,16 @@
-"""Reads a map, a small TOML file that says which columns of a table mean what, in which unit."""
+"""Read a table map: a TOML file that maps columns to fields, with their units and formats."""
 
 import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.timezones import zone_named
+from philly_analysis.ingest.timezones import find_zone
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
 
@@ -32,78 +32,78 @@ FIELDS: dict[str, dict[str, Kind]] = {
     "jobs": {**_kinds(*ATTEMPTS.columns, *JOBS.columns), "wait_s": "number"},
     "machines": _kinds(*MACHINES.columns),
 }
-"""What a map may say of a row, by table: the columns of the schema, and how each is read."""
+"""Fields that a map may define, by table: columns of the schema, and the kind of each."""
 
 NEEDED = {"jobs": ("submitted_at",), "machines": ("machine_id", "gpus")}
-"""What a map must say."""
+"""Fields that a map must define."""
 
 ALLOWED = {"status": STATUSES, "end_reason": END_REASONS}
-"""Columns that hold one of a few words."""
+"""Columns with a fixed set of values."""
 
 PER_PART = ("gpus", "cpus", "mem_gb")
-"""Columns that tables may give per worker or server, to be taken times their number."""
+"""Columns that tables may give per worker or server, multiplied by their number."""
 
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 """Units of times and durations, in seconds."""
 
 WHITESPACE = "whitespace"
-"""The delimiter of files whose fields are parted by any number of blanks."""
+"""Delimiter of files whose fields are separated by any number of blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Where one column of the schema comes from.
+    """Origin of one field.
 
     Attributes
     ----------
     column, value, file_name
-        One of the three: a raw column, a text that holds for every row, or a pattern of which
-        the group in the file's name does.
+        One of the three: a raw column, a constant, or a pattern whose group in the file's name
+        is the value.
     nulls
-        Texts that stand for no value, beside those of the whole table.
+        Texts for a missing value, beside those of the table.
     times
-        For a number: another column that it is multiplied by, or none.
+        For a number: another column that multiplies it.
     rule
-        How the text is understood: the keys of `KEYS` for its kind.
+        How the text is converted: the keys of `KEYS` for its kind.
     """
 
-    column: str | None
-    value: str | None
-    file_name: str | None
-    nulls: tuple[str, ...]
-    times: str | None
-    rule: Mapping[str, Any]
+    column: str | None = None
+    value: str | None = None
+    file_name: str | None = None
+    nulls: tuple[str, ...] = ()
+    times: str | None = None
+    rule: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the files of one table are written, and which of their columns are wanted.
+    """Format of the files of one table, and the fields read from them.
 
     Attributes
     ----------
     files
-        Pattern of the names of the files, gzipped or not.
+        Pattern of the files' names, without ``.gz``.
     delimiter
         One character, or `WHITESPACE`.
     comment
-        What a line begins with that is none of the rows; empty: no line does.
+        Prefix of comment lines; empty: there are none.
     header
-        Names of the columns, for files whose first line does not tell.
+        Names of the columns, for files without a header.
     nulls
-        Texts that stand for no value.
+        Texts for a missing value.
     """
 
-    files: str
-    delimiter: str
-    comment: str
-    header: tuple[str, ...]
-    nulls: tuple[str, ...]
-    fields: dict[str, Field]
+    files: str = ""
+    delimiter: str = ","
+    comment: str = ""
+    header: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
+    fields: dict[str, Field] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """What a map says."""
+    """A table map."""
 
     path: Path
     what: str
@@ -112,15 +112,21 @@ class TableMap:
     tables: dict[str, Layout]
 
 
+def table_maps() -> dict[str, str]:
+    """Return what each shipped map reads, by its name."""
+    files = sorted(SHIPPED.glob("*.toml"))
+    return {file.stem: tomllib.loads(file.read_text("utf-8"))["what"] for file in files}
+
+
 def load_map(name: str | Path) -> TableMap:
-    """Read a map: a file, or the name of one that ships.
+    """Read a map: a file, or the name of a shipped map.
 
     Raises
     ------
     UnknownNameError
-        No map of that name ships.
+        There is no shipped map of that name.
     InputError
-        It is no map; the message names the key.
+        It is not a valid map; the message names the key.
     """
     path = Path(name)
     if path.suffix != ".toml":
@@ -133,203 +139,230 @@ def load_map(name: str | Path) -> TableMap:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}.") from None
-    said = _Said(path, "", raw)
-    said.only("what", "lacks", "sample", *FIELDS)
-    tables = {t: _layout(said.table(t), t) for t in FIELDS if t in raw}
+    root = _Section(path, "", raw)
+    root.check_keys("what", "lacks", "sample", *FIELDS)
+    tables = {t: _layout(root.section(t), t) for t in FIELDS if t in raw}
     if "jobs" not in tables:
-        raise said.wrong("it should have a table [jobs]")
-    chosen = _sample(said.table("sample")) if "sample" in raw else None
-    return TableMap(path, said.text("what", ""), said.text("lacks", ""), chosen, tables)
+        raise root.error("it should have a table [jobs]")
+    sample = _sample(root.section("sample")) if "sample" in raw else None
+    return TableMap(path, root.get("what", _text, ""), root.get("lacks", _text, ""), sample, tables)
 
 
-def _sample(said: "_Said") -> Sample:
-    said.only("how", "by")
-    by = said.texts("by")
+def _sample(section: "_Section") -> Sample:
+    section.check_keys("how", "by")
+    by = section.get("by", _texts, ())
     if unknown := [word for word in by if word not in SELECTION_CRITERIA]:
-        raise said.wrong(f"{unknown[0]!r} is none of {', '.join(SELECTION_CRITERIA)}", "by")
-    return Sample(said.text("how"), by)
+        raise section.error(f"{unknown[0]!r} is none of {', '.join(SELECTION_CRITERIA)}", "by")
+    return Sample(section.get("how", _text), by)
 
 
-def _layout(said: "_Said", table: str) -> Layout:
-    own = ("files", "delimiter", "comment", "header", "nulls")
+def _layout(section: "_Section", table: str) -> Layout:
     kinds = FIELDS[table]
-    said.only(*own, *kinds)
+    section.check_keys("files", "delimiter", "comment", "header", "nulls", *kinds)
     for name in NEEDED[table]:
-        if name not in said.raw:
-            raise said.wrong(f"it should say where {name} comes from")
-    delimiter = said.text("delimiter", ",")
-    if len(delimiter) != 1 and delimiter != WHITESPACE:
-        raise said.wrong(f"should be one character, or {WHITESPACE!r}", "delimiter")
+        if name not in section.raw:
+            raise section.error(f"it should define {name}")
     return Layout(
-        files=said.text("files", "*"),
-        delimiter=delimiter,
-        comment=said.text("comment", ""),
-        header=said.texts("header"),
-        nulls=("", *said.texts("nulls")),
-        fields={n: _field(said.field(n), n, kind) for n, kind in kinds.items() if n in said.raw},
+        files=section.get("files", _text, "*"),
+        delimiter=section.get("delimiter", _delimiter, ","),
+        comment=section.get("comment", _text, ""),
+        header=section.get("header", _texts, ()),
+        nulls=("", *section.get("nulls", _texts, ())),
+        fields={
+            name: _field(section.field(name), name, kind)
+            for name, kind in kinds.items()
+            if name in section.raw
+        },
     )
 
 
-_SAYS = ("column", "value", "file_name")
-
-
-def _field(said: "_Said", name: str, kind: Kind) -> Field:
+def _field(section: "_Section", name: str, kind: Kind) -> Field:
     seconds = kind == "number" and name.endswith("_s")
     per = ("times",) if name in PER_PART else ()
     since = ("since_row_before",) if name == "submitted_at" else ()
     units = ("unit",) if seconds or kind == "time" else ()
     keys = [k for k in KEYS[kind] if k not in ("unit", "since_row_before")]
-    said.only(*_SAYS, "nulls", *per, *units, *since, *keys)
-    if len(said.raw.keys() & set(_SAYS)) != 1:
-        raise said.wrong(f"should have one of {', '.join(_SAYS)}")
-    rule = {k: read(said, k) for k, read in KEYS[kind].items() if k in said.raw}
-    _agree(said, name, kind, rule)
-    value = said.raw.get("value")
-    if "value" in said.raw and (
-        isinstance(value, bool) or not isinstance(value, str | int | float)
-    ):
-        raise said.wrong("should be text or a number", "value")
-    if value is not None and "words" not in rule and value not in ALLOWED.get(name, (value,)):
-        raise said.wrong(f"{value!r} is none of {', '.join(ALLOWED[name])}")
+    section.check_keys(*_ORIGINS, "nulls", *per, *units, *since, *keys)
+    if len(section.raw.keys() & _ORIGINS.keys()) != 1:
+        raise section.error(f"should have one of {', '.join(_ORIGINS)}")
+    rule = {k: section.get(k, parse) for k, parse in KEYS[kind].items() if k in section.raw}
+    _check_rule(section, name, kind, rule)
+    origin = {k: section.get(k, parse) for k, parse in _ORIGINS.items() if k in section.raw}
+    value = origin.get("value")
+    if "words" not in rule and value not in (None, *ALLOWED.get(name, (value,))):
+        raise section.error(f"{value!r} is none of {', '.join(ALLOWED[name])}")
     return Field(
-        column=said.text("column") if "column" in said.raw else None,
-        value=None if value is None else str(value),
-        file_name=said.pattern("file_name") if "file_name" in said.raw else None,
-        nulls=said.texts("nulls"),
-        times=said.text("times") if "times" in said.raw else None,
+        **origin,
+        nulls=section.get("nulls", _texts, ()),
+        times=section.get("times", _text) if "times" in section.raw else None,
         rule=rule,
     )
 
 
-def _agree(said: "_Said", name: str, kind: Kind, rule: dict[str, Any]) -> None:
-    """Refuse what its keys cannot mean together."""
+def _check_rule(section: "_Section", name: str, kind: Kind, rule: dict[str, Any]) -> None:
+    """Refuse keys that contradict one another."""
     if kind == "time":
         counts = {"origin", "origin_after", "misread_as", "since_row_before"} & rule.keys()
         if "unit" not in rule and counts:
-            raise said.wrong(f"{min(counts)} needs a unit: the time is a number of it")
+            raise section.error(f"{min(counts)} needs a unit: the time is a number of it")
         if "unit" in rule and (texts := {"format", "zone"} & rule.keys()):
-            raise said.wrong(f"{min(texts)} is for times in words, and unit for numbers")
+            raise section.error(f"{min(texts)} is for times in words, and unit for numbers")
     if kind == "text":
-        means = {*rule.get("words", {}).values(), *filter(None, [rule.get("otherwise")])} - {""}
-        if bad := means - set(ALLOWED.get(name, means)):
-            raise said.wrong(f"{min(bad)!r} is none of {', '.join(ALLOWED[name])}")
+        values = {*rule.get("words", {}).values(), *filter(None, [rule.get("otherwise")])} - {""}
+        if bad := values - set(ALLOWED.get(name, values)):
+            raise section.error(f"{min(bad)!r} is none of {', '.join(ALLOWED[name])}")
         if "otherwise" in rule and "words" not in rule:
-            raise said.wrong("otherwise needs words")
+            raise section.error("otherwise needs words")
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A table of a map, which knows where it stands in it."""
+class _Section:
+    """A table of a map, with its place for error messages."""
 
     path: Path
-    where: str
+    place: str
     raw: dict[str, Any]
 
-    def wrong(self, what: str, key: str = "") -> InputError:
-        at = ".".join(filter(None, (self.where, key)))
-        return InputError(f"{self.path}: {at}: {what}." if at else f"{self.path}: {what}.")
+    def error(self, what: str, key: str = "") -> InputError:
+        place = ".".join(filter(None, (self.place, key)))
+        return InputError(f"{self.path}: {place}: {what}." if place else f"{self.path}: {what}.")
 
-    def only(self, *keys: str) -> None:
+    def check_keys(self, *keys: str) -> None:
         if unknown := [key for key in self.raw if key not in keys]:
-            raise self.wrong(f"is no key here. There are: {', '.join(keys)}", unknown[0])
+            raise self.error(f"is no key here. There are: {', '.join(keys)}", unknown[0])
 
-    def table(self, key: str) -> "_Said":
+    def section(self, key: str) -> "_Section":
         if not isinstance(self.raw[key], dict):
-            raise self.wrong("should be a table", key)
-        return _Said(self.path, f"{self.where}.{key}".lstrip("."), self.raw[key])
+            raise self.error("should be a table", key)
+        return _Section(self.path, f"{self.place}.{key}".lstrip("."), self.raw[key])
 
-    def field(self, key: str) -> "_Said":
+    def field(self, key: str) -> "_Section":
         if isinstance(self.raw[key], str):
-            return _Said(self.path, f"{self.where}.{key}", {"column": self.raw[key]})
+            return _Section(self.path, f"{self.place}.{key}", {"column": self.raw[key]})
         if not isinstance(self.raw[key], dict):
-            raise self.wrong("should be the name of a column, or a table like {column = …}", key)
-        return self.table(key)
+            raise self.error("should be the name of a column, or a table like {column = …}", key)
+        return self.section(key)
 
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self.raw.get(key, default)
-        if not isinstance(value, str) or "\x00" in value:
-            raise self.wrong("should be text", key)
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.raw.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise self.wrong("should be a list of texts", key)
-        return tuple(value)
-
-    def words(self, key: str) -> dict[str, str]:
-        value = self.raw[key]
-        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-            raise self.wrong('should be a table of texts, like {COMPLETED = "Pass"}', key)
-        return value
-
-    def number(self, key: str) -> float:
-        value = self.raw[key]
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
-            raise self.wrong("should be a number", key)
-        return float(value)
-
-    def true(self, key: str) -> bool:
-        if self.raw[key] is not True:
-            raise self.wrong("should be true, or not be there", key)
-        return True
-
-    def unit(self, key: str) -> float:
-        if self.raw[key] not in UNITS_S:
-            raise self.wrong(f"should be one of {', '.join(UNITS_S)}", key)
-        return UNITS_S[self.raw[key]]
-
-    def zone(self, key: str) -> str:
-        name = self.text(key)
+    def get(self, key: str, parse: "Parse", default: Any = None) -> Any:
+        """Return a parsed value, or the default if the key is absent."""
+        if key not in self.raw and default is not None:
+            return default
         try:
-            zone_named(name)
-        except InputError:
-            raise self.wrong("should be a time zone, like Europe/Berlin", key) from None
-        return name
-
-    def moment(self, key: str) -> datetime:
-        value = self.raw[key]
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            raise self.wrong("should be a time with its offset: 2021-03-04T00:00:00Z", key)
-        return value
-
-    def clock(self, key: str) -> str:
-        if "%z" in (text := self.text(key)).lower():
-            raise self.wrong("may not read offsets or zones; without format, offsets are read", key)
-        return text
-
-    def pattern(self, key: str) -> str:
-        try:
-            groups = re.compile(text := self.text(key)).groups
-        except re.error as error:
-            raise self.wrong(f"is no regular expression: {error}", key) from None
-        if groups != 1:
-            raise self.wrong("should have one group: (…)", key)
-        return text
+            return parse(self.raw.get(key))
+        except ValueError as error:
+            raise self.error(str(error), key) from None
 
 
-KEYS: dict[Kind, dict[str, Callable[[_Said, str], Any]]] = {
-    "text": {"words": _Said.words, "otherwise": _Said.text},
+Parse = Callable[[Any], Any]
+"""Returns the value of a key, or raises ValueError with the form that it should have."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or "\x00" in value:
+        raise ValueError("should be text")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise ValueError("should be a list of texts")
+    return tuple(value)
+
+
+def _words(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+        raise ValueError('should be a table of texts, like {COMPLETED = "Pass"}')
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> float:
+    try:
+        if _is_number(value) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer beyond any float
+        pass
+    raise ValueError("should be a number")
+
+
+def _constant(value: Any) -> str:
+    if not isinstance(value, str) and not _is_number(value):
+        raise ValueError("should be text or a number")
+    return str(value)
+
+
+def _true(value: Any) -> bool:
+    if value is not True:
+        raise ValueError("should be true, or absent")
+    return True
+
+
+def _delimiter(value: Any) -> str:
+    if len(_text(value)) != 1 and value != WHITESPACE:
+        raise ValueError(f"should be one character, or {WHITESPACE!r}")
+    return str(value)
+
+
+def _unit(value: Any) -> float:
+    if not isinstance(value, str) or value not in UNITS_S:
+        raise ValueError(f"should be one of {', '.join(UNITS_S)}")
+    return UNITS_S[value]
+
+
+def _zone(value: Any) -> str:
+    try:
+        find_zone(_text(value))
+    except InputError:
+        raise ValueError("should be a time zone, like Europe/Berlin") from None
+    return str(value)
+
+
+def _time(value: Any) -> datetime:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise ValueError("should be a time with its offset: 2021-03-04T00:00:00Z")
+    return value
+
+
+def _time_format(value: Any) -> str:
+    if "%z" in _text(value).lower():
+        raise ValueError("may not read offsets or zones; without format, offsets are read")
+    return str(value)
+
+
+def _pattern(value: Any) -> str:
+    try:
+        groups = re.compile(_text(value)).groups
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError("should have one group: (…)")
+    return str(value)
+
+
+_ORIGINS: dict[str, Parse] = {"column": _text, "value": _constant, "file_name": _pattern}
+"""The keys for the origin of a field."""
+
+KEYS: dict[Kind, dict[str, Parse]] = {
+    "text": {"words": _words, "otherwise": _text},
     "number": {
-        "unit": _Said.unit,
-        "scale": _Said.number,
-        "pattern": _Said.pattern,
-        "otherwise": _Said.number,
-        "at_most": _Said.number,
-        "round_up": _Said.true,
+        "unit": _unit,
+        "scale": _number,
+        "pattern": _pattern,
+        "otherwise": _number,
+        "at_most": _number,
+        "round_up": _true,
     },
     "time": {
-        "unit": _Said.unit,
-        "origin": _Said.moment,
-        "origin_after": _Said.text,
-        "since_row_before": _Said.true,
-        "misread_as": _Said.zone,
-        "zone": _Said.zone,
-        "format": _Said.clock,
+        "unit": _unit,
+        "origin": _time,
+        "origin_after": _text,
+        "since_row_before": _true,
+        "misread_as": _zone,
+        "zone": _zone,
+        "format": _time_format,
     },
 }
-"""The keys of a field's rule by kind, and how each is read."""
+"""The keys of a field's rule by kind, and the parser of each."""

@@ -1,5 +1,5 @@
--- Which devices did readings tell of?
--- One row per device whose utilisation was read.
+-- Which devices have readings?
+-- One row per device with utilisation.
 select
   p.machine_id,
   p.gpu,
@@ -14,7 +14,7 @@ select
     when 'util_pct' then 'utilisation'
     else 'engine activity'
   end as util_metric
-from places as p
+from series_devices as p
 inner join series using (series)
 inner join facts using (series)
 where p.gpu is not null and p.util_measure is not null

@@ -1,88 +1,78 @@
-"""Reads what ``dcgmi dmon`` prints: a table that goes on, whose rows bear no time."""
+"""Read the output of ``dcgmi dmon``: a table whose rows have no time of their own."""
 
 import re
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import line_text, numbered_lines
+from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.telemetry.clock import Clock
-from philly_analysis.ingest.telemetry.labels import BLANK, DMON
-from philly_analysis.ingest.telemetry.names import Named
-from philly_analysis.ingest.telemetry.readings import Series, Stage, is_time, number
+from philly_analysis.ingest.telemetry.file_name import FileName
+from philly_analysis.ingest.telemetry.metrics import BLANK, DMON
+from philly_analysis.ingest.telemetry.staging import Series, Stage, is_time, scaled_number
 
 HEADER = re.compile(r"(?P<before>.*?)#\s?Entity\b(?P<names>.*)")
-"""The line that names the columns; a time may stand before it, as before the others."""
+"""The line that names the columns; a time may precede it, as it may precede the others."""
 
 _DIGIT = re.compile(r"\d")
 _ROW = re.compile(r"(?P<before>.*?)\b(?P<entity>GPU(?:-I|-CI)?) +(?P<id>\d{1,9})\s(?P<values>.*)")
 _UNITS = re.compile(r"\bID\b")
-"""What stands, without a number after it, in the line below the names."""
+"""Contained, without a number after it, in the line below the names."""
 
 
-def read_dmon(clock: Clock, path: Path, named: Named, stage: Stage) -> None:
+def read_dmon(clock: Clock, stage: Stage, path: Path) -> None:
     """Stage the readings of a table: each row is one of a GPU.
 
-    A row's time stands before it (as ``| ts '%Y-%m-%dT%H:%M:%S%z'`` writes it), or follows from
-    the file's name: its moment is that of the first rows, and its step, the delay given to dmon,
-    the time from one row of a GPU to the next.
+    A row's time precedes it, as ``| ts '%Y-%m-%dT%H:%M:%S%z'`` prints it, or follows from the
+    file's name: start of the first rows, and interval between the rows of a GPU.
 
     Raises
     ------
     InputError
-        Neither is there, or it was cut off.
+        Neither is known, or the file is truncated.
     """
     names: list[str] = []
     series: dict[int, Series] = {}
     rows, seen = 0, set[int]()
-    for place, line in numbered_lines(path):
-        text = line_text(line)
+    for number, text in text_lines(path):
         if header := HEADER.fullmatch(text):
             names = header["names"].split()
             continue
         found = _ROW.fullmatch(text)
         if not found:
             if text.strip() and not _UNITS.search(_DIGIT.split(text)[-1]):
-                stage.reject(place, "the line is no row of the table", text)
+                stage.reject(number, "the line is no row of the table", text)
             continue
         gpu, values = int(found["id"]), found["values"].split()
         if found["entity"] != "GPU":
-            stage.reject(place, "a MIG instance: the table does not tell of which GPU", text)
+            stage.reject(number, "a MIG instance: the table does not tell of which GPU", text)
             continue
         before = found["before"].strip(" []|\t")
         if gpu in seen:
             rows, seen = rows + 1, set()
         seen.add(gpu)
-        at_us = clock.at_us(before, of=(path, gpu)) if before else _counted(named, rows)
+        at_us = clock.at_us(before, of=(path, gpu)) if before else _time_of(stage.file_name, rows)
         if at_us is None or not is_time(at_us):
-            stage.reject(place, "what stands before the row is not a time", text)
+            stage.reject(number, "what stands before the row is not a time", text)
             continue
         if len(values) != len(names):
-            stage.reject(place, "wrong number of columns", text)
+            stage.reject(number, "wrong number of columns", text)
             continue
         if gpu not in series:
-            series[gpu] = Series(named.hosts, gpu, step_us=named.step_us)
+            series[gpu] = Series(stage.file_name.hosts, gpu, step_us=stage.file_name.step_us)
+        cells = [(*DMON[n], v) for n, v in zip(names, values, strict=True) if n in DMON]
         try:
-            told = {
-                DMON[name][0]: _read(value, DMON[name][1])
-                for name, value in zip(names, values, strict=True)
-                if name in DMON
-            }
+            measured = {m: scaled_number(value, factor, BLANK) for m, factor, value in cells}
         except ValueError:
-            stage.reject(place, "a value is not a number", text)
+            stage.reject(number, "a value is not a number", text)
             continue
-        stage.add(place, series[gpu], at_us, told)
+        stage.add(number, series[gpu], at_us, measured)
 
 
-def _read(text: str, factor: float) -> float | None:
-    value = number(text)
-    return None if value is None or value >= BLANK else value * factor
-
-
-def _counted(named: Named, rows: int) -> int:
-    if named.at_us is None or named.step_us is None:
+def _time_of(file_name: FileName, rows: int) -> int:
+    if file_name.at_us is None or file_name.step_us is None:
         raise InputError(
-            "its rows have no time. Name it after host, first moment and delay, as "
+            "its rows have no time. Name it after host, start and interval, as "
             "gpu01_2026-01-31T12-00-00_10s.txt, or print the time before each row: "
             "dcgmi dmon … | ts '%Y-%m-%dT%H:%M:%S%z'"
         )
-    return named.at_us + rows * named.step_us
+    return file_name.at_us + rows * file_name.step_us

@@ -1,11 +1,11 @@
--- What do readings tell of each series, hour by hour?
+-- When was each series read, for which job, and with how much memory?
 -- One row per series, hour and job.
 --   series    number of the series
 --   hour      hours since 1970
---   job       number of the job that holds the device, where a reading is one
---   first_us  its first moment, microseconds since 1970
---   last_us   its last
---   mem_gb    memory that the device has
+--   job       number of the job that holds the device, from readings of it
+--   first_us  time of its first reading, microseconds since 1970
+--   last_us   time of its last reading
+--   mem_gb    memory of the device
 select
   series,
   at_us // 3600000000 as hour,

@@ -1,13 +1,13 @@
--- Which names may the jobs of the job log go by?
+-- Which names may labels have for the jobs of the job log?
 -- One row per name and job.
---   name     identifier, identifier that people type, or number
+--   name     identifier, scheduler's identifier, or number
 --   job_id   job
 --   cluster  cluster that it was submitted to
 select distinct
   unnest([
     job_id,
     scheduler_id,
-    -- the number alone: without its cluster, and without the submission that tells two lives
+    -- the number alone, without cluster and without the suffix of a repeated number
     regexp_replace(
       case when starts_with(job_id, cluster || ':') then job_id[len(cluster) + 2:] else job_id end,
       '@.*$', ''

@@ -1,14 +1,14 @@
--- Which names may the machines of the job log go by?
+-- Which names may telemetry have for the machines of the job log?
 -- One row per name and machine.
 --   name        in lower case
---   whole       true where it is all of the name, false where it is the part before the first dot
+--   complete    true for the complete name, false for the part before the first dot
 --   machine_id  server
---   cluster     cluster that it belongs to
+--   cluster     its cluster
 with bare as (
   select
     machine_id,
     cluster,
-    -- several clusters' machines bear the name of their cluster before their own
+    -- machines of several clusters are prefixed with the name of their cluster
     lower(
       case
         when starts_with(machine_id, cluster || ':') then machine_id[len(cluster) + 2:]
@@ -20,21 +20,21 @@ with bare as (
 
 select
   lower(machine_id) as name,
-  true as whole,
+  true as complete,
   machine_id,
   cluster
 from bare
 union
 select
   name,
-  true as whole,
+  true as complete,
   machine_id,
   cluster
 from bare
 union
 select
   regexp_extract(name, '^[^.]+') as name,
-  false as whole,
+  false as complete,
   machine_id,
   cluster
 from bare

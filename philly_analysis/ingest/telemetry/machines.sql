@@ -1,4 +1,4 @@
--- Machines, with those that only telemetry knows, and the GPUs that it shows.
+-- Which machines are there, with those and the GPUs that only telemetry has?
 -- One row per machine.
 with shown as (
   select

@@ -1,8 +1,8 @@
--- What a reader of telemetry should know.
+-- Which notes does telemetry need?
 -- One row per note.
-with strange as (
+with unknown as (
   select distinct machine_id
-  from told_of
+  from series_machines
   where not known and machine_id is not null
 ),
 
@@ -17,12 +17,11 @@ named as (
 )
 
 select format(
-  '{:,} machines of the telemetry are not in the job log, under no name that leads to one of them '
-  || 'and no other: {}{}.',
+  '{:,} machines of the telemetry are not in the job log under an unambiguous name: {}{}.',
   count(*), array_to_string(list(machine_id order by machine_id)[:5], ', '),
   case when count(*) > 5 then ', …' else '' end
 ) as note
-from strange
+from unknown
 having count(*) > 0
 union all
 select
@@ -36,12 +35,12 @@ select
       )
     else ''
   end
-  || '. A reading stands until the next, or for the usual step where the next is late.' as note
+  || '. A reading holds until the next, or for the usual interval where the next is late.' as note
 from devices
 union all
 select format(
-  'On {:,} machines GPUs are cut into MIG instances: each counts as a GPU, in the order of GPU and '
-  || 'instance; a scheduler that numbers them otherwise holds others than are said here.',
+  'On {:,} machines GPUs are split into MIG instances: each counts as a GPU, in the order of GPU and '
+  || 'instance. A scheduler that numbers them otherwise holds others than listed here.',
   count(distinct machine_id)
 ) as note
 from devices
@@ -49,15 +48,15 @@ where mig_instance is not null
 having count(*) > 0
 union all
 select
-  'Labels of the telemetry tell which GPUs attempts held, by attempt and server: '
+  'Labels of the telemetry name the GPUs that attempts held, by attempt and server: '
   || array_to_string(list_filter([
-    format('{:,} are known by labels alone', count(*) filter (outcome in ('told', 'placed'))),
-    format('{:,} as the job log says', count(*) filter (outcome = 'known')),
-    format('{:,} against the job log, which counts', count(*) filter (outcome = 'other')),
-    format('{:,} not all GPUs, and not used', count(*) filter (outcome = 'unclear'))
+    format('{:,} are known by labels alone', count(*) filter (outcome in ('added', 'placed'))),
+    format('{:,} agree with the job log', count(*) filter (outcome = 'known')),
+    format('{:,} contradict the job log, which counts', count(*) filter (outcome = 'other')),
+    format('{:,} name too few GPUs, and are not used', count(*) filter (outcome = 'unclear'))
   ], lambda part: not starts_with(part, '0 ')), '; ')
   || '.' as note
-from indices
+from labelled_placements
 having count(*) > 0
 union all
 select format(

@@ -1,101 +1,79 @@
-"""Reads ``nvidia-smi --query-gpu=… --format=csv``, with and without header and units."""
+"""Read ``nvidia-smi --query-gpu=… --format=csv``, with or without header and units."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from philly_analysis.ingest.raw_file import line_text, numbered_lines
+from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.telemetry.clock import Clock
-from philly_analysis.ingest.telemetry.names import Named
-from philly_analysis.ingest.telemetry.readings import MIB, Series, Stage, is_time, number
+from philly_analysis.ingest.telemetry.metrics import NVIDIA_SMI
+from philly_analysis.ingest.telemetry.staging import Series, Stage, is_time, scaled_number
 
-ASKED = (
-    "timestamp",
-    "index",
-    "uuid",
-    "utilization.gpu",
-    "utilization.memory",
-    "memory.used",
-    "power.draw",
+DEFAULT_FIELDS = (
+    *("timestamp", "index", "uuid", "utilization.gpu", "utilization.memory"),
+    *("memory.used", "power.draw"),
 )
-"""The fields that a file without a header is taken to have, in this order."""
+"""Fields that a file without a header is assumed to have, in this order."""
 
-_MEASURES = {
-    "utilization.gpu": ("util_pct", 1.0),
-    "memory.used": ("mem_used_gb", MIB),
-    "memory.total": ("mem_gb", MIB),
-    "power.draw": ("power_w", 1.0),
-    "power.draw.average": ("power_w", 1.0),
-}
 _TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
 
-def columns_of(first: str) -> tuple[str, ...] | None:
-    """Return the fields that a header names, or None if it is none."""
+def parse_header(first: str) -> tuple[str, ...] | None:
+    """Return the fields of a header, or None if the line is none."""
     names = tuple(re.sub(r" \[[^\[\]]*\]$", "", part.strip()) for part in first.split(","))
-    known = {"timestamp", "index", "gpu_uuid", *ASKED, *_MEASURES}
+    known = {"timestamp", "index", "gpu_uuid", *DEFAULT_FIELDS, *NVIDIA_SMI}
     return names if len(known & set(names)) >= 2 and not _TIME.search(first) else None
 
 
-def is_line(text: str, columns: Sequence[str]) -> bool:
-    """Whether a line may be one of a file that has these fields and no header."""
+def is_row(text: str, columns: Sequence[str]) -> bool:
+    """Whether a line may be a row with these fields."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != len(columns) or not {"timestamp", "index"} <= set(columns):
         return False
-    said = dict(zip(columns, parts, strict=True))
-    return bool(_TIME.fullmatch(said["timestamp"])) and said["index"].isdecimal()
+    values = dict(zip(columns, parts, strict=True))
+    return bool(_TIME.fullmatch(values["timestamp"])) and values["index"].isdecimal()
 
 
-def read_nvidia_smi(
-    columns: Sequence[str], clock: Clock, path: Path, named: Named, stage: Stage
-) -> None:
+def read_nvidia_smi(columns: Sequence[str], clock: Clock, stage: Stage, path: Path) -> None:
     """Stage the readings of a file: each line is one of a GPU.
 
     Raises
     ------
     InputError
-        It was cut off.
+        It is truncated.
     """
-    known: dict[tuple[str, ...], Series] = {}
+    series: dict[tuple[str, ...], Series] = {}
     identity = [
-        columns.index(name) if name in columns else None
-        for name in ("index", "uuid", "pci.bus_id", "name")
+        next((columns.index(name) for name in names if name in columns), None)
+        for names in (("index",), ("uuid", "gpu_uuid"), ("pci.bus_id",), ("name",))
     ]
-    if identity[1] is None and "gpu_uuid" in columns:
-        identity[1] = columns.index("gpu_uuid")
     at = columns.index("timestamp")
-    told_at = [(i, *_MEASURES[name]) for i, name in enumerate(columns) if name in _MEASURES]
-    for place, line in numbered_lines(path):
-        text = line_text(line)
-        if not text.strip() or columns_of(text):
+    measures = [(i, *NVIDIA_SMI[name]) for i, name in enumerate(columns) if name in NVIDIA_SMI]
+    for number, text in text_lines(path):
+        if not text.strip() or parse_header(text):
             continue
         parts = [part.strip() for part in text.split(",")]
         if len(parts) != len(columns):
-            stage.reject(place, "wrong number of fields", text)
+            stage.reject(number, "wrong number of fields", text)
             continue
         at_us = clock.at_us(parts[at], of=(path, parts[identity[0] or 0]))
         if at_us is None or not is_time(at_us):
-            stage.reject(place, "the timestamp is not a time of that clock", text)
+            stage.reject(number, "the timestamp is not a time of that clock", text)
             continue
         key = tuple("" if i is None else parts[i] for i in identity)
-        if key not in known:
+        if key not in series:
             index, uuid, bus_id, model = key
-            known[key] = Series(
-                hosts=named.hosts,
+            series[key] = Series(
+                hosts=stage.file_name.hosts,
                 gpu=int(index) if re.fullmatch(r"\d{1,9}", index) else None,
                 uuid=uuid or None,
                 bus_id=bus_id or None,
                 model=model or None,
-                step_us=named.step_us,
+                step_us=stage.file_name.step_us,
             )
         try:
-            told = {measure: _times(parts[i], factor) for i, measure, factor in told_at}
+            measured = {name: scaled_number(parts[i], factor) for i, name, factor in measures}
         except ValueError:
-            stage.reject(place, "a value is not a number", text)
+            stage.reject(number, "a value is not a number", text)
             continue
-        stage.add(place, known[key], at_us, told)
-
-
-def _times(text: str, factor: float) -> float | None:
-    value = number(text)
-    return None if value is None else value * factor
+        stage.add(number, series[key], at_us, measured)

@@ -1,9 +1,9 @@
--- Who held which GPU, with what labels add.
--- One row per GPU of an attempt, or per server of which it is not known which.
-with told as (
+-- Which GPUs did attempts hold, with those known by labels?
+-- One row per GPU of an attempt, or per server where the indices are unknown.
+with labelled as (
   select *
-  from indices
-  where outcome = 'told'
+  from labelled_placements
+  where outcome = 'added'
 )
 
 select
@@ -14,11 +14,11 @@ select
   p.container,
   p.gpus
 from placements as p
-anti join told
+anti join labelled
   on
-    p.job_id = told.job_id
-    and p.attempt = told.attempt
-    and p.machine_id = told.machine_id
+    p.job_id = labelled.job_id
+    and p.attempt = labelled.attempt
+    and p.machine_id = labelled.machine_id
     and p.gpu is null
 union all
 select
@@ -28,8 +28,8 @@ select
   unnest(gpus) as gpu,
   null as container,
   null as gpus
-from indices
-where outcome in ('told', 'placed')
+from labelled_placements
+where outcome in ('added', 'placed')
 union all
 select
   job_id,
@@ -38,5 +38,5 @@ select
   null as gpu,
   null as container,
   rest as gpus
-from told
+from labelled
 where rest > 0

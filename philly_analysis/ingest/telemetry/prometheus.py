@@ -1,4 +1,4 @@
-"""Reads answers of Prometheus' HTTP API: range and instant queries, as JSON."""
+"""Read responses of Prometheus' HTTP API: range and instant queries, as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -9,100 +9,87 @@ import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import not_too_deep, objects
-from philly_analysis.ingest.telemetry.labels import BLANK, METRICS, metric_named, series_of
-from philly_analysis.ingest.telemetry.names import Named
-from philly_analysis.ingest.telemetry.readings import FROM_US, UNTIL_US, Stage, is_time
+from philly_analysis.ingest.raw_file import json_items, nesting_errors
+from philly_analysis.ingest.telemetry.labels import series_of
+from philly_analysis.ingest.telemetry.metrics import BLANK, METRICS, metric_in
+from philly_analysis.ingest.telemetry.staging import FROM_US, UNTIL_US, Stage, is_time
 
 Values = npt.NDArray[np.float64]
+_CONVERSION_ERRORS = (TypeError, ValueError, IndexError, KeyError, OverflowError)
 
 
-def read_prometheus(path: Path, named: Named, stage: Stage) -> None:
-    """Stage the readings of an answer, series by series.
+def read_prometheus(stage: Stage, path: Path) -> None:
+    """Stage the readings of a response, series by series.
 
-    An expression such as ``avg_over_time(…)`` has lost the name of its metric: then it is the one
-    that the file is named after.
+    The result of an expression such as ``avg_over_time(…)`` lacks the name of its metric; then the
+    file's name contains it.
 
     Raises
     ------
     InputError
-        It is no such answer, or was cut off.
+        It is no such response, or truncated.
     """
-    with not_too_deep():
-        _read(path, named, stage)
+    with nesting_errors():
+        for number, item in enumerate(json_items(path, "result"), 1):
+            result = item if isinstance(item, dict) else {}
+            labels = result.get("metric")
+            values = result["values"] if "values" in result else [result.get("value")]
+            if not isinstance(labels, dict) or not isinstance(values, list):
+                stage.reject(number, "it is no series", json.dumps(item))
+                continue
+            metric = str(labels.get("__name__") or metric_in(path.name) or "")
+            if metric in METRICS:
+                _stage_series(number, metric, labels, values, stage)
+            else:
+                stage.ignored[metric or "without a name"] += len(values)
 
 
-def _read(path: Path, named: Named, stage: Stage) -> None:
-    for place, item in enumerate(objects(path, "result"), 1):
-        told = item if isinstance(item, dict) else {}
-        labels = told.get("metric")
-        values = told["values"] if "values" in told else [told.get("value")]
-        if not isinstance(labels, dict) or not isinstance(values, list):
-            stage.reject(place, "it is no series", json.dumps(item))
-            continue
-        metric = str(labels.get("__name__") or metric_named(path.name) or "")
-        if metric not in METRICS:
-            stage.passed_over[metric or "without a name"] += len(values)
-            continue
-        _read_series(place, metric, labels, values, named, stage)
-
-
-def _read_series(
-    place: int,
-    metric: str,
-    labels: Mapping[str, Any],
-    values: list[Any],
-    named: Named,
-    stage: Stage,
+def _stage_series(
+    number: int, metric: str, labels: Mapping[str, Any], values: list[Any], stage: Stage
 ) -> None:
     try:
         with np.errstate(over="ignore"):
-            read_at = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
-        read = np.array([value[1] for value in values]).astype(np.float64)
-        # where all are lists themselves, of one length, they make a matrix
-        timely = np.all((read_at >= FROM_US) & (read_at < UNTIL_US))
-        sound = bool(timely) and read_at.ndim == read.ndim == 1
-    except (TypeError, ValueError, IndexError, KeyError, OverflowError):
-        sound = False
-    if not sound:
-        read_at, read = _one_by_one(place, values, stage)
+            at_us = np.round(np.array([value[0] for value in values], np.float64) * 1e6)
+        numbers = np.array([value[1] for value in values]).astype(np.float64)
+        # items that are lists of one length give a matrix
+        in_range = bool(np.all((at_us >= FROM_US) & (at_us < UNTIL_US)))
+        valid = in_range and at_us.ndim == numbers.ndim == 1
+    except _CONVERSION_ERRORS:
+        valid = False
+    if not valid:
+        at_us, numbers = _convert_each(number, values, stage)
     measure, factor = METRICS[metric]
-    series = series_of({k: str(v) for k, v in labels.items()}, named.hosts)
-    stage.add_block(place, series, read_at.astype(np.int64), measure, scaled(metric, read, factor))
+    series = series_of({k: str(v) for k, v in labels.items()}, stage.file_name.hosts)
+    if metric.startswith("DCGM_"):
+        numbers = np.where(np.isfinite(numbers) & (numbers >= BLANK), np.nan, numbers)
+    stage.add_block(number, series, at_us.astype(np.int64), measure, numbers * factor)
 
 
-def _one_by_one(place: int, values: list[Any], stage: Stage) -> tuple[Values, Values]:
-    """Return the times and values of those that are, and reject the others."""
-    moments, numbers = [], []
+def _convert_each(number: int, values: list[Any], stage: Stage) -> tuple[Values, Values]:
+    """Convert the valid times and values, and reject the others."""
+    times, numbers = [], []
     for value in values:
         try:
             at_us = round(float(value[0]) * 1e6)
-            read = float(value[1])
-        except (TypeError, ValueError, IndexError, KeyError, OverflowError):
-            stage.reject(place, "it is no time and value", json.dumps(value))
+            measured = float(value[1])
+        except _CONVERSION_ERRORS:
+            stage.reject(number, "it is no time and value", json.dumps(value))
             continue
         if is_time(at_us):
-            moments.append(float(at_us))
-            numbers.append(read)
+            times.append(float(at_us))
+            numbers.append(measured)
         else:
-            stage.reject(place, "its time is not one of 2000 to 2100", json.dumps(value))
-    return np.array(moments, np.float64), np.array(numbers, np.float64)
+            stage.reject(number, "its time is not one of 2000 to 2100", json.dumps(value))
+    return np.array(times, np.float64), np.array(numbers, np.float64)
 
 
-def scaled(metric: str, values: Values, factor: float) -> Values:
-    """Return values in the measure's unit; DCGM's blank numbers are none."""
-    if metric.startswith("DCGM_"):
-        values = np.where(np.isfinite(values) & (values >= BLANK), np.nan, values)
-    return values * factor
-
-
-def check_answer(first: str) -> None:
-    """Refuse what the API says when it fails.
+def check_response(first: str) -> None:
+    """Refuse an error response.
 
     Raises
     ------
     InputError
-        It is an error.
+        It is one.
     """
     if '"status":"error"' in first[:4096].replace(" ", ""):
         raise InputError(f"Prometheus answered with an error: {first[:300]}")

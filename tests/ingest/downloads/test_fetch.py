@@ -22,12 +22,12 @@ from philly_analysis.cli import app
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.ingest.downloads.catalogue import Dataset, fetch
-from philly_analysis.ingest.downloads.http_file import Download, Patience
+from philly_analysis.ingest.downloads.http_file import RemoteFile, RetryPolicy
 from philly_analysis.ingest.table.table_map import load_map
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 """What is published: 300 kB in no pattern of the blocks."""
-QUICK = Patience(stalled_s=0.4, tries=3, pause_s=0.01)
+QUICK = RetryPolicy(timeout_s=0.4, tries=3, pause_s=0.01)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:20\nsize 300000\n"
 
 Answer = Callable[["Handler", int], None]
@@ -143,7 +143,7 @@ def give(body: bytes) -> Answer:
 @pytest.fixture
 def published(server: Server, monkeypatch: pytest.MonkeyPatch) -> Dataset:
     """One dataset of one file, which the server has."""
-    file = Download("file.bin", server.url, hashlib.sha256(BODY).hexdigest(), len(BODY))
+    file = RemoteFile("file.bin", server.url, hashlib.sha256(BODY).hexdigest(), len(BODY))
     one = Dataset("mine", "what it is", "free", "philly", (file,))
     monkeypatch.setattr(catalogue, "published", lambda: {"mine": one})
     return one
@@ -170,7 +170,7 @@ def test_what_breaks_off_goes_on_until_it_is_whole(
     asked: list[int],
 ) -> None:
     server.answers = answers
-    path = fetch("mine", tmp_path / "there", patience=QUICK)
+    path = fetch("mine", tmp_path / "there", retries=QUICK)
     assert path.read_bytes() == BODY
     assert server.asked == asked
     assert [p.name for p in path.parent.iterdir()] == ["file.bin"]
@@ -183,10 +183,10 @@ def test_the_next_call_goes_on_where_the_last_gave_up(
 ) -> None:
     server.answers = (cut, hang_up)
     with pytest.raises(InputError, match=r"given up after 3 tries.*100,000 bytes of it are kept"):
-        fetch("mine", tmp_path, patience=QUICK)
+        fetch("mine", tmp_path, retries=QUICK)
     assert [p.name for p in tmp_path.iterdir()] == ["file.bin.part"]
     server.answers, server.asked = (whole,), []
-    assert fetch("mine", tmp_path, patience=QUICK).read_bytes() == BODY
+    assert fetch("mine", tmp_path, retries=QUICK).read_bytes() == BODY
     assert server.asked == [100_000]
 
 
@@ -211,7 +211,7 @@ def test_what_is_not_the_file_leaves_nothing_under_its_name(
 ) -> None:
     server.answers = (answer,)
     with pytest.raises(InputError, match=said):
-        fetch("mine", tmp_path, patience=QUICK)
+        fetch("mine", tmp_path, retries=QUICK)
     left = {p.name: p.stat().st_size for p in tmp_path.iterdir()}
     assert left in ({}, {"file.bin.part": 0})
 
@@ -238,7 +238,7 @@ def test_where_there_is_no_network_it_says_so(published: Dataset, tmp_path: Path
         taken.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/"
         with pytest.raises(InputError, match="is there a network"):
-            fetch("mine", tmp_path, url=nobody, patience=QUICK)
+            fetch("mine", tmp_path, url=nobody, retries=QUICK)
 
 
 def test_an_address_of_ones_own_and_words_that_name_nothing(
@@ -249,7 +249,7 @@ def test_an_address_of_ones_own_and_words_that_name_nothing(
     assert done.stdout == f"{tmp_path / 'file.bin'}\n"
     with pytest.raises(UnknownNameError, match="no dataset named 'thine'"):
         fetch("thine")
-    with pytest.raises(InputError, match="no address of the web"):
+    with pytest.raises(InputError, match="no web address"):
         fetch("mine", url="file:///etc/passwd")
     refused = CliRunner().invoke(app, ["fetch", "mine", str(tmp_path / "b"), "--url", "ftp://a/"])
     assert refused.exit_code == 1
@@ -268,7 +268,7 @@ def packed(**members: bytes) -> bytes:
 
 def archived(monkeypatch: pytest.MonkeyPatch, server: Server, body: bytes) -> None:
     server.answers = (give(body),)
-    file = Download("a.tar.gz", server.url, hashlib.sha256(body).hexdigest())
+    file = RemoteFile("a.tar.gz", server.url, hashlib.sha256(body).hexdigest())
     one = Dataset("mine", "what", "free", "table", (file,), map="itp-2021", unpack=True)
     monkeypatch.setattr(catalogue, "published", lambda: {"mine": one})
 
@@ -311,7 +311,7 @@ def parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
     server.answers = (answer,)
     files = [
-        Download(name, f"{server.url}/{name}", hashlib.sha256(body).hexdigest())
+        RemoteFile(name, f"{server.url}/{name}", hashlib.sha256(body).hexdigest())
         for name, body in bodies.items()
     ]
     one = Dataset("mine", "what", "free", "table", tuple(files), map="itp-2021", unpack=True)
@@ -348,11 +348,11 @@ def test_a_folder_of_other_things_stays_as_it_is(
     server: Server, parts: dict[str, bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(OutputError, match="holds notes, which is none of what is fetched"):
+    with pytest.raises(OutputError, match="has notes, which is not one of the files"):
         fetch("mine", tmp_path)
     assert server.asked == []
     (tmp_path / "1.tar.gz").write_bytes(parts["1.tar.gz"])
-    with pytest.raises(OutputError, match="holds notes"):
+    with pytest.raises(OutputError, match="has notes"):
         fetch("mine", tmp_path)
     assert names(tmp_path) == ["1.tar.gz", "notes"]
 
@@ -384,7 +384,7 @@ def test_a_size_that_nobody_published_is_held_to_the_digest(
     unsized = replace(published, files=(replace(published.files[0], bytes=None),))
     monkeypatch.setattr(catalogue, "published", lambda: {"mine": unsized})
     server.answers = (cut, whole)
-    assert fetch("mine", tmp_path, patience=QUICK).read_bytes() == BODY
+    assert fetch("mine", tmp_path, retries=QUICK).read_bytes() == BODY
 
 
 def test_what_git_calls_a_file_is_as_good_as_a_digest(
@@ -398,7 +398,7 @@ def test_what_git_calls_a_file_is_as_good_as_a_digest(
         catalogue, "published", lambda: {"mine": replace(published, files=(known,))}
     )
     server.answers = (cut, whole)
-    file = fetch("mine", tmp_path / "good", patience=QUICK)
+    file = fetch("mine", tmp_path / "good", retries=QUICK)
     assert file.read_bytes() == BODY
     assert fetch("mine", tmp_path / "good") == file  # it is there
     file.write_bytes(BODY[:-1])
@@ -406,5 +406,5 @@ def test_what_git_calls_a_file_is_as_good_as_a_digest(
         fetch("mine", tmp_path / "good")
     server.answers = (lambda h, start: h.give(BODY[:-1]),)
     with pytest.raises(InputError, match=f"published were the name {name} in Git"):
-        fetch("mine", tmp_path / "bad", patience=QUICK)
+        fetch("mine", tmp_path / "bad", retries=QUICK)
     assert list((tmp_path / "bad").iterdir()) == []

@@ -9,10 +9,10 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from philly_analysis.ingest.loading import Fill
-from philly_analysis.ingest.raw_store import Kept
-from philly_analysis.ingest.telemetry import telemetry_at
+from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.telemetry import find_telemetry
 from philly_analysis.ingest.telemetry.loading import fill_telemetry
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.relations import MACROS
 from philly_analysis.trace.schema import TABLES
@@ -30,10 +30,10 @@ def at(text: str) -> datetime:
 class Made:
     """What came of telemetry."""
 
-    fill: Fill
+    builder: TraceBuilder
 
     def rows(self, query: str) -> Rows:
-        return self.fill.con.sql(query).fetchall()
+        return self.builder.con.sql(query).fetchall()
 
     def samples(self, *more: str) -> dict[tuple[datetime, str], tuple[Any, ...]]:
         """Samples by time and machine: utilisation, seconds, and more columns."""
@@ -41,18 +41,18 @@ class Made:
         return {row[:2]: row[2:] for row in self.rows(f"select {columns} from gpu_samples")}
 
     def rejects(self) -> Rows:
-        files = [str(p) for p in self.fill.rejects.iterdir()]
+        files = [str(p) for p in self.builder.rejects.iterdir()]
         return self.rows(
             f"select source_file, source_line, reason from read_parquet({files}) order by all"
         )
 
     @property
     def account(self) -> Account:
-        [account] = [a for a in self.fill.accounts if a.table == "gpu_samples"]
+        [account] = [a for a in self.builder.accounts if a.table == "gpu_samples"]
         return account
 
     def note(self, *words: str) -> str:
-        [note] = [n for n in self.fill.notes if all(w in n for w in words)]
+        [note] = [n for n in self.builder.notes if all(w in n for w in words)]
         return note
 
 
@@ -72,25 +72,25 @@ def made(
         (folder / name).mkdir()
     con = duckdb.connect()
     con.execute(MACROS)
-    fill = Fill(con, folder / "trace", folder / "scratch")
-    fill.rejects.mkdir()
+    builder = TraceBuilder(con, folder / "trace", folder / "scratch")
+    builder.rejects.mkdir()
     for name in ("jobs", "machines", "attempts", "placements"):
         arrow = TABLES[name].arrow
         full = [{c: row.get(c) for c in arrow.names} for row in tables.get(name, ())]
         frame = pl.DataFrame(full, schema=pl.DataFrame(arrow.empty_table()).schema)
-        file = fill.folder / f"{name}.parquet"
+        file = builder.folder / f"{name}.parquet"
         frame.write_parquet(file)
         con.read_parquet(str(file)).create_view(name)
-        fill.rows[name] = len(full)
-        fill.accounts.append(Account(name, len(full), len(full)))
-    given = telemetry_at(top, clock)
+        builder.rows[name] = len(full)
+        builder.accounts.append(Account(name, len(full), len(full)))
+    given = find_telemetry(top, clock)
     assert given is not None
-    fill_telemetry(fill, Kept(fill.folder), given)
+    fill_telemetry(builder, RawStore(builder.folder), given)
     for name in ("machines", "placements", "devices", "gpu_samples"):
-        if name in fill.rows:
+        if name in builder.rows:
             # violations looks for tables, not views
             con.execute(f"create table checked_{name} as from {name}")
             con.execute(f"drop view {name}; alter table checked_{name} rename to {name}")
     for name in ("devices", "gpu_samples"):
         assert violations(con, TABLES[name]) == []
-    return Made(fill)
+    return Made(builder)

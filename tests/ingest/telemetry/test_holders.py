@@ -82,7 +82,7 @@ def test_a_machine_goes_by_several_names(
     found = made(tmp_path, {"a.json": answer(steady(**labels))}, machines=known)
     assert found.rows("select distinct machine_id from gpu_samples") == [(expected,)]
     assert {m for (m,) in found.rows("select machine_id from machines")} == {*machines, expected}
-    strange = [n for n in found.fill.notes if "not in the job log" in n]
+    strange = [n for n in found.builder.notes if "not in the job log" in n]
     assert bool(strange) == (expected not in machines)
 
 
@@ -247,8 +247,8 @@ def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> Non
         ("6", 1, "m3", None, 1),
     ]
     assert found.note("Labels of the telemetry").endswith(
-        "server: 5 are known by labels alone; 1 as the job log says; 1 against the job log, which "
-        "counts."
+        "server: 5 are known by labels alone; 1 agree with the job log; 1 contradict the job log, "
+        "which counts."
     )
     assert "1 of 7 name none" in found.note("could name jobs")
 
@@ -285,7 +285,7 @@ def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> No
         ("train-1", 1, "m2", 1, None),
         ("train-3", 1, "m1", 3, None),
     ]
-    assert "; 1 not all GPUs, and not used." in found.note("Labels of the telemetry")
+    assert "; 1 name too few GPUs, and are not used." in found.note("Labels of the telemetry")
 
 
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:

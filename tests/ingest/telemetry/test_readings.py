@@ -174,7 +174,7 @@ def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> Non
     ("files", "message"),
     [
         ({"notes.txt": "hello"}, "is no telemetry"),
-        ({"a.json": answer()}, "tells how busy"),
+        ({"a.json": answer()}, "no utilisation of a GPU"),
         ({"a.json": answer(series("DCGM_FI_DEV_FB_USED", (T, "5")))}, "no utilisation of the GPU"),
         ({"a.json": '{"status":"success"}'}, "no list named result"),
         ({".hidden": "x"}, "no telemetry at"),
@@ -280,10 +280,10 @@ def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
 def test_many_readings_are_put_together_some_machines_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from philly_analysis.ingest.telemetry import loading, readings
+    from philly_analysis.ingest.telemetry import loading, staging
 
-    monkeypatch.setattr(loading, "_AT_ONCE", 20)
-    monkeypatch.setattr(readings, "_PART_ROWS", 7)
+    monkeypatch.setattr(loading, "_BATCH_READINGS", 20)
+    monkeypatch.setattr(staging, "_PART_ROWS", 7)
     values = [(T + 15 * i, str(i)) for i in range(10)]
     hosts = [f"m{n}" for n in range(9)]
     text = answer(*(series("DCGM_FI_DEV_GPU_UTIL", *values, Hostname=h) for h in hosts))

@@ -119,7 +119,7 @@ def test_two_kinds_of_samples_do_not_mix(tmp_path: Path) -> None:
         cluster_gpu_util=["2017-10-03 00:00:00 PDT,m1,1,2,3,4,5,6,7,8,"],
     )
     files = write_files(tmp_path / "telemetry", FORMATS["scrapes"](history(300)))
-    with pytest.raises(InputError, match="hold samples of GPUs themselves"):
+    with pytest.raises(InputError, match="have GPU samples themselves"):
         ingest("philly", raw, tmp_path / "t", telemetry=files)
     assert not (tmp_path / "t").exists()
 

@@ -1,13 +1,13 @@
--- What do labels add to what the job log says of who held which GPU of a server?
--- One row per attempt and server that labels name.
+-- How do the GPUs by labels compare with the placements of the job log?
+-- One row per attempt and server with labels.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   machine_id  server
---   gpus        places of the GPUs that labels say
---   rest        GPUs held there of which no label says which
---   outcome     known: the log knows them already; told: labels tell which they are; placed: the
---               log does not place the attempt, labels do; other: labels say otherwise than the
---               log, which counts; unclear: labels do not account for its GPUs
+--   gpus        indices of the GPUs by the labels
+--   rest        further GPUs held there, with unknown indices
+--   outcome     known: the log has these GPUs; added: the labels add their indices; placed: the log
+--               has no placement, the labels do; other: the labels contradict the log, which
+--               counts; unclear: the labels do not account for the attempt's GPUs
 with labelled as (
   select
     job_id,
@@ -15,7 +15,7 @@ with labelled as (
     machine_id,
     list(gpu order by gpu) as gpus,
     any_value(placed) as placed
-  from holdings
+  from labelled_gpus
   group by job_id, attempt, machine_id
 ),
 
@@ -31,7 +31,7 @@ placed as (
   group by job_id, attempt, machine_id
 ),
 
-beside as (
+joined as (
   select
     l.*,
     p.gpus as known_gpus,
@@ -60,9 +60,9 @@ select
     when not placed then 'other'
     when unknown = 0 and list_has_all(known_gpus, gpus) then 'known'
     when unknown = 0 or len(known_gpus) > 0 or seen > unknown_gpus then 'other'
-    when unknown_gpus >= seen or held = seen_anywhere then 'told'
+    when unknown_gpus >= seen or held = seen_anywhere then 'added'
     else 'unclear'
   end as outcome,
-  case when outcome = 'told' then nullif(greatest(coalesce(unknown_gpus, seen) - seen, 0), 0) end
+  case when outcome = 'added' then nullif(greatest(coalesce(unknown_gpus, seen) - seen, 0), 0) end
     as rest
-from beside
+from joined

@@ -1,15 +1,15 @@
--- Of which machine is each series?
+-- Which machine does each series belong to?
 -- One row per series.
 --   series      number of the series
---   machine_id  the machine of the job log that a name of its host leads to and no other; else the
---               first of these names; null: it has none
+--   machine_id  the only machine of the job log with a name of its host; else the first of these
+--               names; null: it has none
 --   known       true where the job log has it
 with candidates as (
   select
     series,
     cluster,
     unnest(hosts) as host,
-    generate_subscripts(hosts, 1) as place
+    generate_subscripts(hosts, 1) as rank
   from series
 ),
 
@@ -17,17 +17,17 @@ forms as (
   select
     series,
     cluster,
-    place,
+    rank,
     lower(host) as name,
-    true as whole
+    true as complete
   from candidates
   union all
   select
     series,
     cluster,
-    place,
+    rank,
     lower(regexp_extract(host, '^[^.]+')) as name,
-    false as whole
+    false as complete
   from candidates
   where contains(host, '.') and not regexp_full_match(host, '[0-9.]+')
 ),
@@ -35,23 +35,23 @@ forms as (
 found as (
   select
     f.series,
-    f.place,
-    f.whole,
+    f.rank,
+    f.complete,
     count(distinct n.machine_id) as machines,
     any_value(n.machine_id) as machine_id,
     count(distinct n.machine_id) filter (n.cluster = f.cluster) as machines_there,
     any_value(n.machine_id) filter (n.cluster = f.cluster) as machine_there
   from forms as f
   inner join machine_names as n
-    on f.name = n.name and (f.whole or n.whole)
+    on f.name = n.name and (f.complete or n.complete)
   group by all
 ),
 
 leads as (
   select
     series,
-    place,
-    whole,
+    rank,
+    complete,
     case when machines = 1 then machine_id when machines_there = 1 then machine_there end
       as machine_id
   from found
@@ -60,7 +60,7 @@ leads as (
 first_leads as (
   select
     series,
-    first(machine_id order by place asc, whole desc) as machine_id
+    first(machine_id order by rank asc, complete desc) as machine_id
   from leads
   where machine_id is not null
   group by series

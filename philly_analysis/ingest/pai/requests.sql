@@ -1,11 +1,11 @@
 -- stored
--- What do the tasks of a job ask for, and when did the first one start?
+-- What do the tasks of a job request, and when did the first one start?
 -- One row per job that has tasks.
 with tasks as (
   select
     *,
     try_cast(inst_num as double) as workers,
-    -- hundredths of a GPU, of a core; GB
+    -- hundredths of a GPU and of a core; GB
     coalesce(try_cast(plan_gpu as double), 0) / 100 as gpu,
     try_cast(plan_cpu as double) / 100 as cpu,
     try_cast(plan_mem as double) as mem

@@ -1,8 +1,8 @@
--- What does each reading tell of a sample, and why can it not be taken?
--- One row per reading of the machines at hand.
---   tells   1 utilisation, 4 active multiprocessors, 8 memory in use, 16 power, or a sum of these;
---           0: only of the device
---   reason  why it cannot be taken; null: it can
+-- Which measures of a sample does each reading have, and is it valid?
+-- One row per reading of some machines.
+--   measures  1 utilisation, 4 active multiprocessors, 8 memory in use, 16 power, or a sum of
+--             these; 0: none of a sample
+--   reason    reason to reject it; null: it is valid
 with placed as (
   select
     r.number,
@@ -12,18 +12,18 @@ with placed as (
     p.machine_id,
     p.gpu,
     p.step_us,
-    p.cut,
+    p.split,
     r.says & 28
     | case
       when p.util_measure = 'engine_pct' then (r.says & 2) // 2
       else r.says & 1
-    end as tells,
+    end as measures,
     case when p.util_measure = 'engine_pct' then r.engine_pct else r.util_pct end as util_pct,
     r.sm_active_pct,
     r.mem_used_gb,
     r.power_w
-  from readings_at_hand as r
-  inner join places as p using (series)
+  from batch_readings as r
+  inner join series_devices as p using (series)
 )
 
 select
@@ -34,18 +34,18 @@ select
   machine_id,
   gpu,
   step_us,
-  tells,
-  -- of a null and a number, least would take the number
+  measures,
+  -- least would return the number of a null and a number
   if(util_pct > 100, 100, util_pct) as util_pct,
   if(sm_active_pct > 100, 100, sm_active_pct) as sm_active_pct,
   mem_used_gb,
   power_w,
   case
-    when tells = 0 then null
+    when measures = 0 then null
     when machine_id is null then 'nothing says of which machine'
-    when cut then 'of a GPU that is cut into MIG instances, which are read themselves'
+    when split then 'of a GPU that is cut into MIG instances, which are read themselves'
     when gpu is null then 'nothing says of which GPU'
-    -- fractions that were measured pass one by a little
+    -- measured fractions may slightly exceed one
     when not coalesce(util_pct between 0 and 101, true)
       then 'its utilisation is not between 0 and 100 %'
     when not coalesce(sm_active_pct between 0 and 101, true)

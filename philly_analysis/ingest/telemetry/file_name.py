@@ -1,8 +1,7 @@
-"""What the name of a telemetry file says: of which host, from which moment, how often.
+"""Parse host, start and interval in the names of telemetry files.
 
-``HOST[_WORDS][_MOMENT][_STEP].ENDING``, as in ``gpu01_2026-01-31T12-00-00_10s.txt`` or
-``gpu01.cluster.example_nvidia-smi.csv.gz``; a folder may be named after the host as well, or after
-the cluster that has it.
+``HOST[_WORDS][_TIME][_INTERVAL].ENDING``, as in ``gpu01_2026-01-31T12-00-00_10s.txt`` or
+``gpu01.cluster.example_nvidia-smi.csv.gz``. A folder may be named after the host or the cluster.
 """
 
 import re
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from philly_analysis.ingest.telemetry.clock import Clock
 
-_MOMENT = re.compile(
+_TIME = re.compile(
     r"(?<!\d)(?P<text>\d{4}-?\d\d-?\d\d[T_-]?\d\d[:-]?\d\d[:-]?\d\d)(?P<utc>Z?)(?!\d)"
     r"|(?<!\d)(?P<epoch>1\d{9})(?!\d)"
 )
-_STEP = re.compile(r"(?<![A-Za-z\d.])(\d{1,9}(?:\.\d{1,9})?)(ms|s)(?![A-Za-z\d])")
+_INTERVAL = re.compile(r"(?<![A-Za-z\d.])(\d{1,9}(?:\.\d{1,9})?)(ms|s)(?![A-Za-z\d])")
 _ENDING = re.compile(r"\.(gz|csv|txt|log|out|json|prom|metrics|dmon|smi)$", re.IGNORECASE)
 _WORDS = re.compile(
     r"(?<![A-Za-z\d])(nvidia[-_]smi|smi|dcgmi?|dmon|dcgm-exporter|node-exporter|exporter|prometheus"
@@ -26,49 +25,49 @@ _WORDS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """What a file's name says.
+class FileName:
+    """Parts of a file's name.
 
     Attributes
     ----------
     hosts
-        What may be the name of the machine, the likeliest first.
+        Possible names of the machine, the likeliest first.
     at_us
-        Its moment, microseconds since 1970.
+        Its start, microseconds since 1970.
     step_us
         Microseconds from one reading to the next.
     """
 
-    hosts: tuple[str, ...]
-    at_us: int | None
-    step_us: int | None
+    hosts: tuple[str, ...] = ()
+    at_us: int | None = None
+    step_us: int | None = None
 
 
-def named(file: Path, top: Path, clock: Clock) -> Named:
-    """Read a file's name, and those of its folders below `top`."""
+def parse_name(file: Path, top: Path, clock: Clock) -> FileName:
+    """Parse the names of a file and of its folders below `top`."""
     name = file.name
     while ending := _ENDING.search(name):
         name = name[: ending.start()]
     at_us = None
-    if found := _MOMENT.search(name):
+    if found := _TIME.search(name):
         if found["epoch"]:
             at_us = int(found["epoch"]) * 10**6
         else:
-            at_us = _moment(found["text"], clock, utc=bool(found["utc"]))
+            at_us = _parse_time(found["text"], clock, utc=bool(found["utc"]))
         name = name.replace(found[0], "_")
     step_us = None
-    if found := _STEP.search(name):
+    if found := _INTERVAL.search(name):
         step_us = round(float(found[1]) * (1_000 if found[2] == "ms" else 1_000_000)) or None
         name = name.replace(found[0], "_")
     folders = [p.name for p in file.parents if p != top and top in p.parents]
     parts = [part for text in (name, *folders) for part in text.split("_")]
     hosts = [host for part in parts if (host := _WORDS.sub("", part).strip("._- "))]
-    # where clusters have servers of one name, a folder may be named after the cluster
+    # where clusters share names of servers, a folder may be named after the cluster
     hosts += [f"{folder}:{host}" for folder in folders for host in hosts]
-    return Named(tuple(dict.fromkeys(hosts)), at_us, step_us)
+    return FileName(tuple(dict.fromkeys(hosts)), at_us, step_us)
 
 
-def _moment(text: str, clock: Clock, *, utc: bool) -> int | None:
+def _parse_time(text: str, clock: Clock, *, utc: bool) -> int | None:
     digits = re.sub(r"\D", "", text)
     try:
         local = datetime.strptime(digits, "%Y%m%d%H%M%S")

@@ -1,17 +1,17 @@
--- Which sample of its machine does each reading go into?
--- One row per reading that can be taken.
---   row_us   moment of the sample, microseconds since 1970: its first reading's
---   step_us  time from one sample to the next, as a rule
---   before   what the readings before it told of the same device and sample (see tells)
---   whole    true where the sample has the utilisation of the device
---   again    true where the machine has a sample of that time already
+-- Which sample of its machine does each reading belong to?
+-- One row per valid reading.
+--   row_us    time of the sample, microseconds since 1970: that of its first reading
+--   step_us   usual time from one sample to the next
+--   previous  measures of earlier readings of the same device and sample
+--   complete  true where the sample has the utilisation of the device
+--   repeated  true where the machine has an earlier sample of that time
 --
--- Utilisation of a machine's GPUs is one sample until half a step passes without any, or a whole
--- step since the first. Other measures go with the utilisation before them, up to a step.
-with sound as (
+-- A sample of a machine's GPUs ends when half a step passes without utilisation, or a step after
+-- its first reading. Other measures belong to the utilisation before them, up to a step.
+with valid as (
   select *
-  from judged
-  where reason is null and tells > 0
+  from checked_readings
+  where reason is null and measures > 0
 ),
 
 moments as (
@@ -20,8 +20,8 @@ moments as (
     gpu,
     at_us,
     max(step_us) as step_us
-  from sound
-  where tells & 1 > 0
+  from valid
+  where measures & 1 > 0
   group by machine_id, gpu, at_us
 ),
 
@@ -36,11 +36,11 @@ gaps as (
 ),
 
 steps as (
-  -- of a day of a machine, of a machine, of all: the first that has gaps enough to tell
+  -- of a day of a machine, of a machine, or of all: the first with enough gaps
   select
     machine_id,
     day,
-    -- a gap that there was, not one between two
+    -- an observed gap, not one between two
     quantile_disc(gap_us, 0.5) as step_us
   from gaps
   where gap_us > 0
@@ -52,12 +52,12 @@ read_at as (
   select
     machine_id,
     at_us,
-    case when bool_or(tells & 1 > 0) then at_us end as util_us
-  from sound
+    case when bool_or(measures & 1 > 0) then at_us end as util_us
+  from valid
   group by machine_id, at_us
 ),
 
-begun as (
+starts as (
   select
     read_at.machine_id,
     read_at.at_us,
@@ -84,7 +84,7 @@ islands as (
     sum(begins::integer) over (
       partition by machine_id order by at_us rows unbounded preceding
     ) as island
-  from begun
+  from starts
 ),
 
 cells as (
@@ -105,22 +105,22 @@ samples as (
   from cells
 ),
 
-rows_told as (
+located as (
   select
-    sound.* exclude (step_us),
+    valid.* exclude (step_us),
     samples.usual_us as step_us,
     samples.row_us
-  from sound
+  from valid
   inner join samples
-    on sound.machine_id = samples.machine_id and sound.at_us = samples.at_us
+    on valid.machine_id = samples.machine_id and valid.at_us = samples.at_us
 ),
 
-known as (
+earlier as (
   select distinct
     samples.machine_id,
     samples.row_us
   from samples
-  inner join samples_before as b
+  inner join earlier_samples as b
     on
       samples.machine_id = b.machine_id
       and samples.row_us >= b.from_us
@@ -128,15 +128,15 @@ known as (
 )
 
 select
-  rows_told.*,
+  located.*,
   coalesce(
-    bit_or(tells) over (
+    bit_or(measures) over (
       partition by machine_id, row_us, gpu order by at_us, number
       rows between unbounded preceding and 1 preceding
     ),
     0
-  ) as before,
-  known.row_us is not null as again,
-  not again and bool_or(tells & 1 > 0) over (partition by machine_id, row_us, gpu) as whole
-from rows_told
-left join known using (machine_id, row_us)
+  ) as previous,
+  earlier.row_us is not null as repeated,
+  not repeated and bool_or(measures & 1 > 0) over (partition by machine_id, row_us, gpu) as complete
+from located
+left join earlier using (machine_id, row_us)

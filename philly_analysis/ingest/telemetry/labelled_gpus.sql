@@ -1,26 +1,26 @@
--- Which GPUs do labels say that each attempt held?
+-- Which GPUs did each attempt hold, by the labels?
 -- One row per attempt and device.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   machine_id  server
---   gpu         place in its lists
+--   gpu         index in its lists
 --   placed      true where the job log has the attempt on that server, false where on others only;
---               null: it does not place it
+--               null: the log has no placement of it
 with labels as (
   select
     series,
     cluster,
     unnest(jobs) as name,
-    generate_subscripts(jobs, 1) as place
+    generate_subscripts(jobs, 1) as rank
   from series
 ),
 
-said as (
+candidates as (
   select
     l.series,
     l.cluster,
     l.name,
-    l.place,
+    l.rank,
     facts.first_us,
     facts.last_us
   from labels as l
@@ -31,7 +31,7 @@ said as (
     facts.series,
     series.cluster,
     facts.job::bigint::varchar as name,
-    0 as place,
+    0 as rank,
     facts.first_us,
     facts.last_us
   from facts
@@ -43,15 +43,15 @@ said as (
 known as (
   -- of several labels, the first that names a job
   select
-    said.*,
+    candidates.*,
     names.job_id
-  from said
+  from candidates
   inner join job_names as names
-    on said.name = names.name and coalesce(said.cluster = names.cluster, true)
-  qualify said.place = min(said.place) over (partition by said.series)
+    on candidates.name = names.name and coalesce(candidates.cluster = names.cluster, true)
+  qualify candidates.rank = min(candidates.rank) over (partition by candidates.series)
 ),
 
-held as (
+matched as (
   select distinct
     known.name,
     a.job_id,
@@ -59,7 +59,7 @@ held as (
     p.machine_id,
     p.gpu
   from known
-  inner join places as p
+  inner join series_devices as p
     on known.series = p.series
   inner join attempts as a
     on
@@ -84,14 +84,14 @@ placed as (
   from servers
 ),
 
-judged as (
+compared as (
   select
-    held.*,
+    matched.*,
     case
       when servers.machine_id is not null then true
       when placed.job_id is not null then false
     end as placed
-  from held
+  from matched
   left join servers using (job_id, attempt, machine_id)
   left join placed using (job_id, attempt)
 )
@@ -102,7 +102,7 @@ select distinct
   machine_id,
   gpu,
   placed
-from judged
--- a number that several clusters gave is of the one whose job was there
+from compared
+-- a job number of several clusters belongs to the cluster whose job was on the server
 qualify coalesce(placed, false)
   or not bool_or(coalesce(placed, false)) over (partition by machine_id, gpu, name)

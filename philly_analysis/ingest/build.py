@@ -1,0 +1,215 @@
+"""Build the files of a trace from raw logs, failure output and telemetry."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from philly_analysis.errors import InputError, TraceError
+from philly_analysis.ingest.failure_output.loading import FailureOutput, fill_failures
+from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.source import Source
+from philly_analysis.ingest.sql import parquet_scan
+from philly_analysis.ingest.tables import ALWAYS, fill_tables
+from philly_analysis.ingest.telemetry import Telemetry
+from philly_analysis.ingest.telemetry.loading import fill_telemetry
+from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.parallel import lower_priority
+from philly_analysis.progress import silence, step
+from philly_analysis.trace import (
+    FAILURES,
+    MACROS,
+    MEMORY_LIMIT,
+    QUOTAS_NOTE,
+    RAW,
+    TABLES,
+    VIRTUAL_CLUSTERS,
+    Input,
+    Manifest,
+    digest,
+    find_files,
+    write_quotas,
+)
+
+
+def build_trace(
+    source: Source,
+    raw: Path,
+    store: RawStore,
+    *,
+    failures: FailureOutput | None,
+    telemetry: Telemetry | None,
+    quotas: Mapping[str, int] | None,
+    executor: Executor | None,
+) -> Manifest:
+    """Write the files of a trace to the store's folder.
+
+    Returns
+    -------
+    Manifest
+        Of the new files; the one before, with a note, if nothing is new.
+
+    Raises
+    ------
+    InputError
+        The raw files are missing, unreadable or of another kind, or no job can be kept.
+    TraceError
+        The trace cannot be written, or cannot grow by these files.
+    """
+    out, before = store.trace, store.before
+    if telemetry:
+        telemetry = replace(telemetry, files=tuple(store.new_files(telemetry.files)))
+    with (
+        tempfile.TemporaryDirectory(prefix="ingest-", dir=store.folder) as scratch,
+        duckdb.connect() as con,
+        _plain_errors(raw, out),
+    ):
+        builder = TraceBuilder(
+            con, store.folder, Path(scratch), masked=store.masked, executor=executor
+        )
+        with step("opening the raw files"):
+            _configure(con, builder.scratch)
+            opened = source.prepare(con, raw, builder.scratch, store)
+        if before and not (opened.files or failures or (telemetry and telemetry.files)):
+            note = f"Nothing new: {raw.name} was read before."
+            unchanged = replace(before, notes=(*before.notes, note))
+            return unchanged if quotas is None else _add_quotas(unchanged, store, quotas)
+        # hashing runs at low priority beside the two threads that read
+        with ThreadPoolExecutor(1, initializer=lower_priority) as pool:
+            digests = [pool.submit(input_of, path) for path in opened.files]
+            fill_tables(source, opened, builder, store)
+            _check_kept(builder, raw)
+            if failures or store.files(FAILURES.name):
+                with step("reading failed output"):
+                    fill_failures(builder, store, failures)
+            inputs = tuple(hashed.result() for hashed in digests)
+            if telemetry or store.files(f"{RAW}/series"):
+                with step("reading telemetry"):
+                    fill_telemetry(builder, store, telemetry)
+            inputs += tuple(map(input_of, telemetry.files if telemetry else ()))
+            _check_machines(builder, store)
+            builder.merge_rejects()
+    skipped = len(store.skipped)
+    skip_note = (f"Files read before and passed over: {skipped:,}.",) if skipped else ()
+    made = Manifest(
+        name=out.name,
+        source=source.name,
+        synthetic=opened.synthetic,
+        inputs=(*(before.inputs if before else ()), *inputs),
+        accounts=tuple(sorted(builder.accounts, key=lambda a: list(TABLES).index(a.table))),
+        notes=tuple(dict.fromkeys((*opened.notes, *builder.notes, *skip_note))),
+        rows=builder.rows,
+        sample=opened.sample,
+        files=_files(store),
+        generation=before.generation + 1 if before else 1,
+    )
+    return _add_quotas(made, store, quotas)
+
+
+def input_of(path: Path) -> Input:
+    """Return the name, size and digest of a raw file."""
+    return Input(path.name, *digest(path))
+
+
+@contextmanager
+def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
+    """Convert errors of the database and the file system to ours."""
+
+    def first_line(error: Exception) -> str:
+        return str(error).split("\n")[0]
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        raise TraceError(f"{out} cannot be written: {first_line(error)}") from None
+    except duckdb.OutOfMemoryException as error:
+        raise TraceError(
+            f"{out} cannot be written: {first_line(error)} Free some disk space or memory."
+        ) from None
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        raise InputError(f"{raw} cannot be read: {first_line(error)}") from None
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from None
+
+
+def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
+    con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
+    con.execute("set temp_directory = $folder", {"folder": str(scratch / "spill")})
+    silence(con)
+    con.execute(MACROS)
+
+
+def _add_quotas(made: Manifest, store: RawStore, given: Mapping[str, int] | None) -> Manifest:
+    """Write the given quotas, or those of an earlier ingest, and add them to a manifest."""
+    quotas = dict(given or {})
+    if given is None:
+        for file in store.files(VIRTUAL_CLUSTERS.name):
+            quotas |= {row["vc"]: row["gpus"] for row in pq.read_table(file).to_pylist()}
+    if not quotas:
+        return made
+    write_quotas(store.folder, quotas)
+    files = _files(store)
+    if store.before and made.generation == store.before.generation:  # nothing else is new
+        files = {**store.before.files, VIRTUAL_CLUSTERS.name: files[VIRTUAL_CLUSTERS.name]}
+        made = replace(made, generation=made.generation + 1)
+    rows = {**made.rows, VIRTUAL_CLUSTERS.name: len(quotas)}
+    notes = tuple(dict.fromkeys((*made.notes, QUOTAS_NOTE)))
+    return replace(made, rows=rows, files=files, notes=notes)
+
+
+def _files(store: RawStore) -> dict[str, tuple[str, ...]]:
+    """Return the files of a trace by name: new ones, and for samples those of earlier ingests."""
+    new = find_files(store.folder)
+    if store.before is None:
+        return new
+    folder = store.folder.relative_to(store.trace)
+    files = {t.name: store.before.files.get(t.name, ()) for t in TABLES.values() if t.streamed}
+    for name, found in new.items():
+        files[name] = (*files.get(name, ()), *((folder / file).as_posix() for file in found))
+    return {name: found for name, found in files.items() if found}
+
+
+def _check_kept(builder: TraceBuilder, raw: Path) -> None:
+    """Refuse raw files of which no job can be kept.
+
+    Raises
+    ------
+    InputError
+        Rows were read, and all jobs and attempts among them were rejected.
+    """
+    accounts = [account for account in builder.accounts if account.table in ALWAYS]
+    reasons = Counter[str]()
+    for account in accounts:
+        reasons.update(account.rejected)
+    if reasons and not any(account.kept for account in accounts):
+        listed = "; ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(5))
+        raise InputError(f"nothing in {raw} can be kept: {listed}.")
+
+
+def _check_machines(builder: TraceBuilder, store: RawStore) -> None:
+    """Refuse to append where machines of earlier samples would be named otherwise.
+
+    Raises
+    ------
+    TraceError
+        They would: a second cluster prefixes names, or a job log names machines that only
+        telemetry named.
+    """
+    for table in (t for t in TABLES.values() if t.streamed):
+        if files := store.files(table.name):
+            lost = builder.con.sql(
+                f"select distinct machine_id from {parquet_scan(files)} "
+                "anti join machines using (machine_id) order by all limit 3"
+            ).fetchall()
+            if lost:
+                raise TraceError(
+                    f"machines with samples in {store.trace} would be renamed: "
+                    f"{', '.join(name for (name,) in lost)}. Ingest all raw files once more, with "
+                    "lists of the servers."
+                )

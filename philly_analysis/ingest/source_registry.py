@@ -1,0 +1,104 @@
+"""List the sources of raw logs, and detect the source of given files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.ingest.pai import PAI
+from philly_analysis.ingest.philly import PHILLY
+from philly_analysis.ingest.philly_multigpu import JOBS as MULTIGPU_JOBS
+from philly_analysis.ingest.philly_multigpu import PHILLY_MULTIGPU
+from philly_analysis.ingest.raw_file import first_lines, json_items
+from philly_analysis.ingest.slurm import SLURM
+from philly_analysis.ingest.slurm.accounting_json import is_accounting
+from philly_analysis.ingest.slurm.printed import detect_header, parse_header
+from philly_analysis.ingest.source import Source
+from philly_analysis.ingest.table import TABLE, mapped_source
+
+SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
+"""The sources of raw logs, by name."""
+
+AUTO = "auto"
+"""Name that selects the source by the files."""
+_MOST_FILES = 50
+_ARCHIVES = (".tar.gz", ".tgz")
+
+
+def sources() -> pd.DataFrame:
+    """List the sources that raw logs may come from.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per source: source, reads, files, fills (tables), lacks.
+    """
+    return pd.DataFrame(
+        [(s.name, s.what, s.files, ", ".join(s.fills), s.lacks) for s in SOURCES.values()],
+        columns=["source", "reads", "files", "fills", "lacks"],
+    )
+
+
+def find_source(name: str, raw: Path, table_map: str | Path | None) -> Source:
+    """Return the source of a name, or of the files if the name is ``auto``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source.
+    InputError
+        No source is detected, or the source takes no map.
+    """
+    name = detect_source(raw) if name == AUTO else name
+    if name not in SOURCES:
+        raise UnknownNameError("source", name, SOURCES)
+    if table_map is None:
+        return SOURCES[name]
+    if name != TABLE.name:
+        raise InputError(f"source {name} takes no map: only {TABLE.name} does.")
+    return mapped_source(table_map)
+
+
+def detect_source(raw: Path) -> str:
+    """Return the name of the source that reads these raw files.
+
+    Raises
+    ------
+    InputError
+        There are no files, or no source recognises them.
+    """
+    if not raw.exists():
+        raise InputError(f"there is no {raw}: give a file or a folder of raw logs.")
+    files = sorted(p for p in raw.iterdir() if p.is_file()) if raw.is_dir() else [raw]
+    names = {file.name for file in files}
+    if raw.name.endswith(_ARCHIVES) or any(n.startswith("cluster_job_log") for n in names):
+        return PHILLY.name
+    if MULTIGPU_JOBS in names:
+        return PHILLY_MULTIGPU.name
+    if any(name.startswith("pai_job_table.csv") for name in names):
+        return PAI.name
+    if "map.toml" in names or raw.with_name(f"{raw.name.split('.')[0]}.toml").is_file():
+        return TABLE.name
+    if _any_sacct(files[:_MOST_FILES]):
+        return SLURM.name
+    raise InputError(
+        f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, and no map "
+        "beside a table. Name the source: sources() lists them."
+    )
+
+
+def _any_sacct(files: Sequence[Path]) -> bool:
+    for file in files:
+        try:
+            lines = first_lines(file)
+            if lines and lines[0].lstrip().startswith("{"):
+                record = next(json_items(file, "jobs"), None)
+                found = record is not None and is_accounting(record)
+            else:
+                found = bool(lines) and bool(parse_header(lines[0]) or detect_header(lines, ()))
+        except InputError:
+            continue
+        if found:
+            return True
+    return False

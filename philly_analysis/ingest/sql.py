@@ -1,0 +1,88 @@
+"""Compose SQL fragments, and exchange rows with the database."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from philly_analysis.failures import mask
+from philly_analysis.trace import Table, escape_glob
+
+RAW_CHARS = 500
+"""Characters of a rejected row that are stored."""
+
+_MASKABLE = (
+    r"(?i)://|@|~|-----BEGIN|pass|pwd|secret|token|key|auth|cookie|sig=|[/\\](home|users|u)[/\\]"
+    r"|[a-z0-9+/_-]{20,}"
+)
+"""Pattern found in any text that masking changes; the database searches it faster."""
+_BATCH_ROWS = 10_000
+
+
+def quoted(columns: Iterable[str]) -> str:
+    """Return columns as a quoted list: some of the names are SQL keywords."""
+    return ", ".join(f'"{c}"' for c in columns)
+
+
+def path_literal(path: str | Path) -> str:
+    """Return a path as a SQL string."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def parquet_scan(files: Iterable[Path], options: str = "union_by_name = false") -> str:
+    """Return the table function that reads Parquet files at any path."""
+    listed = ", ".join(path_literal(escape_glob(file)) for file in sorted(files))
+    return f"read_parquet([{listed}], {options})"
+
+
+def typed_columns(table: Table, present: Collection[str]) -> str:
+    """Return the select list of a table's columns: cast to their types, null where absent."""
+    return ", ".join(
+        f"{quoted([c.name]) if c.name in present else 'null'}::{c.type} as {quoted([c.name])}"
+        for c in table.columns
+    )
+
+
+def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Create an empty view of a table that the raw files cannot fill, for SELECTs that read it."""
+    con.execute(f"create view {table.name} as select {typed_columns(table, ())} where false")
+
+
+def create_table(
+    con: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader
+) -> None:
+    """Create a table of Arrow rows, or replace it."""
+    con.register("new_rows", rows)
+    con.execute(f"create or replace table {name} as from new_rows")
+    con.unregister("new_rows")
+
+
+def insert_rows(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Insert Arrow rows into a table, by column name."""
+    con.register("new_rows", rows)
+    con.execute(f"insert into {table} by name from new_rows")
+    con.unregister("new_rows")
+
+
+def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
+    """Return a SELECT whose column ``raw`` is masked; the order of rows may differ."""
+    texts = con.cursor()
+    texts.execute(
+        f"select distinct raw from ({select}) where regexp_matches(raw, $pattern)",
+        {"pattern": _MASKABLE},
+    )
+    schema = pa.schema([("raw", pa.string()), ("replacement", pa.string())])
+    create_table(con, "masked", schema.empty_table())
+    found = False
+    while batch := texts.fetchmany(_BATCH_ROWS):
+        changed = [(text, masked) for (text,) in batch if (masked := mask(text)) != text]
+        found = found or bool(changed)
+        columns = [[row[i] for row in changed] for i in range(2)]
+        insert_rows(con, "masked", pa.table(columns, schema=schema))
+    if not found:
+        return select
+    return (
+        "select rows.* replace (coalesce(masked.replacement, rows.raw) as raw) "
+        f"from ({select}) as rows left join masked on masked.raw = rows.raw"
+    )

@@ -1,0 +1,150 @@
+"""Fill the tables of a trace from a source's SELECTs: keep valid rows, reject and count others."""
+
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from graphlib import TopologicalSorter
+
+from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.samples.loading import fill_streamed
+from philly_analysis.ingest.source import RawFiles, Source
+from philly_analysis.ingest.sql import (
+    create_empty_view,
+    parquet_scan,
+    path_literal,
+    quoted,
+    typed_columns,
+)
+from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.progress import step
+from philly_analysis.trace import REJECTS, TABLES, Table, tables_read
+
+ALWAYS = ("jobs", "attempts")
+"""Tables that a trace has even if they are empty; others are absent when no row was read."""
+
+
+def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder, store: RawStore) -> None:
+    """Fill every table that the raw files allow, each after those that its SELECT reads.
+
+    Streamed tables are filled one after the other, in a thread beside the rest.
+    """
+    sql, relations = _plan(source)
+    builder.con.execute(sql.get("macros", ""))
+    builder.rejects.mkdir()
+    _copy_sample_rejects(builder, store)
+    with ThreadPoolExecutor(1) as beside:
+        streaming: dict[str, Future[None]] = {}
+        for name, read in relations.items():
+            for streamed in [s for s in streaming if read & {s, f"{s}_machines"}]:
+                _await(streamed, streaming.pop(streamed))
+            table = TABLES.get(name)
+            if table is None:
+                _create_relation(builder, name, sql[name])
+            elif table.streamed:
+                streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
+                files = {s: raw.csv[s.file] for s in streams}
+                cursor = replace(builder, con=builder.con.cursor())
+                streaming[name] = beside.submit(fill_streamed, cursor, store, table, files)
+            else:
+                with step(f"reading {name}", builder.con):
+                    dropped = raw.dropped.get(name, {})
+                    _fill_table(builder, table, sql[name], raw.records.get(name), dropped)
+        for name, future in streaming.items():
+            _await(name, future)
+    if "notes" in sql:
+        builder.notes += [note for (note,) in builder.con.sql(sql["notes"]).fetchall() if note]
+    builder.merge_rejects()
+
+
+@cache
+def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Return a source's SQL by file stem, and what each relation reads, in order of creation."""
+    sql = {path.stem: path.read_text("utf-8") for path in sorted(source.folder.glob("*.sql"))}
+    graph: dict[str, set[str]] = {}
+    for stream in source.streams:
+        graph.setdefault(stream.table, set()).update(stream.relations)
+        graph[f"{stream.table}_machines"] = {stream.table}
+    for stem, text in sql.items():
+        reads = set() if stem == "macros" else set(tables_read(text))
+        if stem in TABLES:
+            # a row is kept only if the rows that it references were kept
+            reads |= {r.table for r in TABLES[stem].references}
+        graph[stem] = reads
+    known = sql.keys() | graph.keys()
+    order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
+    created = (sql.keys() | TABLES.keys()) - {"macros", "notes"}
+    return sql, {name: graph[name] for name in order.static_order() if name in created}
+
+
+def _await(name: str, streaming: Future[None]) -> None:
+    with step(f"reading {name}"):
+        streaming.result()
+
+
+def _create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
+    """Create a relation of the source: a view, or a Parquet file if its SQL is marked stored."""
+    if sql.split("\n", 1)[0].strip() == "-- stored":
+        file = builder.scratch / f"{name}.parquet"
+        builder.con.sql(sql).write_parquet(str(file))
+        sql = f"from {parquet_scan([file])}"
+    builder.con.sql(sql).create_view(name)
+
+
+def _fill_table(
+    builder: TraceBuilder, table: Table, sql: str, records: int | None, dropped: Mapping[str, int]
+) -> None:
+    """Fill a table that is not streamed: find the fault of each row, then split the rows.
+
+    `records` is the reader's count of raw records, if it has one; `dropped` counts those among
+    them that are no longer stored, by reject reason.
+    """
+    con = builder.con
+    columns = typed_columns(table, con.sql(sql).columns)
+    key = quoted(table.key)
+    con.execute(
+        f"create temp table checked_rows as with given as ({sql}), typed as ("
+        f"select {columns}, source_file, source_line, raw, reject from given), "
+        f"faulty as (select *, coalesce(reject, {table.fault_sql}) as fault from typed) "
+        "select *, case when fault is null and row_number() over ("
+        f"partition by {key}, fault is null order by source_line) > 1 "
+        f"then 'the key ({', '.join(table.key)}) repeats' end as repeats from faulty"
+    )
+    missing = [
+        f"when not exists (from {r.table} as other where "
+        + " and ".join(f'other."{c}" = checked_rows."{c}"' for c in r.columns)
+        + f") then '({', '.join(r.columns)}) is not in {r.table}'"
+        for r in table.references
+        if r.table in builder.rows
+    ]
+    unknown = f"case {' '.join(missing)} end" if missing else "null"
+    con.execute(
+        "create temp table split_rows as select *, "
+        f"coalesce(fault, repeats, {unknown}) as reason from checked_rows"
+    )
+    [(rows, derived)] = con.sql(
+        "select count(*), count(*) filter (source_line is null) from split_rows"
+    ).fetchall()
+    read = rows if records is None else records + derived
+    if read or table.name in ALWAYS:
+        kept = builder.write_table(table, "select * from split_rows where reason is null")
+        rejected = "from split_rows where reason is not null"
+        builder.write_rejects(
+            table, table.name, f"select source_file, source_line, reason, raw {rejected}"
+        )
+        counts = Counter(builder.count_rejects(table)) + Counter(dropped)
+        builder.add_account(table, read, kept, counts)
+    else:
+        create_empty_view(con, table)
+    con.execute("drop table checked_rows; drop table split_rows")
+
+
+def _copy_sample_rejects(builder: TraceBuilder, store: RawStore) -> None:
+    """Copy the rejected rows of samples of earlier ingests; other tables are checked anew."""
+    if files := store.files(REJECTS.name):
+        builder.con.execute(
+            f'copy (from {parquet_scan(files)} where "table" in $samples) '
+            f"to {path_literal(builder.rejects / 'before.parquet')} (format parquet)",
+            {"samples": [table.name for table in TABLES.values() if table.streamed]},
+        )

@@ -1,0 +1,62 @@
+-- Which index in the lists of its machine does the device of each series have?
+-- One row per series.
+--   series        number of the series
+--   machine_id    server
+--   gpu           index, from 0; null: it has none
+--   split         true where the GPU is split into MIG instances and the series is of the GPU
+--   util_measure  its utilisation: util_pct, or engine_pct where the device has no other; null:
+--                 neither was read
+--   step_us       microseconds from one reading to the next, if the file has them
+with devices as (
+  select
+    series_machines.machine_id,
+    series.gpu,
+    series.mig_instance,
+    bit_or(series.says) as says
+  from series
+  inner join series_machines using (series)
+  where series_machines.machine_id is not null and series.gpu < 256
+  group by all
+),
+
+split as (
+  select
+    *,
+    mig_instance is null
+    and bool_or(mig_instance is not null) over (partition by machine_id, gpu) as split,
+    bool_or(mig_instance is not null) over (partition by machine_id) as has_instances
+  from devices
+),
+
+numbered as (
+  select
+    *,
+    case
+      when split then null
+      -- a scheduler counts instances like GPUs
+      when has_instances
+        then
+          row_number() over (
+            partition by machine_id, split
+            order by gpu, try_cast(mig_instance as integer), mig_instance
+          ) - 1
+      else gpu
+    end::integer as index
+  from split
+)
+
+select
+  series.series,
+  series_machines.machine_id,
+  n.index as gpu,
+  coalesce(n.split, false) as split,
+  case when n.says & 1 > 0 then 'util_pct' when n.says & 2 > 0 then 'engine_pct' end
+    as util_measure,
+  series.step_us
+from series
+inner join series_machines using (series)
+left join numbered as n
+  on
+    series_machines.machine_id = n.machine_id
+    and series.gpu = n.gpu
+    and series.mig_instance is not distinct from n.mig_instance

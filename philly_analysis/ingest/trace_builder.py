@@ -1,0 +1,106 @@
+"""Write the tables of a new trace, and record its row counts, notes and rejected rows."""
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from philly_analysis.ingest.sql import (
+    RAW_CHARS,
+    masked_raw,
+    parquet_scan,
+    path_literal,
+    quoted,
+    typed_columns,
+)
+from philly_analysis.trace import REJECTS, Account, Table
+
+
+@dataclass(slots=True)
+class TraceBuilder:
+    """A trace under construction.
+
+    Attributes
+    ----------
+    con
+        Connection with the raw relations and a view of each finished table.
+    folder, scratch
+        Folder of the trace's files, and of temporary files.
+    masked
+        Mask secrets and personal data in the raw text of rejected rows.
+    accounts
+        Rows read, kept and rejected, by table.
+    rows
+        Rows of each finished table.
+    executor
+        Workers that read blocks of raw files; None: threads of this process.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    folder: Path
+    scratch: Path
+    masked: bool = True
+    accounts: list[Account] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    executor: Executor | None = None
+
+    @property
+    def rejects(self) -> Path:
+        """Folder of rejected rows: a folder per table, and files of earlier ingests."""
+        return self.scratch / "rejects"
+
+    def write_table(self, table: Table, select: str) -> int:
+        """Write the rows of a SELECT as a table, in the order of its key; return their number."""
+        columns = typed_columns(table, self.con.sql(select).columns)
+        file = self.folder / f"{table.name}.parquet"
+        new = file.with_suffix(".new")
+        [(rows,)] = self.con.execute(
+            f"copy (select {columns} from ({select}) order by {quoted(table.key)}) "
+            f"to {path_literal(new)} (format parquet, compression zstd)"
+        ).fetchall()
+        new.replace(file)
+        self.con.sql(f"from {parquet_scan([file])}").create_view(table.name, replace=True)
+        self.rows[table.name] = rows
+        return int(rows)
+
+    def add_account(
+        self, table: Table, read: int, kept: int, rejected: Mapping[str, int] | None = None
+    ) -> None:
+        """Record rows read and kept; rejected ones as counted in the files unless given."""
+        counts = self.count_rejects(table) if rejected is None else dict(sorted(rejected.items()))
+        self.accounts.append(Account(table.name, read, kept, counts))
+
+    def write_rejects(self, table: Table, name: str, select: str) -> Path:
+        """Write a file of rejected rows: source_file, source_line, reason and raw."""
+        file = self.rejects / table.name / f"{name}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        raw = f"if(length(raw) > {RAW_CHARS}, raw[:{RAW_CHARS}] || '…', raw)"
+        self.con.execute(
+            f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
+            f"{raw} as raw from ({select})) to {path_literal(file)} (format parquet)"
+        )
+        return file
+
+    def count_rejects(self, table: Table) -> dict[str, int]:
+        """Count a table's rejected rows by reason."""
+        # files of other tables may be incomplete: another thread writes them
+        files = [*self.rejects.glob("*.parquet"), *(self.rejects / table.name).glob("*.parquet")]
+        rows = self.con.sql(
+            f"select reason, count(*) from {parquet_scan(files)} "
+            f"where \"table\" = '{table.name}' group by reason order by reason"
+        )
+        return dict(rows.fetchall())
+
+    def merge_rejects(self) -> None:
+        """Write all rejected rows as the table of rejects."""
+        files = parquet_scan(self.rejects.rglob("*.parquet"))
+        rows = f"select {typed_columns(REJECTS, REJECTS.column_names)} from {files}"
+        rows = masked_raw(self.con, rows) if self.masked else rows
+        self.con.execute(
+            f"copy (from ({rows}) order by all) "
+            f"to {path_literal(self.folder / f'{REJECTS.name}.parquet')} "
+            "(format parquet, compression zstd)"
+        )
