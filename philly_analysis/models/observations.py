@@ -1,5 +1,6 @@
 """Observations to fit models to, from a trace or from arrays."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -13,7 +14,7 @@ from philly_analysis.results import count
 from philly_analysis.trace import Trace
 from philly_analysis.workload import account, excluded_jobs
 
-_JOB_COLUMNS = (
+_JOBS = (
     "submitted_s",
     "vc",
     "user",
@@ -24,8 +25,6 @@ _JOB_COLUMNS = (
     "attempts",
     "last_share",
 )
-
-_READ = (*_JOB_COLUMNS, "flag")
 _USABLE = "flag is null and gpus >= 1"
 
 
@@ -66,7 +65,7 @@ class Observations:
     synthetic: bool = False
 
     def __post_init__(self) -> None:
-        missing = set(_JOB_COLUMNS) - set(self.jobs.columns)
+        missing = set(_JOBS) - set(self.jobs.columns)
         if missing:
             raise ModelError(f"jobs lack the columns {', '.join(sorted(missing))}")
 
@@ -88,23 +87,22 @@ class Observations:
 
         Jobs with fewer than one GPU are excluded and counted.
         """
-        n = np.size(submitted_s)
-        null = pd.Series([None] * n, dtype=object)
+        null = pd.Series([None] * np.size(submitted_s), dtype=object)
         frame = pd.DataFrame(
             {
                 "submitted_s": np.asarray(submitted_s, float),
-                "vc": np.full(n, "") if vc is None else np.asarray(vc, str),
+                "vc": "" if vc is None else np.asarray(vc, str),
                 "user": null if user is None else np.asarray(user),
                 "gpus": np.asarray(gpus),
                 "status": null if status is None else status,
                 "run_s": np.asarray(run_s, float),
-                "censored": np.zeros(n, bool) if censored is None else np.asarray(censored, bool),
-                "attempts": np.ones(n, int) if attempts is None else np.asarray(attempts),
+                "censored": False if censored is None else np.asarray(censored, bool),
+                "attempts": 1 if attempts is None else np.asarray(attempts),
                 "last_share": np.nan,
                 "flag": null,
             }
         )
-        return cls._checked(name, frame)
+        return cls._usable(name, frame)
 
     @classmethod
     def of_trace(cls, trace: Trace) -> Self:
@@ -115,22 +113,15 @@ class Observations:
         MissingTableError
             The trace has no jobs or attempts.
         """
-        frames = {"jobs": trace.answer("model_jobs").select(*_READ).df()}
+        frames = {"jobs": trace.answer("model_jobs").select(*_JOBS, "flag").df()}
         for name in ("failures", "spreads", "use", "machines"):
             if trace.has(f"model_{name}"):
                 frames[name] = trace.answer(f"model_{name}").df()
         every = trace.answer("workload_jobs").pl()
         mine = every.filter(pl.col("left_out").is_null())
-        return cls._checked(
-            trace.manifest.name,
-            frames.pop("jobs"),
-            account=account(
-                mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()), excluded_jobs(every)
-            ),
-            run_policy=str(trace.run_policy),
-            synthetic=trace.manifest.synthetic,
-            **frames,
-        )
+        counts = (mine.height, mine["gpu_h"].sum(), int(mine["censored"].sum()))
+        sentences = account(*counts, excluded_jobs(every))
+        return cls._of_trace(trace, frames.pop("jobs"), sentences, **frames)
 
     @classmethod
     def latest_of_trace(cls, trace: Trace, most: int) -> tuple[Self, int]:
@@ -149,18 +140,20 @@ class Observations:
         [(every,)] = trace.answer("jobs").filter(_USABLE).count("*").fetchall()
         # descending, so that jobs of one moment are taken in a fixed order
         last = trace.answer("model_jobs").filter(_USABLE).order("submitted_s desc, job_id desc")
-        jobs = last.limit(most).select(*_READ).df()[::-1]
-        latest = cls._checked(
-            trace.manifest.name,
-            jobs,
-            run_policy=str(trace.run_policy),
-            synthetic=trace.manifest.synthetic,
-        )
-        return latest, every
+        jobs = last.limit(most).select(*_JOBS, "flag").df()[::-1]
+        return cls._of_trace(trace, jobs), every
 
     @classmethod
-    def _checked(
-        cls, name: str, jobs: pd.DataFrame, *, account: tuple[str, ...] = (), **rest: object
+    def _of_trace(
+        cls, trace: Trace, jobs: pd.DataFrame, account: Iterable[str] = (), **rest: object
+    ) -> Self:
+        manifest = trace.manifest
+        rest |= {"run_policy": str(trace.run_policy), "synthetic": manifest.synthetic}
+        return cls._usable(manifest.name, jobs, account, **rest)
+
+    @classmethod
+    def _usable(
+        cls, name: str, jobs: pd.DataFrame, account: Iterable[str] = (), **rest: object
     ) -> Self:
         """Exclude and count the unusable jobs."""
         reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -61,28 +61,24 @@ class DrawnJobs:
 def sample_workload(
     model: Parts,
     *,
-    jobs: int | None,
-    days: float | None,
-    load: float,
-    gpus: int | None,
-    offered: float | None,
     seed: int,
     start: datetime,
-    variation: str,
+    load: float,
+    offered: float | None,
+    gpus: int | None,
+    **size: Any,
 ) -> Workload:
     """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
     if gpus is not None and gpus < 1:
         raise ModelError(f"a cluster needs at least one GPU, not {gpus}")
     if start.weekday() or start.time() != datetime.min.time():
         raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
-    at_rate = partial(
-        draw_jobs, model, jobs=jobs, days=days, gpus=gpus, seed=seed, variation=variation
-    )
+    at_rate = partial(draw_jobs, model, gpus=gpus, seed=seed, **size)
     target = gpus or model.gpus or 0
     if offered is None:
         made, rng = at_rate(load=load)
     else:
-        if (jobs and days) or load != 1:
+        if (size["jobs"] and size["days"]) or load != 1:
             raise ModelError(
                 f"an offered load of {offered:g} contradicts a load factor, or jobs and days "
                 "together, which determine the load: leave one out"
@@ -96,7 +92,7 @@ def sample_workload(
         + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
         *model.cannot_know,
     ]
-    if model.variation is not None and variation != "none":
+    if model.variation is not None and size["variation"] != "none":
         notes.insert(2, "Each seed draws another period from the predictive distribution.")
     job_frame = _job_frame(model, made, seed, start)
     last_share = model.status.last_share if model.status else 1.0

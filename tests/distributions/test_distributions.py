@@ -1,4 +1,4 @@
-from typing import Any
+"""Fitted distributions: properties, fits, goodness of fit."""
 
 import numpy as np
 import pytest
@@ -115,35 +115,20 @@ def test_intervals_have_nominal_coverage() -> None:
     assert 34 <= inside <= 40  # binomial(40, 0.95) is below 34 once in 130 times
 
 
-@pytest.mark.parametrize(
-    ("family", "theirs"),
-    [
-        ("weibull", sp.weibull_min),
-        ("gamma", sp.gamma),
-        ("lomax", sp.lomax),
-        ("exponential", sp.expon),
-    ],
-)
+@pytest.mark.parametrize("family", ["weibull", "gamma", "lomax", "exponential", "lognormal"])
 @pytest.mark.parametrize("cut", [False, True])
-def test_fits_are_those_of_scipy_on_censored_data(family: str, theirs: Any, cut: bool) -> None:
+def test_fits_are_those_of_scipy_on_censored_data(family: str, cut: bool) -> None:
+    scipy_names = {"weibull": "weibull_min", "exponential": "expon", "lognormal": "lognorm"}
     rng = np.random.default_rng(2)
     x = rng.lognormal(7, 1.5, 800)
     limit = rng.lognormal(8, 1, 800) if cut else np.full(800, np.inf)
     seen, late = np.minimum(x, limit), x > limit
-    ours = fit_distribution(seen, late, family=family)
+    ours = [p.value for p in fit_distribution(seen, late, family=family).parameters]
     data = sp.CensoredData(seen[~late], right=seen[late])
-    theirs = [v for v in theirs.fit(data, floc=0) if v != 0]
-    np.testing.assert_allclose([p.value for p in ours.parameters], theirs, rtol=2e-3)
-
-
-def test_the_lognormal_fit_is_that_of_scipy_on_censored_data() -> None:
-    rng = np.random.default_rng(4)
-    x, limit = rng.lognormal(7, 1.5, 800), rng.lognormal(8, 1, 800)
-    seen, late = np.minimum(x, limit), x > limit
-    ours = fit_distribution(seen, late, family="lognormal")
-    sigma, _, scale = sp.lognorm.fit(sp.CensoredData(seen[~late], right=seen[late]), floc=0)
-    assert ours.parameter("mu").value == pytest.approx(np.log(scale), rel=1e-3)
-    assert ours.parameter("sigma").value == pytest.approx(sigma, rel=1e-3)
+    theirs = [v for v in getattr(sp, scipy_names.get(family, family)).fit(data, floc=0) if v != 0]
+    if family == "lognormal":  # SciPy's parameters are sigma and exp(mu)
+        theirs = [np.log(theirs[1]), theirs[0]]
+    np.testing.assert_allclose(ours, theirs, rtol=2e-3)
 
 
 @pytest.mark.parametrize(

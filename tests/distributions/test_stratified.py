@@ -1,3 +1,5 @@
+"""Stratified uniforms and repeated scores."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Arrivals: hourly counts, gaps, samples."""
+
 import itertools
 import math
 from typing import Any
@@ -10,7 +12,6 @@ from numpy.typing import ArrayLike
 from philly_analysis.errors import ModelError
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
-from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.validation.distances import cdf_gap
 
 MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
@@ -117,10 +118,6 @@ def test_poisson_arrivals_are_poisson() -> None:
     assert counts.dispersion == pytest.approx(1, abs=0.25)
     assert abs(counts.autocorrelation(1)[0]) < 0.05
     assert sp.kstest(np.diff(at) + 0.5, sp.expon(scale=180).cdf).statistic < 0.02
-
-
-def test_json_round_trip() -> None:
-    assert from_json(Arrivals, to_json(MODEL)) == MODEL
 
 
 @pytest.mark.parametrize(

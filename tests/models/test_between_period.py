@@ -1,3 +1,5 @@
+"""Variation between periods: effects, predictive models, tilting."""
+
 import itertools
 import json
 from collections.abc import Callable

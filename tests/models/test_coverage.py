@@ -1,3 +1,5 @@
+"""Coverage of predictive intervals: windows, resampling, scores."""
+
 import numpy as np
 import pandas as pd
 import pytest

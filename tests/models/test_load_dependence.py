@@ -1,3 +1,5 @@
+"""Load dependence of run times."""
+
 from dataclasses import replace
 
 import numpy as np

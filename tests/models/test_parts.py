@@ -1,3 +1,5 @@
+"""Components of a workload model, each fitted alone."""
+
 from typing import Any
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 
 from philly_analysis.distributions.stratified import stratified_uniforms
 from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import Duration
 from philly_analysis.models.components.failures import Failures
 from philly_analysis.models.components.gang_size import GangSize, GangSizeDistribution
@@ -235,6 +238,8 @@ def test_utilisation_by_hand() -> None:
         GangSize.fit(JOBS["gpus"], JOBS["vc"]),
         Status.fit(JOBS),
         Users.fit(JOBS),
+        DURATION,
+        Arrivals.fit(JOBS["submitted_s"]),
         Locality.fit(pd.DataFrame({"gpus": [8], "servers": [1], "attempts": [3]})),
     ],
     ids=lambda p: type(p).__name__,

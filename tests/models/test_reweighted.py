@@ -1,3 +1,5 @@
+"""Estimates of the variation of job classes (data/reweighted.py)."""
+
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 

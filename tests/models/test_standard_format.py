@@ -1,3 +1,5 @@
+"""Lists in the Standard Workload Format (data/coverage.py)."""
+
 import gzip
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Estimates of the turnover of users (data/turnover.py)."""
+
 import numpy as np
 import pytest
 

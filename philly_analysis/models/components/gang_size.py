@@ -1,99 +1,13 @@
 """Distribution of gang sizes, over all jobs and by virtual cluster."""
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from philly_analysis.distributions import Floats, FrozenDistribution, Ints, probabilities
+from philly_analysis.distributions import DiscreteDistribution
 from philly_analysis.errors import ModelError
-
-_ROUNDING = 1e-12  # sums of shares are not exact
-
-
-class DiscreteDistribution(FrozenDistribution):
-    """A distribution of gang sizes, with the methods of SciPy's frozen discrete distributions.
-
-    ``ppf(0)`` and ``isf(1)`` return the smallest size; SciPy returns a smaller one.
-    """
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Sizes, ascending, and the probability of each."""
-
-    def pmf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of each gang size; 0 of an unobserved one."""
-        g, (sizes, shares) = np.asarray(gpus, float), self.points
-        index = np.minimum(np.searchsorted(sizes, g), len(sizes) - 1)
-        share = np.where(np.asarray(sizes)[index] == g, np.asarray(shares)[index], 0.0)
-        return np.where(np.isnan(g), np.nan, share)
-
-    def logpmf(self, gpus: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of each gang size."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.pmf(gpus)))
-
-    def cdf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of at most `gpus`."""
-        return self._cumulative(gpus, below=True)
-
-    def sf(self, gpus: ArrayLike) -> Floats:
-        """Return the probability of more than `gpus`."""
-        return self._cumulative(gpus, below=False)
-
-    def _cumulative(self, gpus: ArrayLike, *, below: bool) -> Floats:
-        g, (sizes, shares) = np.asarray(gpus, float), self.points
-        parts = np.asarray(shares) if below else np.asarray(shares)[::-1]
-        total = np.concatenate(([0.0], np.cumsum(parts)))
-        at = np.searchsorted(sizes, g, side="right")
-        inside = np.minimum(total[at if below else len(sizes) - at], 1.0)
-        return np.where(np.isnan(g), np.nan, inside)
-
-    def ppf(self, q: ArrayLike) -> Ints | Floats:
-        """Return the smallest size whose CDF is at least `q`; a ModelError outside of 0 to 1."""
-        below = np.cumsum(self.points[1])
-        return self._sizes(np.searchsorted(below, probabilities(q) - _ROUNDING), q)
-
-    def isf(self, q: ArrayLike) -> Ints | Floats:
-        """Return the smallest size whose survival function is at most `q`."""
-        above = np.cumsum(self.points[1][::-1])
-        left = np.searchsorted(above, probabilities(q) + _ROUNDING, side="right")
-        return self._sizes(above.size - 1 - left, q)
-
-    def _sizes(self, index: Ints, q: ArrayLike) -> Ints | Floats:
-        size = np.asarray(self.points[0])[np.clip(index, 0, len(self.points[0]) - 1)]
-        unknown = np.isnan(q)
-        return np.where(unknown, np.nan, size) if np.any(unknown) else size
-
-    def moment(self, order: int) -> float:
-        """Return a raw moment."""
-        return self.expect(lambda gpus: gpus**order)
-
-    def var(self) -> float:
-        """Return the variance."""
-        mean = self.mean()
-        return self.expect(lambda gpus: (gpus - mean) ** 2)
-
-    def entropy(self) -> float:
-        """Return the entropy in nats."""
-        return float(special.entr(self.points[1]).sum())
-
-    def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible size."""
-        possible = [size for size, share in zip(*self.points, strict=True) if share > 0]
-        return possible[0], possible[-1]
-
-    def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
-        """Return the mean of a function of the size, which takes arrays."""
-        sizes, shares = self.points
-        return float(np.dot(func(np.asarray(sizes, float)), shares))
 
 
 @dataclass(frozen=True, slots=True)

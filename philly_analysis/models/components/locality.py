@@ -7,18 +7,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from philly_analysis.distributions import Floats, Ints
+from philly_analysis.distributions import DiscreteDistribution, Floats, Ints
 from philly_analysis.errors import ModelError
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSpread:
-    """Number of servers of the attempts of one gang size, with probabilities."""
+class ServerSpread(DiscreteDistribution):
+    """Distribution of the number of servers of the attempts of one gang size."""
 
     gpus: int
     servers: tuple[int, ...]
     shares: tuple[float, ...]
     n: int
+
+    @property
+    def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Numbers of servers, ascending, and the probability of each."""
+        return self.servers, self.shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +69,11 @@ class Locality:
 
     def pmf(self, servers: ArrayLike, *, gpus: int) -> Floats:
         """Return the probability of a number of servers."""
-        spread = self.of(gpus)
-        known = pd.Series(spread.shares, spread.servers)
-        shares = known.reindex(np.ravel(servers), fill_value=0.0)
-        return np.asarray(shares, float).reshape(np.shape(servers))
+        return self.of(gpus).pmf(servers)
 
     def mean(self, *, gpus: int) -> float:
         """Return the mean number of servers."""
-        spread = self.of(gpus)
-        return float(np.dot(spread.servers, spread.shares))
+        return self.of(gpus).mean()
 
     def rvs(
         self,
@@ -80,9 +81,6 @@ class Locality:
         random_state: np.random.Generator | int | None = None,
         *,
         gpus: int,
-    ) -> Ints:
+    ) -> Ints | Floats:
         """Draw numbers of servers."""
-        spread = self.of(gpus)
-        u = np.random.default_rng(random_state).random(size)
-        at = np.searchsorted(np.cumsum(spread.shares)[:-1], u)
-        return np.asarray(spread.servers)[at]
+        return self.of(gpus).rvs(size, random_state)

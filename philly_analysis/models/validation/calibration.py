@@ -217,16 +217,9 @@ def plot(result: Result) -> Figure:
         ax.vlines(limited["limit"], at - 0.4, at + 0.4, color="#3a9a78", linewidth=2.5)
         for name, color in MODEL_COLORS.items():
             mine = part[part["model"] == name]
-            real = name == REAL_PART
-            ax.plot(
-                np.clip(mine["distance"], 1e-3, 3),
-                mine["at"],
-                "D" if real else "o",
-                color=color,
-                label=name,
-                markersize=9 if real else 4.5,
-                zorder=2 if real else 3,
-            )
+            marker, size, zorder = ("D", 9, 2) if name == REAL_PART else ("o", 4.5, 3)
+            x = np.clip(mine["distance"], 1e-3, 3)
+            ax.plot(x, mine["at"], marker, ms=size, zorder=zorder, color=color, label=name)
         ax.set_xscale("log")
         ax.set_xlim(1e-3, 4)
         ax.set_yticks(range(len(order)), order)

@@ -130,14 +130,10 @@ def plot(result: Result) -> Figure:
 def _markers(ax: Axes, table: pd.DataFrame, column: str) -> None:
     order = list(dict.fromkeys(table["statistics"]))[::-1]
     for i, (draws, rows) in enumerate(table.groupby("draws", sort=False)):
-        ax.plot(
-            rows[column],
-            [order.index(s) for s in rows["statistics"]],
-            "D" if draws == WORKLOAD_MODEL else "o",
-            color=figures.CYCLE[i],
-            label=str(draws),
-            markersize=7 if draws == WORKLOAD_MODEL else 5,
-        )
+        at = [order.index(s) for s in rows["statistics"]]
+        marker, size = ("D", 7) if draws == WORKLOAD_MODEL else ("o", 5)
+        color = figures.CYCLE[i]
+        ax.plot(rows[column], at, marker, color=color, label=str(draws), markersize=size)
     ax.set_yticks(range(len(order)), order)
     ax.set_ylim(-0.5, len(order) - 0.5)
 
