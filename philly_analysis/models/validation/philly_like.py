@@ -1,6 +1,6 @@
 """The generator of "Philly-like" jobs, compared with a fitted model and Philly's own jobs.
 
-Details differ between papers; this is the generator that most of them share.
+Papers differ in details. The generator is the one that most of them share: Gavel's (OSDI 2020).
 """
 
 import numpy as np
