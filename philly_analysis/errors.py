@@ -1,77 +1,63 @@
-"""Every error this package raises on purpose.
-
-PhillyError
-├── InputError         raw files that cannot be read as what they should be
-├── TraceError         a folder that is not a trace, or one that cannot be written
-├── MissingTableError  a question that needs a table this trace does not have
-├── QueryError         SQL that is refused or does not run
-├── UnknownNameError   a word the user typed that names nothing here
-├── WorkloadError      jobs that cannot be run, or a load that they cannot offer
-├── OutputError        an answer that cannot be written as it was asked for
-├── ModelError         a model that cannot be fitted, read or sampled
-├── ExportError        a workload that a format cannot carry
-├── AskedElsewhereError  an attribute that is called otherwise; an AttributeError as well
-└── SimulationError    a simulation that cannot start or go on
-"""
+"""The package's exceptions, which all derive from :class:`PhillyError`."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class PhillyError(Exception):
-    """Root of the tree: the message says what was asked, what was found, what to try."""
+    """Base of all errors: the message has the request, the cause, and a remedy."""
 
 
 class InputError(PhillyError):
-    """Raw files that cannot be read as what they should be."""
+    """Raw files or other inputs cannot be read."""
 
 
 class TraceError(PhillyError):
-    """A folder that is not a trace, or a trace that cannot be written."""
+    """A folder is no trace, or a trace is damaged or cannot be written."""
 
 
 class MissingTableError(PhillyError):
-    """A question that needs a table this trace does not have."""
+    """A query needs a table that the trace does not have."""
 
 
 class QueryError(PhillyError):
-    """SQL that is refused or does not run."""
+    """SQL is not one valid SELECT, or does not run."""
 
 
 class UnknownNameError(PhillyError):
-    """A word the user typed that names nothing here."""
+    """A name that the user gave is unknown."""
 
     def __init__(self, kind: str, word: str, known: Iterable[str]) -> None:
         names = sorted(map(str, known))
-        self._given = kind, word, names
+        self._arguments = kind, word, names
         close = get_close_matches(word, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        there_are = f"There are: {', '.join(names)}." if names else "There are none."
-        super().__init__(f"no {kind} named {word!r}.{hint} {there_are}")
+        options = f"There are: {', '.join(names)}." if names else "There are none."
+        super().__init__(f"no {kind} named {word!r}.{hint} {options}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
-        return type(self), self._given  # it comes back from other processes
+        return type(self), self._arguments  # so that it can be pickled
 
 
-class AskedElsewhereError(PhillyError, AttributeError):
-    """An attribute that stands elsewhere, or is called otherwise."""
+class NoAttributeError(PhillyError, AttributeError):
+    """An object has no such attribute; the message has the right name or call."""
 
 
 class WorkloadError(PhillyError):
-    """Jobs that cannot be run, or a load that they cannot offer."""
+    """Jobs cannot be run, or cannot offer the requested load."""
 
 
 class OutputError(PhillyError):
-    """An answer that cannot be written as it was asked for."""
+    """A result cannot be written as requested."""
 
 
 class ModelError(PhillyError):
-    """A model that cannot be fitted, read or sampled."""
+    """A model cannot be fitted, read or sampled."""
 
 
 class ExportError(PhillyError):
-    """A workload that a format cannot carry."""
+    """A format cannot represent a workload."""
 
 
 class SimulationError(PhillyError):
-    """A simulation that cannot start or go on."""
+    """A simulation cannot start or continue."""

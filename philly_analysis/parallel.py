@@ -1,4 +1,4 @@
-"""The one way in which work is spread: over a ``concurrent.futures.Executor``, in order."""
+"""Run tasks on executors: this process, processes of this machine, or a Dask cluster."""
 
 import atexit
 import gc
@@ -18,52 +18,51 @@ from typing import Any, TypeVar
 from philly_analysis.errors import InputError
 
 Task = TypeVar("Task")
-Answer = TypeVar("Answer")
+Outcome = TypeVar("Outcome")
 
-_SAME = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
-"""Packages of which a cluster must have the versions that are here, or numbers may differ."""
-_NICER = 10
-_WAIT_S = 30
-"""How long a scheduler may take to answer, and to have a worker."""
+_SAME_VERSION = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
+"""Packages whose versions must be equal on all workers, or numbers may differ."""
+_NICENESS = 10
+_TIMEOUT_S = 30
+"""How long to wait for a scheduler, and for its first worker."""
 
 
 class InlineExecutor(Executor):
-    """Does each task at once, in the thread that hands it in."""
+    """An executor that runs each task in the calling thread, at once."""
 
-    def submit(self, fn: Callable[..., Answer], /, *args: Any, **kwargs: Any) -> Future[Answer]:
-        """Return the answer, or what went wrong, as a future that is done."""
-        future: Future[Answer] = Future()
+    def submit(self, fn: Callable[..., Outcome], /, *args: Any, **kwargs: Any) -> Future[Outcome]:
+        """Return a finished future with the outcome or the error."""
+        future: Future[Outcome] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the answer meets it
+        except Exception as error:  # noqa: BLE001 - the future raises it
             future.set_exception(error)
         return future
 
 
 @contextmanager
 def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
-    """Give an executor for as long as the block runs.
+    """Return an executor for the duration of the block.
 
     Parameters
     ----------
     jobs
-        Processes on this machine; 1: none, work is done here. A script that asks for more needs
-        the guard ``if __name__ == "__main__":``, since each process opens it anew.
+        Processes on this machine; 1: the calling process. A script that uses more needs the guard
+        ``if __name__ == "__main__":``, since each process imports it.
     cluster
-        Address of the scheduler of a Dask cluster to work on instead, e.g. ``tcp://head:8786``.
+        Address of the scheduler of a Dask cluster to use instead, e.g. ``tcp://head:8786``.
 
     Raises
     ------
     InputError
-        Fewer than one process; or a cluster that does not answer, has no worker or other versions
-        of what computes; or the package ``distributed`` is not installed; or so many processes or
-        workers ended that the work was given up.
+        The number of processes is below one; the cluster cannot be reached, has no worker or other
+        package versions; ``distributed`` is not installed; or too many workers were killed.
     """
     if cluster is not None:
-        with _workers_of(cluster) as executor:
+        with _dask_workers(cluster) as executor:
             yield executor
     elif jobs < 1:
-        raise InputError(f"{jobs} processes were asked for; give 1 or more.")
+        raise InputError(f"the number of processes is {jobs}; give 1 or more.")
     elif jobs == 1:
         yield InlineExecutor()
     else:
@@ -72,125 +71,108 @@ def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
                 yield executor
         except BrokenExecutor:
             raise InputError(
-                f"one of {jobs} processes was killed, by a lack of memory perhaps. Take fewer, and "
-                "try again: what was written stays."
+                f"one of {jobs} processes was killed, perhaps for lack of memory. Use fewer, and try "
+                "again: finished work is kept."
             ) from None
 
 
 @contextmanager
-def _workers_of(cluster: str) -> Iterator[Executor]:
-    """Give the workers of a Dask cluster, which takes up what a worker left that ended."""
+def _dask_workers(cluster: str) -> Iterator[Executor]:
+    """Return the workers of a Dask cluster, which repeats the tasks of killed workers."""
     try:
         from distributed import Client, KilledWorker
         from distributed.comm.core import CommClosedError
     except ImportError:
         raise InputError(
-            "a cluster was asked for, and the package distributed is not installed: "
+            "a cluster needs the package distributed, which is not installed: "
             "`pip install 'philly-analysis[cluster]'`."
         ) from None
     try:
-        client: Any = Client(cluster, timeout=_WAIT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(cluster, timeout=_TIMEOUT_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InputError(
-            f"no Dask scheduler answers at {cluster}: {error}. Give the address that it prints, "
-            "e.g. tcp://head:8786."
+            f"no Dask scheduler can be reached at {cluster}: {error}. Give the address that it "
+            "prints, e.g. tcp://head:8786."
         ) from None
     with client:
-        _check(client, cluster)
+        _check_cluster(client, cluster)
         try:
             with client.get_executor() as executor:
                 yield executor
         except (KilledWorker, CommClosedError, CancelledError) as error:
-            said = str(error).split("\n", 1)[0] or type(error).__name__
+            reason = str(error).split("\n", 1)[0] or type(error).__name__
             raise InputError(
-                f"the cluster at {cluster} gave up ({said.rstrip('.')}): its scheduler was "
-                "stopped, or its workers were killed, by a lack of memory perhaps. Try again: "
-                "what was written stays."
+                f"the cluster at {cluster} failed ({reason.rstrip('.')}): its scheduler was "
+                "stopped, or its workers were killed, perhaps for lack of memory. Try again: "
+                "finished work is kept."
             ) from None
 
 
-def _check(client: Any, cluster: str) -> None:
-    """Refuse a cluster without workers, or whose workers would compute otherwise.
-
-    Raises
-    ------
-    InputError
-        It is such a one.
-    """
+def _check_cluster(client: Any, cluster: str) -> None:
+    """Raise InputError if a cluster has no workers, or other package versions than this process."""
     try:
-        client.wait_for_workers(1, timeout=_WAIT_S)
+        client.wait_for_workers(1, timeout=_TIMEOUT_S)
         found: dict[str, dict[str, str]] = client.run(_versions)
     except TimeoutError:
         raise InputError(f"the cluster at {cluster} has no worker. Start some.") from None
     except ImportError as error:
         raise InputError(
-            f"a worker of {cluster} lacks this package: {error}. Install on each the environment "
-            "that is here."
+            f"a worker of {cluster} lacks this package: {error}. Install the same environment on "
+            "each worker."
         ) from None
-    ours = _versions()
-    for worker, theirs in sorted(found.items()):
-        for name in _SAME:
-            if theirs[name] != ours[name]:
+    local = _versions()
+    for worker, versions in sorted(found.items()):
+        for name, here in local.items():
+            if versions[name] != here:
                 raise InputError(
-                    f"the worker {worker} has {name} {theirs[name]}, and here is {ours[name]}: "
-                    "numbers may differ. Install on each the environment that is here."
+                    f"the worker {worker} has {name} {versions[name]}, this machine {here}: numbers "
+                    "may differ. Install the same environment on each worker."
                 )
 
 
 def _versions() -> dict[str, str]:
-    return {name: version(name) for name in _SAME}
+    return {name: version(name) for name in _SAME_VERSION}
 
 
 def require_visible(paths: Iterable[str | Path]) -> None:
-    """Refuse work on files that this process cannot see, which those who gave it can.
-
-    Raises
-    ------
-    InputError
-        It says which, and where.
-    """
+    """Raise InputError if this worker lacks a file that the calling process has."""
     for path in paths:
         if not Path(path).exists():
             raise InputError(
-                f"{socket.gethostname()} works on {path} and cannot see it: workers need raw files "
-                "and traces under the same path, on a disk that all share."
+                f"{socket.gethostname()} has no file {path}: workers need raw files and traces "
+                "under the same path, on a shared disk."
             )
 
 
 def processes(jobs: int) -> ProcessPoolExecutor:
-    """Return an executor of processes on this machine, which opens them when there is work.
+    """Return an executor of processes on this machine, which start with the first task.
 
     Raises
     ------
     InputError
-        The system gives nothing by which processes could wait for each other.
+        The system has no semaphores left, which processes need.
     """
-    # a process that is forked would inherit the engine's threads in whatever state they are
+    # a forked process would inherit the engine's threads in an undefined state
     spawned = multiprocessing.get_context("spawn")
     try:
         return ProcessPoolExecutor(
-            jobs, spawned, initializer=_begin, initargs=(gc.get_threshold(),)
+            jobs, spawned, initializer=_initialize, initargs=(gc.get_threshold(),)
         )
     except OSError as error:
         raise InputError(
-            "a second process cannot be had, for the system gives no semaphore, which is a small "
-            f"file in memory ({error.strerror or error}). Allow files of some size (`ulimit -f`), "
-            "and free some of /dev/shm."
+            "a second process cannot be started: it needs a semaphore, a small file in memory "
+            f"({error.strerror or error}). Allow larger files (`ulimit -f`), and free some of "
+            "/dev/shm."
         ) from error
 
 
-def _begin(garbage: tuple[int, int, int]) -> None:
-    """Look for garbage as rarely as the one that gives this process work, and end with it."""
-    gc.set_threshold(*garbage)
-    _end_with_parent()
+def _initialize(thresholds: tuple[int, int, int]) -> None:
+    """Prepare a worker process: it collects garbage as rarely as its parent, and ends with it.
 
-
-def _end_with_parent() -> None:
-    """See to it that this process ends with the one that gives it work, also where that is killed.
-
-    It would else wait for work for ever, and whoever reads what it may print for its end. At its
-    own end, all else done, it goes at once: to take its modules apart takes 0.4 s.
+    Otherwise it would wait forever for work if its parent is killed, and keep the parent's output
+    open. At its own end it exits at once, without the 0.4 s that unloading modules takes.
     """
+    gc.set_threshold(*thresholds)
     atexit.register(os._exit, 0)
     parent = multiprocessing.parent_process()
 
@@ -203,34 +185,34 @@ def _end_with_parent() -> None:
 
 
 def lower_priority() -> None:
-    """Let this thread have just what time others leave, where each has a rank of its own."""
+    """Lower the priority of the calling thread, on systems with a priority per thread."""
     if sys.platform == "linux":
-        os.nice(_NICER)
+        os.nice(_NICENESS)
 
 
 def map_ordered(
-    executor: Executor, work: Callable[[Task], Answer], tasks: Iterable[Task], *, ahead: int
-) -> Iterator[Answer]:
-    """Do `work` on each task in an executor, and yield the answers in the order of the tasks.
+    executor: Executor, work: Callable[[Task], Outcome], tasks: Iterable[Task], *, ahead: int
+) -> Iterator[Outcome]:
+    """Run `work` on each task in an executor, and yield the outcomes in the order of the tasks.
 
     Parameters
     ----------
     executor
-        Threads, processes, or those of a cluster.
+        Threads, processes, or workers of a cluster.
     work
         A function that can be pickled, unless the executor's workers are threads.
     ahead
-        Tasks that may be under way or done before their answer is taken: no more are drawn from
-        `tasks`, so that memory holds these and no more.
+        Tasks that may be running or finished before their outcome is read, which bounds memory: no
+        more are read from `tasks`.
     """
-    under_way: deque[Future[Answer]] = deque()
+    running: deque[Future[Outcome]] = deque()
     try:
         for task in tasks:
-            under_way.append(executor.submit(work, task))
-            if len(under_way) >= ahead:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+            running.append(executor.submit(work, task))
+            if len(running) >= ahead:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
     finally:
-        for future in under_way:
+        for future in running:
             future.cancel()

@@ -1,4 +1,4 @@
-"""Long steps show on a terminal that they are under way; in a pipe they stay quiet."""
+"""Show the progress of long steps on a terminal, and nothing in a pipe."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,12 +23,12 @@ _POLL_S = 0.2
 
 @contextmanager
 def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[None]:
-    """Show `what` with the elapsed time while the block runs.
+    """Show a description with the elapsed time while the block runs.
 
     Parameters
     ----------
     con
-        A connection whose running query is the work: its progress fills a bar.
+        A connection whose running query is the work: a bar shows its progress.
     """
     if not _TERMINAL.is_terminal:
         yield
@@ -54,7 +54,7 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
 
 @contextmanager
 def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how far a transfer has come while the block runs; it is told the bytes so far."""
+    """Show a transfer while the block runs; call the result with the bytes so far."""
     if not _TERMINAL.is_terminal:
         yield lambda at: None
         return
@@ -66,9 +66,9 @@ def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def silence(con: duckdb.DuckDBPyConnection) -> None:
-    """Keep the engine from drawing a bar of its own on the terminal.
+    """Disable the engine's own progress bar on a terminal.
 
-    In Jupyter it draws none without ipywidgets, and then refuses to change the setting.
+    In Jupyter without ipywidgets the engine has none, and does not accept the setting.
     """
     if _TERMINAL.is_terminal:
         con.execute("set enable_progress_bar = false")

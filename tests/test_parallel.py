@@ -90,7 +90,7 @@ with processes(1) as pool:
 
 
 def test_no_workers_are_refused() -> None:
-    with pytest.raises(InputError, match="0 processes"), workers(0):
+    with pytest.raises(InputError, match="number of processes is 0"), workers(0):
         pass
 
 
@@ -107,7 +107,7 @@ def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> No
         check=False,
     )
     assert ended.returncode == 1
-    assert ended.stderr.startswith("philly: a second process cannot be had")
+    assert ended.stderr.startswith("philly: a second process cannot be started")
     assert "Traceback" not in ended.stderr
 
 
@@ -261,7 +261,7 @@ def test_a_cluster_that_cannot_do_it_is_refused(
     address = cluster.scheduler_address
     with workers(cluster=address) as executor:
         assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
-        with pytest.raises(InputError, match=r"cannot see it: workers need .* same path"):
+        with pytest.raises(InputError, match=r"has no file .*same path"):
             list(map_ordered(executor, require_visible, [["/nowhere/to/be/seen"]], ahead=2))
     with monkeypatch.context() as other:
         other.setattr(parallel, "version", lambda name: "0")
@@ -270,9 +270,9 @@ def test_a_cluster_that_cannot_do_it_is_refused(
             workers(cluster=address),
         ):
             pass
-    monkeypatch.setattr(parallel, "_WAIT_S", 1)
+    monkeypatch.setattr(parallel, "_TIMEOUT_S", 1)
     with (
-        pytest.raises(InputError, match="no Dask scheduler answers"),
+        pytest.raises(InputError, match="no Dask scheduler can be reached"),
         workers(cluster="tcp://127.0.0.1:9"),
     ):
         pass
@@ -291,7 +291,7 @@ def test_work_that_kills_whoever_does_it_is_given_up() -> None:
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as run,
-        pytest.raises(InputError, match="gave up"),
+        pytest.raises(InputError, match="failed"),
         workers(cluster=run.scheduler_address) as executor,
     ):
         list(map_ordered(executor, os._exit, [9], ahead=2))

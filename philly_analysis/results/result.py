@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import AskedElsewhereError, OutputError, UnknownNameError
+from philly_analysis.errors import NoAttributeError, OutputError, UnknownNameError
 from philly_analysis.results.escaping import csv_text, write_csv
 from philly_analysis.results.formatting import quantity
 
@@ -173,7 +173,7 @@ class Result:
             where = "its figure is .plot()"
         elif not name.startswith("_") and any(fact.name == name for fact in self.facts):
             where = f'that number is .facts["{name}"]'
-        raise AskedElsewhereError(f"a Result has no attribute {name!r}: {where}.")
+        raise NoAttributeError(f"a Result has no attribute {name!r}: {where}.")
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""

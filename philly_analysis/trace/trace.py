@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import duckdb
 
 from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import AskedElsewhereError, QueryError, TraceError
+from philly_analysis.errors import NoAttributeError, QueryError, TraceError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, parse_run_policy
@@ -131,7 +131,7 @@ class Trace:
             near = get_close_matches(name, dir(self), 3)
             hint = f"Did you mean {' or '.join(near)}?" if near else "`trace.relations` lists them."
             hint = f"It is {_FUNCTIONS[name]}." if name in _FUNCTIONS else hint
-            raise AskedElsewhereError(
+            raise NoAttributeError(
                 f"a trace has no attribute, table or relation {name!r}. {hint}"
             )
         return self.answer(name)
