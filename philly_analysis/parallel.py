@@ -71,8 +71,8 @@ def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
                 yield executor
         except BrokenExecutor:
             raise InputError(
-                f"one of {jobs} processes was killed, perhaps for lack of memory. Use fewer, and try "
-                "again: finished work is kept."
+                f"one of {jobs} processes was killed, perhaps for lack of memory. Use fewer, and "
+                "try again: finished work is kept."
             ) from None
 
 
@@ -125,8 +125,8 @@ def _check_cluster(client: Any, cluster: str) -> None:
         for name, here in local.items():
             if versions[name] != here:
                 raise InputError(
-                    f"the worker {worker} has {name} {versions[name]}, this machine {here}: numbers "
-                    "may differ. Install the same environment on each worker."
+                    f"the worker {worker} has {name} {versions[name]}, this machine {here}: "
+                    "numbers may differ. Install the same environment on each worker."
                 )
 
 
@@ -161,8 +161,8 @@ def processes(jobs: int) -> ProcessPoolExecutor:
     except OSError as error:
         raise InputError(
             "a second process cannot be started: it needs a semaphore, a small file in memory "
-            f"({error.strerror or error}). Allow larger files (`ulimit -f`), and free some of "
-            "/dev/shm."
+            f"({error.strerror or error}). Allow larger files (`ulimit -f`), and free some "
+            "space in /dev/shm."
         ) from error
 
 

@@ -131,9 +131,7 @@ class Trace:
             near = get_close_matches(name, dir(self), 3)
             hint = f"Did you mean {' or '.join(near)}?" if near else "`trace.relations` lists them."
             hint = f"It is {_FUNCTIONS[name]}." if name in _FUNCTIONS else hint
-            raise NoAttributeError(
-                f"a trace has no attribute, table or relation {name!r}. {hint}"
-            )
+            raise NoAttributeError(f"a trace has no attribute, table or relation {name!r}. {hint}")
         return self.answer(name)
 
     def __dir__(self) -> list[str]:
