@@ -26,7 +26,7 @@ PAGES = [
 def test_a_finding_describes_itself_and_its_limits(name: str) -> None:
     summary, limits = (ANALYSES[name].__doc__ or "").strip().split("\n\n")
     assert "\n" not in summary
-    assert len(limits) > 80
+    assert len(limits) > 60
 
 
 @pytest.mark.parametrize("name", relations())

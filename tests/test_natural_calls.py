@@ -1,4 +1,4 @@
-"""What somebody types who has not read the manual: it works, or says what to type instead."""
+"""Check calls that users try without the manual: they work, or the error names the right call."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Work that is spread comes back in order, wherever it is done."""
+"""Check that parallel work returns results in order, on processes and on a Dask cluster."""
 
 import math
 import os

@@ -34,31 +34,6 @@ _TABLES = tomllib.loads((ROOT / "tests" / "retired_names.toml").read_text("utf-8
 RETIRED: dict[str, set[str]] = {kind: set(names) for kind, names in _TABLES.items()}
 """Names of modules, words of identifiers and classes for which standard terms are in use."""
 
-PENDING = RETIRED.pop("pending")
-"""Retired names that are still in use."""
-
-UNDOCUMENTED = ("tests/simulator/test_recorded_data.py",)
-"""Tests whose modules still lack a summary."""
-
-REWORDED = (
-    "philly_analysis/distributions/",
-    "philly_analysis/models/",
-    "tests/distributions/",
-    "tests/models/",
-    "docs/conf.py",
-    "data/generate.py",
-    "data/plan.py",
-    "data/quirks.py",
-    "data/failure_",
-    "tests/test_structure.py",
-    "tests/test_readme.py",
-    "tests/test_docs",
-    "tests/support/",
-    "tests/bench/",
-    "tests/conftest.py",
-)
-"""Modules whose summaries use standard words."""
-
 MODEL_KEYS = {"crowding", "law", "settled"}
 """Keys in the JSON of models, which stay as they are."""
 
@@ -121,15 +96,13 @@ def test_the_top_has_at_most_six_modules_and_fifteen_packages() -> None:
 
 @pytest.mark.parametrize("path", [p for p in FILES if p.stat().st_size], ids=name_of)
 def test_a_module_opens_with_a_summary_of_one_line(path: Path) -> None:
-    if name_of(path).startswith(UNDOCUMENTED):
-        return
     [line] = summary(path)
     assert line.endswith(".")
     assert len(line) <= 100
 
 
 def test_modules_have_standard_names() -> None:
-    retired = RETIRED["modules"] - PENDING
+    retired = RETIRED["modules"]
     parts = {(path, part) for path in FILES for part in (path.stem, path.parent.name)}
     assert {name_of(p): part for p, part in parts if part.removeprefix("test_") in retired} == {}
 
@@ -139,19 +112,13 @@ def test_identifiers_have_standard_names() -> None:
         f"{name_of(path)}: {name}"
         for path in FILES
         for name in names_in(path) - MODEL_KEYS
-        if words_of(name) & (RETIRED["words"] - PENDING) or name in RETIRED["classes"] - PENDING
+        if words_of(name) & RETIRED["words"] or name in RETIRED["classes"]
     }
     assert found == set()
 
 
 def test_summaries_use_standard_words() -> None:
-    found = {
-        name_of(p): line
-        for p in FILES
-        if name_of(p).startswith(REWORDED)
-        for line in summary(p)
-        if SHOWN_WORDS.search(line)
-    }
+    found = {name_of(p): line for p in FILES for line in summary(p) if SHOWN_WORDS.search(line)}
     assert found == {}
 
 

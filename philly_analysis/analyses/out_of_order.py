@@ -39,16 +39,16 @@ def compute(trace: Trace) -> Result:
     ]
     if {"placements", "machines"} <= trace.tables:
         met = trace.answer("out_of_order_overtaken").df().set_index("gang")
-        n, harmless = int(met["overtakings"].sum()), int(met["harmless"].sum())
+        n, unplaceable = int(met["overtakings"].sum()), int(met["harmless"].sum())
         pct = 100 * met["harmless"] / met["overtakings"]
         meaning = "out-of-order starts whose GPUs the overtaken attempt could not have used"
-        facts.append(Fact("harmless_pct", 100 * harmless / n if n else None, meaning))
+        facts.append(Fact("harmless_pct", 100 * unplaceable / n if n else None, meaning))
         for gang in GANGS:
             same = f"the same, {gang_label(gang)} waiting"
             facts.append(Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), same))
         if n:
             sentences.append(
-                f"In {share(harmless / n)} of out-of-order starts the overtaken gang could not "
+                f"In {share(unplaceable / n)} of out-of-order starts the overtaken gang could not "
                 "have been placed on its minimum number of servers."
             )
         caveats.append(

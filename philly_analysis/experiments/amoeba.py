@@ -48,15 +48,15 @@ class Setting(NamedTuple):
 _BASE = Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0)
 
 
-def _power_law(alpha: float) -> Setting:
+def _power_curve(alpha: float) -> Setting:
     return Setting(replace(_BASE, alpha=alpha), Parallelism(alpha=alpha, models=()))
 
 
 SETTINGS: dict[str, Setting] = {
     USUAL: Setting(_BASE),
-    "one law, exponent 0.6": _power_law(0.6),
-    "one law, exponent 0.9": _power_law(0.9),
-    "one law, exponent 1": _power_law(1.0),
+    "one law, exponent 0.6": _power_curve(0.6),
+    "one law, exponent 0.9": _power_curve(0.9),
+    "one law, exponent 1": _power_curve(1.0),
     "ImageNet only": Setting(_BASE, Parallelism(models=("imagenet",))),
     "BERT only": Setting(_BASE, Parallelism(models=("bert",))),
     "at most 1.5 times": Setting(replace(_BASE, scale_out=1.5)),

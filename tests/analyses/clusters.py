@@ -1,4 +1,4 @@
-"""Small traces for the tests of analyses: from rows of minutes, and at random with every flaw."""
+"""Small traces for the tests of analyses: from rows of minutes, or random with every flaw."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

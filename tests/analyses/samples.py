@@ -1,4 +1,4 @@
-"""Samples for the tests of analyses: a random cluster with gaps, and one that runs by the clock."""
+"""Samples for the tests of analyses: a random cluster with gaps, and one with known steps."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

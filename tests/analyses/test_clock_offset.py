@@ -1,4 +1,4 @@
-"""Clocks that agree, clocks that do not, and clocks that change their mind."""
+"""Check the clock offset for equal, different and changing clocks."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta

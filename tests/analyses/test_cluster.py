@@ -1,4 +1,4 @@
-"""Occupancy, overtaking and locality against plain walks over a random cluster."""
+"""Compare occupancy, overtaking and locality with plain-Python references on a random cluster."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ import pytest
 from philly_analysis.analyses import gpus_in_use, locality_relaxation, occupancy, out_of_order
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.analyses.walks import capacities, held_minutes, trusted_waits
+from tests.analyses.references import capacities, held_minutes, trusted_waits
 from tests.support.facts import number
 
 Cluster = tuple[dict[str, pl.DataFrame], Trace]
@@ -64,7 +64,7 @@ def test_overtaking_equals_a_comparison_of_all_pairs(cluster: Cluster) -> None:
     _, _, minute = held_minutes(tables)
     caps = capacities(tables)
     largest = sorted(caps.values(), reverse=True)
-    harmless: dict[int, int] = defaultdict(int)
+    unplaceable: dict[int, int] = defaultdict(int)
     for w in waits:
         waiting = [
             o
@@ -85,10 +85,10 @@ def test_overtaking_equals_a_comparison_of_all_pairs(cluster: Cluster) -> None:
                 (n - len(_held_through(trace, m, t, minute)) for m, n in caps.items()),
                 reverse=True,
             )
-            harmless[g] += sum(free[:fewest]) < g
-    assert harmless, "the random cluster has overtakings"
+            unplaceable[g] += sum(free[:fewest]) < g
+    assert unplaceable, "the random cluster has overtakings"
     counted = dict(trace.sql("select waiter_gpus, harmless from overtaken_gangs").fetchall())
-    assert counted == {g: harmless[g] for g in counted}
+    assert counted == {g: unplaceable[g] for g in counted}
     assert sum(r["overtook"] for r in rows) == out_of_order.compute(trace).table["overtook"].sum()
 
 

@@ -1,4 +1,4 @@
-"""Causes of delay: a cluster drawn by hand, a walk minute by minute, and the simulator's word."""
+"""Compare causes of delay with a hand-drawn cluster, a reference and the simulator."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.analyses.walks import capacities, held_minutes
+from tests.analyses.references import capacities, held_minutes
 from tests.support.facts import number
 
 _HELD = ("job_id", "attempt", "machine_id", "gpu")

@@ -1,4 +1,4 @@
-"""What holds of every finding on every valid trace, the empty one included."""
+"""Check properties of every finding on every valid trace, including the empty one."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""Samples joined to attempts: against a walk in plain Python, minute by minute, GPU by GPU."""
+"""Compare the join of samples and attempts with a plain-Python reference."""
 
 import json
 import multiprocessing
@@ -187,7 +187,7 @@ select
     (least(r.until_us, epoch_us(s.until_at)) - greatest(r.from_us, epoch_us(s.from_at))) / 6e7
     * r.values[s.place]
   ) as sum_pct
-from ({stretches}) as s
+from ({intervals}) as s
 inner join r
   on
     s.machine_id = r.machine_id
@@ -204,7 +204,7 @@ select
   r.sampled_at as since,
   coalesce(r.seconds, 60) / 60 as minutes,
   ({values})[s.place] as pct
-from ({stretches}) as s
+from ({intervals}) as s
 inner join {samples} as r
   on
     s.machine_id = r.machine_id
@@ -238,7 +238,7 @@ def test_counts_are_those_of_a_join(
         counted = trace.answer(name).pl()
         joined = trace.sql(
             (LISTED if relation.listed else JOINED).format(
-                stretches=relation.sql,
+                intervals=relation.sql,
                 samples=relation.samples,
                 values=READINGS[relation.samples or ""],
             )

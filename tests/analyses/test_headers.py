@@ -1,4 +1,4 @@
-"""Each SQL file says what its columns are, and says it truly."""
+"""Check that the header of each SQL file describes its columns."""
 
 import re
 from collections.abc import Iterator

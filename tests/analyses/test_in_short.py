@@ -1,4 +1,4 @@
-"""The three questions that the page answers first, and the names: on a cluster drawn by hand."""
+"""Check the summary chapter on a cluster drawn by hand."""
 
 import math
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Overview, queueing delay, status and retries on traces small enough to count by hand."""
+"""Check overview, queueing delay, status and retries on traces small enough to count by hand."""
 
 from collections.abc import Iterator
 from pathlib import Path

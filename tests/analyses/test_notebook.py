@@ -1,4 +1,4 @@
-"""The archive notebook's definitions against a transcription of its own loops."""
+"""Compare the archive notebook's definitions with a transcription of its loops."""
 
 from collections import defaultdict
 from pathlib import Path

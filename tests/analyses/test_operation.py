@@ -1,4 +1,4 @@
-"""The operator's chapter against plain walks, hand-drawn cases and real logs."""
+"""Compare the operator's chapter with references, hand-drawn cases and real logs."""
 
 import csv
 import gzip
@@ -29,7 +29,7 @@ from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import JOBS, MACHINES, frame, random_tables, trace_of, write_tables
-from tests.analyses.walks import log_end
+from tests.analyses.references import log_end
 from tests.support.facts import number
 from tests.support.small_traces import ORIGIN, paper_trace
 

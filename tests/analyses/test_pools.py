@@ -1,4 +1,4 @@
-"""Pools never mix: two side by side answer as each alone, and what may run anywhere sees both."""
+"""Check that pools never mix: two pools give the results of each alone."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Waits and run times of the shared relations against a plain walk, job by job."""
+"""Compare waits and run times of the shared relations with a plain-Python reference."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, trace_of, write_tables
-from tests.analyses.walks import log_end
+from tests.analyses.references import log_end
 
 Flawed = tuple[dict[str, pl.DataFrame], Trace]
 

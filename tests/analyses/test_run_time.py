@@ -1,4 +1,4 @@
-"""Run times against Kaplan-Meier estimates printed elsewhere and computed by SciPy."""
+"""Compare run times with published and SciPy's Kaplan-Meier estimates."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Samples of any rate: the same hours as one a minute, and what a walk finds of uneven ones."""
+"""Check samples of any rate against one per minute, and uneven ones against a reference."""
 
 import itertools
 from collections import defaultdict
@@ -268,7 +268,7 @@ def test_uneven_readings_of_servers_are_those_of_a_walk(odd: tuple[Tables, Trace
 
 
 @pytest.mark.parametrize("seconds", [0.0, -15.0, 3_601.0])
-def test_a_reading_stands_for_some_time_up_to_an_hour(seconds: float, tmp_path: Path) -> None:
+def test_a_sample_lasts_up_to_an_hour(seconds: float, tmp_path: Path) -> None:
     tables = steady(5)
     tables["gpu_samples"] = tables["gpu_samples"].with_columns(seconds=pl.lit(seconds))
     with pytest.raises(TraceError, match="seconds fails"):

@@ -1,4 +1,4 @@
-"""What the page says is computed where the page shows it: in SQL files, all of them listed."""
+"""Check that numbers are computed in SQL files, which the page lists."""
 
 import ast
 import re
@@ -29,21 +29,21 @@ _ASKING = {"sql", "execute", "query"}
 def _faults(source: str) -> Iterator[str]:
     """Lines on which Python holds a query, or asks for one."""
     tree = ast.parse(source)
-    prose = {
+    texts = {
         id(node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in prose and _QUERY.match(node.value):
+            if id(node) not in texts and _QUERY.match(node.value):
                 yield f"line {node.lineno}: a query: {node.value.strip()[:40]}"
         elif isinstance(node, ast.Attribute) and node.attr in _ASKING:
             yield f"line {node.lineno}: .{node.attr}"
 
 
 @pytest.mark.parametrize("path", _ANSWERING, ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_no_query_stands_in_python(path: Path) -> None:
+def test_no_query_is_in_python(path: Path) -> None:
     assert not list(_faults(path.read_text("utf-8"))), "give it a .sql file, which the page shows"
 
 
@@ -58,7 +58,7 @@ def test_no_query_stands_in_python(path: Path) -> None:
         ('rows = trace.answer("jobs").df()', 0),
     ],
 )
-def test_the_lint_tells_queries_from_prose(source: str, n: int) -> None:
+def test_the_lint_separates_queries_from_text(source: str, n: int) -> None:
     assert len(list(_faults(source))) == n
 
 

@@ -1,4 +1,4 @@
-"""Utilisation from summaries is what a walk over them finds."""
+"""Compare utilisation from summaries with a plain-Python reference."""
 
 from collections import defaultdict
 from pathlib import Path

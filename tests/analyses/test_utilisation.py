@@ -1,4 +1,4 @@
-"""Findings on utilisation: means and percentiles recounted, effects known in advance."""
+"""Compare findings on utilisation with recounted means and percentiles and known effects."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Arrivals, concentration, groups and run policies against numpy and numbers known beforehand."""
+"""Compare arrivals, concentration, groups and run policies with NumPy and known numbers."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each effect against a plain-Python walk over the tables, or against another computation."""
+"""Compare each effect with a plain-Python reference or another computation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from philly_analysis.atlas.resampling import resampling
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, seconds, write_tables
 from tests.analyses.samples import Tables, sampled_cluster
-from tests.analyses.test_laws import odd_traces
+from tests.analyses.test_properties import odd_traces
 
 __all__ = ["odd_traces"]  # its fixture, for the law below
 

@@ -1,4 +1,4 @@
-"""The page of the atlas: one file, whole, escaped, with a cell per claim and cluster."""
+"""Check the page of the atlas: one escaped file with a cell per claim and cluster."""
 
 import re
 from pathlib import Path

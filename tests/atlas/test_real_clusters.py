@@ -1,4 +1,4 @@
-"""The atlas of the public traces, against numbers that others print and plain readings of files."""
+"""Compare the atlas of public traces with published numbers and plain readings of files."""
 
 import csv
 import gzip

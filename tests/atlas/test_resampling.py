@@ -1,4 +1,4 @@
-"""Drawings of blocks: what each statistic says of one, and how often intervals keep their word."""
+"""Check the block bootstrap: statistics of one draw, and the coverage of intervals."""
 
 from collections.abc import Callable
 
@@ -77,7 +77,7 @@ def test_no_interval_where_drawings_say_nothing(r: Resampling) -> None:
     assert effect.value == 1 and np.isnan(effect.low)
 
 
-def test_the_day_is_judged_on_days_that_did_not_choose_its_thirds() -> None:
+def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     """Jobs at random hours: a third that is merely busiest by chance does not count as busy."""
     rows = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""When a claim holds, does not, or cannot be said; and that the list of claims is whole."""
+"""Check the verdict rules of claims, and that the list of claims is complete."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

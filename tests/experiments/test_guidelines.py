@@ -21,7 +21,7 @@ from philly_analysis.simulator.speed.models import Locality, Spread
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from tests.simulator.drawn import done, gantt, held, job, machines
-from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, specs_of, workloads
+from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import workload
 from tests.support.strategies import one_in
 

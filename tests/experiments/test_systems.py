@@ -184,8 +184,10 @@ def test_amoeba_gains_by_growth_at_low_load() -> None:
     # power law takes 1 / 2^0.9 of its time, one of a measured model more
     assert against(arm=amoeba.SHRINK, load=0.4).effect == pytest.approx(0, abs=1)
     assert -50 < against(arm=amoeba.GROW, load=0.4).effect < -10
-    one_law = at(result, "mean_jct_h", amoeba.BOTH, amoeba.STATIC, "one law, exponent 0.9", 0.9)
-    assert -100 * (1 - 2**-0.9) < one_law.effect < -10
+    one_exponent = at(
+        result, "mean_jct_h", amoeba.BOTH, amoeba.STATIC, "one law, exponent 0.9", 0.9
+    )
+    assert -100 * (1 - 2**-0.9) < one_exponent.effect < -10
     lost_pct = result.table[result.table["arm"] == amoeba.BOTH].groupby("setting")["lost_pct"]
     assert lost_pct.mean()["a change costs 300 s"] > 4 * lost_pct.mean()[USUAL]
     assert len(amoeba.AMOEBA.plot(result).axes) == 2

@@ -1,4 +1,4 @@
-"""Secrets of many kinds as logs show them, each of pieces so that no scanner takes alarm."""
+"""Secrets of many kinds as they occur in logs, in pieces that no scanner detects."""
 
 HEX = "0123456789abcdef"
 MIXED = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzA1bC2dE"

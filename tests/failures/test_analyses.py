@@ -1,4 +1,4 @@
-"""Findings about failures: known answers on seven attempts, and laws on random traces."""
+"""Check findings on failures: known answers on seven attempts, and properties on random traces."""
 
 from collections.abc import Hashable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What wins: known answers for every kind of cascade, and text that only sounds bad."""
+"""Check which signature wins: known answers for cascades, and benign text."""
 
 import time
 
@@ -111,7 +111,7 @@ CASCADES = {
     ),
 }
 
-HARMLESS = {
+BENIGN = {
     "loss-scale step": "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 2",
     "batch skipped, training goes on": (
         "| WARNING: ran out of memory with exception: CUDA out of memory. Tried to allocate 2 GiB\n"
@@ -145,13 +145,13 @@ def test_root_wins_over_its_cascade(name: str) -> None:
     assert [(link.rule, link.line_number) for link in roots] == [(failure.rule, line_number)]
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.parametrize("name", BENIGN)
 def test_what_only_sounds_bad_is_no_failure(name: str) -> None:
-    failure = classify_text(HARMLESS[name])
+    failure = classify_text(BENIGN[name])
     assert (failure.reason, failure.rule, failure.line) == ("No signature", "", "")
 
 
-def test_an_exception_stands_although_progress_was_written_late() -> None:
+def test_an_exception_counts_although_progress_follows() -> None:
     text = TRACEBACK + "KeyError: 'x'\n" + "".join(f"step {i} loss 0.3\n" for i in range(5))
     assert classify_text(text).reason == "Traceback from crash"
 

@@ -1,4 +1,4 @@
-"""Records of output beside a small archive: taken, merged, masked, attributed or rejected."""
+"""Check ingest of failure output: accepted, merged, masked, attributed or rejected records."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Agreement with labels on real output, with a confusion table in the test's own output."""
+"""Measure agreement with labels on real output, with a confusion table."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ import pytest
 
 from philly_analysis.failures import NO_SIGNATURE, Failure, classify_text
 
-Judged = list[tuple[dict[str, Any], Failure]]
+Classified = list[tuple[dict[str, Any], Failure]]
 
 
 @pytest.fixture(scope="module")
-def judged(failure_logs: Path) -> Judged:
+def classified(failure_logs: Path) -> Classified:
     """Return (record, verdict) of every labelled excerpt."""
     text = (failure_logs / "dev.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
@@ -35,13 +35,13 @@ def test_macro_f1_of_a_known_confusion() -> None:
     assert _macro_f1([("a", "a"), ("a", "b"), ("b", "b")]) == pytest.approx(2 / 3)
 
 
-def test_agreement_with_the_labels(judged: Judged) -> None:
-    pairs = [(record["category"], failure.reason) for record, failure in judged]
+def test_agreement_with_the_labels(classified: Classified) -> None:
+    pairs = [(record["category"], failure.reason) for record, failure in classified]
     n = len(pairs)
     accuracy = sum(label == found for label, found in pairs) / n
-    tiers = sum(record["tier"] == "+".join(f.tiers) for record, f in judged) / n
-    fine = sum(record["fine"] == f.fine for record, f in judged) / n
-    healthy = [f for record, f in judged if record["fine"] == "benign"]
+    tiers = sum(record["tier"] == "+".join(f.tiers) for record, f in classified) / n
+    fine = sum(record["fine"] == f.fine for record, f in classified) / n
+    healthy = [f for record, f in classified if record["fine"] == "benign"]
     alarms = sum(f.reason != NO_SIGNATURE for f in healthy)
     report = [
         f"{n} excerpts: macro F1 {_macro_f1(pairs):.3f}, accuracy {accuracy:.3f}, "
@@ -56,8 +56,8 @@ def test_agreement_with_the_labels(judged: Judged) -> None:
     assert alarms == 0
 
 
-def test_deciding_line_is_a_line_of_the_excerpt(judged: Judged) -> None:
-    for record, failure in judged:
+def test_deciding_line_is_a_line_of_the_excerpt(classified: Classified) -> None:
+    for record, failure in classified:
         if failure.rule:
             line = record["text"].split("\n")[failure.line_number - 1]
             assert failure.line in line

@@ -1,4 +1,4 @@
-"""Nothing that identifies a person or opens a door is stored."""
+"""Check that names and secrets are masked before anything is stored."""
 
 import json
 import re
@@ -16,13 +16,13 @@ from philly_analysis.ingest.sql import _MASKABLE
 from tests.failures.secrets import SECRETS
 from tests.hostile.documents import SACCT
 
-PEOPLE = {
+USERS = {
     "e-mail": ("contact {} for access", "jane.doe+x@cs.example.edu"),
     "home": ('File "/home/{}/exp/train.py", line 3', "jdoe"),
     "mac home": ("/Users/{}/exp", "jane.doe"),
     "windows home": (r"C:\Users\{}\exp\train.py", "Jane"),
 }
-ALL = SECRETS | PEOPLE
+ALL = SECRETS | USERS
 LINES = [line.format(secret) for line, secret in ALL.values()]
 
 
@@ -106,7 +106,7 @@ def test_masking_twice_changes_nothing(parts: list[str], between: str) -> None:
     assert mask(once) == once
 
 
-def test_what_stands_for_a_secret_may_make_another() -> None:
+def test_a_mask_may_create_another_secret() -> None:
     """Five characters are no token; with a user's name masked among them they are more."""
     assert mask("token=~j/") == mask("token=~<user>/") == "token=<secret>"
 
@@ -128,9 +128,9 @@ def test_rejected_rows_are_stored_without_secrets(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_nothing_but_people_is_masked_in_real_logs(failure_logs: Path) -> None:
-    people = {"e-mail addresses", "home folders", "home folders of Windows"}
-    others = [m for m in masks() if m.kind not in people]
+def test_only_personal_names_are_masked_in_real_logs(failure_logs: Path) -> None:
+    personal = {"e-mail addresses", "home folders", "home folders of Windows"}
+    others = [m for m in masks() if m.kind not in personal]
     lines = (failure_logs / "dev.jsonl").read_text("utf-8").splitlines()
     texts = [json.loads(line)["text"] for line in lines]
     false = [m.kind for text in texts for m in others if m.pattern.search(text)]

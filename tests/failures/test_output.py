@@ -1,4 +1,4 @@
-"""Output of any size and packing: bounded memory, true line numbers, no crash."""
+"""Check output of any size and compression: bounded memory, line numbers, no crash."""
 
 import gzip
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The bundled failed output: classified as composed, seeded, in the study's proportions."""
+"""Check the bundled failure output: reasons as composed, seeds, the study's proportions."""
 
 import gzip
 from collections import Counter

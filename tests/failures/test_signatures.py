@@ -1,4 +1,4 @@
-"""The table of signatures: its shape, its examples, and that no pattern is slow on hostile text."""
+"""Check the table of signatures: shape, examples, and speed on hostile text."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Lets faults befall commands and traces, and counts them: ``python -m tests.faults``.
+"""Inject faults into commands and traces, and count them: ``python -m tests.faults``.
 
 It begins itself again in a namespace of its own, where it may mount full and read-only disks that
 nobody else sees; where there is none, these are skipped, and it says so.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.faults import damage, together
+from tests.faults import concurrency, damage
 from tests.faults.commands import CAMPAIGN, COMMANDS, prepare
 from tests.faults.faults import FAULTS, rounds
 
@@ -30,9 +30,9 @@ def table() -> Iterator[tuple[str, str, Rounds]]:
     for fault in FAULTS:
         for command in COMMANDS:
             yield fault, command, partial(rounds, fault, command)
-    for pair in together.PAIRS:
-        yield "at once", pair, partial(together.race, pair)
-    yield "replaced", "a reader", together.read_while_replaced
+    for pair in concurrency.PAIRS:
+        yield "at once", pair, partial(concurrency.race, pair)
+    yield "replaced", "a reader", concurrency.read_while_replaced
     for kind in damage.DAMAGE:
         yield "damage", kind, partial(damage.spoil, kind)
     yield "moved", "a trace", damage.moved

@@ -1,4 +1,4 @@
-"""Commands that write, on a small trace: what each finds, how it is run, and what comes of it."""
+"""Commands that write, on a small trace: input, call, and check of the output."""
 
 import atexit
 import json

@@ -1,4 +1,4 @@
-"""Damage to the files of a trace: its numbers are the same, or asking for them is an error."""
+"""Damage the files of a trace: its numbers must be equal, or reading them an error."""
 
 import os
 import random

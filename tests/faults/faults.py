@@ -1,4 +1,4 @@
-"""What befalls a command, one round at a time: kills, full and read-only disks, too little memory.
+"""Faults of a command, one round at a time: kills, full and read-only disks, limits of memory.
 
 Each fault runs a command in a folder of its own and says how that went. What stands afterwards must
 be what stood before or what the command makes undisturbed; the same command must then work, and
@@ -266,16 +266,16 @@ def _round(happens: Fault, usual: Undisturbed, place: Path, dice: random.Random)
     if ended:
         came = came or ("said" if ended.status else "in time")
         assert ended.clear, f"{ended.status}: {ended.said}"
-    stands = outcome(place)
+    found = outcome(place)
     pieces = {*usual.before, *usual.after}
-    assert stands.keys() <= pieces, f"there is {stands.keys() - pieces}"
+    assert found.keys() <= pieces, f"there is {found.keys() - pieces}"
     for piece in pieces:
         known = usual.before.get(piece), usual.after.get(piece)
-        assert stands.get(piece) in known, f"{piece} is neither the old one nor the new one"
+        assert found.get(piece) in known, f"{piece} is neither the old one nor the new one"
     if happens.lives:
         assert left_behind(place) == [], f"left by one that lives: {left_behind(place)}"
     happens.passes(place)
-    done = any(stands.get(piece) and usual.after[piece] for piece in usual.after)
+    done = any(found.get(piece) and usual.after[piece] for piece in usual.after)
     ended = Running(command.words(place, done=done), place / "tmp").wait()
     assert ended.status == 0, f"does not work again: {ended.said}"
     now = outcome(place)

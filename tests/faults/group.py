@@ -1,4 +1,4 @@
-"""A group of processes with so much memory, as containers and schedulers give it (a cgroup)."""
+"""Limit the memory of a group of processes with a cgroup."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Disks of a harness's own, which nobody else sees where it has a namespace of its own."""
+"""Mount full and read-only disks in a private namespace."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""A public trace of the harness's own, which a server here publishes; ``fetch`` in its own process.
+"""Publish a public trace on a local server, for ``fetch`` in its own process.
 
 ``python -m tests.faults.published BYTES WORD …`` is ``philly WORD …`` with so much memory.
 """

@@ -1,4 +1,4 @@
-"""Damage to a trace's files is noticed: never other numbers without a word."""
+"""Check that damage to a trace's files is an error, never another number."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""What befalls a command leaves the old or the new, and nothing else; see :mod:`tests.faults`."""
+"""Check that a fault leaves the old or the new output only; see :mod:`tests.faults`."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Bends what is valid: values, documents in JSON, lines of fields, and the bytes of files.
+"""Mutate valid input: values, JSON documents, lines of fields, and bytes of files.
 
 Each function takes a `random.Random`, seeded by the campaign and drawn by Hypothesis, so that the
 same documents serve both.

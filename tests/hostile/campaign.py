@@ -1,4 +1,4 @@
-"""Fuzzes every reader for long: ``python -m tests.hostile.campaign --cases 1000000 --seed 1``.
+"""Fuzz every reader: ``python -m tests.hostile.campaign --cases 1000000 --seed 1``.
 
 Cases are spread over the readers by their weights. Each is drawn from the seed, the reader's name
 and its own number, so that ``--reader NAME --case N`` runs it again. A reader runs in a process of

@@ -1,4 +1,4 @@
-"""Documents of each format, valid but for what is bent in them."""
+"""Generate documents of each format, valid except for their mutations."""
 
 import base64
 import gzip

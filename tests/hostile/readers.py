@@ -1,4 +1,4 @@
-"""Each reader as a function from a seed to what became of one document: accepted, or refused.
+"""Each reader as a function from a seed to the outcome of one document: accepted or refused.
 
 A case draws a document (see :mod:`documents`), reads it as the package does, and holds the outcome
 to the laws: rows read = rows kept + rows rejected, nothing is written elsewhere, no secret outside

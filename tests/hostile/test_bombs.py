@@ -1,4 +1,4 @@
-"""Small files that would be huge in memory are refused, or read, within bounds of memory."""
+"""Check that compression bombs are refused or read within bounds of memory."""
 
 import gzip
 import subprocess

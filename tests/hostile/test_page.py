@@ -1,4 +1,4 @@
-"""A page about hostile names: no script of theirs runs, nothing is loaded, in a browser and out."""
+"""Check in a browser and without that a page with hostile names runs no script of theirs."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Each reader, on documents that are valid but for what is bent in them: no error but ours."""
+"""Check that mutated documents raise no error but those of the package."""
 
 from pathlib import Path
 from random import Random

@@ -1,4 +1,4 @@
-"""Writes tiny raw archives by hand, and reads back what came of them."""
+"""Write tiny raw archives by hand, and read their ingested tables."""
 
 import json
 from collections.abc import Callable, Sequence

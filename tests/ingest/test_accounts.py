@@ -1,4 +1,4 @@
-"""What a source's SELECT drops is missed: the reader has counted it."""
+"""Check that a source's SELECT cannot drop rows unnoticed."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""A trace without names: none is left anywhere, and it says what the trace with names says."""
+"""Check anonymised traces: no names are left, and the numbers are equal."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""A trace that grows is that of one ingest of all, old or new at every moment, and soon grown."""
+"""Check that appends equal one ingest of all files, are atomic, and are fast."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""What cannot be read says so in one line, and leaves nothing behind."""
+"""Check that unreadable input gives a one-line error and leaves no files."""
 
 import gzip
 import io

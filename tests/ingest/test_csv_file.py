@@ -1,4 +1,4 @@
-"""Blocks of raw lines, parsed at once, against a reader that takes them one by one."""
+"""Compare the block parser of raw lines with a line-by-line reader."""
 
 import gzip
 import math

@@ -1,4 +1,4 @@
-"""Each quirk of the scheduler log, in an archive of a few jobs."""
+"""Check each irregularity of the scheduler log, in an archive of a few jobs."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Each quirk of the utilisation files, in an archive of a few lines."""
+"""Check each irregularity of the utilisation files, in an archive of a few lines."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -198,13 +198,13 @@ def test_files_that_go_machine_by_machine_are_joined_by_hour(
 @pytest.mark.parametrize(
     ("late_min", "on_disk"), [(0, False), (119, False), (600, True), (2_000, True)]
 )
-def test_only_rows_that_come_hours_late_are_staged_on_disk(
+def test_only_rows_that_are_hours_late_are_written_to_disk(
     made: Make, monkeypatch: pytest.MonkeyPatch, late_min: int, on_disk: bool
 ) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
     monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 1)
-    staged = Mock(side_effect=staging._Disk.put, autospec=True)
-    monkeypatch.setattr(staging._Disk, "put", lambda *given: staged(*given))
+    put = Mock(side_effect=staging._Disk.put, autospec=True)
+    monkeypatch.setattr(staging._Disk, "put", lambda *given: put(*given))
     noon = datetime(2017, 10, 5, 12)
     times = [noon + timedelta(minutes=i) for i in range(0, 3_000, 20)]
     times.insert(-1, times[-2] - timedelta(minutes=late_min, seconds=30))
@@ -213,7 +213,7 @@ def test_only_rows_that_come_hours_late_are_staged_on_disk(
         cluster_cpu_util=[f"{time} PDT,m1,{i % 100}" for i, time in enumerate(times)],
         cluster_mem_util=[f"{time} PDT,m1,1048576,0" for time in sorted(times)],
     )
-    assert staged.called == on_disk
+    assert put.called == on_disk
     assert got.rows("select count(*), count(cpu_pct), count(mem_gb) from host_samples") == [
         (151, 151, 151)
     ]
@@ -221,7 +221,7 @@ def test_only_rows_that_come_hours_late_are_staged_on_disk(
     assert not [*got.trace.path.glob("**/*.arrow")]
 
 
-def test_a_day_of_more_rows_than_a_file_is_parted_by_the_hour(
+def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 5)

@@ -1,4 +1,4 @@
-"""The maps that ship read public traces as plain Python does."""
+"""Compare the shipped maps of public traces with plain-Python readers."""
 
 import csv
 import gzip

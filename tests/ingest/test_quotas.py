@@ -1,4 +1,4 @@
-"""Quotas that somebody gives are recorded in the trace, and take the place of estimates."""
+"""Check that given quotas are recorded and replace estimates."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A Slurm accounting log becomes a trace."""
+"""Check ingest of Slurm accounting logs."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""What a real Slurm printed, in every form, is one trace: that of a plain reading in Python."""
+"""Compare ingest of real Slurm output, in every form, with a plain-Python reader."""
 
 import gzip
 import random

@@ -1,4 +1,4 @@
-"""Summaries of attempts: what jobstats leaves in AdminComment, and PAI's table of sensors."""
+"""Check summaries of attempts: jobstats in AdminComment, and PAI's table of sensors."""
 
 import base64
 import gzip

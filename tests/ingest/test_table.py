@@ -1,4 +1,4 @@
-"""A table of jobs becomes a trace by a map of its columns."""
+"""Check ingest of a table of jobs by a map of its columns."""
 
 import gzip
 import re

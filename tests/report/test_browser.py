@@ -131,7 +131,7 @@ def test_question_sentence_and_figure_are_printed_together(page: Path) -> None:
     printed = page.parent / "page.pdf"
     chromium(f"--print-to-pdf={printed}", "--no-pdf-header-footer", page.as_uri())
     sheets = [bare(sheet.extract_text()) for sheet in pypdf.PdfReader(printed).pages]
-    parted, asked = [], 0
+    split, asked = [], 0
     for section in page.read_text("utf-8").split("<section ")[1:]:
         head = re.search(r'<p class="asked">(.*?)</p>\s*<h3>(.*?)</h3>', section)
         drawn = re.findall(r"<text[^>]*>([^<]{4,})</text>", section)
@@ -139,9 +139,9 @@ def test_question_sentence_and_figure_are_printed_together(page: Path) -> None:
             asked += 1
             wanted = [bare(html.unescape(word)) for word in (*head.groups(), *drawn[-3:])]
             if not any(all(word in sheet for word in wanted) for sheet in sheets):
-                parted.append(head[1])
+                split.append(head[1])
     assert asked > 30
-    assert parted == []
+    assert split == []
     assert len(sheets) <= 24
 
 

@@ -164,17 +164,17 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
         report(path, tmp_path / "mine")
 
 
-def test_every_chapter_has_findings_and_every_module_stands_in_one() -> None:
+def test_every_chapter_has_findings_and_every_module_is_in_one() -> None:
     folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
     asking = {f.stem for f in folder.glob("*.py") if "QUESTION = " in f.read_text()}
     listed = {n for n, a in ANALYSES.items() if vars(a)["__package__"].endswith(".analyses")}
     assert asking == listed
-    judging = {
+    validating = {
         f.stem
         for f in (folder.parent / "models" / "validation").glob("*.py")
         if "QUESTION" in f.read_text()
     }
-    assert set(ANALYSES) - listed == judging
+    assert set(ANALYSES) - listed == validating
     assert all(CHAPTERS.values())
 
 

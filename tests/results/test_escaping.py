@@ -1,4 +1,4 @@
-"""Hostile names on terminals and in spreadsheets do nothing, and nobody's numbers suffer."""
+"""Check that hostile names are escaped on terminals and in spreadsheets, and numbers are not."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Axes that people read, whatever the range; and no group of a table left out."""
+"""Check figures: readable axes for any range, and every group of a table drawn."""
 
 import io
 import re

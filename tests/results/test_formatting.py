@@ -1,4 +1,4 @@
-"""Numbers in words."""
+"""Check the formatting of numbers and units."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from philly_analysis.results import formatting
         (-90, "-1.5 min"),
     ],
 )
-def test_durations_in_the_unit_that_people_use(seconds: float, words: str) -> None:
+def test_durations_have_the_usual_unit(seconds: float, words: str) -> None:
     assert formatting.duration(seconds) == words
 
 

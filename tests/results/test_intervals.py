@@ -1,4 +1,4 @@
-"""Directions, shares and rates: right numbers, and intervals that keep their promise."""
+"""Check estimates of directions, shares and rates, and the coverage of their intervals."""
 
 import numpy as np
 import pytest

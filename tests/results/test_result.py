@@ -1,4 +1,4 @@
-"""A Result tells people what it found."""
+"""Check the representations and exports of a Result."""
 
 from pathlib import Path
 

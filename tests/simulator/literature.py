@@ -1,4 +1,4 @@
-"""The law of jobs that papers assume: Gavel's generator, from its description."""
+"""Define the job distribution that papers assume: Gavel's generator, from its description."""
 
 import numpy as np
 

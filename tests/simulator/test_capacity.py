@@ -1,4 +1,4 @@
-"""Searches that keep what they know, beside looking at everything anew."""
+"""Compare incremental capacity searches with searches over all servers."""
 
 from dataclasses import replace
 

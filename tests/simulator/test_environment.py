@@ -1,4 +1,4 @@
-"""The environment to learn in: what Gymnasium's own checker asks, and a day decided by hand."""
+"""Check the Gymnasium environment with Gymnasium's checker and a day worked out by hand."""
 
 import sys
 from importlib import import_module

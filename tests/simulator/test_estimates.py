@@ -1,4 +1,4 @@
-"""What is believed of run times: on paper, beside slow references, and as drawn."""
+"""Check run-time estimates: known schedules, slow references and drawn errors."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +24,9 @@ from tests.simulator.drawn import (
     machines,
     migrates,
 )
-from tests.simulator.test_laws import MACHINES as SERVERS
-from tests.simulator.test_laws import QUOTAS, Rows
-from tests.simulator.test_laws import workloads as law_workloads
+from tests.simulator.test_properties import MACHINES as SERVERS
+from tests.simulator.test_properties import QUOTAS, Rows
+from tests.simulator.test_properties import workloads as any_workloads
 from tests.simulator.test_simulation import MACHINES, workload
 
 
@@ -92,7 +92,7 @@ def test_policies_go_by_what_is_believed(
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])
-@given(law_workloads, st.integers(0, 9))
+@given(any_workloads, st.integers(0, 9))
 def test_whatever_is_believed_every_job_is_done(
     policy: type[Policy], rows: Rows, seed: int
 ) -> None:

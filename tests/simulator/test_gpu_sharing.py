@@ -1,4 +1,4 @@
-"""Shares of GPUs: what fits beside what, on paper and against a walk that keeps nothing."""
+"""Check GPU fractions: placements worked out by hand, and a reference without state."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def gpus(schedule: Schedule) -> dict[str, int]:
     return dict(schedule.placements.select("job_id", "gpu").iter_rows())
 
 
-def test_shares_fill_a_gpu_before_the_next_is_parted() -> None:
+def test_fractions_fill_a_gpu_before_the_next_is_shared() -> None:
     # c leaves least where b is, d fits beside a only; e wants a whole one and waits for both
     jobs = [
         part("a", 0, 0.5, 20),
@@ -285,8 +285,8 @@ def test_a_what_if_says_what_became_of_shares() -> None:
         there = tuple(replace(m, slices=slices) for m in machines(1))
         return fraction_notes([Pool("", there, tuple(jobs))], fractional=parts)
 
-    [parted], [whole], [sliced] = said(None), said(None, parts=False), said(7)
-    assert parted.startswith("2 jobs") and "no more" in parted
+    [fractional], [whole], [sliced] = said(None), said(None, parts=False), said(7)
+    assert fractional.startswith("2 jobs") and "no more" in fractional
     assert whole.startswith("2 jobs") and "1.00 GPU hours more" in whole
     assert sliced.startswith("2 jobs") and f"{2 * (4 / 7 - 0.5):.2f} GPU hours more" in sliced
     assert fraction_notes([Pool("", tuple(machines(1)), (jobs[2],))], fractional=True) == ()

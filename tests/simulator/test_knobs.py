@@ -1,4 +1,4 @@
-"""Knobs: what is outside their bounds is refused, and whatever is inside runs to its end."""
+"""Check knobs: values outside the bounds are refused, and simulations inside them end."""
 
 from dataclasses import Field, fields
 from math import inf, nan
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from philly_analysis.errors import PhillyError
 from philly_analysis.simulator import POLICIES, policy_named
 from tests.simulator.drawn import ended_in_time
-from tests.simulator.test_laws import Rows, simulated, workloads
+from tests.simulator.test_properties import Rows, simulated, workloads
 
 
 def within(knob: "Field[Any]") -> st.SearchStrategy[Any]:

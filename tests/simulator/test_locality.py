@@ -1,4 +1,4 @@
-"""What places cost: Table 4's four cells, laws of the rest, and recorded places given back."""
+"""Check placement costs: Table 4's cells, properties, and replayed recorded placements."""
 
 from dataclasses import replace
 from pathlib import Path

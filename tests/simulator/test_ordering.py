@@ -1,4 +1,4 @@
-"""The sorted jobs and the dates that the engine keeps, beside doing the same the slow way."""
+"""Compare the engine's sorted jobs and dates with sorting from scratch."""
 
 from hypothesis import given
 from hypothesis import strategies as st

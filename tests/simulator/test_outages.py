@@ -1,4 +1,4 @@
-"""Machines and GPUs that fail: schedules drawn on paper, what must hold for all, and the rates."""
+"""Check outages of machines and GPUs: known schedules, properties and rates."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -22,7 +22,7 @@ from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.trace import Trace
 from tests.simulator.drawn import assert_work_done, done, gantt, held, job, machines
-from tests.simulator.test_laws import MACHINES, QUOTAS, Rows, workloads
+from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, workloads
 from tests.simulator.test_simulation import MACHINES as MACHINES_24
 from tests.simulator.test_simulation import ORIGIN, workload
 

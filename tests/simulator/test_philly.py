@@ -1,4 +1,4 @@
-"""The study's scheduler on schedules that fit on a sheet of paper."""
+"""Check the study's scheduler on schedules drawn by hand."""
 
 import polars as pl
 import pytest

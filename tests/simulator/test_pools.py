@@ -1,4 +1,4 @@
-"""Pools in a what-if: two together run as each alone, and no job runs outside of its own."""
+"""Check pools in a what-if: two pools equal each alone, and no job leaves its pool."""
 
 from collections.abc import Sequence
 from dataclasses import replace

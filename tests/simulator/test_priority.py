@@ -1,4 +1,4 @@
-"""FIFO, SRTF and LAS on schedules that fit on a sheet of paper."""
+"""Check FIFO, SRTF and LAS on schedules drawn by hand."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Mean waits of textbook queues, within the confidence interval of a long run."""
+"""Compare mean waits of long runs with queueing theory."""
 
 import math
 

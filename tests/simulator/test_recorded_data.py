@@ -1,5 +1,4 @@
-"""What the trace says of its jobs is used as it stands; what is drawn is drawn only where it lacks,
-and counted."""
+"""Check that a what-if uses recorded data, and counts the values that it draws."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -229,7 +228,7 @@ def test_what_a_what_if_cost_its_jobs_is_undone_when_it_is_run_again(
 
 
 @pytest.mark.slow
-def test_a_what_if_stands_beside_the_recorded_waits(tmp_path: Path) -> None:
+def test_a_what_if_is_compared_with_the_recorded_waits(tmp_path: Path) -> None:
     """Its note says what a plain sum over both traces says; the log run again waits as the log."""
     log = simulate(workload(200), "fifo", tmp_path / "log", machines=MACHINES)
 

@@ -1,4 +1,4 @@
-"""How models scale, beside the measurements that one reads off the table."""
+"""Compare models' scaling with the measurements of the table."""
 
 import numpy as np
 import pytest

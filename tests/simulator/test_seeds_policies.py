@@ -1,4 +1,4 @@
-"""Synergy, Amoeba and AntMan on schedules that fit on a sheet of paper."""
+"""Check Synergy, Amoeba and AntMan on schedules drawn by hand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -166,8 +166,8 @@ def test_a_holder_pushes_its_guest_aside_but_not_out() -> None:
     assert bars["w"] == done(1000, 1500)
     left = 600 - (1000 - 601)
     assert bars["g"] == done(601, 1000 + left / 0.5)
-    stretches = schedule.speeds.filter(job_id="g").select("start_s", "end_s", "speed").rows()
-    assert stretches == [(601, 1000, 1.0), (1000, 1402, 0.5)]
+    intervals = schedule.speeds.filter(job_id="g").select("start_s", "end_s", "speed").rows()
+    assert intervals == [(601, 1000, 1.0), (1000, 1402, 0.5)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A what-if is a trace like any other."""
+"""Check that a what-if is a valid trace."""
 
 import gc
 import json

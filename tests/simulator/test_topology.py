@@ -1,4 +1,4 @@
-"""Servers, racks and pods: who is near whom, where gangs go, and what distance costs."""
+"""Check servers, racks and pods: distances, placements and their cost."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_a_gang_goes_where_it_is_nearest() -> None:
 
 
 @pytest.mark.parametrize(("across", "end_s"), [((), 100), ((0.5,), 200), ((0.5, 0.25), 400)])
-def test_distance_costs_what_the_law_of_speed_says(across: tuple[float, ...], end_s: float) -> None:
+def test_distance_costs_as_the_speed_model_defines(across: tuple[float, ...], end_s: float) -> None:
     servers = [replace(m, gpus=8) for m in stood("a/0", "b/1")]
     law = Locality(across=across, spread_large=((1, 1.0),))
     schedule = run([job("a", 0, 16, 100)], servers, Fifo(), speed=law)

@@ -1,4 +1,4 @@
-"""A policy of one's own: the guide's is run as it stands; and a simulation decided from outside."""
+"""Check user-defined policies: the guide's example, and decisions from outside."""
 
 import ast
 import textwrap

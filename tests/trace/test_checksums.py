@@ -1,4 +1,4 @@
-"""Digests of files, and traces of before, whose digests were others."""
+"""Check checksums of files, including those of older traces."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A stored relation is found again by the next process."""
+"""Check that the next process reuses a materialized relation."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A trace on object storage is the trace that is here: whole or not there, and read once."""
+"""Check traces on object storage: atomic uploads, and one download per file."""
 
 import errno
 import io
@@ -202,7 +202,7 @@ def test_files_of_the_one_that_was_replaced_go(store: Store) -> None:
     assert there == {"jobs.parquet", "attempts.parquet", MANIFEST}
 
 
-def test_a_reader_is_told_that_another_stands_there_now(store: Store) -> None:
+def test_a_reader_reports_a_replaced_trace(store: Store) -> None:
     put(ADDRESS)
     with Trace(ADDRESS) as trace:
         put(ADDRESS, 2, force=True)

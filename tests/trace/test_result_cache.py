@@ -1,4 +1,4 @@
-"""What a trace keeps of its answers: the same again, never stale, never trusted."""
+"""Check the result cache: equal results, never stale, verified on reading."""
 
 import functools
 import hashlib

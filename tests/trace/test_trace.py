@@ -1,4 +1,4 @@
-"""Opening, asking and storing."""
+"""Check opening, querying and derived relations of a trace."""
 
 import json
 import shutil
@@ -185,7 +185,7 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trace that has every table."""
     failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
     minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
-    stretch = {"job_id": ["a"], "attempt": [1], "started_at": [at(6)], "ended_at": [at(7)]}
+    interval = {"job_id": ["a"], "attempt": [1], "started_at": [at(6)], "ended_at": [at(7)]}
     return paper_trace(
         tmp_path_factory.mktemp("every") / "t",
         failures=pl.DataFrame(failures),
@@ -193,8 +193,8 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         host_samples=pl.DataFrame(minutes),
         devices=pl.DataFrame({"machine_id": ["m1"], "gpu": [0], "util_metric": ["utilisation"]}),
         summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
-        speeds=pl.DataFrame(stretch | {"speed": [1.0]}),
-        holds=pl.DataFrame(stretch | {"machine_id": ["m1"], "gpu": [0]}),
+        speeds=pl.DataFrame(interval | {"speed": [1.0]}),
+        holds=pl.DataFrame(interval | {"machine_id": ["m1"], "gpu": [0]}),
     )
 
 

@@ -1,4 +1,4 @@
-"""A trace appears whole and true to its contract, or not at all."""
+"""Check that traces are written atomically and satisfy the schema."""
 
 from pathlib import Path
 

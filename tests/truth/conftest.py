@@ -1,4 +1,4 @@
-"""Raw archives and the traces ingested from them: the sample, and two of real data."""
+"""Raw archives and the traces ingested from them: the sample, and two with real data."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Utilisation of each GPU that an attempt held, against a walk minute by minute, GPU by GPU."""
+"""Compare the utilisation of each GPU of an attempt with a plain-Python reference."""
 
 import math
 from collections import defaultdict
@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from philly_analysis.trace.trace import Trace
-from tests.truth import walk
+from tests.truth import reference
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_utilisation_of_every_held_gpu_and_of_every_attempt(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     case = request.getfixturevalue(name)
-    mine = walk.read_gpu_use(case.raw)
+    mine = reference.read_gpu_use(case.raw)
     with Trace(case.trace) as trace:
         gpus = trace.sql(
             "select job_id, attempt, machine_id, gpu, expected_min, minutes, offline_min, "

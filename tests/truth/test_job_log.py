@@ -1,4 +1,4 @@
-"""Waits, run times and counts against a plain walk through the raw job log, job by job."""
+"""Compare waits, run times and counts with a plain-Python reading of the raw job log."""
 
 from collections import Counter, defaultdict
 
@@ -7,7 +7,7 @@ import pytest
 
 from philly_analysis import analyze
 from philly_analysis.trace.trace import Trace
-from tests.truth import walk
+from tests.truth import reference
 from tests.truth.conftest import Case
 
 CASES = [
@@ -29,11 +29,11 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def jobs(case: Case) -> list[walk.Job]:
-    return walk.read_jobs(case.raw)
+def jobs(case: Case) -> list[reference.Job]:
+    return reference.read_jobs(case.raw)
 
 
-def test_jobs_and_attempts(case: Case, jobs: list[walk.Job]) -> None:
+def test_jobs_and_attempts(case: Case, jobs: list[reference.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql("select job_id, vc, user, gpus, submitted_at, status, flag from jobs")
         held = rows.fetchall()
@@ -52,39 +52,39 @@ def test_jobs_and_attempts(case: Case, jobs: list[walk.Job]) -> None:
     )
 
 
-def test_waits_to_the_second(case: Case, jobs: list[walk.Job]) -> None:
+def test_waits_to_the_second(case: Case, jobs: list[reference.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql("select job_id, attempt, wait_s, flag from waits").fetchall()
-    assert {(r[0], r[1]): r[2:] for r in rows} == walk.waits(jobs)
+    assert {(r[0], r[1]): r[2:] for r in rows} == reference.waits(jobs)
 
 
-def test_run_times_to_the_second(case: Case, jobs: list[walk.Job]) -> None:
+def test_run_times_to_the_second(case: Case, jobs: list[reference.Job]) -> None:
     with Trace(case.trace) as trace:
         rows = trace.sql(
             "select job_id, span_s, sum_s, last_s, censored, gpu_h, flag, attempts from job_runs"
         ).fetchall()
     assert len(rows) == len(jobs)
     by_id = {row[0]: row[1:] for row in rows}
-    end = walk.log_end(jobs)
+    end = reference.log_end(jobs)
     for job in jobs:
-        mine = walk.run(job, end)
+        mine = reference.run(job, end)
         span, total, last, censored, gpu_h, flag, attempts = by_id[job.job_id]
         assert (span, total, last) == (mine.span, mine.total, mine.last), job
         assert (censored, flag, attempts) == (mine.censored, mine.flag, len(job.attempts)), job
         assert gpu_h == exactly(mine.gpu_h) if mine.gpu_h else not gpu_h
 
 
-def test_findings_from_the_job_log(case: Case, jobs: list[walk.Job]) -> None:
+def test_findings_from_the_job_log(case: Case, jobs: list[reference.Job]) -> None:
     with Trace(case.trace) as trace:
         names = ("run_time", "queueing_delay", "job_status", "retries")
         found = {n: r.table for n, r in analyze(trace, names).items()}
-    end = walk.log_end(jobs)
-    runs = {j.job_id: walk.run(j, end) for j in jobs}
+    end = reference.log_end(jobs)
+    runs = {j.job_id: reference.run(j, end) for j in jobs}
     by_id = {j.job_id: j for j in jobs}
 
     groups: dict[tuple[str | None, str], list[float]] = defaultdict(list)
-    for (job_id, _), (wait, flag) in walk.waits(jobs).items():
-        gang = walk.bucket(by_id[job_id].gpus)
+    for (job_id, _), (wait, flag) in reference.waits(jobs).items():
+        gang = reference.bucket(by_id[job_id].gpus)
         if flag is None and gang:
             groups[None, gang].append(wait)
             groups[by_id[job_id].vc or "(none)", gang].append(wait)
@@ -94,17 +94,17 @@ def test_findings_from_the_job_log(case: Case, jobs: list[walk.Job]) -> None:
         group = groups[None if pd.isna(row["vc"]) else row["vc"], row["gang"]]
         assert row["waits"] == len(group)
         assert row["zeros"] == group.count(0)
-        wait_s = walk.interpolated(group, row["percentile"])
+        wait_s = reference.interpolated(group, row["percentile"])
         assert row["wait_s"] == pytest.approx(wait_s, rel=1e-9)
 
     lengths: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for job in jobs:
         mine = runs[job.job_id]
-        if mine.span is not None and mine.flag is None and (gang := walk.bucket(job.gpus)):
+        if mine.span is not None and mine.flag is None and (gang := reference.bucket(job.gpus)):
             lengths[gang].append((mine.span, mine.censored))
     table = found["run_time"]
     assert len(table) == 101 * len(lengths)
-    curves = {gang: walk.product_limit(seen) for gang, seen in lengths.items()}
+    curves = {gang: reference.product_limit(seen) for gang, seen in lengths.items()}
     for row in table.to_dict("records"):
         seen = lengths[row["gang"]]
         assert (row["jobs"], row["censored"]) == (len(seen), sum(censored for _, censored in seen))
@@ -123,7 +123,7 @@ def test_findings_from_the_job_log(case: Case, jobs: list[walk.Job]) -> None:
         made = [
             (len(j.attempts), j.status)
             for j in jobs
-            if j.attempts and j.gpus and row["gang"] in ("all", walk.bucket(j.gpus))
+            if j.attempts and j.gpus and row["gang"] in ("all", reference.bucket(j.gpus))
         ]
         assert row["jobs"] == len(made)
         assert row["attempts"] == sum(n for n, _ in made)

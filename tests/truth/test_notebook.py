@@ -1,4 +1,4 @@
-"""The archive notebook's own definitions, against the notebook's way of computing them: loops."""
+"""Compare the archive notebook's definitions with its own loops."""
 
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from philly_analysis.trace.trace import Trace
-from tests.truth import walk
+from tests.truth import reference
 from tests.truth.conftest import Case
 
 
@@ -23,12 +23,12 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def jobs(case: Case) -> list[walk.Job]:
-    return [j for j in walk.read_jobs(case.raw) if j.attempts and j.attempts[0].held]
+def jobs(case: Case) -> list[reference.Job]:
+    return [j for j in reference.read_jobs(case.raw) if j.attempts and j.attempts[0].held]
 
 
 @pytest.mark.slow
-def test_run_times(case: Case, jobs: list[walk.Job]) -> None:
+def test_run_times(case: Case, jobs: list[reference.Job]) -> None:
     expected = {}
     for job in jobs:
         start, end = job.attempts[0].start, job.attempts[-1].end
@@ -39,7 +39,9 @@ def test_run_times(case: Case, jobs: list[walk.Job]) -> None:
     assert {job_id: (gpus, run_s) for job_id, gpus, run_s in rows} == expected
 
 
-def test_waits_repeat_stale_values_and_leave_out_zeros(case: Case, jobs: list[walk.Job]) -> None:
+def test_waits_repeat_stale_values_and_leave_out_zeros(
+    case: Case, jobs: list[reference.Job]
+) -> None:
     expected: dict[tuple[str | None, int], list[float]] = defaultdict(list)
     for job in jobs:
         since: datetime | None = job.submitted
@@ -61,7 +63,7 @@ def test_waits_repeat_stale_values_and_leave_out_zeros(case: Case, jobs: list[wa
     }
 
 
-def test_placement_entries_count_as_servers(case: Case, jobs: list[walk.Job]) -> None:
+def test_placement_entries_count_as_servers(case: Case, jobs: list[reference.Job]) -> None:
     expected = {
         job.job_id: (first.entries, len({m for m, _ in first.held}))
         for job in jobs
@@ -83,13 +85,13 @@ def test_utilisation_of_minutes_matched_as_strings(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     case = request.getfixturevalue(name)
-    jobs = walk.read_jobs(case.raw)
-    by_string: dict[str, dict[int, walk.Values]] = {}
-    for machine, by_minute in walk.read_gpus(case.raw).items():
+    jobs = reference.read_jobs(case.raw)
+    by_string: dict[str, dict[int, reference.Values]] = {}
+    for machine, by_minute in reference.read_gpus(case.raw).items():
         # in order of time, so that the second pass of the repeated hour overwrites the first
         by_string[machine] = {}
         for at, values in sorted(by_minute.items()):
-            behind = 7 if at < walk.minute(datetime(2017, 11, 5, 9)) else 8
+            behind = 7 if at < reference.minute(datetime(2017, 11, 5, 9)) else 8
             by_string[machine][at - 60 * behind] = values
     minutes: Counter[tuple[int, str, bool]] = Counter()
     sums: dict[tuple[int, str, bool], float] = defaultdict(float)
@@ -103,7 +105,8 @@ def test_utilisation_of_minutes_matched_as_strings(
             key = (gpus, job.status, a.entries <= gpus / 8)
             for machine, gpu in a.held:
                 for at in range(
-                    walk.minute(a.start), walk.minute(a.end - timedelta(microseconds=1)) + 1
+                    reference.minute(a.start),
+                    reference.minute(a.end - timedelta(microseconds=1)) + 1,
                 ):
                     at_once = by_string.get(machine, {}).get(at) or []
                     util = at_once[gpu] if gpu < len(at_once) else None

@@ -1,4 +1,4 @@
-"""Real extracts of the archive against the study's tables and the notebook's published curves.
+"""Compare real extracts with the study's tables and the notebook's published curves.
 
 No extract is the archive, so each test says for which part of a finding its extract stands.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from philly_analysis.study import published_numbers
 from philly_analysis.trace.trace import Trace
-from tests.truth import walk
+from tests.truth import reference
 from tests.truth.conftest import Case
 
 pytestmark = pytest.mark.real_data
@@ -117,9 +117,9 @@ def test_sixteen_gpus_are_less_busy_the_more_servers_they_are_on(multigpu: Case)
     # Table 5: 43.66, 40.94 and 28.56 % on 2, 4 and 8 servers. The extract has jobs that passed
     # or failed, and fourteen minutes of their GPUs seven or eight hours after each start by the
     # mended clock: a minute counts for the job that holds the GPU then, mostly a long one.
-    jobs = {j.job_id: j for j in walk.read_jobs(multigpu.raw)}
+    jobs = {j.job_id: j for j in reference.read_jobs(multigpu.raw)}
     pooled: dict[int, list[float]] = defaultdict(list)
-    for (job_id, number, _, _), seen in walk.read_gpu_use(multigpu.raw).items():
+    for (job_id, number, _, _), seen in reference.read_gpu_use(multigpu.raw).items():
         attempt = jobs[job_id].attempts[number - 1]
         if len(attempt.held) == 16 and seen.values:
             pooled[len({machine for machine, _ in attempt.held})] += seen.values

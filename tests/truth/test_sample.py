@@ -1,4 +1,4 @@
-"""The bundled sample: the generator's own bytes, every quirk of the archive, every row counted."""
+"""Check the bundled sample: the generator's bytes, the archive's irregularities, every row."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.trace.trace import Trace
-from tests.truth import walk
+from tests.truth import reference
 from tests.truth.conftest import SAMPLE, Case
 
 GENERATOR = SAMPLE.parent / "generate.py"
@@ -56,7 +56,7 @@ def test_it_says_that_it_is_synthetic_and_is_small(sample: Case) -> None:
 
 
 def test_quirks_of_the_job_log() -> None:
-    entries = json.loads("\n".join(walk.lines_of(SAMPLE, "cluster_job_log")))
+    entries = json.loads("\n".join(reference.lines_of(SAMPLE, "cluster_job_log")))
     jobs = [e for e in entries if isinstance(e, dict)]
     attempts = [a for e in jobs for a in e["attempts"]]
     submitted = [e["submitted_time"] for e in jobs]
@@ -64,24 +64,24 @@ def test_quirks_of_the_job_log() -> None:
     assert 0.03 < sum(not e["attempts"] for e in jobs) / len(jobs) < 0.07
     assert sum(a["start_time"] == "None" for a in attempts) >= 2
     assert sum(a["end_time"] == "None" for a in attempts) >= 40
-    assert sum(a["start_time"] == str(walk.FAKE_START) for a in attempts) == 8
+    assert sum(a["start_time"] == str(reference.FAKE_START) for a in attempts) == 8
     assert any(not a["detail"] for a in attempts)
     assert any(len({d["ip"] for d in a["detail"]}) < len(a["detail"]) for a in attempts)
     # the first jobs after each restart of the resource manager are stamped seconds after it, in UTC
     first = {}
     for e in jobs:
         if found := re.match(r"application_(\d+)_0001$", e.get("jobid", "")):
-            first[int(found[1])] = walk.clock(e["submitted_time"])
-    after = [(at - walk.EPOCH).total_seconds() - ms / 1000 for ms, at in first.items() if at]
+            first[int(found[1])] = reference.clock(e["submitted_time"])
+    after = [(at - reference.EPOCH).total_seconds() - ms / 1000 for ms, at in first.items() if at]
     assert sum(0 < s < 60 for s in after) >= 2
 
 
 def test_quirks_of_the_machine_list(sample: Case) -> None:
-    header, *lines = walk.lines_of(SAMPLE, "cluster_machine_list")
+    header, *lines = reference.lines_of(SAMPLE, "cluster_machine_list")
     assert header == "machineId, number of GPUs, single GPU mem"
     assert all(re.fullmatch(r"m\d+,(2, 12GB|8, 24GB)", line) for line in lines)
     used: Counter[str] = Counter()
-    for job in walk.read_jobs(SAMPLE):
+    for job in reference.read_jobs(SAMPLE):
         for a in job.attempts:
             for machine, gpu in a.held:
                 used[machine] = max(used[machine], gpu + 1)
@@ -94,9 +94,9 @@ def test_quirks_of_the_machine_list(sample: Case) -> None:
 
 
 def test_quirks_of_the_utilisation_files() -> None:
-    gpu = list(walk.lines_of(SAMPLE, "cluster_gpu_util"))
-    cpu = list(walk.lines_of(SAMPLE, "cluster_cpu_util"))
-    mem = list(walk.lines_of(SAMPLE, "cluster_mem_util"))
+    gpu = list(reference.lines_of(SAMPLE, "cluster_gpu_util"))
+    cpu = list(reference.lines_of(SAMPLE, "cluster_cpu_util"))
+    mem = list(reference.lines_of(SAMPLE, "cluster_mem_util"))
     assert [rows[0].split(",")[1] for rows in (gpu, cpu, mem)] == [
         "machineId",
         "machine_id",
@@ -116,9 +116,9 @@ def test_quirks_of_the_utilisation_files() -> None:
         assert {"2017-11-05 01:30:00 PDT", "2017-11-05 01:30:00 PST"} <= clocks
         # five hours without a row
         moments = sorted(
-            at + walk.BEHIND_UTC[c[-3:]]
+            at + reference.BEHIND_UTC[c[-3:]]
             for c in clocks
-            if (at := walk.clock(c[:-4])) and c[-3:] in walk.BEHIND_UTC
+            if (at := reference.clock(c[:-4])) and c[-3:] in reference.BEHIND_UTC
         )
         gaps = [(b - a).total_seconds() / 3600 for a, b in pairwise(moments)]
         assert max(gaps) == pytest.approx(5, abs=0.1)
@@ -130,7 +130,7 @@ def test_every_wrong_row_is_counted(sample: Case) -> None:
         accounts = {a.table: a for a in trace.manifest.accounts}
         rejects = trace.sql('select "table", source_file, source_line from rejects').fetchall()
     lines = {
-        name: len(list(walk.lines_of(SAMPLE, name))) - 1
+        name: len(list(reference.lines_of(SAMPLE, name))) - 1
         for name in ("cluster_gpu_util", "cluster_cpu_util", "cluster_mem_util")
     }
     assert accounts["gpu_samples"].read == lines["cluster_gpu_util"]

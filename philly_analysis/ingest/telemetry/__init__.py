@@ -69,7 +69,7 @@ def stage_files(telemetry: Telemetry, stage: Stage) -> None:
     clock = Clock(telemetry.zone)
     headers: list[Sequence[str]] = []
 
-    def staged_by(read: Read) -> Read:
+    def staging_reader(read: Read) -> Read:
         def run(file: Path) -> None:
             stage.begin(file.name, parse_name(file, telemetry.top, clock))
             read(file)
@@ -78,10 +78,10 @@ def stage_files(telemetry: Telemetry, stage: Stage) -> None:
 
     def detect(file: Path) -> Read | None:
         read = _detect(file, clock, headers, stage)
-        return None if read is None else staged_by(read)
+        return None if read is None else staging_reader(read)
 
     def detect_bare(file: Path) -> Read | None:
-        return staged_by(_detect_bare(file, clock, headers, stage))
+        return staging_reader(_detect_bare(file, clock, headers, stage))
 
     refused = read_files(telemetry.files, detect, detect_bare)
     if refused and not stage.series:

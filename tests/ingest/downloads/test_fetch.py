@@ -1,4 +1,4 @@
-"""A public trace is fetched from a server that stalls, cuts, lies and refuses: whole or not."""
+"""Check downloads from a server that stalls, truncates, sends wrong bytes or refuses."""
 
 import hashlib
 import io

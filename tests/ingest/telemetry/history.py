@@ -1,4 +1,4 @@
-"""One history of GPUs, written in every format; and what samples it makes, walked in Python."""
+"""One history of GPUs, written in every format, and its samples computed in plain Python."""
 
 import gzip
 import json
@@ -60,8 +60,8 @@ def expected(
     for machine, times in moments.items():
         for moment, after in zip(times, [*times[1:], None], strict=True):
             lasts = (after - moment).total_seconds() if after else seconds
-            stands = lasts if lasts <= 1.5 * seconds else seconds
-            found[moment, machine] = (rows[moment, machine], stands)
+            lasts_s = lasts if lasts <= 1.5 * seconds else seconds
+            found[moment, machine] = (rows[moment, machine], lasts_s)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Telemetry beside a job log of a few rows, without a source: what tables come of it."""
+"""Ingest telemetry beside a job log of a few rows, without a source."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

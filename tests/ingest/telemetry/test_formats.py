@@ -1,4 +1,4 @@
-"""One history in every format and at every rate gives the samples of a walk."""
+"""Compare samples of one history in every format and at every rate with a reference."""
 
 from datetime import datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which machine, which GPU, which attempt: names, MIG instances and labels."""
+"""Check the machine, GPU and attempt of samples: names, MIG instances and labels."""
 
 import json
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.telemetry.history import epoch
 from tests.ingest.telemetry.made import Made, at, made
-from tests.ingest.telemetry.test_readings import answer, series
+from tests.ingest.telemetry.test_invalid_samples import answer, series
 
 NOON = at("01-31 12:00:00")
 T = epoch(NOON)

@@ -1,4 +1,4 @@
-"""Reads a raw Philly archive in plain Python and works everything out job by job.
+"""Compute all numbers of a raw Philly archive in plain Python, job by job.
 
 Nothing of the package is used here, no SQL and no data frames: loops, lists and dictionaries,
 so that agreement with the package means that two different computations agree.

@@ -1,4 +1,4 @@
-"""What holds of every analysis over the job log, on whatever trace."""
+"""Check properties of every analysis of the job log on any trace."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Whatever mix of good and bad rows goes in, every one of them is accounted for."""
+"""Check that every row is accounted for, in any mix of valid and invalid rows."""
 
 import tempfile
 from collections import Counter

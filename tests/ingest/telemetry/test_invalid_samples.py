@@ -1,4 +1,4 @@
-"""What stands in telemetry and is no reading, or is one of an odd kind, is counted and told."""
+"""Check that invalid or unusual telemetry is counted and reported."""
 
 import gzip
 import json
@@ -133,8 +133,8 @@ def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path:
     files["now.prom"] = 'DCGM_FI_DEV_GPU_UTIL{gpu="1",Hostname="m1"} 5\n'
     found = made(tmp_path, files)
     assert found.samples("sm_active_pct") == {
-        (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], stands, [None, 25.0])
-        for m, stands in ((1, 60.0), (2, 60.0), (4, 60.0))
+        (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], lasts_s, [None, 25.0])
+        for m, lasts_s in ((1, 60.0), (2, 60.0), (4, 60.0))
     }
     assert counts(found)[2] == {
         "neither the line nor the file's name says when": 1,

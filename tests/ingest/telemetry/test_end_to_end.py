@@ -1,4 +1,4 @@
-"""From what an operator has to how busy the GPUs of each attempt were: as a walk finds it."""
+"""Check telemetry from raw files to GPU hours and idle time of attempts."""
 
 import re
 from collections.abc import Mapping
@@ -63,8 +63,8 @@ def walk(seconds: float) -> dict[str, list[float]]:
         begin = begin.replace(second=0)
         end = end if end.second == 0 else end.replace(second=0) + MINUTE
         total = found[number] = [0.0] * 4
-        for (at, machine), (util, stands) in samples.items():
-            part = (min(at + timedelta(seconds=stands), end) - max(at, begin)) / MINUTE
+        for (at, machine), (util, lasts_s) in samples.items():
+            part = (min(at + timedelta(seconds=lasts_s), end) - max(at, begin)) / MINUTE
             if part > 0 and machine == server:
                 for u in util:
                     for place, value in enumerate((u is not None, u is None, u == 0, u or 0)):

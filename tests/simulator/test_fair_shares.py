@@ -1,4 +1,4 @@
-"""Reservations, shares, turns and demands on schedules that fit on a sheet of paper."""
+"""Check reservations, fair shares, time slices and multi-resource demands drawn by hand."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def test_srsf_counts_gpus() -> None:
     }
 
 
-def test_gittins_prefers_whom_the_law_says_is_about_to_end() -> None:
+def test_gittins_prefers_jobs_likely_to_end_soon() -> None:
     # half of all jobs take 2 GPU-s, half 100. b comes at 1: both have reached no value, and a
     # came first; at 2 a is one of the long, its index 1 / 98, and b's is 1/2 / 2
     jobs = [job("a", 0, 1, 100), job("b", 1, 1, 2)]

@@ -1,4 +1,4 @@
-"""Commands that write to one place at once, and questions asked while a trace is replaced."""
+"""Run commands that write to one place at once, and queries while a trace is replaced."""
 
 import random
 import shutil
@@ -68,9 +68,9 @@ def race(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
         where = f"{name}, round {number}"
         assert all(end.clear for end in ends), f"{where}: {[end.said for end in ends]}"
         assert any(end.status == 0 for end in ends), f"{where}: {[end.said for end in ends]}"
-        stands = outcome(place)
-        for piece in stands.keys() | before.keys():
-            assert stands.get(piece) in known.get(piece, ()), f"{where}: {piece} is nobody's"
+        after = outcome(place)
+        for piece in after.keys() | before.keys():
+            assert after.get(piece) in known.get(piece, ()), f"{where}: {piece} is nobody's"
         assert not (left := left_behind(place, kept=True)), f"{where}: left: {left}"
         found["both" if not any(end.status for end in ends) else "one, and one said why not"] += 1
         shutil.rmtree(place)

@@ -1,4 +1,4 @@
-"""Laws that every policy keeps on any workload."""
+"""Check properties of every policy on any workload."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Plain walks over small traces, minute by minute: what the relations must agree with."""
+"""Plain-Python references of the relations, minute by minute."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -18,12 +18,12 @@ def log_end(tables: dict[str, pl.DataFrame]) -> datetime:
     return max(filter(None, moments))
 
 
-Held = tuple[
+HeldGpu = tuple[
     dict[tuple[str, int], set[int]], Counter[tuple[str | None, int]], Callable[[datetime], int]
 ]
 
 
-def held_minutes(tables: dict[str, pl.DataFrame]) -> Held:
+def held_minutes(tables: dict[str, pl.DataFrame]) -> HeldGpu:
     """Walk minute by minute.
 
     Returns
