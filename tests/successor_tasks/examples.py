@@ -241,7 +241,7 @@ EXAMPLES: dict[str, tuple[Edit, ...]] = {
         _before("trace/schema.py", _NEXT_COLUMN, _COLUMN),
         _before(
             "ingest/telemetry/gpu_samples.sql",
-            "  case when count(told.mem_used_gb)",
+            "  case when count(cells.mem_used_gb)",
             "  null as temperature_c,\n",
         ),
     ),
