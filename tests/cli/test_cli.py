@@ -133,7 +133,7 @@ def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path:
         (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
         (("fit", "{path}", "{path}"), "a folder: name a file in it"),
         (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
-        (("ingest", "auto", "{path}/jobs.parquet", "out"), "shows which source reads it"),
+        (("ingest", "auto", "{path}/jobs.parquet", "out"), "no source recognises"),
         (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_verb_has_the_defaults_of_its_implementation(verb: str) -> None:
     package = import_module(f"philly_analysis.{IMPLEMENTED[verb]}")
     inner = inspect.signature(getattr(package, verb)).parameters
     parameters = inspect.signature(getattr(library, verb)).parameters
-    assert inner.keys() - parameters.keys() <= {"patience"}
+    assert inner.keys() - parameters.keys() <= {"retries"}
     assert {n: p.default for n, p in parameters.items()} == {
         n: inner[n].default for n in parameters
     }

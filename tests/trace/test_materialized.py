@@ -9,7 +9,7 @@ from tests.support.small_traces import paper_trace
 
 _ASK = (
     "import sys; from philly_analysis.trace.trace import Trace\n"
-    "with Trace(sys.argv[1]) as trace: trace.create(['room'])"
+    "with Trace(sys.argv[1]) as trace: trace.create(['free_capacity'])"
 )
 
 
@@ -19,6 +19,6 @@ def test_every_process_looks_for_the_same_file(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         env = os.environ | {"PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", _ASK, str(path)], env=env, check=True)
-        [stored] = (path / "derived").glob("room-*.parquet")
+        [stored] = (path / "derived").glob("free_capacity-*.parquet")
         found.add((stored.name, stored.stat().st_mtime_ns))
     assert len(found) == 1

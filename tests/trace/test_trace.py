@@ -51,7 +51,7 @@ def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
             trace.sql("select * from Waits cross join machines")
             with trace.record_reads() as inner:
                 trace.answer("job_runs")
-                assert trace.has("room")
+                assert trace.has("free_capacity")
             trace.answer("waits")
     assert list(inner) == ["job_runs"]
     assert list(outer) == ["machines", "waits", "job_runs"]
