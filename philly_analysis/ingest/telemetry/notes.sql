@@ -39,8 +39,8 @@ select
 from devices
 union all
 select format(
-  'On {:,} machines GPUs are split into MIG instances: each counts as a GPU, in the order of GPU and '
-  || 'instance. A scheduler that numbers them otherwise holds others than listed here.',
+  'On {:,} machines GPUs are split into MIG instances: each counts as a GPU, in the order of GPU '
+  || 'and instance. A scheduler that numbers them otherwise holds others than listed here.',
   count(distinct machine_id)
 ) as note
 from devices
