@@ -1,24 +1,15 @@
-"""Run experiments and sweeps, and write their pages."""
+"""Run experiments and sweeps, and write their pages.
+
+Functions import the package of experiments, and with it the simulator: other pages need neither.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from philly_analysis import experiments
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.experiments import (
-    ACROSS,
-    EXPERIMENTS,
-    Assumed,
-    EnsembleJobs,
-    JobSource,
-    ModelJobs,
-    TraceJobs,
-    effect_table,
-    plan_runs,
-)
 from philly_analysis.models import WorkloadModel, load_model
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
@@ -28,6 +19,9 @@ from philly_analysis.results import Result, save_table
 from philly_analysis.study import published_figures
 from philly_analysis.trace import MANIFEST, fetch_trace
 from philly_analysis.workload import Ensemble, Workload
+
+if TYPE_CHECKING:
+    from philly_analysis.experiments import JobSource
 
 ALL = "seeds"
 """Folder of the page of all experiments."""
@@ -45,6 +39,8 @@ def experiment_page(
     cluster: str | None,
 ) -> Path:
     """Run experiments and write their page: see :func:`philly_analysis.experiment`."""
+    from philly_analysis.experiments import ACROSS, EXPERIMENTS, effect_table
+
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         if name not in EXPERIMENTS and name not in ACROSS:
@@ -92,6 +88,8 @@ def _conclusions_page(
     models: Sequence[Model], seeds: int | None, out: Path, jobs: int, cluster: str | None
 ) -> Path:
     """Write the page that compares published gains under several workloads."""
+    from philly_analysis import experiments
+
     conclusions = experiments.conclusions
     sources = {}
     for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
@@ -120,8 +118,10 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Model, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
+def _workload(given: Model, seeds: int | None) -> tuple[str, "JobSource", tuple[int, ...] | None]:
     """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
+    from philly_analysis.experiments import EnsembleJobs, ModelJobs, TraceJobs
+
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
         return given.name, EnsembleJobs(given), given.seeds[:seeds]
@@ -146,17 +146,18 @@ def sweep_page(
     **assumed: Any,
 ) -> Result:
     """Run a sweep, and write its page and tables: see :func:`philly_analysis.sweep`."""
-    folder = Path(out)
-    planned = plan_runs(
+    from philly_analysis import experiments
+
+    folder, sweeps = Path(out), experiments.sweeps
+    planned = experiments.plan_runs(
         workloads,
         policies,
         loads=loads,
         seeds=seeds,
         knobs=knobs,
         jobs=draw,
-        assumed=Assumed(**assumed),
+        assumed=experiments.Assumed(**assumed),
     )
-    sweeps = experiments.sweeps
     scratch_folder()  # removes what an interrupted sweep left, also where no run is left to do
     with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)
