@@ -1,4 +1,4 @@
-"""Array types."""
+"""Type aliases of NumPy arrays: floats, integers and booleans."""
 
 from typing import Any
 
