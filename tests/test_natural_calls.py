@@ -29,7 +29,7 @@ DELAY = "queueing_delay"
 
 
 class Session(SimpleNamespace):
-    """Names as they stand in a notebook."""
+    """Names in a notebook."""
 
     path: Path
     trace: Trace
@@ -143,20 +143,20 @@ EXPLAINED = {
 
 @pytest.mark.parametrize("typed", WORKS)
 def test_it_works(typed: str, place: Session) -> None:
-    assert WORKS[typed](eval(typed, vars(place)))  # noqa: S307 - what stands above
+    assert WORKS[typed](eval(typed, vars(place)))  # noqa: S307 - the tables above
     plt.close("all")
 
 
 @pytest.mark.parametrize("typed", EXPLAINED)
-def test_it_says_what_to_type_instead(typed: str, place: Session) -> None:
-    with pytest.raises(philly.PhillyError, match=EXPLAINED[typed]) as told:
-        eval(typed, vars(place))  # noqa: S307 - what stands above
-    assert "--" not in str(told.value), "Python's words in Python"
+def test_a_wrong_call_names_the_right_one(typed: str, place: Session) -> None:
+    with pytest.raises(philly.PhillyError, match=EXPLAINED[typed]) as raised:
+        eval(typed, vars(place))  # noqa: S307 - the tables above
+    assert "--" not in str(raised.value), "Python's names in Python"
     for word in ("philly ", "`philly"):
-        assert word not in str(told.value)
+        assert word not in str(raised.value)
 
 
-def test_the_command_line_says_the_same_in_its_own_words() -> None:
+def test_the_command_line_translates_messages() -> None:
     def typed(message: str) -> str:
         verbs = get_command(app)
         assert isinstance(verbs, TyperGroup)
@@ -172,7 +172,7 @@ def test_the_command_line_says_the_same_in_its_own_words() -> None:
     assert typed("knob restart_s=5 (of 3)") == "knob restart_s=5 (of 3)", "not the shell's"
 
 
-def test_analyses_of_ones_own_stand_on_the_page(
+def test_user_defined_analyses_are_on_the_page(
     place: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -212,7 +212,7 @@ def test_analyses_of_ones_own_stand_on_the_page(
     plt.close("all")
 
 
-def test_the_package_opens_without_its_engines() -> None:
+def test_the_package_imports_no_engine() -> None:
     code = (
         "import sys, philly_analysis\n"
         "heavy = 'duckdb polars pandas numpy scipy matplotlib pyarrow jinja2 rich'.split()\n"

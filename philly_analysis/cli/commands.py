@@ -13,7 +13,7 @@ import typer
 import philly_analysis as library
 from philly_analysis import api
 from philly_analysis.cli.completion import COMPLETIONS
-from philly_analysis.cli.console import Command, say, show, show_json
+from philly_analysis.cli.console import Command, print_json, print_table, print_text
 from philly_analysis.errors import OutputError
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 
@@ -98,16 +98,16 @@ Given = SimpleNamespace
 
 def _notes(texts: Iterable[str]) -> None:
     for text in texts:
-        say(f"note: {text}")
+        print_text(f"note: {text}")
 
 
 def _sentences(result: "Result") -> None:
     for sentence in (*result.warnings, *result.sentences, *result.caveats):
-        say(f"  {sentence}")
+        print_text(f"  {sentence}")
 
 
 def _show_table(table: "pd.DataFrame", given: Given) -> None:
-    show(table, csv=given.csv, as_json=given.as_json)
+    print_table(table, csv=given.csv, as_json=given.as_json)
 
 
 def _show_result(result: "Result", given: Given, table: "pd.DataFrame | None" = None) -> None:
@@ -115,7 +115,7 @@ def _show_result(result: "Result", given: Given, table: "pd.DataFrame | None" = 
     if not (given.csv or given.as_json):
         _sentences(result)
         if getattr(given, "out", None):
-            say(f"page written to {given.out}")
+            print_text(f"page written to {given.out}")
 
 
 def _show_tables(tables: "pd.DataFrame", given: Given) -> None:
@@ -133,13 +133,13 @@ def _show_verified(files: "pd.DataFrame", given: Given) -> None:
 
 def _show_findings(results: "Results", given: Given) -> None:
     if given.out:
-        say(f"{len(results)} tables written to {given.out}")
+        print_text(f"{len(results)} tables written to {given.out}")
     elif given.as_json:
-        show_json(results)
+        print_json(results)
     else:
         for name, result in results.items():
             if not given.csv:
-                say(f"\n{name}: {result.question}", bold=True)
+                print_text(f"\n{name}: {result.question}", bold=True)
                 _sentences(result)
             _show_table(result.table, given)
 
@@ -151,25 +151,27 @@ def _show_comparison(result: "Result", given: Given) -> None:
 
 
 def _ingested(manifest: "Manifest", given: Given) -> None:
-    show(library.tables(given.out))
+    print_table(library.tables(given.out))
     _notes(manifest.notes)
-    say(f"trace up to date: {given.out}" if given.append else f"trace written to {given.out}")
+    print_text(
+        f"trace up to date: {given.out}" if given.append else f"trace written to {given.out}"
+    )
 
 
 def _fitted(model: "WorkloadModel", given: Given) -> None:
-    say(str(model))
-    say(f"model written to {given.model}")
+    print_text(str(model))
+    print_text(f"model written to {given.model}")
 
 
 def _sampled(workload: "Workload", given: Given) -> None:
     _notes(workload.notes)
-    say(f"{workload.jobs.height:,} jobs written to {given.out}")
+    print_text(f"{workload.jobs.height:,} jobs written to {given.out}")
 
 
 def _exported(exported: "Exported", given: Given) -> None:
     from philly_analysis.trace import Manifest, fetch_trace
 
-    say(str(exported))
+    print_text(str(exported))
     manifest = Manifest.read(fetch_trace(given.workload))
     if manifest.source == "sample":  # limits of its model are limits of the export
         _notes(manifest.notes)
@@ -179,7 +181,7 @@ def _simulated(out: Path, given: Given) -> None:
     from philly_analysis.results import duration
     from philly_analysis.workload import measures
 
-    show(library.tables(out))
+    print_table(library.tables(out))
     with library.Trace(out) as trace:
         _notes(trace.manifest.notes)
         measured = measures(trace)
@@ -188,13 +190,13 @@ def _simulated(out: Path, given: Given) -> None:
         for term, name in (("job completion time", "mean_jct_s"), ("wait", "mean_wait_s"))
         if name in measured
     )
-    say(f"{given.policy}: {measured['jobs']:,.0f} jobs ended; {means}", bold=True)
-    say(f"trace written to {out}")
+    print_text(f"{given.policy}: {measured['jobs']:,.0f} jobs ended; {means}", bold=True)
+    print_text(f"trace written to {out}")
 
 
 def _swept(result: "Result", given: Given) -> None:
     _sentences(result)
-    say(f"page written to {Path(given.out) / 'page'}")
+    print_text(f"page written to {Path(given.out) / 'page'}")
 
 
 TABLES: dict[str, Callable[[Any, Given], None]] = {
@@ -216,8 +218,8 @@ MESSAGES: dict[str, Callable[[Any, Given], None]] = {
     "simulate": _simulated,
     "sweep": _swept,
     **dict.fromkeys(("fetch", "slurm_command"), lambda text, _: typer.echo(text)),
-    **dict.fromkeys(("demo", "report"), lambda page, _: say(f"report written to {page}")),
-    "experiment": lambda page, _: say(f"page written to {page}"),
+    **dict.fromkeys(("demo", "report"), lambda page, _: print_text(f"report written to {page}")),
+    "experiment": lambda page, _: print_text(f"page written to {page}"),
 }
 """How the other verbs print."""
 

@@ -31,7 +31,7 @@ _ARGUMENT = re.compile(r"\b([a-z][a-z_]*)=(True\b|'[^']*'|[A-Z]+\b|)")
 """Arguments in messages: ``force=True``, ``machines='552x8'``, ``map=NAME``, ``gpus=``."""
 
 
-def say(text: str, *, bold: bool = False) -> None:
+def print_text(text: str, *, bold: bool = False) -> None:
     """Print plain text, without markup or terminal control sequences."""
     from philly_analysis.results import printable
 
@@ -66,7 +66,7 @@ def as_typed(message: str, app: TyperGroup) -> str:
     return _ARGUMENT.sub(argument, _CALL.sub(call, message))
 
 
-def show(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> None:
+def print_table(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> None:
     """Print a table for people, or as CSV or JSON."""
     from philly_analysis.results import csv_cell, printable
 
@@ -92,7 +92,7 @@ def show(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = False) -> 
         _out.print(grid)
 
 
-def show_json(results: "Mapping[str, Result]") -> None:
+def print_json(results: "Mapping[str, Result]") -> None:
     """Print results as one JSON object, by name."""
     found = {
         name: {

@@ -1,4 +1,4 @@
-"""What a page is made of: findings in chapters, the questions answered first, and gaps."""
+"""Define the parts of a page: chapters of findings, cards at the top, and gaps."""
 
 import re
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from philly_analysis.trace import Relation, with_dependencies
 
 _PREVIEW_ROWS = 12
 _PERCENTILES = (50, 90)
-"""What the page shows first of a table of percentiles."""
-_WHOLE_ROWS = 30
-"""Rows up to which a table is shown whole."""
+"""Rows shown of a table of percentiles."""
+_ALL_ROWS = 30
+"""Rows up to which a table is shown in full."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Section:
     Attributes
     ----------
     svg
-        Its figure; empty: it has none.
+        Figure as SVG text; empty: none.
     shown
-        What the page shows of its table, where that is not the first rows.
+        Summary that the page shows in place of the table's first rows; None: none.
     """
 
     name: str
@@ -42,25 +42,25 @@ class Section:
     @property
     def cut(self) -> bool:
         """Whether the page shows its first rows only."""
-        return self.shown is None and self.rows > _WHOLE_ROWS
+        return self.shown is None and self.rows > _ALL_ROWS
 
     @property
     def csv(self) -> str:
-        """Where the table lies, beside the page."""
+        """Path of the table, relative to the page."""
         return f"tables/{self.name}.csv"
 
     @property
     def first(self) -> str:
-        """Which rows of its table the page shows, or what of it; empty: all of them."""
+        """Caption on which rows of the table the page shows; empty: all."""
         if self.shown is not None:
-            return "Summed up; row by row:"
+            return "Summary; all rows:"
         if not self.cut:
             return ""
         return "Medians and 90th percentiles of" if self._percentiles else "First rows of"
 
     @property
     def preview(self) -> pd.DataFrame:
-        """What the page shows of its table."""
+        """Rows of the table that the page shows, or its summary."""
         if self.shown is not None:
             return self.shown
         table = self.result.table
@@ -72,7 +72,7 @@ class Section:
 
     @property
     def sortable(self) -> bool:
-        """Whether a reader may sort what is shown: numbers, and all of them."""
+        """Whether the page lets readers sort the table: only if all of its rows are shown."""
         return self.shown is None and not self.cut
 
     @property
@@ -81,23 +81,23 @@ class Section:
 
     @property
     def sql(self) -> list[Relation]:
-        """The SQL that was asked for the finding, and all that it reads."""
+        """SQL files of the finding, with all that they read."""
         return with_dependencies(self.result.reads)
 
     @property
     def width(self) -> int:
-        """How wide the figure is unless a screen has less room, in pixels."""
+        """Width of the figure in pixels, on screens that are wide enough."""
         found = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
         return round(float(found[1]) * 96 / 72) if found else 0
 
     @property
     def reasons(self) -> list[str]:
-        """Why published and measured values may differ, or are not compared, each reason once."""
-        said = (
+        """Reasons why published and measured values differ or are not compared, each once."""
+        reasons = (
             f"Why they may differ: {c.reason}" if c.measured is not None else c.reason
             for c in self.result.comparisons
         )
-        return list(dict.fromkeys(reason[0].upper() + reason[1:] for reason in said))
+        return list(dict.fromkeys(reason[0].upper() + reason[1:] for reason in reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question that the page answers first, and what is needed to answer it where it cannot.
+    """A question at the top of the page, with its answer or what the trace lacks for it.
 
     Attributes
     ----------
     section
-        The answer; None: the trace cannot give it.
+        The finding that answers it; None: the trace lacks tables for it.
     evidence
-        Names of the findings that say more.
+        Names of the findings with details.
     missing
         Tables that the trace lacks.
     """
@@ -130,21 +130,21 @@ class Card:
 
     @property
     def number(self) -> str:
-        """The answer in one number; empty: there is none."""
-        return self._said(self.section.result.headline) if self.section else ""
+        """Answer in one number; empty: none."""
+        return self._text(self.section.result.headline) if self.section else ""
 
     @property
     def interval(self) -> str:
-        """The interval of the number, in words; empty: it has none."""
+        """Interval of the number; empty: none."""
         if self.section is None or not self.number:
             return ""
         stem, unit = self.section.result.headline.rsplit("_", 1)
-        low, high = (self._said(f"{stem}_{end}_{unit}") for end in ("low", "high"))
+        low, high = (self._text(f"{stem}_{end}_{unit}") for end in ("low", "high"))
         if {low, high} & {"", NOT_KNOWN}:
             return ""
         return f"95 % interval {low.removesuffix(' %')} to {high}"
 
-    def _said(self, name: str) -> str:
+    def _text(self, name: str) -> str:
         facts = self.section.result.facts if self.section else ()
         return next((fact.text for fact in facts if fact.name == name), "")
 
@@ -165,7 +165,7 @@ def section(
     *,
     shown: pd.DataFrame | None = None,
 ) -> Section:
-    """Make a section of a page from a result and its figure; `shown` stands for its table."""
+    """Make a section of a page from a result and its figure; see :class:`Section`."""
     return Section(
         name=name,
         question=question,

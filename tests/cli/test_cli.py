@@ -1,4 +1,4 @@
-"""The words that a user types."""
+"""Check the output, errors, completion and start-up time of the command line."""
 
 import csv
 import io
@@ -35,12 +35,12 @@ def run(*words: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_it_says_its_version() -> None:
+def test_version() -> None:
     assert run("--version")[:2] == (0, f"philly-analysis {metadata.version('philly-analysis')}\n")
     assert philly_analysis.__version__ == metadata.version("philly-analysis")
 
 
-def test_python_runs_it_as_a_module() -> None:
+def test_the_package_runs_as_a_module() -> None:
     words = (sys.executable, "-m", "philly_analysis", "--version")
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == run("--version")[1]
@@ -56,8 +56,8 @@ def _cpu_s(*words: str) -> float:
 @pytest.mark.parametrize(
     "words", [("-c", "import philly_analysis"), ("-m", "philly_analysis", "--help")]
 )
-def test_it_opens_within_a_third_of_a_second(words: tuple[str, ...]) -> None:
-    """The best of three: other work on the same core takes its share of the caches."""
+def test_start_up_takes_less_than_a_third_of_a_second(words: tuple[str, ...]) -> None:
+    """Take the minimum of three runs, as other processes share the caches."""
     assert min(_cpu_s(*words) for _ in range(3)) <= 0.3
 
 
@@ -70,7 +70,7 @@ def test_the_data_dictionary_names_each_column() -> None:
     ]
 
 
-def test_tables_of_a_trace_tell_what_is_absent(path: Path) -> None:
+def test_tables_of_a_trace_have_no_rows_where_absent(path: Path) -> None:
     _, out, _ = run("tables", path, "--json")
     rows = {r["table"]: r["rows"] for r in json.loads(out)}
     assert rows["placements"] == 13
@@ -90,15 +90,15 @@ def test_findings_are_one_json_document(path: Path) -> None:
     assert list(found) == ["run_time", "overview"]
     with Trace(path) as trace:
         result = analyze(trace, ["run_time"])["run_time"]
-    told = found["run_time"]
-    assert told["question"] == ANALYSES["run_time"].QUESTION
-    assert [(f["name"], f["value"], f["meaning"]) for f in told["facts"]] == [
+    document = found["run_time"]
+    assert document["question"] == ANALYSES["run_time"].QUESTION
+    assert [(f["name"], f["value"], f["meaning"]) for f in document["facts"]] == [
         (f.name, f.value, f.meaning) for f in result.facts
     ]
     for part in ("sentences", "caveats", "warnings"):
-        assert told[part] == list(getattr(result, part))
-    assert len(told["table"]) == len(result.table)
-    assert list(told["table"][0]) == list(result.table.columns)
+        assert document[part] == list(getattr(result, part))
+    assert len(document["table"]) == len(result.table)
+    assert list(document["table"][0]) == list(result.table.columns)
     assert found["overview"]["table"][0]["day"].startswith("2017-10-03")
     assert found["overview"]["table"][0]["gpu_samples"] is None
 
@@ -119,7 +119,7 @@ def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("query", "{path}", "drop table jobs"), "SELECT"),
         (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
@@ -137,11 +137,11 @@ def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path:
         (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], said: str) -> None:
+def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], message: str) -> None:
     code, out, err = run(*(w.format(path=path) for w in words))
     assert code == 1
     assert out == ""
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
@@ -164,34 +164,34 @@ def test_text_from_logs_is_not_markup(path: Path) -> None:
     ],
 )
 def test_a_shell_completes_words(words: str, among: set[str]) -> None:
-    asked = {"_PHILLY_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    shell = {"_PHILLY_COMPLETE": "complete_bash", "COMP_WORDS": words}
     done = CliRunner().invoke(
-        app, prog_name="philly", env={**asked, "COMP_CWORD": str(len(words.split()) - 1)}
+        app, prog_name="philly", env={**shell, "COMP_CWORD": str(len(words.split()) - 1)}
     )
     assert set(done.stdout.split()) == among
 
 
-def test_a_simulation_ends_with_what_became_of_jobs(path: Path, tmp_path: Path) -> None:
+def test_a_simulation_prints_mean_completion_time_and_wait(path: Path, tmp_path: Path) -> None:
     _, out, _ = run("simulate", path, "fifo", tmp_path / "what-if")
     with Trace(tmp_path / "what-if") as trace:
         [(jobs, jct, wait)] = trace.sql(
             "select count(*), avg(jct_s), avg(wait_s) from completions"
         ).fetchall()
-    said = (
+    summary = (
         f"fifo: {jobs} jobs ended; mean job completion time {duration(jct)}, "
         f"mean wait {duration(wait)}"
     )
-    assert f"{said}\ntrace written to" in out
+    assert f"{summary}\ntrace written to" in out
 
 
-def test_a_sample_and_its_export_say_what_the_model_leaves_out(tmp_path: Path) -> None:
+def test_a_sample_and_its_export_print_the_limits_of_the_model(tmp_path: Path) -> None:
     _, sampled, _ = run("sample", "philly", tmp_path / "jobs", "--jobs", "40")
     _, exported, _ = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
     for out in (sampled, exported):
         assert "note: Only passed jobs" in " ".join(out.split())
 
 
-def test_the_source_is_what_the_files_show(tmp_path: Path) -> None:
+def test_the_source_is_detected_from_the_files(tmp_path: Path) -> None:
     for files, source in (
         ({"cluster_job_log": "[]"}, "philly"),
         ({"pai_job_table.csv": ""}, "pai"),
@@ -210,7 +210,7 @@ def test_the_source_is_what_the_files_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_makes_its_page_in_any_folder(tmp_path: Path) -> None:
+def test_the_demo_writes_its_page_to_any_folder(tmp_path: Path) -> None:
     code, out, _ = run("demo", tmp_path / "mine")
     page = tmp_path / "mine" / "reports" / "sample" / "report.html"
     assert code == 0 and "report written to" in out

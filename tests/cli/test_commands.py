@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*words: object) -> str:
-    """Give words to the command line, and return what it prints."""
+    """Run the command line, and return its output."""
     done = CliRunner().invoke(app, [str(w) for w in words], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
     return done.stdout
@@ -128,7 +128,7 @@ def test_help_imports_no_engine() -> None:
         pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
     ],
 )
-def test_a_verb_stays_a_function_whatever_room_was_opened_first(first: str) -> None:
+def test_a_verb_stays_a_function_whichever_package_is_imported_first(first: str) -> None:
     code = (
         f"import importlib; importlib.import_module({first!r})\n"
         "import philly_analysis as p\n"
@@ -140,8 +140,8 @@ def test_a_verb_stays_a_function_whatever_room_was_opened_first(first: str) -> N
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The sample's job log, raw and as a trace; the trace that one can draw; failed output."""
-    folder = tmp_path_factory.mktemp("doors")
+    """Return paths: the sample's job log, raw and as a trace; a small trace; failed output."""
+    folder = tmp_path_factory.mktemp("verbs")
     (folder / "raw").mkdir()
     for name in ("cluster_job_log.gz", "cluster_machine_list", "SYNTHETIC.md"):
         shutil.copy(ROOT / "data" / "sample" / name, folder / "raw")
@@ -156,7 +156,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def cells(frame: Any) -> list[list[str]]:
-    """Return a frame as the command line's CSV has it."""
+    """Return a frame's cells as in the command line's CSV."""
     rows = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
     return [[str(c) for c in frame.columns], *([str(v) for v in row] for row in rows)]
 
@@ -283,9 +283,9 @@ def test_a_verb_writes_what_its_function_writes(
     typed, called = tmp_path / "typed" / "it", tmp_path / "called" / "it"
     for path in (typed, called):
         path.parent.mkdir()
-    said = run(*(str(typed) if w == "OUT" else w.format(**paths) for w in words))
+    printed = run(*(str(typed) if w == "OUT" else w.format(**paths) for w in words))
     function(called, paths)
-    assert str(typed) in said.replace("\n", "")
+    assert str(typed) in printed.replace("\n", "")
     if typed.is_dir():
         same_tables(typed, called)
     else:
@@ -293,7 +293,7 @@ def test_a_verb_writes_what_its_function_writes(
 
 
 @pytest.mark.slow
-def test_a_report_is_the_same_page_by_either_door(
+def test_a_report_is_the_same_page_from_shell_and_python(
     paths: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
@@ -305,13 +305,15 @@ def test_a_report_is_the_same_page_by_either_door(
         assert typed.read_bytes() == table.read_bytes()
 
 
-def test_findings_are_the_same_files_by_either_door(paths: dict[str, Any], tmp_path: Path) -> None:
-    asked = ("run_time", "waits_by_day")
-    run("analyze", paths["sample"], *asked, "--out", tmp_path / "typed", "--run-policy", "last")
-    library.analyze(paths["sample"], asked, out=tmp_path / "called", run_policy="last")
-    assert names(tmp_path / "typed") == [f"{name}.csv" for name in asked]
-    for name in asked:
-        typed, called = (tmp_path / door / f"{name}.csv" for door in ("typed", "called"))
+def test_findings_are_the_same_files_from_shell_and_python(
+    paths: dict[str, Any], tmp_path: Path
+) -> None:
+    findings = ("run_time", "waits_by_day")
+    run("analyze", paths["sample"], *findings, "--out", tmp_path / "typed", "--run-policy", "last")
+    library.analyze(paths["sample"], findings, out=tmp_path / "called", run_policy="last")
+    assert names(tmp_path / "typed") == [f"{name}.csv" for name in findings]
+    for name in findings:
+        typed, called = (tmp_path / folder / f"{name}.csv" for folder in ("typed", "called"))
         assert typed.read_bytes() == called.read_bytes()
 
 
@@ -321,7 +323,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Experiments that take no time, and what was run of them."""
+    """Replace the experiments by empty ones; return the names and models that they run on."""
     from philly_analysis import experiments
 
     done: list[tuple[str, str]] = []
@@ -332,7 +334,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 class Tiny:
-    """An experiment that only notes what it was asked."""
+    """An experiment that only records its calls."""
 
     shown: ClassVar[dict[str, Any]] = {}
 
@@ -360,7 +362,7 @@ class Tiny:
 
 
 @pytest.mark.parametrize(
-    ("asked", "folder", "ran"),
+    ("named", "folder", "ran"),
     [
         ((), "seeds", ["guidelines", "synergy", "amoeba", "antman"]),
         (("amoeba",), "amoeba", ["amoeba"]),
@@ -368,17 +370,17 @@ class Tiny:
     ],
 )
 def test_an_experiment_runs_what_is_named_and_on_the_models_named(
-    asked: tuple[str, ...],
+    named: tuple[str, ...],
     folder: str,
     ran: list[str],
     quick: list[tuple[str, str]],
     tmp_path: Path,
 ) -> None:
-    said = run("experiment", *asked, "--model", "thetagpu", "--out", tmp_path / "typed")
+    printed = run("experiment", *named, "--model", "thetagpu", "--out", tmp_path / "typed")
     assert quick == [(name, "thetagpu") for name in ran]
-    assert str(tmp_path / "typed" / folder) in said.replace("\n", "")
+    assert str(tmp_path / "typed" / folder) in printed.replace("\n", "")
     quick.clear()
-    page = library.experiment(asked, out=tmp_path / "called")
+    page = library.experiment(named, out=tmp_path / "called")
     assert page == tmp_path / "called" / folder / "report.html"
     assert quick == [(name, model) for name in ran for model in ("literature", "philly")]
     assert [t.stem for t in sorted((page.parent / "tables").iterdir())] == sorted(
@@ -394,7 +396,7 @@ def test_an_experiment_takes_the_jobs_of_a_trace(
         assert quick == [("amoeba", trace.manifest.name)]
 
 
-def test_an_experiment_draws_as_many_months_as_are_asked_for(
+def test_an_experiment_draws_as_many_months_as_seeds(
     quick: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     run("experiment", "amoeba", "--seeds", 4, "--model", "itp-01", "--out", tmp_path / "typed")
@@ -436,19 +438,19 @@ def test_every_value_of_a_knob_that_is_listed_can_be_set() -> None:
 
 
 def test_an_open_trace_keeps_its_run_policy(paths: dict[str, Any]) -> None:
-    asked = "select sum(run_s) as run_s from job_runs"
+    text = "select sum(run_s) as run_s from job_runs"
     by_policy = {
-        p: library.query(paths["sample"], asked, run_policy=p)["run_s"].item()
+        p: library.query(paths["sample"], text, run_policy=p)["run_s"].item()
         for p in library.RunPolicy
     }
     assert len(set(by_policy.values())) == 3
     with library.Trace(paths["sample"], run_policy="last") as trace:
-        assert library.query(trace, asked)["run_s"].item() == by_policy[library.RunPolicy.LAST]
+        assert library.query(trace, text)["run_s"].item() == by_policy[library.RunPolicy.LAST]
         with pytest.raises(library.PhillyError, match="is open with a run time"):
-            library.query(trace, asked, run_policy="sum")
+            library.query(trace, text, run_policy="sum")
 
 
-def test_an_answer_keeps_whole_numbers_beside_a_null(paths: dict[str, Any]) -> None:
+def test_query_keeps_whole_numbers_beside_a_null(paths: dict[str, Any]) -> None:
     sql = "select unnest([2, null]) as n, unnest([[1.5::double], null]) as list order by all"
     assert json.loads(run("query", paths["paper"], sql, "--json")) == [
         {"n": 2, "list": [1.5]},

@@ -1,4 +1,4 @@
-// What the tests ask of a page from within; each returns what JSON can say.
+// Probes that tests run inside a page; each returns a value for JSON.
 const all = (what) => [...document.querySelectorAll(what)];
 const probes = {
   fits() {
@@ -21,16 +21,16 @@ const probes = {
       inner: innerWidth,
       least: Math.min(...drawn.map(size)),
       charts: all(".card figure").map((c) => c.getBoundingClientRect().bottom),
-      unsaid: all("figure").filter((f) => !f.closest("[aria-label]") && !f.querySelector("svg[aria-label]")).length,
+      unlabelled: all("figure").filter((f) => !f.closest("[aria-label]") && !f.querySelector("svg[aria-label]")).length,
       empty: all("figure").filter((f) => f.querySelectorAll("path, use, rect, line").length < 4).length,
     };
   },
 
   hover() {
-    const said = () => [...document.querySelector(".tip").children].map((c) => c.textContent);
+    const lines = () => [...document.querySelector(".tip").children].map((c) => c.textContent);
     const move = (what, x, y) => {
       what.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
-      return said();
+      return lines();
     };
     const svg = document.querySelector("#queueing_delay figure svg");
     svg.scrollIntoView();
@@ -53,11 +53,11 @@ const probes = {
     const rows = () => [...table.tBodies[0].rows];
     const column = (i) => rows().map((r) => r.cells[i].dataset.v ?? r.cells[i].textContent);
     heads[1].firstChild.click();
-    const [down, said] = [column(1).map(Number), heads[1].getAttribute("aria-sort")];
+    const [down, order] = [column(1).map(Number), heads[1].getAttribute("aria-sort")];
     heads[1].firstChild.click();
     const up = column(1).map(Number);
     heads[0].firstChild.click();
-    return { down, up, said, names: column(0), now: heads[1].getAttribute("aria-sort") };
+    return { down, up, order, names: column(0), now: heads[1].getAttribute("aria-sort") };
   },
 
   async axe() {

@@ -1,7 +1,7 @@
-"""Pages in a browser: at three widths, in the dark, in print, under the pointer, and axe of each.
+"""Check pages in a browser: layout at three widths, dark mode, print, pointer, accessibility.
 
-It is Debian's headless Chromium, wherever it is on the path. Of axe-core, `$PHILLY_AXE` is the file
-``axe.min.js`` (``make test-all`` gets it by npm); of print, pypdf reads the pages.
+The browser is a headless Chromium on the path. `$PHILLY_AXE` is the file ``axe.min.js`` of axe-core
+(``make test-all`` gets it by npm). pypdf reads printed pages.
 """
 
 import html
@@ -35,38 +35,38 @@ def page(pages: Pages) -> Path:
     return pages.page("sample")
 
 
-def chromium(*words: str, said: bool = False) -> str:
-    """Return what it prints, or what it says of the page meanwhile."""
+def chromium(*words: str, errors: bool = False) -> str:
+    """Return the output of Chromium, or its log of errors."""
     assert CHROMIUM
-    asked = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000")
     done = subprocess.run(
-        [CHROMIUM, *asked, *words], capture_output=True, text=True, check=True, timeout=300
+        [CHROMIUM, *options, *words], capture_output=True, text=True, check=True, timeout=300
     )
-    return done.stderr if said else done.stdout
+    return done.stderr if errors else done.stdout
 
 
-def told(page: Path, width: int, probe: str, scripts: str = "", *more: str) -> Any:
-    """Return what a probe finds on a page that is so wide; the page itself runs its own alone.
+def probed(page: Path, width: int, probe: str, scripts: str = "", *more: str) -> Any:
+    """Return the result of a probe on a page of a width in pixels.
 
-    Further words are for the browser.
+    Further arguments are for the browser.
     """
     text = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text("utf-8"))
     own = f"<script>{scripts}</script><script>{PROBES}\nanswer('{probe}')</script></body>"
     (page.parent / "probed.html").write_text(text.replace("</body>", own), "utf-8")
     outer = page.parent / "outer.html"
     outer.write_text(
-        "<pre id=told></pre><script>addEventListener('message', "
-        "(e) => { document.getElementById('told').textContent = e.data })</script>"
+        "<pre id=result></pre><script>addEventListener('message', "
+        "(e) => { document.getElementById('result').textContent = e.data })</script>"
         f'<iframe src="probed.html" width="{width}" height="800"></iframe>'
     )
     dom = chromium(f"--window-size={width + 100},1000", "--dump-dom", *more, outer.as_uri())
-    [found] = re.findall(r'<pre id="told">(.*?)</pre>', dom, re.DOTALL)
+    [found] = re.findall(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
     assert found, f"no answer of {probe} at {width} pixels within a minute of the page's time"
     return json.loads(html.unescape(found))
 
 
 def bare(text: str) -> str:
-    """Return a text without spaces and ligatures, which a printed page has its own of."""
+    """Return a text without spaces and ligatures, which printing changes."""
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
 
 
@@ -76,7 +76,7 @@ def test_its_script_runs_under_its_own_policy(page: Path) -> None:
     assert 'class="tip"' in dom
 
 
-def test_it_breaks_nothing_of_its_policy_and_looks_as_it_would_without(page: Path) -> None:
+def test_the_page_keeps_its_policy_and_looks_the_same_without_it(page: Path) -> None:
     text, drawn = page.read_text("utf-8"), []
     bare = re.sub(r"<meta http-equiv[^>]*>", "", text)
     styled = text.replace("<h1>", '<h1 style="color: red">')
@@ -85,26 +85,26 @@ def test_it_breaks_nothing_of_its_policy_and_looks_as_it_would_without(page: Pat
         one.write_text(content, "utf-8")
         shot = one.with_suffix(".png")
         words = ("--enable-logging=stderr", "--window-size=1280,26000", f"--screenshot={shot}")
-        said = chromium(*words, one.as_uri(), said=True)
-        assert len(re.findall("violates the following Content Security Policy", said)) == broken
+        log = chromium(*words, one.as_uri(), errors=True)
+        assert len(re.findall("violates the following Content Security Policy", log)) == broken
         drawn.append(Image.open(shot).convert("RGB"))
     assert ImageChops.difference(drawn[0], drawn[1]).getbbox() is None
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_fits_and_can_be_read_at_every_width(pages: Pages, kind: str, width: int) -> None:
-    found = told(pages.page(kind), width, "fits")
+def test_the_page_fits_and_is_legible_at_every_width(pages: Pages, kind: str, width: int) -> None:
+    found = probed(pages.page(kind), width, "fits")
     assert found["wide"] <= found["inner"] == width, "nothing sticks out"
     assert found["least"] is None or found["least"] >= 7.3
     assert found["over"] == [], "words of a figure"
-    assert found["unsaid"] == found["empty"] == 0
+    assert found["unlabelled"] == found["empty"] == 0
     if width == 1280 and kind == "sample":
         assert len(found["charts"]) == 3 and max(found["charts"]) < 800, "the first screen answers"
 
 
-def test_values_are_told_under_the_pointer(pages: Pages) -> None:
-    found = told(pages.page("sample"), 1280, "hover")
+def test_values_are_shown_under_the_pointer(pages: Pages) -> None:
+    found = probed(pages.page("sample"), 1280, "hover")
     trace = pages.trace("sample")
     waits = analyze(trace, "queueing_delay").table
     waits = waits[(waits["gang"] == "1") & waits["vc"].isna()]
@@ -118,11 +118,11 @@ def test_values_are_told_under_the_pointer(pages: Pages) -> None:
     assert found["gone"]
 
 
-def test_a_table_is_sorted_by_the_column_that_is_pressed(page: Path) -> None:
-    found = told(page, 1280, "sorts")
+def test_a_click_on_a_header_sorts_the_table(page: Path) -> None:
+    found = probed(page, 1280, "sorts")
     assert len(found["down"]) > 5
     assert found["down"] == sorted(found["down"], reverse=True) == found["up"][::-1]
-    assert (found["said"], found["now"]) == ("descending", None)
+    assert (found["order"], found["now"]) == ("descending", None)
     assert found["names"] == sorted(found["names"], reverse=True)
 
 
@@ -131,17 +131,17 @@ def test_question_sentence_and_figure_are_printed_together(page: Path) -> None:
     printed = page.parent / "page.pdf"
     chromium(f"--print-to-pdf={printed}", "--no-pdf-header-footer", page.as_uri())
     sheets = [bare(sheet.extract_text()) for sheet in pypdf.PdfReader(printed).pages]
-    split, asked = [], 0
+    separated, questions = [], 0
     for section in page.read_text("utf-8").split("<section ")[1:]:
-        head = re.search(r'<p class="asked">(.*?)</p>\s*<h3>(.*?)</h3>', section)
+        head = re.search(r'<p class="question">(.*?)</p>\s*<h3>(.*?)</h3>', section)
         drawn = re.findall(r"<text[^>]*>([^<]{4,})</text>", section)
         if head and drawn:
-            asked += 1
+            questions += 1
             wanted = [bare(html.unescape(word)) for word in (*head.groups(), *drawn[-3:])]
             if not any(all(word in sheet for word in wanted) for sheet in sheets):
-                split.append(head[1])
-    assert asked > 30
-    assert split == []
+                separated.append(head[1])
+    assert questions > 30
+    assert separated == []
     assert len(sheets) <= 24
 
 
@@ -155,7 +155,9 @@ def test_axe_finds_no_serious_fault_at_any_width(pages: Pages, kind: str, scheme
     found = {
         width: [
             fault
-            for fault in told(pages.page(kind), width, "axe", Path(axe).read_text("utf-8"), *words)
+            for fault in probed(
+                pages.page(kind), width, "axe", Path(axe).read_text("utf-8"), *words
+            )
             if fault[0] in ("serious", "critical")
         ]
         for width in WIDTHS

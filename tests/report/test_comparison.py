@@ -1,4 +1,4 @@
-"""Traces side by side, on numbers that one can work out by hand."""
+"""Check comparisons of traces against numbers worked out by hand."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ def trace(
     submitted_at: datetime | list[datetime] = T,
     flag: list[str | None] | None = None,
 ) -> Trace:
-    """Two jobs of one GPU on m0, submitted at midnight, at the minutes given."""
+    """Write a trace of two one-GPU jobs on m0, submitted at midnight, with runs in minutes."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
     jobs = ["a", "b"][: len({j for j, _ in reasons})]
     tables = {
@@ -87,7 +87,7 @@ def test_single_numbers(result: Result) -> None:
         "mean_wait_s": (5 * 60, 17.5 * 60),
         "makespan_s": (40 * 60, 40 * 60),
         "held_frac": (0.25, 0.25),
-        # one of m0's two GPUs is held all the time: of three idle GPUs one is a fragment
+        # one of m0's two GPUs is always allocated: one of three idle GPUs is on its server
         "fragmented_frac": (1 / 3, 1 / 3),
         # slowdowns 1 and 4/3; and 4 and 35/30
         "vc_fairness": ((7 / 3) ** 2 / (2 * (1 + 16 / 9)), (31 / 6) ** 2 / (2 * (16 + 49 / 36))),
@@ -98,8 +98,8 @@ def test_single_numbers(result: Result) -> None:
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
 
 
-def test_gpus_are_held_of_the_time_for_which_the_log_is_complete(tmp_path: Path) -> None:
-    # a is left of a past that the log does not tell; it is complete from the tenth minute on
+def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> None:
+    # a began before the log, which is complete from the tenth minute on
     when = [T - timedelta(days=1), T.replace(minute=10)]
     ends = [("a", "completed"), ("b", "completed")]
     made = trace(
@@ -113,7 +113,7 @@ def test_gpus_are_held_of_the_time_for_which_the_log_is_complete(tmp_path: Path)
         assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
             ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
         )
-        # while one of m0's GPUs is held, the other is a fragment
+        # while one of m0's GPUs is allocated, the other is on a partly used server
         assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
 
 
@@ -151,7 +151,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
             compare([a])
 
 
-def test_a_number_used_again_is_another_job(tmp_path: Path) -> None:
+def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     earlier = T - timedelta(minutes=5)
     with (
         trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
@@ -164,12 +164,12 @@ def test_a_number_used_again_is_another_job(tmp_path: Path) -> None:
         assert result.fact("two_mean_jct_s") == 15 * 60
 
 
-def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
         assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]
 
 
-def test_a_trace_is_named_by_its_folder_and_what_is_set(tmp_path: Path) -> None:
+def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -> None:
     def simulated(folder: str, under: str) -> Trace:
         made = trace(tmp_path / folder, "it", [(0, 10)], [("a", "completed")])
         file = made.path / "manifest.json"

@@ -1,4 +1,4 @@
-"""The page: one file, whole, escaped, honest about gaps."""
+"""Check the page of a report: sections, facts, escaping, links, gaps, replacement."""
 
 import re
 from base64 import b64encode
@@ -43,7 +43,7 @@ def page(folder: Path) -> str:
     return report(path, folder / "out").read_text("utf-8")
 
 
-def test_each_question_that_can_be_asked_has_a_section(page: str, tmp_path: Path) -> None:
+def test_each_finding_with_its_tables_has_a_section(page: str, tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
         gaps = [n for n in relevant(trace) if lacking(trace, n)]
         askable = [n for n in ANALYSES if n in relevant(trace) and n not in gaps]
@@ -64,7 +64,7 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
         for fact in result.facts:
             assert f"<td><code>{escape(fact.name)}</code></td>" in text, fact
         shown = re.findall(r'<a href="#sql-(\w+)">', text)
-        # where that trace lacks what an analysis would ask first, it asks something else
+        # without its first choice of tables an analysis reads another relation
         otherwise = {"why_failures": "started_jobs", "how_used": "idle_gpus"}.get(name, name)
         assert name not in relations() or shown[0] == otherwise
         assert set(shown) == {r.name for r in required_relations(result.reads)[0]}
@@ -87,7 +87,7 @@ def test_text_from_logs_is_escaped(page: str) -> None:
     assert "alert(1)" in page
 
 
-def test_a_browser_runs_our_script_and_style_alone_and_asks_nobody(page: str) -> None:
+def test_the_content_security_policy_allows_only_our_script_and_style(page: str) -> None:
     [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
     [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     [style] = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
@@ -101,9 +101,7 @@ def test_a_browser_runs_our_script_and_style_alone_and_asks_nobody(page: str) ->
         assert word not in script
 
 
-def test_the_page_asks_nothing_of_the_network_and_every_link_leads_somewhere(
-    page: str, folder: Path
-) -> None:
+def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: Path) -> None:
     ids = Page(page).ids
     for address in Page(page).addresses:
         if address.startswith("#"):
@@ -113,14 +111,14 @@ def test_the_page_asks_nothing_of_the_network_and_every_link_leads_somewhere(
     assert not re.search(r"url\((?!#)", page)
 
 
-def test_the_page_answers_before_all_else(page: str, folder: Path, tmp_path: Path) -> None:
+def test_the_page_opens_with_the_three_answers(page: str, folder: Path, tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t", jobs=JOBS.with_columns(vc=pl.lit("x")))) as trace:
         found = analyze(trace, ["why_waits", "how_used", "why_failures"])
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
         assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
-        said = bind_units(quantity(result.headline, result.fact(result.headline)))
-        assert f"<b>{said}</b>" in first
+        text = bind_units(quantity(result.headline, result.fact(result.headline)))
+        assert f"<b>{text}</b>" in first
         assert escape(bind_units(result.sentences[0])) in first
         assert escape(bind_units(result.advice)) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
@@ -135,17 +133,15 @@ def test_no_line_ends_between_a_number_and_its_unit_and_code_is_left_as_it_is(pa
     assert "\xa0" not in page[: page.index("</head>")].replace("<title>", "")
 
 
-def test_a_card_says_what_a_trace_lacks_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
-    told = Manifest(name="t", source="test", synthetic=True)
-    path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, told)
+    manifest = Manifest(name="t", source="test", synthetic=True)
+    path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, manifest)
     first = report(path, tmp_path / "out").read_text("utf-8")
-    assert "How well are GPUs used?</h2><p>This trace cannot say: it lacks" in first
+    assert "How well are GPUs used?</h2><p>This trace lacks" in first
 
 
-def test_synthetic_is_said_on_the_page_and_on_every_figure(page: str) -> None:
+def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
     assert "Synthetic data." in page
     figures = re.findall(r"<figure .*?</figure>", page, re.DOTALL)
     bare = [figure for figure in figures if ">synthetic data<" not in figure]
@@ -164,7 +160,7 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
         report(path, tmp_path / "mine")
 
 
-def test_every_chapter_has_findings_and_every_module_is_in_one() -> None:
+def test_every_analysis_module_is_in_a_chapter() -> None:
     folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
     asking = {f.stem for f in folder.glob("*.py") if "QUESTION = " in f.read_text()}
     listed = {n for n, a in ANALYSES.items() if vars(a)["__package__"].endswith(".analyses")}
@@ -178,7 +174,7 @@ def test_every_chapter_has_findings_and_every_module_is_in_one() -> None:
     assert all(CHAPTERS.values())
 
 
-def test_what_rests_on_nothing_of_a_synthetic_trace_is_not_called_synthetic(tmp_path: Path) -> None:
+def test_a_finding_independent_of_a_synthetic_trace_is_not_synthetic(tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
         results = analyze(trace, ["overview", "calibration", "philly_like"])
     assert {name: r.synthetic for name, r in results.items()} == {
@@ -201,5 +197,5 @@ def test_what_rests_on_nothing_of_a_synthetic_trace_is_not_called_synthetic(tmp_
         (0.0, "0"),
     ],
 )
-def test_numbers_read_well(value: float | None, text: str) -> None:
+def test_number_format(value: float | None, text: str) -> None:
     assert number(value) == text

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts tables and tells the values under the pointer. The page is whole without it.
+// Sorts tables and shows the values under the pointer. The page is complete without it.
 (() => {
   const raw = (cell) => cell.dataset.v ?? cell.textContent.trim();
   const number = (text) => (/^[-+\d.,\s%]*\d/.test(text) ? parseFloat(text.replace(/[,\s%]/g, "")) : NaN);
@@ -41,7 +41,7 @@
   const short = (v) => (v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toPrecision(3)
     : (+v.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 6 }));
   const units = [[604800, "weeks", 2], [86400, "days", 2], [3600, "h", 2], [60, "min", 1], [0, "s", 0]];
-  const said = (v, axis) => {
+  const format = (v, axis) => {
     if (axis.ticks) return axis.ticks.reduce((a, b) => (Math.abs(b[0] - v) < Math.abs(a[0] - v) ? b : a))[1];
     if (axis.unit === "s") {
       const [size, unit] = units.find(([s, , least]) => Math.abs(v) >= least * s);
@@ -86,7 +86,7 @@
 
   for (const svg of document.querySelectorAll("svg[data-axes]")) {
     const axes = JSON.parse(svg.dataset.axes);
-    const tell = (event) => {
+    const show = (event) => {
       const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       const on = axes.findIndex((a) => a && inside(at.x, a.x) && inside(at.y, a.y));
       tip.hidden = on < 0;
@@ -98,7 +98,7 @@
       const lines = bar ? [bar.dataset.name] : curve ? [curve.name] : [];
       for (const [axis, place] of [[x, at.x], [y, curve ? curve.y : at.y]]) {
         if (axis.unit === "none" || (bar && !axis.ticks)) continue;
-        lines.push(`${axis.label ? axis.label + ": " : ""}${said(value(place, axis), axis)}`);
+        lines.push(`${axis.label ? axis.label + ": " : ""}${format(value(place, axis), axis)}`);
       }
       tip.hidden = !lines.length;
       tip.replaceChildren(...lines.map((text, i) => {
@@ -110,8 +110,8 @@
       tip.style.left = `${event.clientX + (right ? -14 - tip.offsetWidth : 14)}px`;
       tip.style.top = `${Math.max(4, event.clientY - tip.offsetHeight - 8)}px`;
     };
-    svg.addEventListener("pointermove", tell);
-    svg.addEventListener("pointerdown", tell);
+    svg.addEventListener("pointermove", show);
+    svg.addEventListener("pointerdown", show);
     svg.addEventListener("pointerleave", () => { tip.hidden = true; });
   }
 })();
