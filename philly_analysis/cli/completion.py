@@ -1,91 +1,114 @@
-"""Complete names on the command line, each with its meaning; packages are imported on demand."""
+"""Complete names on the command line, each with its meaning.
 
-from collections.abc import Callable, Iterable
+Names are read from the files that define them, since the packages take a second to import.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from philly_analysis import api
-
 Choices = list[tuple[str, str]]
+
+_PACKAGE = Path(__file__).parents[1]
+_QUESTION = re.compile(r'^QUESTION = "(.+)"$', re.MULTILINE)
+_FAMILY = re.compile(r'^ +Family\(\s*"(\w+)", \(([^)]+?),?\)', re.MULTILINE)
+_POLICY = re.compile(
+    r'^class .*:\n    """(.+?)(?:"""|\n)(?:(?!class ).*\n)*?    name = "(.+)"', re.MULTILINE
+)
+_SOURCE = re.compile(r'\bSource\(\s+name="(.+)",\s+what="(.+)"')
+_SPEED = re.compile(r'^class (\w+).*:\n    """(.+?)(?:"""|\n)', re.MULTILINE)
+_SPEED_NAME = re.compile(r'^    "(\w+)": (\w+),$', re.MULTILINE)
+
+
+def _texts(pattern: str) -> list[tuple[str, str]]:
+    """Return the name and text of each file of the package that matches a pattern."""
+    return [(file.stem, file.read_text("utf-8")) for file in sorted(_PACKAGE.glob(pattern))]
+
+
+def _found(regex: re.Pattern[str], pattern: str) -> list[tuple[str, str]]:
+    """Return the groups of each match of a regular expression in files of the package."""
+    return [groups for _, text in _texts(pattern) for groups in regex.findall(text)]
+
+
+def _questions(pattern: str) -> Choices:
+    return [(name, text) for name, source in _texts(pattern) for text in _QUESTION.findall(source)]
+
+
+def _tables(pattern: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, tomllib.loads(text)) for name, text in _texts(pattern)]
 
 
 def dialects() -> Choices:
     """List the dialects of export formats that have several, with the reader of each."""
-    known = api.formats()
-    known = known[known["format"].duplicated(keep=False)]
-    return _choices(known["dialect"], known["format"] + ": " + known["reader"])
+    return [
+        (dialect, f"{name}: {described['program']}")
+        for name, format_ in _tables("exports/formats/*.toml")
+        for dialect, described in format_["dialects"].items()
+        if len(format_["dialects"]) > 1
+    ]
 
 
 def experiments() -> Choices:
     """List the experiments, with the question of each."""
-    from philly_analysis.experiments import ACROSS, EXPERIMENTS
-
-    questions = {name: e.question for name, e in EXPERIMENTS.items()}
-    questions |= {name: module.QUESTION for name, module in ACROSS.items()}
-    return list(questions.items())
+    return _questions("experiments/*.py")
 
 
 def families() -> Choices:
     """List the families of distributions, with the parameters of each."""
-    from philly_analysis.distributions import EMPIRICAL, EMPIRICAL_PARAMETERS, FAMILIES
-
-    names = {name: family.names for name, family in FAMILIES.items()}
-    names[EMPIRICAL] = EMPIRICAL_PARAMETERS
-    return [(name, ", ".join(parameters)) for name, parameters in names.items()]
+    found = _found(_FAMILY, "distributions/families.py")
+    named = [(name, parameters.replace('"', "")) for name, parameters in found]
+    return [*named, ("empirical", "body, tail_shape, tail_scale")]
 
 
 def findings() -> Choices:
     """List the findings, with the question of each."""
-    from philly_analysis.report import ANALYSES
-
-    return [(name, analysis.QUESTION) for name, analysis in ANALYSES.items()]
+    return _questions("analyses/*.py") + _questions("models/validation/*.py")
 
 
 def maps() -> Choices:
     """List the bundled maps of tables, with what each reads."""
-    from philly_analysis.ingest import table_maps
-
-    return list(table_maps().items())
+    return [(name, table["what"]) for name, table in _tables("ingest/table/maps/*.toml")]
 
 
 def models() -> Choices:
     """List the bundled models, with what each was fitted to."""
-    known = api.models()
-    return _choices(known["model"], known["fitted_on"])
+    texts = _texts("models/shipped/*.json")
+    return [(name, json.loads(text)["fitted_on"]) for name, text in texts]
 
 
 def policies() -> Choices:
     """List the scheduling policies, with what each does."""
-    known = api.policies()
-    return _choices(known["policy"], known["what"])
+    return [(name, what) for what, name in _found(_POLICY, "simulator/policies/*.py")]
 
 
 def speeds() -> Choices:
     """List the models of job speed, with what each depends on."""
-    from philly_analysis.simulator import SPEEDS
-
-    return [(name, (speed.__doc__ or "").partition("\n")[0]) for name, speed in SPEEDS.items()]
+    models = dict(_found(_SPEED, "simulator/speed/models.py"))
+    return [
+        (name, models[model]) for name, model in _found(_SPEED_NAME, "simulator/speed/models.py")
+    ]
 
 
 def datasets() -> Choices:
     """List the public traces."""
-    known = api.datasets()
-    return _choices(known["dataset"], known["what"])
+    [(_, listed)] = _tables("ingest/downloads/datasets.toml")
+    return [(name, dataset["what"]) for name, dataset in listed.items()]
 
 
 def sources() -> Choices:
     """List the sources of raw logs, with what each reads."""
-    known = api.sources()
-    return _choices(known["source"], known["reads"])
+    return _found(_SOURCE, "ingest/*/__init__.py")
 
 
 def formats() -> Choices:
     """List the export formats, with the reader of each format's default dialect."""
-    known = api.formats().drop_duplicates("format")
-    return _choices(known["format"], known["reader"])
-
-
-def _choices(names: Iterable[Any], meanings: Iterable[Any]) -> Choices:
-    return list(zip(names, meanings, strict=True))
+    return [
+        (name, next(iter(format_["dialects"].values()))["program"])
+        for name, format_ in _tables("exports/formats/*.toml")
+    ]
 
 
 COMPLETIONS: dict[str, Callable[[], Choices]] = {

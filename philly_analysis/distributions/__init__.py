@@ -5,7 +5,6 @@ from philly_analysis.distributions.design_effect import effective_size, intraclu
 from philly_analysis.distributions.discrete import DiscreteDistribution
 from philly_analysis.distributions.distribution import (
     EMPIRICAL,
-    EMPIRICAL_PARAMETERS,
     OBSERVED_LEVELS,
     Contribution,
     Distribution,

@@ -21,8 +21,6 @@ from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quan
 from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, label_lines, title
 from philly_analysis.workload import SCALARS
 
-QUESTION = "What does each policy change, and how sure is that?"
-
 MEASURES = tuple(name for name, _, _ in SCALARS)
 """Measures of each run: those of a comparison of traces."""
 
@@ -107,7 +105,7 @@ def _result(table: pd.DataFrame) -> Result:
             )
         ),
         synthetic=True,
-        question=QUESTION,
+        question="What does each policy change, and how sure is that?",
     )
 
 

@@ -5,4 +5,3 @@ from philly_analysis.ingest.ingestion import ingest
 from philly_analysis.ingest.raw_traces import raw_as_trace
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.source_registry import sources
-from philly_analysis.ingest.table.table_map import table_maps

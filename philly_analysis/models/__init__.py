@@ -1,6 +1,6 @@
 """Workload models: fitted parameters, sampling, and the models that ship."""
 
 from philly_analysis.models.between_period import PERIOD_D
-from philly_analysis.models.library import described, load_model, models, shipped
+from philly_analysis.models.library import load_model, models, shipped
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.workload_model import WorkloadModel

@@ -29,13 +29,9 @@ def models() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    return pd.DataFrame(described(), columns=["model", "jobs", "fitted_on"])
-
-
-def described() -> list[tuple[str, int, str]]:
-    """Return the name, number of jobs and data of each shipped model."""
     made = [json.loads((SHIPPED / f"{name}.json").read_text("utf-8")) for name in shipped()]
-    return [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made]
+    rows = [(m["name"], m["gang_size"]["overall"]["n"], m["fitted_on"]) for m in made]
+    return pd.DataFrame(rows, columns=["model", "jobs", "fitted_on"])
 
 
 def load_model(name: str | Path) -> "WorkloadModel":

@@ -164,7 +164,7 @@ def sweep_page(
     result.to_csv(folder / "sweep.csv")
     save_table(sweeps.changes(result.table), folder / "changes.csv")
     shown = sweeps.policy_table(result.table)
-    part = section("sweep", sweeps.QUESTION, result, sweeps.plot(result), shown=shown)
+    part = section("sweep", result.question, result, sweeps.plot(result), shown=shown)
     results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
 import polars as pl
 import pytest
 from typer.core import TyperGroup
@@ -24,8 +25,12 @@ from typer.testing import CliRunner
 import philly_analysis as library
 from philly_analysis.cli import app
 from philly_analysis.cli.completion import COMPLETIONS
+from philly_analysis.distributions import EMPIRICAL, FAMILIES
+from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
+from philly_analysis.experiments import ACROSS, EXPERIMENTS
 from philly_analysis.report import trace_page
-from philly_analysis.report.findings import CHAPTERS
+from philly_analysis.report.findings import ANALYSES, CHAPTERS
+from philly_analysis.simulator import SPEEDS
 from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
 
@@ -109,6 +114,47 @@ def test_help_lists_the_names_that_complete(verb: str) -> None:
         if key.startswith(f"{verb}."):
             names = [name for name, meaning in choices() if meaning]
             assert names and set(names) <= listed
+
+
+def pairs(table: pd.DataFrame, name: str, meaning: str) -> dict[str, str]:
+    return dict(zip(table[name], table[meaning], strict=True))
+
+
+REGISTRIES: dict[str, Callable[[], dict[str, str]]] = {
+    "analyze.names": lambda: {name: a.QUESTION for name, a in ANALYSES.items()},
+    "experiment.names": lambda: {
+        **{name: experiment.question for name, experiment in EXPERIMENTS.items()},
+        **{name: module.QUESTION for name, module in ACROSS.items()},
+    },
+    "export.format": lambda: pairs(library.formats().drop_duplicates("format"), "format", "reader"),
+    "fetch.dataset": lambda: pairs(library.datasets(), "dataset", "what"),
+    "fit.family": lambda: {
+        **{name: ", ".join(family.names) for name, family in FAMILIES.items()},
+        EMPIRICAL: ", ".join(EMPIRICAL_PARAMETERS),
+    },
+    "ingest.source": lambda: pairs(library.sources(), "source", "reads"),
+    "policies.name": lambda: pairs(library.policies(), "policy", "what"),
+    "sample.model": lambda: pairs(library.models(), "model", "fitted_on"),
+    "simulate.speed": lambda: {
+        name: str(speed.__doc__).partition("\n")[0] for name, speed in SPEEDS.items()
+    },
+}
+
+
+@pytest.mark.parametrize("parameter", REGISTRIES)
+def test_names_that_complete_are_those_that_the_packages_define(parameter: str) -> None:
+    assert dict(COMPLETIONS[parameter]()) == REGISTRIES[parameter]()
+
+
+def test_dialects_complete_where_a_format_has_several() -> None:
+    listed = library.formats()
+    several = listed[listed["format"].duplicated(keep=False)]
+    assert dict(COMPLETIONS["export.dialect"]()) == {
+        dialect: f"{name}: {reader}"
+        for name, dialect, reader in several[["format", "dialect", "reader"]].itertuples(
+            index=False
+        )
+    }
 
 
 def test_help_imports_no_engine() -> None:

@@ -112,12 +112,6 @@ class TableMap:
     tables: dict[str, Layout]
 
 
-def table_maps() -> dict[str, str]:
-    """Return what each shipped map reads, by its name."""
-    files = sorted(SHIPPED.glob("*.toml"))
-    return {file.stem: tomllib.loads(file.read_text("utf-8"))["what"] for file in files}
-
-
 def load_map(name: str | Path) -> TableMap:
     """Read a map: a file, or the name of a shipped map.
 
