@@ -47,7 +47,9 @@ def test_statistics_are_those_of_the_rows_drawn(r: Resampling, drawing: int) -> 
 
 
 def test_the_top_of_many_rows_is_found_to_a_thousandth() -> None:
-    rows = pd.DataFrame({"user": np.arange(50_000) % 90, "x": RNG.pareto(1.1, 50_000)})
+    rows = pd.DataFrame(
+        {"user": np.arange(50_000) % 90, "x": np.random.default_rng(1).pareto(1.1, 50_000)}
+    )
     r = resampling(rows, of_users=True)
     top = np.sort(rows["x"])[::-1]
     assert top_share(r, rows["x"], 0.1)[0] == pytest.approx(top[:5_000].sum() / top.sum(), rel=1e-3)
@@ -82,7 +84,7 @@ def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     rows = pd.DataFrame(
         {
             "day": np.repeat(pd.date_range("2026-01-05", periods=60), 5),
-            "hour": RNG.integers(0, 24, 300),
+            "hour": np.random.default_rng(0).integers(0, 24, 300),
             "jobs": 1,
         }
     )
