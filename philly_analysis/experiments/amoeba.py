@@ -1,36 +1,30 @@
 """Amoeba: the contributions of growing and of shrinking to its gain in completion time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.effects import effect, percent
 from philly_analysis.experiments.experiment import (
+    PUBLISHED,
     USUAL,
-    Arms,
     Experiment,
-    Row,
     Summary,
     Sweep,
-    trial_rows,
+    system_rows,
 )
-from philly_analysis.experiments.job_sources import DrawJobs
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
-from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results import Fact, Result
 from philly_analysis.results.figures import canvas, label_lines, title
 from philly_analysis.simulator import Parallelism, run
 from philly_analysis.simulator.policies import Amoeba, Policy, Tiresias
 from philly_analysis.workload import JobSpec, fleet
 
 QUESTION = "How much of elasticity's gain is growing, and how much shrinking?"
-
-PUBLISHED_REDUCTION_PCT = 29.0
-"""Mean JCT, elastic against not, 'as much as' (abstract of arXiv 1909.11985 v1)."""
 
 STATIC, GROW, SHRINK, BOTH = "static", "growth only", "shrink only", "elastic"
 
@@ -82,35 +76,20 @@ SHOWN = {
 }
 
 
-def policies(policy: Amoeba) -> dict[str, Policy]:
+def policies(policy: Amoeba, speed: Parallelism) -> dict[str, tuple[Policy, Parallelism]]:
     """Return the policy of each arm: all but one differ in how far jobs may grow and shrink."""
+    tiresias = Tiresias(
+        thresholds_gpu_s=policy.thresholds_gpu_s,
+        round_s=policy.round_s,
+        restart_s=policy.restart_s,
+    )
     return {
-        TIRESIAS: Tiresias(
-            thresholds_gpu_s=policy.thresholds_gpu_s,
-            round_s=policy.round_s,
-            restart_s=policy.restart_s,
-        ),
-        STATIC: replace(policy, scale_out=1.0, shrink_to=1.0),
-        GROW: replace(policy, shrink_to=1.0),
-        SHRINK: replace(policy, scale_out=1.0),
-        BOTH: policy,
+        TIRESIAS: (tiresias, speed),
+        STATIC: (replace(policy, scale_out=1.0, shrink_to=1.0), speed),
+        GROW: (replace(policy, shrink_to=1.0), speed),
+        SHRINK: (replace(policy, scale_out=1.0), speed),
+        BOTH: (policy, speed),
     }
-
-
-def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
-    def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
-        return SETTINGS[setting].speed.complete(drawn, np.random.default_rng(seed))
-
-    def arms(setting: str) -> Arms:
-        policy, speed = SETTINGS[setting]
-        return {
-            arm: partial(_outcome, policy=own, speed=speed)
-            for arm, own in policies(policy).items()
-            if setting == USUAL or arm in (STATIC, BOTH)
-        }
-
-    drawn = jobs(sweep.jobs, 64, seed)
-    return trial_rows(drawn, sweep, seed, gpus=64, prepare=prepare, arms=arms)
 
 
 def _outcome(
@@ -131,8 +110,8 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
     both, grow, shrink = (usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK))
     added, promotion = usual(BOTH, GROW), usual(TIRESIAS, STATIC)
-    elastic = table[(table["arm"] == BOTH) & (table["load"] == sweep.at)]
-    lost_pct = float(elastic.loc[elastic["setting"] == USUAL, "lost_pct"].mean())
+    elastic = (table["arm"] == BOTH) & (table["load"] == sweep.at) & (table["setting"] == USUAL)
+    lost_pct = float(table.loc[elastic, "lost_pct"].mean())
     return Summary(
         facts=(
             Fact("elastic_jct_pct", both.effect, "change of mean JCT by elasticity"),
@@ -149,17 +128,6 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
             f"Changes of GPUs lose {lost_pct:.2g} % of the allocated GPU time, at "
             f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
         ),
-        comparisons=(
-            Comparison(
-                what="reduction of mean JCT by elasticity",
-                published=PUBLISHED_REDUCTION_PCT,
-                measured=None,
-                unit="%",
-                source="arXiv 1909.11985 v1, abstract ('as much as')",
-                reason="not measured here: it depends on how far jobs may grow, how well they "
-                "scale and the load, which the abstract does not state",
-            ),
-        ),
     )
 
 
@@ -167,7 +135,7 @@ def _plot(result: Result) -> Figure:
     """Draw the change of JCT by arm over load, and its sensitivity."""
     fig, axes = canvas(2, width=10, height=4.4)
     over_load(axes[0], result.table, "mean_jct_h", SHOWN["mean_jct_h"])
-    mark_published(axes[0], -PUBLISHED_REDUCTION_PCT, "published: as much as")
+    mark_published(axes[0], -PUBLISHED["amoeba"][0].published, "published: as much as")
     axes[0].set(ylabel="change of mean JCT, %")
     title(axes[0], "against static gangs")
     label_lines(axes[0])
@@ -181,7 +149,7 @@ AMOEBA = Experiment(
     question=QUESTION,
     sweep=Sweep(loads=(0.5, 0.7, 0.9, 1.1), at=0.9, settings=tuple(SETTINGS), jobs=500),
     measures=("mean_jct_h", "resizes", "lost_pct"),
-    rows=_rows,
+    rows=partial(system_rows, SETTINGS, policies, (STATIC, BOTH), _outcome),
     summarize=_summarize,
     shown=SHOWN,
     plot=_plot,

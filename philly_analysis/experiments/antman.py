@@ -1,6 +1,6 @@
 """AntMan: the contributions of job order, idle GPUs and GPU sharing to the cluster's use."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -13,26 +13,22 @@ from scipy.stats import beta
 
 from philly_analysis.experiments.effects import effect, percent
 from philly_analysis.experiments.experiment import (
+    PUBLISHED,
     USUAL,
-    Arms,
     Experiment,
-    Row,
     Summary,
     Sweep,
-    trial_rows,
+    system_rows,
 )
-from philly_analysis.experiments.job_sources import DrawJobs, quotas_by_use
+from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
-from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results import Fact, Result
 from philly_analysis.results.figures import canvas, label_lines, title
 from philly_analysis.simulator import PHILLY_MINUTES, Schedule, Sharing, run
 from philly_analysis.simulator.policies import AntMan, Fifo, Gandiva, Philly, Policy
 from philly_analysis.workload import JobSpec, fleet
 
 QUESTION = "How much of AntMan's gain is sharing?"
-
-PUBLISHED_COMPUTE_PCT, PUBLISHED_MEMORY_PCT = 34.0, 42.0
-"""Gains of the cluster's GPU compute and memory utilisation (abstract of OSDI'20)."""
 
 BLOCKED, BACKFILL, IDLE, SHARED = "blocked", "backfill", "idle guests", "sharing"
 UPGRADED, YARN, GANDIVA = "sharing, upgraded", "YARN", "Gandiva"
@@ -105,21 +101,6 @@ def policies(policy: AntMan, speed: Sharing) -> dict[str, tuple[Policy, Sharing]
     }
 
 
-def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
-    def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
-        return SETTINGS[setting].speed.complete(drawn, np.random.default_rng(seed))
-
-    def arms(setting: str) -> Arms:
-        return {
-            arm: partial(_outcome, policy=policy, speed=speed)
-            for arm, (policy, speed) in policies(*SETTINGS[setting]).items()
-            if setting == USUAL or arm in (IDLE, SHARED)
-        }
-
-    drawn = jobs(sweep.jobs, 64, seed)
-    return trial_rows(drawn, sweep, seed, gpus=64, prepare=prepare, arms=arms)
-
-
 def in_use_pct(schedule: Schedule, specs: Sequence[JobSpec], gpus: int) -> tuple[float, float]:
     """Return the shares of a cluster's GPU compute and memory that jobs use, in percent.
 
@@ -174,15 +155,14 @@ def _outcome(specs: Sequence[JobSpec], policy: Policy, speed: Sharing) -> tuple[
 
 def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     usual = partial(effect, table, setting=USUAL, load=sweep.at)
-    facts, sentences, comparisons = [], [], []
-    for measure, word, published in (
-        ("compute_pct", "compute", PUBLISHED_COMPUTE_PCT),
-        ("memory_pct", "memory", PUBLISHED_MEMORY_PCT),
-        ("mean_jct_h", "mean JCT", None),
+    facts, sentences = [], []
+    for short, measure, word in (
+        ("compute", "compute_pct", "compute"),
+        ("memory", "memory_pct", "memory"),
+        ("mean_jct", "mean_jct_h", "mean JCT"),
     ):
         total, backfill, idle = (usual(measure, a, BLOCKED) for a in (SHARED, BACKFILL, IDLE))
         own = usual(measure, SHARED, IDLE)
-        short = measure.removesuffix("_pct").removesuffix("_h")
         facts += [
             Fact(f"sharing_{short}_pct", own.effect, f"change of {word} by sharing alone"),
             Fact(f"whole_{short}_pct", total.effect, f"change of {word}, AntMan over blocked"),
@@ -193,18 +173,6 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
             f"idle GPUs by {percent(idle)}, backfill by {percent(backfill)}. Sharing alone adds "
             f"{percent(own)}."
         )
-        if published is not None:
-            comparisons.append(
-                Comparison(
-                    what=f"gain of the cluster's GPU {word} utilisation",
-                    published=published,
-                    measured=None,
-                    unit="%",
-                    source="OSDI'20, abstract",
-                    reason="not measured here: it depends on the baseline, the load and the "
-                    "assumed utilisation and memory of jobs; the paper's are not public",
-                )
-            )
     for measure, against, intro, arms in (
         ("mean_jct_h", SHARED, "Change of mean JCT against AntMan", (UPGRADED, YARN, GANDIVA)),
         (
@@ -220,7 +188,7 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     if (fairness < 1).any():  # several virtual clusters
         each = "; ".join(f"{arm} {value:.2f}" for arm, value in fairness.items())
         sentences.append(f"Fairness among virtual clusters (1: equal slowdowns): {each}.")
-    return Summary(facts, sentences, comparisons)
+    return Summary(facts, sentences)
 
 
 def _plot(result: Result) -> Figure:
@@ -232,7 +200,7 @@ def _plot(result: Result) -> Figure:
         title(ax, what)
         ax.set(ylabel="change against blocked gangs, %")
     label_lines(axes[1])
-    mark_published(axes[0], PUBLISHED_COMPUTE_PCT, "published")
+    mark_published(axes[0], PUBLISHED["antman"][0].published, "published")
     label_lines(axes[0])
     label = "gain of compute by sharing alone, %"
     sensitivity(axes[2], result.table, "compute_pct", (SHARED, IDLE), label)
@@ -247,7 +215,7 @@ ANTMAN = Experiment(
         *("compute_pct", "memory_pct", "mean_jct_h", "holders_jct_h", "guests_pct", "wait_h"),
         "fairness",
     ),
-    rows=_rows,
+    rows=partial(system_rows, SETTINGS, policies, (IDLE, SHARED), _outcome),
     summarize=_summarize,
     shown=SHOWN,
     plot=_plot,

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from philly_analysis.results import Paired, count, paired
+from philly_analysis.results import Paired, paired
 
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: assumptions, offered load, arm, seed of the draw of jobs."""
 
 Pairs = Sequence[tuple[str, str, str]]
 """Arms to compare: (arm, against, label)."""
-
-_NONE = Paired(float("nan"), float("nan"), float("nan"), 0)
 
 
 def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.DataFrame:
@@ -44,9 +43,8 @@ def effect(
     """Return one row of :func:`effects`; NaN if there is none."""
     group = table[(table["setting"] == setting) & ((table["load"] - load).abs() < 1e-9)]
     rows = effects(group, measure, arm, against)
-    if rows.empty:
-        return _NONE
-    return Paired(*rows[["effect_pct", "low_pct", "high_pct", "seeds"]].iloc[0])
+    columns = ["effect_pct", "low_pct", "high_pct", "seeds"]
+    return Paired(np.nan, np.nan, np.nan, 0) if rows.empty else Paired(*rows[columns].iloc[0])
 
 
 def effect_table(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
@@ -67,12 +65,6 @@ def effect_table(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFram
             **{name: [texts.get(key) for key in keys] for name, texts in columns.items()},
         }
     )
-
-
-def draws_sentence(source: str, load: float | None, seeds: Sequence[int]) -> str:
-    """Return which jobs, load and number of draws effects refer to."""
-    at = "" if load is None else f" at a load of {load:g}"
-    return f"On jobs of “{source}”{at}, {count(len(seeds), 'draw')}."
 
 
 def percent(change: Paired) -> str:

@@ -1,7 +1,7 @@
 """Run an experiment: arms of a system over settings, loads and seeds, compared by seed."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -9,13 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.effects import ARM, Pairs, draws_sentence
+from philly_analysis.experiments.effects import ARM, Pairs
 from philly_analysis.experiments.job_sources import DrawJobs
 from philly_analysis.parallel import InlineExecutor, map_ordered
-from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results import Comparison, Fact, Result, count
 from philly_analysis.workload import JobSpec, at_load
 
 USUAL = "as assumed"
@@ -24,16 +25,23 @@ USUAL = "as assumed"
 Row = tuple[object, ...]
 """One trial: its key :data:`ARM`, and its measures."""
 
-Arms = Mapping[str, Callable[[Sequence[JobSpec]], tuple[float, ...]]]
-"""By name, functions that simulate jobs under an arm and return its measures."""
+Arms = Mapping[str, tuple[Any, ...]]
+"""By name, arguments of the function that simulates jobs and returns measures."""
 
-CAVEATS: dict[str, tuple[str, ...]] = {
-    name: tuple(sentences)
-    for name, sentences in tomllib.loads(
-        (Path(__file__).parent / "caveats.toml").read_text("utf-8")
-    ).items()
-}
+
+def read_table(name: str) -> dict[str, Any]:
+    """Read a TOML file of this package."""
+    return tomllib.loads((Path(__file__).parent / name).read_text("utf-8"))
+
+
+CAVEATS = {name: tuple(sentences) for name, sentences in read_table("caveats.toml").items()}
 """By experiment, sentences: what is modelled, assumed and not modelled."""
+
+PUBLISHED = {
+    name: tuple(Comparison(measured=None, **row) for row in rows)
+    for name, rows in read_table("published.toml").items()
+}
+"""By experiment, published numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +69,11 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Facts, sentences and comparisons with published numbers."""
+    """Facts, sentences, and comparisons if any published number is measured."""
 
     facts: Sequence[Fact]
     sentences: Sequence[str]
-    comparisons: Sequence[Comparison] = ()
+    comparisons: Sequence[Comparison] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,8 @@ class Experiment:
         By measure, the arms that its page compares.
     plot
         Draws its figure.
+    one_load
+        Whether its sentences refer to the load of all settings.
     """
 
     name: str
@@ -98,7 +108,7 @@ class Experiment:
     summarize: Callable[[pd.DataFrame, Any], Summary]
     shown: Mapping[str, Pairs]
     plot: Callable[[Result], Figure]
-    at_load: bool = True
+    one_load: bool = True
 
     def compute(
         self,
@@ -134,14 +144,16 @@ class Experiment:
     def result(self, table: pd.DataFrame, source: str, sweep: Sweep) -> Result:
         """Return a table of trials with its facts and sentences."""
         summary = self.summarize(table, sweep)
-        load = sweep.at if self.at_load else None
+        load = f" at a load of {sweep.at:g}" if self.one_load else ""
+        draws = f"On jobs of “{source}”{load}, {count(len(sweep.seeds), 'draw')}."
+        published = PUBLISHED.get(self.name, ())
         return Result(
             name=f"{self.name}_{source}",
             table=table,
             facts=tuple(summary.facts),
-            sentences=(*summary.sentences, draws_sentence(source, load, sweep.seeds)),
+            sentences=(*summary.sentences, draws),
             caveats=CAVEATS[self.name],
-            comparisons=tuple(summary.comparisons),
+            comparisons=published if summary.comparisons is None else tuple(summary.comparisons),
             synthetic=True,
         )
 
@@ -171,8 +183,9 @@ def trial_rows(
     seed: int,
     *,
     gpus: int,
-    prepare: Callable[[Sequence[JobSpec], str], Sequence[JobSpec]],
     arms: Callable[[str], Arms],
+    outcome: Callable[..., tuple[float, ...]],
+    prepare: Callable[[Sequence[JobSpec], str], Sequence[JobSpec]] = lambda specs, _: specs,
 ) -> Iterator[Row]:
     """Yield the trials of a draw of jobs: settings, loads, arms.
 
@@ -180,14 +193,53 @@ def trial_rows(
     ----------
     gpus
         GPUs of the cluster.
-    prepare
-        Adds to jobs what a setting assumes of them.
     arms
         Returns the arms of a setting.
+    outcome
+        Simulates jobs under an arm, given the jobs and the arm's arguments.
+    prepare
+        Adds to jobs what a setting assumes of them.
     """
     for setting in sweep.settings:
         prepared = prepare(drawn, setting)
         for load in sweep.loads if setting == USUAL else (sweep.at,):
             specs = at_load(prepared, load, gpus)
-            for arm, simulate in arms(setting).items():
-                yield (setting, load, arm, seed, *simulate(specs))
+            for arm, given in arms(setting).items():
+                yield (setting, load, arm, seed, *outcome(specs, *given))
+
+
+def system_rows(
+    settings: Mapping[str, Any],
+    policies: Callable[..., Arms],
+    compared: Collection[str],
+    outcome: Callable[..., tuple[float, ...]],
+    jobs: DrawJobs,
+    _: str,
+    sweep: Sweep,
+    seed: int,
+) -> Iterator[Row]:
+    """Yield the trials of a system on 64 GPUs.
+
+    Parameters
+    ----------
+    settings
+        By name, a policy and the speed of jobs.
+    policies
+        Returns the policy and speed of each arm of a setting.
+    compared
+        Arms to simulate in settings other than the usual one.
+    outcome
+        Simulates jobs under a policy and a speed.
+    """
+
+    def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
+        _, speed = settings[setting]
+        completed: Sequence[JobSpec] = speed.complete(drawn, np.random.default_rng(seed))
+        return completed
+
+    def arms(setting: str) -> Arms:
+        every = policies(*settings[setting])
+        return every if setting == USUAL else {arm: every[arm] for arm in every if arm in compared}
+
+    drawn = jobs(sweep.jobs, 64, seed)
+    return trial_rows(drawn, sweep, seed, gpus=64, arms=arms, outcome=outcome, prepare=prepare)

@@ -119,13 +119,10 @@ def guideline_of(setting: str) -> str:
 
 
 def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
-    def prepare(drawn: Sequence[JobSpec], _: str) -> Sequence[JobSpec]:
-        return drawn
-
     def arms(setting: str) -> Arms:
         assumed = SETTINGS[setting]
         chosen = ARMS if setting == USUAL else (BASELINE, guideline_of(setting))
-        return {arm: partial(_outcome, arm=assumed.arms()[arm], setting=assumed) for arm in chosen}
+        return {arm: (assumed.arms()[arm], assumed) for arm in chosen}
 
     rng = np.random.default_rng(seed)
     # gangs must fit beside the largest pre-run pool
@@ -134,7 +131,7 @@ def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     if not any(fails(each) for spec in drawn for each in runs_of(spec)):
         drawn = with_study_failures(drawn, rng)
     drawn = with_reasons(drawn, rng)
-    return trial_rows(drawn, sweep, seed, gpus=GPUS, prepare=prepare, arms=arms)
+    return trial_rows(drawn, sweep, seed, gpus=GPUS, arms=arms, outcome=_outcome)
 
 
 def _schedule(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> Schedule:

@@ -1,14 +1,12 @@
 """Gains that papers on GPU schedulers are cited for, and the simulations that test them."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from philly_analysis.experiments import amoeba, antman, synergy_arms
-from philly_analysis.experiments.experiment import USUAL
+from philly_analysis.experiments.experiment import USUAL, read_table
 from philly_analysis.simulator import AS_RECORDED, HostResources, Speed, run
 from philly_analysis.simulator.policies import Fifo, Las, Policy, Srtf
 from philly_analysis.workload import JobSpec, fleet
@@ -48,12 +46,7 @@ class Headline:
     source: str = ""
 
 
-HEADLINES: dict[str, Headline] = {
-    name: Headline(**table)
-    for name, table in tomllib.loads(
-        (Path(__file__).parent / "headlines.toml").read_text("utf-8")
-    ).items()
-}
+HEADLINES = {name: Headline(**table) for name, table in read_table("headlines.toml").items()}
 """Headlines by name; a queue that gangs may pass is the baseline of the last two."""
 
 MEASURES = ["jobs", "mean_jct_h", "compute_pct", "memory_pct"]
@@ -68,26 +61,23 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
         Of the properties that systems need and jobs lack: models, GPU use, sensitivity.
     """
     sharing_policy, sharing = antman.SETTINGS[USUAL]
-    elastic_policy, scaling = amoeba.SETTINGS[USUAL]
+    elastic, scaling = amoeba.SETTINGS[USUAL]
     setting = synergy_arms.SETTINGS[synergy_arms.USUAL]
     typed = synergy_arms.with_models(month, setting.split, seed)
     trained = scaling.complete(month, np.random.default_rng(seed))
     used = sharing.complete(month, np.random.default_rng(seed))
-    by_need = synergy_arms.arms(setting)
+    by_need, hosts = synergy_arms.arms(setting), HostResources()
     of_antman = antman.policies(sharing_policy, sharing)
-    of_amoeba = amoeba.policies(elastic_policy)
+    of_amoeba = amoeba.policies(elastic, scaling)
     arms: dict[str, tuple[Sequence[JobSpec], Policy, Speed]] = {
         "FIFO": (month, Fifo(), AS_RECORDED),
         "FIFO with backfill": (month, Fifo(backfill=True), AS_RECORDED),
         "LAS": (month, Las(), AS_RECORDED),
         "SRTF": (month, Srtf(), AS_RECORDED),
-        "Synergy, proportional shares": (
-            *(typed, by_need[synergy_arms.PROPORTIONAL]),
-            HostResources(),
-        ),
-        "Synergy, tuned shares": (typed, by_need[synergy_arms.TUNE], HostResources()),
-        "Amoeba, rigid jobs": (trained, of_amoeba[amoeba.STATIC], scaling),
-        "Amoeba, elastic jobs": (trained, of_amoeba[amoeba.BOTH], scaling),
+        "Synergy, proportional shares": (typed, by_need[synergy_arms.PROPORTIONAL], hosts),
+        "Synergy, tuned shares": (typed, by_need[synergy_arms.TUNE], hosts),
+        "Amoeba, rigid jobs": (trained, *of_amoeba[amoeba.STATIC]),
+        "Amoeba, elastic jobs": (trained, *of_amoeba[amoeba.BOTH]),
         _BLOCKED: (used, *of_antman[antman.BLOCKED]),
         _SHARING: (used, *of_antman[antman.SHARED]),
     }

@@ -1,7 +1,7 @@
 """Synergy: changes of completion times if CPUs and memory are allocated by need."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.effects import effect, percent
-from philly_analysis.experiments.experiment import Experiment, Row, Summary, Sweep
+from philly_analysis.experiments.experiment import PUBLISHED, Experiment, Row, Summary, Sweep
 from philly_analysis.experiments.job_sources import DrawJobs, at_rate, one_gpu_each
 from philly_analysis.experiments.panels import (
     forest,
@@ -37,13 +37,6 @@ from philly_analysis.simulator import PROFILES
 from philly_analysis.workload import at_load, load_of
 
 QUESTION = "What does dividing CPUs and memory by need do to completion times?"
-
-PUBLISHED_RATIO = 3.4
-"""Mean completion time, proportional over Synergy, 'up to' (abstract of OSDI'22)."""
-
-PUBLISHED_TUNE_H, PUBLISHED_TUNE_P99_H = 21.8766, 156.93308
-"""Mean and 99th percentile of completion time, FIFO, tune, 9 jobs an hour on 128 GPUs, 20/70/10
-(hours): ``ae-readme.md`` of msr-fiddle/synergy at 05bb5a5."""
 
 RATE = "9 jobs an hour"
 """Setting of the artifact's own check."""
@@ -172,33 +165,14 @@ def _by_load(changes: dict[float, Paired]) -> list[str]:
 
 
 def _comparisons(table: pd.DataFrame) -> Iterator[Comparison]:
-    yield Comparison(
-        what="mean JCT, proportional over tuned shares, 'up to'",
-        published=PUBLISHED_RATIO,
-        measured=None,
-        unit="x",
-        source="OSDI'22, abstract",
-        reason="not measured here: past a load of 1 the ratio is one of backlogs and grows with "
-        "the window; the curve shows it by load",
-    )
+    ratio, *of_artifact = PUBLISHED["synergy"]
+    yield ratio
     checked = table[(table["setting"] == RATE) & (table["arm"] == TUNE)]
-    if checked.empty:
-        return
-    for measure, what, published in (
-        ("mean_jct_h", "mean", PUBLISHED_TUNE_H),
-        ("p99_jct_h", "99th percentile of", PUBLISHED_TUNE_P99_H),
-    ):
+    for published, measure in zip(of_artifact, ("mean_jct_h", "p99_jct_h"), strict=True):
         found = paired(checked[measure], np.zeros(len(checked)))
-        yield Comparison(
-            what=f"{what} JCT with tuned shares, FIFO, 9 jobs an hour on 128 GPUs (draws here: "
-            f"{found.low:.0f} to {found.high:.0f}, 95 % of their mean)",
-            published=published,
-            measured=found.effect,
-            unit="h",
-            source="artifact's README, one run",
-            reason="one run of theirs against many draws here; past a load of 1 draws differ "
-            "much; they decide in rounds of 300 s and pack all servers anew",
-        )
+        if found.pairs:
+            draws = f"(draws here: {found.low:.0f} to {found.high:.0f}, 95 % of their mean)"
+            yield replace(published, what=f"{published.what} {draws}", measured=found.effect)
 
 
 def _plot(result: Result) -> Figure:
@@ -276,7 +250,7 @@ SYNERGY = Experiment(
     summarize=_summarize,
     shown=SHOWN,
     plot=_plot,
-    at_load=False,
+    one_load=False,
 )
 """Table: arm optimum is the integer program; throughput of 16 jobs at once, relative to
 proportional shares; of 100 jobs at once makespan_h, gpu_pct and cpu_pct (allocated until the last
