@@ -1,6 +1,7 @@
 """Compare published gains on the jobs that papers assume with gains on the jobs of clusters."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -119,9 +120,8 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
         for setting in dict.fromkeys(table["setting"]):
             own = logs[setting]
             mean = paired(own, np.zeros(own.size))
-            if setting == reference:
-                verdict = BASELINE
-            else:
+            verdict = BASELINE
+            if setting != reference:
                 verdict = _verdict(mean.low, mean.high, *_difference(own, logs[reference]))
             rows.append(
                 (
@@ -169,100 +169,84 @@ def _verdict(low: float, high: float, less: float, more: float) -> str:
 
 def result_of(table: pd.DataFrame) -> Result:
     """Return a table of months with its facts and sentences."""
-    found = verdicts(table)
+    found = _with_words(verdicts(table))
     others = found[found["verdict"] != BASELINE]
-    months = found["months"]
-    load = float(table["load"].iloc[0])
-    facts = tuple(
-        Fact(
-            f"{_slug(row['headline'])}_{_slug(row['jobs_of'])}_gain",
-            row["gain"],
-            f"{row['headline']} on the jobs of {_source(row)}: {row['verdict']}",
-        )
-        for row in found.to_dict("records")
-    )
+    low, high = int(found["months"].min()), int(found["months"].max())
     counted = others["verdict"].value_counts(sort=False)
     counts = (
         f"Of {found['headline'].nunique()} headlines on the jobs of "
         f"{count(others['jobs_of'].nunique(), 'cluster')}, {len(others)} cases: "
         + ", ".join(f"{counted[v]} {words}" for v, words in _COUNTED.items() if v in counted)
-        + f" ({GPUS} GPUs at a load of {load:g}, {_range(months)} months of each)."
+        + f" ({GPUS} GPUs at a load of {table['load'].iloc[0]:g}, "
+        + (f"{low}" if low == high else f"{low} to {high}")
+        + " months of each)."
     )
     return Result(
         name="conclusions",
         table=table,
-        facts=facts,
-        sentences=(counts, *map(_sentence, _by_headline(found))),
+        facts=tuple(
+            Fact(
+                f"{_slug(row['headline'])}_{_slug(row['jobs_of'])}_gain",
+                row["gain"],
+                f"{row['headline']} on the jobs of {row['jobs']}: {row['verdict']}",
+            )
+            for row in found.to_dict("records")
+        ),
+        sentences=(counts, *found.groupby("headline", sort=False).apply(_sentence)),
         caveats=CAVEATS["conclusions"],
         synthetic=True,
         question=QUESTION,
     )
 
 
-def _range(months: "pd.Series[int]") -> str:
-    low, high = int(months.min()), int(months.max())
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
 def _slug(text: str) -> str:
-    return "_".join("".join(c if c.isalnum() else " " for c in text.lower()).split())
+    return re.sub(r"[\W_]+", "_", text.lower()).strip("_")
 
 
-def _by_headline(found: pd.DataFrame) -> Iterator[list[dict[Hashable, Any]]]:
-    for _, rows in found.groupby("headline", sort=False):
-        yield rows.to_dict("records")
-
-
-def _sentence(rows: Sequence[Mapping[Hashable, Any]]) -> str:
-    """Return the verdicts on a headline by source of jobs."""
-    base, *others = rows
-    of_verdict: dict[str, list[str]] = {}
-    for row in others:
-        source = f"{_source(row)} ({_figures(row['gain'])})"
-        of_verdict.setdefault(row["verdict"], []).append(source)
-    each = "; ".join(f"{verdict} on {', '.join(on)}" for verdict, on in of_verdict.items())
-    return (
-        f"{base['headline']}: {f'{each}; ' if each else ''}{_figures(base['gain'])} times on "
-        f"{_source(base)}'s jobs. {_printed(base)}."
+def _with_words(found: pd.DataFrame) -> pd.DataFrame:
+    """Add texts: jobs (their source), times (the gain, with its interval), printed_words."""
+    figures = found[["gain", "low", "high"]].map(lambda g: f"{g:.2f}" if g < 10 else f"{g:.0f}")
+    interval = " (" + figures["low"] + " to " + figures["high"] + ")"
+    printed = "Printed: " + found["words"] + ", " + found["source"]
+    return found.assign(
+        jobs=found["jobs_of"].replace(REFERENCE, "the generator"),
+        gained=figures["gain"],
+        times=figures["gain"] + " times" + interval.where(found["low"].notna(), ""),
+        printed_words=printed.where(found["source"] != "", found["words"].str.capitalize()),
     )
 
 
-def _printed(row: Mapping[Hashable, Any]) -> str:
-    """Return the printed gain and its place."""
-    words = str(row["words"])
-    return f"Printed: {words}, {row['source']}" if row["source"] else words.capitalize()
-
-
-def _source(row: Mapping[Hashable, Any]) -> str:
-    """Return the name of a source of jobs."""
-    return "the generator" if row["jobs_of"] == REFERENCE else str(row["jobs_of"])
-
-
-def _times(row: Mapping[Hashable, Any]) -> str:
-    gain, low, high = (_figures(float(row[c])) for c in ("gain", "low", "high"))
-    return f"{gain} times" if row["low"] != row["low"] else f"{gain} times ({low} to {high})"
-
-
-def _figures(gain: float) -> str:
-    return f"{gain:.2f}" if gain < 10 else f"{gain:.0f}"
+def _sentence(rows: pd.DataFrame) -> str:
+    """Return the verdicts on a headline by source of jobs."""
+    base, others = rows.iloc[0], rows.iloc[1:]
+    each = "".join(
+        f"{verdict} on {', '.join(of['jobs'] + ' (' + of['gained'] + ')')}; "
+        for verdict, of in others.groupby("verdict", sort=False)
+    )
+    return (
+        f"{rows.name}: {each}{base['gained']} times on {base['jobs']}'s jobs. "
+        f"{base['printed_words']}."
+    )
 
 
 def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
     """Return verdicts as text: a headline per row, a source of jobs per column."""
-    rows = []
-    for own in _by_headline(found):
-        first = own[0]
-        cells = {"headline": f"{first['headline']}: {first['says']}", "printed": _printed(first)}
-        for row in own:
-            verdict = "" if row["verdict"] == BASELINE else f": {row['verdict']}"
-            cells[_source(row)] = f"{_times(row)}{verdict}"
-        rows.append(cells)
-    return pd.DataFrame(rows)
+    found = _with_words(found)
+    verdict = (": " + found["verdict"]).where(found["verdict"] != BASELINE, "")
+    cells = found.assign(
+        headline=found["headline"] + ": " + found["says"],
+        printed=found["printed_words"],
+        cell=found["times"] + verdict,
+    )
+    wide = cells.pivot_table(
+        index=["headline", "printed"], columns="jobs", values="cell", aggfunc="first", sort=False
+    )
+    return wide.rename_axis(columns=None).reset_index()
 
 
 def plot(result: Result) -> Figure:
     """Draw each headline for each source of jobs, its verdict and the printed gain."""
-    found = verdicts(result.table)
+    found = _with_words(verdicts(result.table))
     headlines = found["headline"].nunique()
     height = 0.21 * (len(found) + 1.4 * headlines) + 0.9
     fig, [ax] = canvas(width=11.5, height=height)
@@ -306,8 +290,8 @@ def _row(ax: Axes, at: float, row: Mapping[Hashable, Any]) -> None:
     bar = [row["low"], row["high"]]
     ax.plot(bar, [at, at], color=color, lw=4.5, alpha=0.45, solid_capstyle="butt")
     ax.plot([row["gain"]], [at], color=color, marker="o", ms=4.5)
-    _text(ax, _LEFT, at, _source(row), ha="right")
-    _text(ax, _RIGHT, at, f"{_times(row).replace(' times', '×')}  {verdict}", color=darken(color))
+    _text(ax, _LEFT, at, row["jobs"], ha="right")
+    _text(ax, _RIGHT, at, f"{row['times'].replace(' times', '×')}  {verdict}", color=darken(color))
 
 
 def _text(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:

@@ -29,7 +29,6 @@ from philly_analysis.simulator import (
     Locality,
     Prerun,
     Restarts,
-    Schedule,
     Speed,
     Spread,
     fails,
@@ -134,7 +133,7 @@ def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     return trial_rows(drawn, sweep, seed, gpus=GPUS, arms=arms, outcome=_outcome)
 
 
-def _schedule(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> Schedule:
+def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[float, ...]:
     cluster = partial(
         run,
         policy=arm.policy,
@@ -143,20 +142,11 @@ def _schedule(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> Schedule:
         restarts=Restarts(checkpoint_s=setting.checkpoint_s),
         dedicated=arm.dedicated,
     )
-    if arm.by_reason:
-        specs, _ = without_retries(specs)
-    if arm.prerun:
-        return arm.prerun.run(specs, fleet(FLEET), cluster)
-    return cluster(specs, fleet(FLEET))
-
-
-def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[float, ...]:
-    schedule = _schedule(specs, arm, setting)
+    run_of = partial(arm.prerun.run, cluster=cluster) if arm.prerun else cluster
+    schedule = run_of(without_retries(specs)[0] if arm.by_reason else specs, fleet(FLEET))
     sound = [s.job_id for s in specs if not any(map(is_user_error, s.attempts))]
-    requested = schedule.jobs.select("job_id", requested="gpus")
-    complete = schedule.attempts.join(requested, on="job_id").filter(
-        pl.col("gpus") == pl.col("requested")
-    )
+    # the pre-run has one GPU
+    complete = schedule.attempts.join(schedule.jobs, on=["job_id", "gpus"], how="semi")
     first = complete.group_by("job_id").agg(pl.col("start_s").min())
     jobs = schedule.jobs.filter(pl.col("job_id").is_in(sound)).join(first, on="job_id", how="left")
     gangs = jobs.filter(pl.col("gpus") > 1)

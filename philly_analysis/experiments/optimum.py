@@ -37,18 +37,16 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
         return csr_array((weight, (group, columns)), shape=(groups, len(picks)))
 
     one = np.ones(len(picks))
+    limits = np.array([(m.gpus, m.cpus or 0, m.mem_gb or 0) for m in servers]).T
     solved = milp(
         -speed,
         integrality=np.ones(len(picks), int),
         bounds=Bounds(0, 1),
         constraints=[
             LinearConstraint(sums(job, one, len(jobs)), 1, 1),
-            LinearConstraint(sums(server, one, len(servers)), -np.inf, [m.gpus for m in servers]),
-            LinearConstraint(
-                sums(server, cpus, len(servers)), -np.inf, [m.cpus or 0 for m in servers]
-            ),
-            LinearConstraint(
-                sums(server, mem_gb, len(servers)), -np.inf, [m.mem_gb or 0 for m in servers]
+            *(
+                LinearConstraint(sums(server, amount, len(servers)), -np.inf, limit)
+                for amount, limit in zip((one, cpus, mem_gb), limits, strict=True)
             ),
         ],
     )

@@ -17,7 +17,7 @@ from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, simulate
 from philly_analysis.simulator.policies import list_policies, policy_named
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import MANIFEST, Manifest, Trace, fetch_trace
+from philly_analysis.trace import MANIFEST, Trace, fetch_trace
 from philly_analysis.workload import Workload, measures
 
 DRAWN_JOBS = 2_000
@@ -39,11 +39,6 @@ class Assumed:
     prerun_s: float = 600.0
     retry_by_reason: bool = False
     estimates: str = "exact"
-
-    def digest(self) -> str:
-        """Return the digest of the file of outages; empty without one."""
-        path = Path(self.outages) if isinstance(self.outages, str | Path) else None
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +76,12 @@ class Run:
 
     def key(self) -> str:
         """Return a digest of all inputs: options, the trace or model, and the package's code."""
-        path = Path(self.workload)
-        if (path / MANIFEST).is_file():
-            content = Manifest.read(path).to_json()
-        else:
-            content = path.read_text("utf-8") if path.is_file() else self.workload
-        text = json.dumps(
-            [asdict(self), content, self.assumed.digest(), _code()], sort_keys=True, default=str
-        )
+        path, outages = Path(self.workload), self.assumed.outages
+        files = [path / MANIFEST, path]
+        if isinstance(outages, str | Path):
+            files.append(Path(outages))
+        content = [hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.is_file()]
+        text = json.dumps([asdict(self), content, _code()], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -127,9 +120,8 @@ def plan_runs(
     if not workloads or not policy_names or seeds < 1:
         raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
-        assumed = replace(
-            assumed, outages=file.resolve()
-        )  # workers may have another working directory
+        # workers may have another working directory
+        assumed = replace(assumed, outages=file.resolve())
     values: dict[str, dict[str, list[str]]] = {name: {} for name in policy_names}
     for knob, value in knobs:
         policy, _, own = knob.rpartition(".")
@@ -187,9 +179,17 @@ def outcome_of(run: Run) -> dict[str, float]:
     """
     if isinstance(run.assumed.outages, Path):
         require_visible([run.assumed.outages])
+    recorded = (Path(run.workload) / MANIFEST).is_file()
+    if run.workload not in shipped():
+        require_visible([run.workload])
+    workload = (
+        Workload.from_trace(run.workload)
+        if recorded
+        else load_model(run.workload).sample(jobs=run.jobs, gpus=run.assumed.gpus, seed=run.seed)
+    )
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
         made = simulate(
-            _workload(run),
+            workload,
             run.policy,
             Path(scratch) / "trace",
             knobs=dict(run.knobs),
@@ -201,21 +201,10 @@ def outcome_of(run: Run) -> dict[str, float]:
             return measures(trace)
 
 
-def _workload(run: Run) -> Workload:
-    if run.workload not in shipped():
-        require_visible([run.workload])
-    if (Path(run.workload) / MANIFEST).is_file():
-        return Workload.from_trace(run.workload)
-    return load_model(run.workload).sample(jobs=run.jobs, gpus=run.assumed.gpus, seed=run.seed)
-
-
 @cache
 def _code() -> str:
     """Return a digest of the package's code, so that outcomes of other versions are not reused."""
     package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(
-        p for p in package.rglob("*") if p.suffix in (".py", ".sql", ".json", ".toml")
-    ):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    kinds = (".py", ".sql", ".json", ".toml")
+    files = sorted(path for path in package.rglob("*") if path.suffix in kinds)
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -1,12 +1,11 @@
 """Sweeps of what-ifs: workloads, policies, loads and seeds, with policies compared in pairs."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
 from philly_analysis.experiments.effects import ARM, effects, percent
-from philly_analysis.experiments.panels import over_load
+from philly_analysis.experiments.panels import forest, over_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
@@ -58,52 +57,37 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
     missing = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
-    for run, outcome in zip(
-        missing, map_ordered(executor, outcome_of, missing, ahead=64), strict=True
-    ):
-        _write(folder / f"{run.key()}.json", outcome)
+    outcomes = map_ordered(executor, outcome_of, missing, ahead=64)
+    for run, outcome in zip(missing, outcomes, strict=True):
+        file = folder / f"{run.key()}.json"
+        try:
+            with atomic_write(file) as partial:
+                partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
+        except OSError as error:
+            raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None
     rows = [
-        (
-            run.setting,
-            run.load,
-            run.arm,
-            run.seed,
-            *map(json.loads(file.read_text("utf-8")).get, MEASURES),
-        )
-        for run, file in zip(planned, files, strict=True)
+        (run.setting, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
+        for run, text in zip(planned, (file.read_text("utf-8") for file in files), strict=True)
     ]
     return _result(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
 
 
-def _write(file: Path, outcome: Mapping[str, float]) -> None:
-    try:
-        with atomic_write(file) as partial:
-            partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
-    except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None
-
-
 def _result(table: pd.DataFrame) -> Result:
     base, *others = dict.fromkeys(table["arm"])
-    settings = count(table["setting"].nunique(), "workload")
     seeds = int(table["seed"].nunique())
-    arms = count(len(others) + 1, "policy", "policies")
+    each = count(seeds, "seed")
+    few = f"With {each} there is no interval: give {FEWEST_SEEDS} or more."
     return Result(
         name="sweep",
         table=table,
         facts=(Fact("runs", len(table), "runs"), Fact("seeds", seeds, "seeds of each")),
         sentences=(
-            *_sentences(changes(table), base),
-            f"{count(len(table), 'run')}: {settings}, {arms}, "
-            f"{count(seeds, 'seed')}. Policies are compared with {base}, on the same jobs.",
+            *_sentences(_jct_changes(table), base),
+            f"{count(len(table), 'run')}: {count(table['setting'].nunique(), 'workload')}, "
+            f"{count(len(others) + 1, 'policy', 'policies')}, {each}. Policies are compared with "
+            f"{base}, on the same jobs.",
         ),
-        caveats=(
-            ()
-            if seeds >= FEWEST_SEEDS
-            else (
-                f"With {count(seeds, 'seed')} there is no interval: give {FEWEST_SEEDS} or more.",
-            )
-        ),
+        caveats=(few,) * (seeds < FEWEST_SEEDS),
         synthetic=True,
         question="What does each policy change, and how sure is that?",
     )
@@ -134,45 +118,40 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
     return together.assign(load=together["load"].where(together["load"] > 0))
 
 
+def _jct_changes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the changes of the mean completion time, with an effect for each row."""
+    found = changes(table)
+    found = found[found["measure"] == "mean_jct_s"]
+    effects_of = [Paired(*row) for row in found[[*_EFFECT]].itertuples(index=False)]
+    effect = pd.Series(effects_of, index=found.index, dtype=object)
+    return found.assign(effect=effect, load=found["load"].fillna(0.0))
+
+
 def policy_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return measures and changes by policy as text: means over the seeds."""
     base, *_ = table["arm"]
-    found = changes(table)
-    change = {
-        (row["setting"], row["load"] if row["load"] == row["load"] else None, row["arm"]): percent(
-            Paired(*(row[c] for c in _EFFECT))
-        )
-        for row in found[found["measure"] == "mean_jct_s"].to_dict("records")
-    }
+    change = _jct_changes(table).set_index(ARM[:-1])["effect"].map(percent).to_dict()
     rows = []
-    for (workload, load, arm), runs in table.groupby(ARM[:-1], sort=False, dropna=False):
-        at = load if load == load else None
+    runs_of = table.assign(load=table["load"].fillna(0.0)).groupby(ARM[:-1], sort=False)
+    for (workload, load, arm), runs in runs_of:
         means = {name: pd.to_numeric(runs[name]).mean() for name in _SHOWN}
         first, *rest = (
             NOT_KNOWN if m != m else quantity(name, float(m)) for name, m in means.items()
         )
-        key = (workload, NOT_KNOWN if at is None else at, arm)
-        rows.append((*key, first, change.get((workload, at, arm), ""), *rest))
+        key = (workload, load or NOT_KNOWN, arm)
+        rows.append((*key, first, change.get((workload, load, arm), ""), *rest))
     heading, *headings = _SHOWN.values()
     names = ["workload", "load", "policy", heading, f"against {base}", *headings]
     return pd.DataFrame(rows, columns=names)
 
 
-def _sentences(found: pd.DataFrame, base: str) -> Iterator[str]:
-    jct = found[found["measure"] == "mean_jct_s"]
+def _sentences(jct: pd.DataFrame, base: str) -> Iterator[str]:
     for setting, rows in jct.groupby("setting", sort=False):
         highest = rows["load"].max()
-        at = "" if np.isnan(highest) else f" at a load of {highest:g}"
-        shown = rows if np.isnan(highest) else rows[rows["load"] == highest]
-        each = (
-            f"{row['arm']} {percent(Paired(*(row[c] for c in _EFFECT)))}"
-            for row in shown.to_dict("records")
-        )
-        yield (
-            f"{setting}{at}: the mean completion time changes against {base} by "
-            + "; ".join(each)
-            + "."
-        )
+        at = f" at a load of {highest:g}" if highest else ""
+        shown = rows[rows["load"] == highest]
+        each = "; ".join(shown["arm"] + " " + shown["effect"].map(percent))
+        yield f"{setting}{at}: the mean completion time changes against {base} by {each}."
 
 
 def plot(result: Result) -> Figure:
@@ -189,7 +168,9 @@ def plot(result: Result) -> Figure:
         title(right, f"{setting}: its change against {base}")
         if rows["load"].isna().all() or rows["load"].min() == rows["load"].max():
             _seed_by_seed(left, rows)
-            _change_by_arm(right, rows)
+            jct = _jct_changes(rows).set_index("arm")["effect"]
+            forest(right, [(str(arm), effect, INK) for arm, effect in jct.items()])
+            right.set_xlabel("% (line: 95 % interval)")
         else:
             _over_load(left, rows)
             over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
@@ -221,14 +202,3 @@ def _seed_by_seed(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set_ylim(-0.6, len(arms) - 0.4)
     ax.set_xlim(left=0)
     ax.set_xlabel("hours (grey: each seed; dark: their mean)")
-
-
-def _change_by_arm(ax: Axes, rows: pd.DataFrame) -> None:
-    found = changes(rows)
-    found = found[found["measure"] == "mean_jct_s"].iloc[::-1].reset_index(drop=True)
-    error = [found["change_pct"] - found["low_pct"], found["high_pct"] - found["change_pct"]]
-    ax.errorbar(found["change_pct"], found.index, xerr=error, fmt="o", color=INK, ms=5)
-    ax.axvline(0, color=MUTED, lw=0.8)
-    ax.set_yticks(found.index, list(found["arm"]))
-    ax.set_ylim(-0.6, len(found) - 0.4)
-    ax.set_xlabel("% (line: 95 % interval)")
