@@ -17,29 +17,12 @@ from philly_analysis.simulator.policies import Policy
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.synergy import Synergy
-from philly_analysis.simulator.speed.models import Locality, Spread
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Machine, Workload
 from tests.simulator.drawn import done, gantt, held, job, machines
 from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import workload
 from tests.support.strategies import one_in
-
-
-def test_gangs_have_dedicated_servers_to_themselves() -> None:
-    # two servers of 4: gang a takes the first with two of its GPUs; b runs on the second, where
-    # gang d would fit beside it, but has to wait till b has left; e (one GPU) does not go beside a
-    jobs = [job("a", 0, 2, 100), job("b", 0, 1, 50), job("d", 0, 2, 30), job("e", 60, 1, 10)]
-    shared = run(jobs, machines(4, 4), Fifo())
-    alone = run(jobs, machines(4, 4), Fifo(), dedicated=True)
-    assert gantt(shared) == {
-        "a": done(0, 100), "b": done(0, 50), "d": done(0, 30), "e": done(60, 70),
-    }  # fmt: skip
-    assert gantt(alone) == {
-        "a": done(0, 100), "b": done(0, 50), "d": done(50, 80), "e": done(80, 90),
-    }  # fmt: skip
-    # three GPUs beside b, and later two beside each gang, are no room for those that wait
-    assert set(alone.waits["cause"]) == {"fragmentation"}
 
 
 @pytest.mark.parametrize("policy", [Fifo(backfill=True), Srtf(), Philly()])
@@ -63,42 +46,6 @@ def test_a_policy_that_places_gangs_beside_others_is_told_so() -> None:
     specs = [replace(s, cpus=1.0 * s.gpus, mem_gb=1.0 * s.gpus) for s in jobs]
     with pytest.raises(SimulationError, match="dedicated"):
         run(specs, there, Synergy(allocation="tune"), dedicated=True)
-
-
-def test_dedicated_servers_take_interference_away() -> None:
-    # Table 4: two gangs of two beside each other run at 77.1 / 114.8... of their speed
-    jobs = [job("a", 0, 2, 100), job("b", 0, 2, 100)]
-    both = run(jobs, machines(4, 4), Fifo(), speed=Locality())
-    alone = run(jobs, machines(4, 4), Fifo(), speed=Locality(), dedicated=True)
-    slowed = 100 / Locality().beside[0]
-    assert gantt(both) == {name: done(0, round(slowed, 3)) for name in "ab"}
-    assert gantt(alone) == {name: done(0, 100) for name in "ab"}
-
-
-def fragmented() -> list[JobSpec]:
-    """Two servers of 4, a job of one GPU on each for 1000 s, and then a gang of 4."""
-    return [
-        job("a", 0, 3, 20), job("b", 0, 4, 10), job("s", 1, 1, 1000), job("t", 12, 1, 1000),
-        job("u", 12, 3, 8), job("g", 30, 4, 100),
-    ]  # fmt: skip
-
-
-def test_jobs_move_out_of_a_gangs_way() -> None:
-    # a and s on one server, t and u on the other; from 20 on s and t alone, 3 GPUs free beside each
-    quotas = {"a": 8}
-    never = gantt(run(fragmented(), machines(4, 4), Philly(), quotas=quotas))
-    assert never["g"][0][0] > 200 and len(never["s"]) == len(never["t"]) == 1
-    moving = Philly(migrate_after_s=15.0, restart_s=5.0)
-    schedule = run(fragmented(), machines(4, 4), moving, quotas=quotas)
-    bars = gantt(schedule)
-    assert bars["g"] == done(30, 130)
-    moved, [stays] = sorted((bars["s"], bars["t"]), key=len, reverse=True)
-    start_s = moved[0][0]
-    assert moved == [(start_s, 30, "migrated"), (30, start_s + 1000 + 5, "completed")]
-    assert stays[2] == "completed" and stays[1] == stays[0] + 1000
-    # t has run for 18 s by then, s for 10 at least: who started lately is left where it is
-    patient = Philly(migrate_after_s=60.0)
-    assert gantt(run(fragmented(), machines(4, 4), patient, quotas=quotas))["g"][0][0] > 30
 
 
 @given(workloads)
@@ -209,10 +156,3 @@ def test_a_what_if_tells_what_it_did_with_failures(tmp_path: Path) -> None:
     assert all(again[s.job_id] <= s.run_s + 1e-3 for s in specs)
     with pytest.raises(SimulationError, match="dedicated has no effect"):
         simulate(load, "recorded", tmp_path / "no", machines="4x8", dedicated=True)
-
-
-def test_speed_by_spread_is_locality_without_interference() -> None:
-    jobs = [job("a", 0, 2, 100), job("b", 0, 2, 100), job("c", 0, 6, 98)]
-    schedule = run(jobs, machines(4, 3, 3), Fifo(), speed=Spread())
-    # c is on both servers of 3: 98.0 / 114.8 of its speed, as Table 4 has it
-    assert gantt(schedule) == {"a": done(0, 100), "b": done(0, 100), "c": done(0, 114.8)}

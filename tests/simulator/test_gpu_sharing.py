@@ -14,10 +14,9 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Schedule, policy_named, run
 from philly_analysis.simulator.assumptions import fraction_notes
 from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
-from philly_analysis.simulator.engine.outages import Outage
 from philly_analysis.simulator.engine.pools import Pool
 from philly_analysis.simulator.policies.gandiva import Gandiva
-from philly_analysis.simulator.policies.priority import Fifo, Srtf
+from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.workload import JobSpec, fleet
 from tests.simulator import reference_gpu_sharing as slow
 from tests.simulator.drawn import assert_same_bars, done, gantt, job, machines, migrates
@@ -33,51 +32,6 @@ from tests.simulator.test_reference import examples
 
 def part(name: str, submit_s: float, share: float, run_s: float) -> JobSpec:
     return replace(job(name, submit_s, 1, run_s), gpu_frac=share)
-
-
-def gpus(schedule: Schedule) -> dict[str, int]:
-    return dict(schedule.placements.select("job_id", "gpu").iter_rows())
-
-
-def test_fractions_fill_a_gpu_before_the_next_is_shared() -> None:
-    # c leaves least where b is, d fits beside a only; e wants a whole one and waits for both
-    jobs = [
-        part("a", 0, 0.5, 20),
-        part("b", 1, 0.6, 10),
-        part("c", 2, 0.4, 10),
-        part("d", 3, 0.5, 10),
-        job("e", 4, 1, 5),
-    ]
-    schedule = run(jobs, machines(2), Fifo())
-    assert gpus(schedule) == {"a": 0, "b": 1, "c": 1, "d": 0, "e": 1}
-    assert gantt(schedule)["e"] == done(12, 17)
-
-
-def test_a_share_spans_no_two_gpus() -> None:
-    # 0.8 are left in all, 0.4 of each
-    jobs = [part("a", 0, 0.6, 20), part("b", 0, 0.6, 30), part("c", 1, 0.5, 5)]
-    schedule = run(jobs, machines(2), Fifo())
-    assert gantt(schedule)["c"] == done(20, 25)
-    [wait] = schedule.waits.to_dicts()
-    assert wait["cause"] == "fragmentation" and wait["fragmentation_s"] == 19
-
-
-def test_who_wants_less_passes_by_where_that_is_allowed() -> None:
-    jobs = [part("a", 0, 0.7, 20), part("b", 1, 0.5, 5), part("c", 2, 0.3, 5)]
-    assert gantt(run(jobs, machines(1), Fifo(backfill=True)))["c"] == done(2, 7)
-    assert gantt(run(jobs, machines(1), Fifo()))["c"] == done(20, 25)
-
-
-def test_thirds_add_up() -> None:
-    jobs = [part(name, 0, share, 10) for name, share in (("a", 0.1), ("b", 0.2), ("c", 0.7))]
-    assert all(bars == done(0, 10) for bars in gantt(run(jobs, machines(1), Fifo())).values())
-
-
-def test_a_gpu_that_fails_stops_all_who_share_it() -> None:
-    jobs = [part("a", 0, 0.5, 20), part("b", 0, 0.5, 20)]
-    outage = [Outage(5.0, 8.0, "m0", 0)]
-    bars = gantt(run(jobs, machines(1), Fifo(), outages=outage))
-    assert {tuple(own) for own in bars.values()} == {((0, 5, "node_failure"), (8, 23, "completed"))}
 
 
 Rows = list[tuple[int, Fraction, list[int]]]
@@ -222,27 +176,6 @@ def test_shares_add_nothing_where_each_takes_a_whole_gpu(name: str, rows: Rows) 
     assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
 
 
-def test_a_better_job_stops_one_of_two_who_share() -> None:
-    # c needs 0.6: of a and b, which share the only GPU, the one with most to go gives way
-    jobs = [part("a", 0, 0.5, 100), part("b", 0, 0.4, 30), part("c", 5, 0.6, 10)]
-    bars = gantt(run(jobs, machines(1), Srtf()))
-    assert bars["a"] == [(0, 5, "preempted"), (15, 110, "completed")]
-    assert bars["b"] == done(0, 30) and bars["c"] == done(5, 15)
-
-
-def test_who_gives_way_for_nothing_goes_on() -> None:
-    # b, worst, shares its GPU with c; a alone leaves d room: b gets its share back
-    jobs = [
-        part("c", 0, 0.5, 40),
-        part("b", 0, 0.5, 300),
-        part("a", 0, 1, 200),
-        part("d", 5, 0.9, 30),
-    ]
-    bars = gantt(run(jobs, machines(2), Srtf()))
-    assert bars["b"] == done(0, 300) and bars["c"] == done(0, 40)
-    assert bars["a"] == [(0, 5, "preempted"), (35, 230, "completed")] and bars["d"] == done(5, 35)
-
-
 def test_instances_are_as_large_as_nvidia_makes_them() -> None:
     def slices(share: float, of: int) -> float:
         return as_allocated(part("a", 0, share, 1), of).gpu_frac * of
@@ -255,18 +188,6 @@ def test_instances_are_as_large_as_nvidia_makes_them() -> None:
     assert [slices(s, 3) for s in (0.1, 0.33, 0.34, 0.5)] == [1, 1, 1, 3]
     gang = replace(job("a", 0, 4, 1), gpu_frac=0.5)
     assert as_allocated(gang, 7).gpu_s == as_allocated(gang, None).gpu_s == 4
-
-
-def test_seven_instances_fill_a_gpu_and_an_eighth_waits() -> None:
-    jobs = [part(f"{i}", 0, 1 / 7, 10) for i in range(8)]
-    there = list(fleet("1x1/7"))
-    bars = gantt(run(jobs, there, Fifo()))
-    assert all(bars[f"{i}"] == done(0, 10) for i in range(7)) and bars["7"] == done(10, 20)
-    # 0.15 of a GPU is two slices of seven: three at a time, where shares of any size fit six
-    jobs = [part(f"{i}", 0, 0.15, 10) for i in range(6)]
-    ends = [own[0][1] for own in gantt(run(jobs, there, Fifo())).values()]
-    assert ends == [10, 10, 10, 20, 20, 20]
-    assert all(own == done(0, 10) for own in gantt(run(jobs, machines(1), Fifo())).values())
 
 
 def test_gpus_cut_otherwise_are_other_pools() -> None:

@@ -51,18 +51,6 @@ def test_the_four_cells_of_table_4(cell: str) -> None:
     assert 100 / took_s == pytest.approx(images_per_s[cell] / images_per_s["SameServer"], abs=1e-9)
 
 
-def test_the_speeds_of_table_4_as_printed() -> None:
-    """115 images/s on one server; spread, beside a gang, and both are slower in this order."""
-    law, two = Locality(), Job(job("x", 0, 2, 1), 0)
-    other = Job(job("y", 0, 2, 1), 1)
-    other.allocation = Allocation(((0, 12),), 2)
-    packed, spread = Allocation(((0, 3),), 2), Allocation(((0, 1), (1, 1)), 2)
-    speeds = [
-        law.of(two, allocation, them) for them in ((), (other,)) for allocation in (packed, spread)
-    ]
-    assert speeds == pytest.approx([1, 0.854, 0.659, 0.645], abs=1e-3)
-
-
 @given(
     st.integers(2, 64).flatmap(
         lambda gpus: st.tuples(st.just(gpus), st.integers(-(-gpus // 8), gpus))

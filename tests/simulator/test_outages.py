@@ -16,83 +16,15 @@ from philly_analysis.experiments import recorded_outages
 from philly_analysis.simulator import POLICIES, run, simulate
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.jobs.restarts import Restarts
-from philly_analysis.simulator.policies.easy import Easy
-from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.trace import Trace
-from tests.simulator.drawn import assert_work_done, done, gantt, held, job, machines
+from tests.simulator.drawn import assert_work_done, held, job, machines
 from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, workloads
 from tests.simulator.test_simulation import MACHINES as MACHINES_24
 from tests.simulator.test_simulation import ORIGIN, workload
 
 INF = float("inf")
-
-
-@pytest.mark.parametrize(
-    ("checkpoint_s", "end_s", "lost_s"),
-    [(0, 120, 0), (20, 130, 10), (INF, 150, 30)],  # 30 s done as it fails, back at 50
-)
-def test_a_job_falls_back_to_its_checkpoint_and_waits_for_the_repair(
-    checkpoint_s: float, end_s: float, lost_s: float
-) -> None:
-    schedule = run(
-        [job("a", 0, 1, 100)],
-        machines(1),
-        Fifo(),
-        restarts=Restarts(checkpoint_s=checkpoint_s),
-        outages=[Outage(30, 50, "m0")],
-    )
-    assert gantt(schedule) == {"a": [(0, 30, "node_failure"), (50, end_s, "completed")]}
-    assert schedule.attempts["lost_s"].to_list() == [lost_s, 0]
-    assert schedule.outages.rows() == [("m0", None, 30, 50)]
-
-
-def test_a_gang_stops_whole_and_goes_elsewhere_and_its_neighbours_stay() -> None:
-    # a has m2, b a GPU of m1; as one of m2 fails, a finds four on m0 and m1 only, beside b
-    jobs = [job("a", 0, 4, 100), job("b", 1, 1, 100)]
-    schedule = run(jobs, machines(3, 2, 4), Fifo(), outages=[Outage(10, 99, "m2", 0)])
-    bars = {"a": [(0, 10, "node_failure"), (10, 100, "completed")], "b": done(1, 101)}
-    assert gantt(schedule) == bars
-    second = schedule.placements.filter(job_id="a", attempt=2).select("machine_id", "gpu").rows()
-    assert ("m2", 0) not in second and len(second) == 4
-
-
-def test_of_outages_at_once_the_last_to_end_gives_a_gpu_back() -> None:
-    told = [Outage(10, 30, "m0"), Outage(20, 50, "m0", 0), Outage(20, 25, "m0", 0)]
-    jobs = [job("a", 5, 2, 40), job("b", 15, 1, 7)]
-    schedule = run(jobs, machines(2), Fifo(backfill=True), outages=told)
-    # GPU 1 is back at 30, which b alone can use; GPU 0 at 50
-    assert gantt(schedule) == {
-        "a": [(5, 10, "node_failure"), (50, 85, "completed")],
-        "b": done(30, 37),
-    }
-
-
-def test_an_outage_that_begins_while_all_wait_for_a_repair_is_gone_through_first() -> None:
-    told = [Outage(10, 30, "m0"), Outage(20, 25, "m0"), Outage(22, 40, "m0")]
-    schedule = run([job("a", 15, 1, 5)], machines(1), Fifo(), outages=told)
-    assert gantt(schedule) == {"a": done(40, 45)}
-
-
-def test_a_run_that_ends_as_its_machine_fails_has_ended() -> None:
-    schedule = run([job("a", 0, 1, 30)], machines(1), Fifo(), outages=[Outage(30, 50, "m0")])
-    assert gantt(schedule) == {"a": done(0, 30)}
-
-
-def test_a_gang_that_is_not_whole_loses_what_it_holds() -> None:
-    # w holds GPU 1 from 10 on; out of use it is held no more, and w is whole when both are there
-    jobs = [job("a", 0, 1, 100), job("w", 10, 2, 50)]
-    schedule = run(jobs, machines(2), Philly(), quotas={"a": 8}, outages=[Outage(40, 120, "m0", 1)])
-    assert gantt(schedule)["w"] == done(120, 170)
-    holds = schedule.holds.select("gpu", "start_s", "end_s").rows()
-    assert holds[0] == (1, 10, 40)
-
-
-def test_easy_reserves_nothing_for_a_gang_that_needs_a_repair() -> None:
-    jobs = [job("w", 1, 2, 10), job("b", 2, 1, 1000)]
-    schedule = run(jobs, machines(1, 1), Easy(), outages=[Outage(0, 500, "m1")])
-    assert gantt(schedule) == {"b": done(2, 1002), "w": done(1002, 1012)}
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])

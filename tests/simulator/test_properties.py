@@ -1,7 +1,6 @@
 """Check properties of every policy on any workload."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from philly_analysis.simulator import POLICIES, Schedule, run
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.workload import JobSpec
 from tests.simulator.drawn import held, job, machines
 
@@ -110,68 +108,3 @@ def test_the_same_jobs_give_the_same_schedule(policy: type[Policy]) -> None:
     ]
     one, other = simulated(rows, policy())[1], simulated(rows, policy())[1]
     assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
-
-
-@pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
-@given(workloads)
-def test_work_is_conserved(name: str, rows: Rows) -> None:
-    """No job that would fit waits, whenever every gang is one GPU."""
-    rows = [(s, 1, runs, vc) for s, _, runs, vc in rows]
-    specs, schedule = simulated(rows, POLICIES[name]())
-    bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
-    moments = sorted({t for _, a, b in bars for t in (a, b)} | {s.submit_s for s in specs})
-    ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
-    for t in moments:
-        running = sum(a <= t < b for _, a, b in bars)
-        present = sum(s.submit_s <= t < ends[s.job_id] for s in specs)
-        assert running == min(present, 16)
-
-
-@given(workloads)
-def test_srtf_serves_whom_a_full_sort_would_serve(rows: Rows) -> None:
-    """Between events the running jobs are those of a greedy pass over all jobs by what is left."""
-    specs, schedule = simulated(rows, POLICIES["srtf"]())
-    for t, running, served_s, present in moments(specs, schedule):
-        left_s = {s.job_id: s.run_s - served_s[s.job_id] for s in present}
-        if len(set(left_s.values())) < len(left_s):
-            continue  # ties may go either way
-        free, chosen = 16, set()
-        for s in sorted(present, key=lambda s: left_s[s.job_id]):
-            if s.gpus <= free:
-                free -= s.gpus
-                chosen.add(s.job_id)
-        assert running == chosen, t
-
-
-@given(workloads)
-def test_las_lets_nobody_wait_for_a_lower_queue(rows: Rows) -> None:
-    """Who waits would not fit even if all jobs of lower queues gave way."""
-    specs, schedule = simulated(rows, Las(thresholds_gpu_s=(40.0, 200.0)))
-    for t, running, served_s, present in moments(specs, schedule):
-        queue = {
-            s.job_id: sum(served_s[s.job_id] * s.gpus + 1e-6 >= x for x in (40, 200))
-            for s in present
-        }
-        for waiter in present:
-            if waiter.job_id not in running:
-                before = sum(
-                    s.gpus
-                    for s in present
-                    if s.job_id in running and queue[s.job_id] <= queue[waiter.job_id]
-                )
-                assert 16 - before < waiter.gpus, t
-
-
-def moments(
-    specs: list[JobSpec], schedule: Schedule
-) -> Iterator[tuple[float, set[str], dict[str, float], list[JobSpec]]]:
-    """Yield times between events, with who runs, what each was served, and who is there."""
-    bars = schedule.attempts.select("job_id", "start_s", "end_s").rows()
-    ends = dict(schedule.jobs.select("job_id", "end_s").iter_rows())
-    for t in sorted({s.submit_s + 0.0123 for s in specs}):
-        served_s = {
-            j: sum(min(t, end) - start for i, start, end in bars if i == j and start < t)
-            for j in ends
-        }
-        running = {j for j, start, end in bars if start <= t < end}
-        yield t, running, served_s, [s for s in specs if s.submit_s <= t < ends[s.job_id]]

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.results.formatting import number, share
-from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator import simulate
 from philly_analysis.simulator.jobs.restarts import Restarts
-from philly_analysis.simulator.policies.priority import Fifo, Srtf
-from philly_analysis.simulator.speed.models import HostResources, Locality, Sharing
+from philly_analysis.simulator.speed.models import HostResources, Sharing
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
 from philly_analysis.workload.outcomes import measures
 from philly_analysis.workload.recorded_details import with_gpu_use
-from tests.simulator.drawn import done, gantt, job, machines
+from tests.simulator.drawn import job
 from tests.simulator.test_simulation import MACHINES, workload
 
 SHARES = st.none() | st.floats(0, 1)
@@ -156,56 +155,10 @@ class _Known(Steady):
         return 100 * self.busy[spec.job_id]
 
 
-def test_a_time_limit_ends_a_job_that_is_slowed_beyond_it() -> None:
-    # on two servers a second does 98.0 / 114.8 of a recorded one: 100 s would take 117.1 s
-    slow = replace(job("a", 0, 2, 100), time_limit_s=110.0)
-    long = replace(job("b", 0, 2, 100), time_limit_s=50.0)  # let go on when it was recorded
-    for spec, end_s, reason in ((slow, 110, "time_limit"), (long, 100, "time_limit")):
-        schedule = run([spec], machines(1, 1), Fifo(), speed=Locality())
-        assert gantt(schedule)[spec.job_id] == [(0, end_s, reason)]
-        assert schedule.jobs["end_s"].to_list() == [end_s]
-    assert gantt(run([slow], machines(2), Fifo(), speed=Locality()))["a"] == done(0, 100)
-
-
-@pytest.mark.parametrize(
-    ("checkpoint_s", "restart_s", "a"),
-    [
-        (0.0, 0.0, [(0, 50, "preempted"), (60, 110, "completed")]),
-        (30.0, 0.0, [(0, 50, "preempted"), (60, 130, "completed")]),  # 20 s since the last one
-        (float("inf"), 0.0, [(0, 50, "preempted"), (60, 160, "completed")]),
-        (30.0, 7.0, [(0, 50, "preempted"), (60, 137, "completed")]),
-    ],
-)
-def test_an_interruption_costs_what_came_since_the_checkpoint(
-    checkpoint_s: float, restart_s: float, a: list[tuple[float, float, str]]
-) -> None:
-    jobs = [job("a", 0, 1, 100), job("b", 50, 1, 10)]
-    schedule = run(
-        jobs, machines(1), Srtf(restart_s=restart_s), restarts=Restarts(checkpoint_s=checkpoint_s)
-    )
-    assert gantt(schedule) == {"a": a, "b": done(50, 60)}
-    kept = schedule.attempts.filter(job_id="a").select("work_s", "lost_s").sum().row(0)
-    assert kept == (100, a[1][1] - 110 - restart_s)
-
-
 def test_costs_that_make_no_sense_are_refused() -> None:
     for wrong in (-1.0, float("nan")):
         with pytest.raises(SimulationError, match="give 0"):
             Restarts(checkpoint_s=wrong)
-
-
-def test_gpus_held_by_a_gang_that_is_not_whole_are_taken_down() -> None:
-    from philly_analysis.simulator.policies.philly import Philly
-
-    # w finds one GPU of two at 10 and holds it for so long; then it backs off
-    jobs = [job("a", 0, 1, 1000), job("w", 10, 2, 50)]
-    schedule = run(jobs, machines(2), Philly(), quotas={"a": 8})
-    assert schedule.holds.height
-    held = schedule.holds.select("job_id", "machine_id", "gpu").unique().rows()
-    assert held == [("w", "m0", 1)]
-    first = schedule.holds.row(0, named=True)
-    assert (first["start_s"], first["end_s"]) == (10, 10 + Philly().hold_s)
-    assert (schedule.holds["end_s"] <= 1000).all()
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from philly_analysis.simulator import Policy, policy_named, run
-from philly_analysis.simulator.jobs.job import FOREVER
-from philly_analysis.simulator.policies.antman import AntMan
-from philly_analysis.simulator.policies.gandiva import Gandiva
-from philly_analysis.simulator.policies.philly import Philly
-from philly_analysis.simulator.policies.view import Decision, Plan, View
-from philly_analysis.simulator.speed.models import Sharing
+from philly_analysis.simulator.policies.view import View
 from philly_analysis.simulator.speed.profiles import PROFILES
 from philly_analysis.workload import JobSpec, Machine
 from tests.simulator import reference as slow
@@ -22,7 +17,6 @@ from tests.simulator import reference_servers as on_servers
 from tests.simulator import reference_shares as shares
 from tests.simulator.drawn import assert_same_bars, bars_of, gantt, job, machines, migrates
 from tests.simulator.reference_philly import Quotas
-from tests.support.strategies import one_in
 
 Rows = list[tuple[int, int, list[int]]]
 """Submission, gang and run times of each job."""
@@ -55,59 +49,6 @@ def assert_same(specs: list[JobSpec], one: Policy, other: Policy, **options: Any
     assert ours.placements.equals(theirs.placements)
 
 
-class EagerPhilly(Philly):
-    """Considers each gang whenever its request begins or ends, all groups, without a cache."""
-
-    def wake_s(self, view: View) -> float:
-        gangs = [job for job in view.queue if job.gpus > 1]
-        cycles = [
-            (job, self._requests.cycle(job, view.now_s) + i) for job in gangs for i in range(2)
-        ]
-        release_s = [self._requests.release_s(job, cycle) for job, cycle in cycles]
-        moments_s = [at_s + wait_s for at_s in release_s for wait_s in (0, self.backoff_s)]
-        soonest_s = min((at_s for at_s in moments_s if at_s > view.now_s + 1e-5), default=FOREVER)
-        return min(soonest_s, super().wake_s(view))
-
-    def _candidates(self, plan: Plan) -> list[Any]:
-        return list(plan.view.queue.groups)
-
-    def _front(self, view: View, group: Any, *, after: bool = False) -> Any:
-        view.state.clear()
-        return super()._front(view, group, after=after)
-
-
-@examples(25)
-def test_lazy_philly_equals_eager_philly(examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(workloads, st.lists(st.sampled_from("abc"), min_size=14, max_size=14))
-    def check(rows: Rows, vcs: list[str]) -> None:
-        specs = [replace(s, vc=vc) for s, vc in zip(specs_of(rows), vcs, strict=False)]
-        knobs: dict[str, Any] = {"hold_s": 17.0, "backoff_s": 12.0, "relax": (1.0, 2.0)}
-        quotas = {"a": 5, "b": 4, "c": 2}
-        assert_same(specs, Philly(**knobs), EagerPhilly(**knobs), quotas=quotas)
-
-    check()
-
-
-class ForgetfulAntMan(AntMan):
-    """Evaluates all machines for each guest, each time."""
-
-    def decide(self, view: View) -> Decision:
-        view.state.clear()
-        return super().decide(view)
-
-
-@one_in(2)
-@given(workloads, st.lists(st.tuples(*[st.floats(0.05, 1)] * 2), min_size=14, max_size=14))
-def test_cached_antman_equals_uncached_antman(rows: Rows, uses: list[tuple[float, float]]) -> None:
-    specs = [
-        replace(spec, util_frac=util, gpu_mem_frac=mem)
-        for spec, (util, mem) in zip(specs_of(rows), uses, strict=False)
-    ]
-    knobs: dict[str, Any] = {"convert_after_s": 5.0, "looks_at": 4}
-    assert_same(specs, AntMan(**knobs), ForgetfulAntMan(**knobs), speed=Sharing())
-
-
 PREEMPTIVE: dict[str, dict[str, object]] = {
     "srtf": {"restart_s": 3},
     "srsf": {"restart_s": 3},
@@ -130,17 +71,6 @@ def test_lazy_preemption_equals_eager_preemption(name: str, rows: Rows, consolid
 
     eager = Eager(**{f.name: getattr(lazy, f.name) for f in fields(lazy)})
     assert_same(specs_of(rows), lazy, eager)
-
-
-@one_in(2)
-@given(workloads)
-def test_packing_has_no_effect_on_fully_used_gpus(rows: Rows) -> None:
-    specs = [replace(spec, util_frac=1.0, gpu_mem_frac=0.1) for spec in specs_of(rows)]
-    packed, alone = (
-        bars_of(specs, (4, 2, 2), Gandiva(quantum_s=20.0, pack=pack), speed=Sharing())
-        for pack in (True, False)
-    )
-    assert packed == alone
 
 
 LIMITS: dict[str, object] = {"thresholds_gpu_s": [40, 200]}

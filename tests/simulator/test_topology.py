@@ -1,19 +1,12 @@
 """Check servers, racks and pods: distances, placements and their cost."""
 
-from dataclasses import replace
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.simulator import run
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
 from philly_analysis.simulator.cluster.placement import pack_nearest, pack_within
 from philly_analysis.simulator.cluster.topology import POD, RACK, SERVER, Topology
-from philly_analysis.simulator.policies.priority import Fifo
-from philly_analysis.simulator.speed.models import Locality
 from philly_analysis.workload import Machine, fleet
-from tests.simulator.drawn import done, gantt, job
 
 
 def stood(*racks: str | None) -> list[Machine]:
@@ -66,11 +59,3 @@ def test_a_gang_goes_where_it_is_nearest() -> None:
     assert machines(pack_nearest(cluster, 9)) == [0, 1, 2]  # anywhere, the last server fitted best
     assert pack_within(cluster, 8, RACK) is None
     assert pack_nearest(cluster, 16) is None
-
-
-@pytest.mark.parametrize(("across", "end_s"), [((), 100), ((0.5,), 200), ((0.5, 0.25), 400)])
-def test_distance_costs_as_the_speed_model_defines(across: tuple[float, ...], end_s: float) -> None:
-    servers = [replace(m, gpus=8) for m in stood("a/0", "b/1")]
-    law = Locality(across=across, spread_large=((1, 1.0),))
-    schedule = run([job("a", 0, 16, 100)], servers, Fifo(), speed=law)
-    assert gantt(schedule)["a"] == done(0, end_s)
