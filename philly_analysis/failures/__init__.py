@@ -1,6 +1,6 @@
 """Classify the output of failed attempts by reason, with an ordered table of signatures."""
 
-from philly_analysis.failures.classifier import Failure, Link, classify_text
+from philly_analysis.failures.classifier import Failure, classify_text
 from philly_analysis.failures.lines import decode
 from philly_analysis.failures.masking import mask
 from philly_analysis.failures.output import Output, classify, classify_output, read_output

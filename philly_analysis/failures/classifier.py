@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 import polars as pl
 
@@ -32,9 +31,6 @@ ALIKE_LINES = 100  # lines with equal hints that are searched at each end
 ALIKE_CHARS = 10_000  # characters of these, which limits long lines
 MOST_LINES = 4_000  # lines searched in all, from both ends of each kind
 LONGEST_LINE_CHARS = 500
-LONGEST_CHAIN = 40
-
-Role = Literal["root", "cascade", "confirmation"]
 
 _QUIET = re.compile(
     r"Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
@@ -47,15 +43,6 @@ _EXCEPTION = re.compile(
 )
 _IGNORED_BLOCK = "Exception ignored in"
 _IGNORED_LINES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One piece of evidence: its role beside the root cause, its rule and its line number."""
-
-    role: Role
-    rule: str
-    line_number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +61,6 @@ class Failure:
         The deciding line and its number from 1; "" and 0 if there is none.
     rule
         Id of the signature that decided, or "".
-    chain
-        The evidence in order of lines: the root, its confirmations, its consequences.
     """
 
     reason: str
@@ -84,7 +69,6 @@ class Failure:
     line: str
     line_number: int
     rule: str
-    chain: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +132,12 @@ def classify_text(text: str | bytes) -> Failure:
         line=lines.pieces[root.piece].strip()[:LONGEST_LINE_CHARS],
         line_number=lines.numbers[root.piece],
         rule=root.rule.id,
-        chain=_chain(root, ordered, lines),
     )
 
 
 def _no_signature(*, benign: bool) -> Failure:
     fine = "benign" if benign else ""
-    return Failure(NO_SIGNATURE, tiers_of(NO_SIGNATURE), fine, "", 0, "", ())
-
-
-def _chain(root: _Evidence, ordered: list[_Evidence], lines: Lines) -> tuple[Link, ...]:
-    links = []
-    for found in sorted(ordered, key=lambda found: found.piece)[:LONGEST_CHAIN]:
-        same = found.rule.reason == root.rule.reason
-        role: Role = "root" if found is root else "confirmation" if same else "cascade"
-        links.append(Link(role, found.rule.id, lines.numbers[found.piece]))
-    return tuple(links)
+    return Failure(NO_SIGNATURE, tiers_of(NO_SIGNATURE), fine, "", 0, "")
 
 
 def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:

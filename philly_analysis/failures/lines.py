@@ -1,13 +1,13 @@
 """Split log output into numbered lines without colours, for matching."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
 # Longer lines are split: no signature needs more of a line than this.
 PIECE_CHARS = 4096
+_PIECE = re.compile(rf"(?s).{{1,{PIECE_CHARS}}}")
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,24}[ -/]{0,2}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|.)")
 _BOMS = (
@@ -63,8 +63,7 @@ def split_lines(text: str | bytes) -> Lines:
     decoded = decode(text)
     if "\x1b" in decoded:
         decoded = _ANSI.sub("", decoded)
-    if "\r" in decoded:
-        decoded = decoded.replace("\r\n", "\n")
+    decoded = decoded.replace("\r\n", "\n")
     lines = pl.DataFrame({"piece": [decoded]}).select(_split("\n")).explode("piece")
     lines = lines.with_row_index("number", offset=1)
     if "\r" in decoded:
@@ -72,18 +71,13 @@ def split_lines(text: str | bytes) -> Lines:
     pieces = lines["piece"]
     long = (pieces.str.len_chars() > PIECE_CHARS).arg_true()
     if len(long):
-        pieces = pieces.scatter(long, ["\r".join(_chunks(line)) for line in pieces.gather(long)])
+        pieces = pieces.scatter(long, ["\r".join(_PIECE.findall(line)) for line in pieces.gather(long)])
         lines = lines.with_columns(pieces).with_columns(_split("\r")).explode("piece")
     return Lines(lines["piece"], lines["number"])
 
 
 def _split(at: str) -> pl.Expr:
     return pl.col("piece").str.split(at)
-
-
-def _chunks(line: str) -> Iterator[str]:
-    for start in range(0, len(line), PIECE_CHARS):
-        yield line[start : start + PIECE_CHARS]
 
 
 def message(piece: str) -> str:

@@ -84,11 +84,7 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
 def classify_output(output: Output) -> Failure:
     """Classify an output; line numbers are those of the whole file."""
     failure = classify_text(output.text)
-    if not output.skipped_lines:
-        return failure
-    chain = (replace(x, line_number=output.line_number(x.line_number)) for x in failure.chain)
-    number = output.line_number(failure.line_number)
-    return replace(failure, line_number=number, chain=tuple(chain))
+    return replace(failure, line_number=output.line_number(failure.line_number))
 
 
 def classify(files: str | Path | Iterable[str | Path]) -> Result:
