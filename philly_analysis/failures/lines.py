@@ -71,7 +71,9 @@ def split_lines(text: str | bytes) -> Lines:
     pieces = lines["piece"]
     long = (pieces.str.len_chars() > PIECE_CHARS).arg_true()
     if len(long):
-        pieces = pieces.scatter(long, ["\r".join(_PIECE.findall(line)) for line in pieces.gather(long)])
+        pieces = pieces.scatter(
+            long, ["\r".join(_PIECE.findall(line)) for line in pieces.gather(long)]
+        )
         lines = lines.with_columns(pieces).with_columns(_split("\r")).explode("piece")
     return Lines(lines["piece"], lines["number"])
 

@@ -37,9 +37,9 @@ class Output:
     """
 
     text: bytes
-    head_lines: int
-    skipped_lines: int
-    damaged: bool
+    head_lines: int = 0
+    skipped_lines: int = 0
+    damaged: bool = False
 
     def line_number(self, number: int) -> int:
         """Return the number in the whole output of a line of `text`."""

@@ -10,11 +10,13 @@ from philly_analysis.errors import TraceError
 from philly_analysis.ingest.anonymize import anonymize as anonymize_trace
 from philly_analysis.ingest.anonymize import load_key
 from philly_analysis.ingest.build import build_trace
-from philly_analysis.ingest.failure_output.loading import failure_output
+from philly_analysis.ingest.failure_output.loading import FailureOutput
+from philly_analysis.ingest.failure_output.records import PATTERNS
 from philly_analysis.ingest.raw_file import refuse_lfs_pointers
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source_registry import find_source
 from philly_analysis.ingest.telemetry import find_telemetry
+from philly_analysis.ingest.timezones import find_zone
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.trace import (
@@ -140,7 +142,9 @@ def ingest(
             build_trace,
             selected,
             logs,
-            failures=failure_output(output, output_name, clock, masked=not keep_secrets),
+            failures=None
+            if output is None
+            else FailureOutput(output, tuple(output_name) or PATTERNS, find_zone(clock)),
             telemetry=find_telemetry(readings, telemetry_clock),
             quotas=None if quotas is None else read_quotas(quotas),
             executor=None if cluster is None else stack.enter_context(workers(cluster=cluster)),

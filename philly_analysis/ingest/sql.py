@@ -1,6 +1,6 @@
 """Compose SQL fragments, and exchange rows with the database."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import duckdb
@@ -49,6 +49,13 @@ def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
     con.execute(f"create view {table.name} as select {typed_columns(table, ())} where false")
 
 
+def arrow_table(rows: Iterable[Sequence[object]], schema: pa.Schema) -> pa.Table:
+    """Return rows as an Arrow table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.table(arrays, schema)
+
+
 def create_table(
     con: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | pa.RecordBatchReader
 ) -> None:
@@ -78,8 +85,7 @@ def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
     while batch := texts.fetchmany(_BATCH_ROWS):
         changed = [(text, masked) for (text,) in batch if (masked := mask(text)) != text]
         found = found or bool(changed)
-        columns = [[row[i] for row in changed] for i in range(2)]
-        insert_rows(con, "masked", pa.table(columns, schema=schema))
+        insert_rows(con, "masked", arrow_table(changed, schema))
     if not found:
         return select
     return (

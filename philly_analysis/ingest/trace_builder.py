@@ -9,6 +9,7 @@ import duckdb
 
 from philly_analysis.ingest.sql import (
     RAW_CHARS,
+    arrow_table,
     masked_raw,
     parquet_scan,
     path_literal,
@@ -16,6 +17,11 @@ from philly_analysis.ingest.sql import (
     typed_columns,
 )
 from philly_analysis.trace import REJECTS, Account, Table
+
+REJECTED = REJECTS.arrow.remove(0)
+"""Columns of rejected rows, without the table."""
+Rejected = tuple[str, int | None, str, str]
+"""Source file, source line, reason and raw text of a rejected row."""
 
 
 @dataclass(slots=True)
@@ -73,8 +79,11 @@ class TraceBuilder:
         counts = self.count_rejects(table) if rejected is None else dict(sorted(rejected.items()))
         self.accounts.append(Account(table.name, read, kept, counts))
 
-    def write_rejects(self, table: Table, name: str, select: str) -> Path:
-        """Write a file of rejected rows: source_file, source_line, reason and raw."""
+    def write_rejects(self, table: Table, name: str, rows: str | list[Rejected]) -> Path:
+        """Write a file of rejected rows, given as a SELECT or as a list."""
+        select = rows if isinstance(rows, str) else "from rejected_rows"
+        if not isinstance(rows, str):
+            self.con.register("rejected_rows", arrow_table(rows, REJECTED))
         file = self.rejects / table.name / f"{name}.parquet"
         file.parent.mkdir(exist_ok=True)
         raw = f"if(length(raw) > {RAW_CHARS}, raw[:{RAW_CHARS}] || '…', raw)"

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import encodable
@@ -45,8 +46,7 @@ class Record:
     entry: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A raw file or line that is no record, and the reason."""
 
     source: str

@@ -28,7 +28,7 @@ from philly_analysis.ingest.samples.staging import (
 from philly_analysis.ingest.samples.validate import Validator
 from philly_analysis.ingest.source import Stream
 from philly_analysis.ingest.sql import create_empty_view, parquet_scan
-from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.ingest.trace_builder import Rejected, TraceBuilder
 from philly_analysis.trace import Table
 
 _REJECTED_LINES = 100_000
@@ -167,13 +167,7 @@ class Part:
 
     def _reject(self, lines: Sequence[tuple[int, str, str]]) -> None:
         """Write rejected lines: number, text and reason of each."""
-        columns = list(zip(*lines, strict=True)) or [(), (), ()]
-        rows = pa.table(dict(zip(_REJECT.names, columns, strict=True)), _REJECT)
-        self.builder.con.register("rejected_lines", rows)
-        name = f"{self.stream.file}-{len(self._rejects):04}"
-        select = f"select '{self.stream.file}' as source_file, * from rejected_lines"
-        self._rejects.append(self.builder.write_rejects(self.table, name, select))
-        self.builder.con.unregister("rejected_lines")
-
-
-_REJECT = pa.schema([("source_line", pa.int64()), ("raw", pa.string()), ("reason", pa.string())])
+        source = self.stream.file
+        rows: list[Rejected] = [(source, number, reason, text) for number, text, reason in lines]
+        name = f"{source}-{len(self._rejects):04}"
+        self._rejects.append(self.builder.write_rejects(self.table, name, rows))

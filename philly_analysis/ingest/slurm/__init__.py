@@ -31,7 +31,7 @@ from philly_analysis.ingest.slurm.printed import (
 )
 from philly_analysis.ingest.slurm.running import RUNNING, read_running
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import create_table, insert_rows, parquet_scan
+from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
 from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
@@ -53,12 +53,16 @@ def prepare(
     InputError
         There is no such file, or none is output of sacct with the required fields.
     """
-    files = _files(raw)
-    new = raw_store.new_files(files)
+    new = raw_store.new_files(_files(raw))
     for name, schema in TABLES.items():
         create_table(con, name, schema.empty_table())
     headers = _stored_headers(con, raw_store)
     refused = read_files(new, partial(_detect, con, headers), partial(_detect_bare, con, headers))
+    for table in TABLES:  # none of the rows of a file that could not be read to its end
+        con.execute(
+            f"delete from {table} where source_file in $refused",
+            {"refused": [file.name for file in refused]},
+        )
     [(records, servers)] = con.sql(
         "select (select count(*) from sacct), (select count(*) from inventory)"
     ).fetchall()
@@ -78,8 +82,7 @@ def prepare(
     raw_store.merge(con, "inventory", servers_key)
     raw_store.merge(con, "running", tuple(n for n in RUNNING.names if "source" not in n))
     layouts = {(h.names, h.delimiter, h.ends) for h in headers}
-    rows = [dict(zip(_HEADERS.names, layout, strict=True)) for layout in layouts]
-    create_table(con, "headers", pa.Table.from_pylist(rows, _HEADERS))
+    create_table(con, "headers", arrow_table(layouts, _HEADERS))
     raw_store.merge(con, "headers", tuple(_HEADERS.names))
     _expand_node_lists(con)
     read_summaries(con)
@@ -132,13 +135,13 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         raise InputError(f"it is in columns for people. Print it with: {slurm_command()}")
     if header := parse_header(first):
         headers.append(header)
-        return _undone_on_error(con, partial(read_printed, con, header))
+        return partial(read_printed, con, header)
     if first.startswith("JobId="):
-        return _undone_on_error(con, partial(read_running, con))
+        return partial(read_running, con)
     if first.startswith("NodeName="):
-        return _undone_on_error(con, partial(inventory.read_scontrol, con))
+        return partial(inventory.read_scontrol, con)
     if columns := inventory.sinfo_columns(first):
-        return _undone_on_error(con, partial(inventory.read_sinfo, con, *columns))
+        return partial(inventory.read_sinfo, con, *columns)
     return None
 
 
@@ -147,37 +150,23 @@ def _detect_json(con: duckdb.DuckDBPyConnection, file: Path) -> Read:
     if first is None:
         return lambda _: None
     if accounting_json.is_accounting(first):
-        return _undone_on_error(con, lambda f: insert_records(con, f, accounting_json.read_json(f)))
+        return lambda path: insert_records(con, path, accounting_json.read_json(path))
     if not {"job_state", "job_id"}.isdisjoint(accounting_json.as_object(first)):
         raise InputError(
             "it is JSON of squeue or scontrol, which has no finished jobs. "
             f"Print it with: {slurm_command()}"
         )
-    return _undone_on_error(con, partial(inventory.read_json, con))
+    return partial(inventory.read_json, con)
 
 
 def _detect_bare(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -> Read:
     """Return what reads a file without a header, by a known list of fields or another's header."""
     if header := detect_header(first_lines(file), headers):
-        return _undone_on_error(con, partial(read_printed, con, header))
+        return partial(read_printed, con, header)
     raise InputError(
         "its first line does not name the fields of sacct, and its lines fit no list of fields "
         f"known here. Print it with: {slurm_command()}"
     )
-
-
-def _undone_on_error(con: duckdb.DuckDBPyConnection, read: Read) -> Read:
-    """Return a reader that removes the rows of a file that could not be read to its end."""
-
-    def read_all(file: Path) -> None:
-        try:
-            read(file)
-        except InputError:
-            for table in TABLES:
-                con.execute(f"delete from {table} where source_file = $f", {"f": file.name})
-            raise
-
-    return read_all
 
 
 def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:

@@ -26,6 +26,7 @@ from philly_analysis.ingest.slurm.fields import (
     slurm_command,
 )
 from philly_analysis.ingest.slurm.rejoin import Layout, Record, rejoin
+from philly_analysis.ingest.sql import arrow_table
 
 _BATCH_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
@@ -138,15 +139,8 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
 def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]) -> None:
     """Add records to the table ``sacct``, in batches."""
     while batch := list(islice(records, _BATCH_RECORDS)):
-        columns: dict[str, list[object]] = {
-            "source_file": [path.name] * len(batch),
-            "source_line": [r.line for r in batch],
-            "raw": [r.raw for r in batch],
-            "fault": [r.fault for r in batch],
-        }
-        for name in READ:
-            columns[name] = [r.fields.get(name) for r in batch]
-        con.register("sacct_read", pa.table(columns, SACCT))
+        rows = ((path.name, r.line, r.raw, r.fault, *map(r.fields.get, READ)) for r in batch)
+        con.register("sacct_read", arrow_table(rows, SACCT))
         fields = ", ".join(f'{_value(f"{chr(34)}{n}{chr(34)}")} as "{n}"' for n in READ)
         con.execute(
             "insert into sacct by name "

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.slurm.node_list import expand_hosts
-from philly_analysis.ingest.sql import insert_rows
+from philly_analysis.ingest.sql import arrow_table, insert_rows
 
 RUNNING = pa.schema(
     [
@@ -34,8 +34,7 @@ _MOST_LINES = 10_000
 
 def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Add the GPUs of a file's jobs to the table ``running``."""
-    rows = [dict(zip(RUNNING.names, (path.name, *row), strict=True)) for row in _gpus(path)]
-    insert_rows(con, "running", pa.Table.from_pylist(rows, RUNNING))
+    insert_rows(con, "running", arrow_table(((path.name, *row) for row in _gpus(path)), RUNNING))
 
 
 def _gpus(path: Path) -> Iterator[tuple[Any, ...]]:

@@ -3,7 +3,6 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis.ingest.sql import arrow_table
 from philly_analysis.ingest.telemetry.file_name import FileName
+from philly_analysis.ingest.trace_builder import REJECTED, Rejected
 
 MEASURES = ("util_pct", "engine_pct", "sm_active_pct", "mem_used_gb", "power_w", "mem_gb", "job")
 """Measures of a reading; the n-th bit of ``says`` is set where it has the n-th of them.
@@ -35,14 +36,6 @@ READINGS = pa.schema(
         ("at_us", pa.int64()),
         ("says", pa.int32()),
         *((name, pa.float64()) for name in MEASURES),
-    ]
-)
-_UNREADABLE = pa.schema(
-    [
-        ("source_file", pa.string()),
-        ("source_line", pa.int64()),
-        ("reason", pa.string()),
-        ("raw", pa.string()),
     ]
 )
 _RAW_CHARS = 1_000
@@ -151,7 +144,7 @@ class Stage:
     notes: list[str] = field(default_factory=list)
     _blocks: list[pa.Table] = field(default_factory=list)
     _rows: list[tuple[object, ...]] = field(default_factory=list)
-    _unreadable: list[tuple[str, int | None, str, str]] = field(default_factory=list)
+    _unreadable: list[Rejected] = field(default_factory=list)
     _in_memory: int = 0
     _parts: int = 0
 
@@ -204,11 +197,11 @@ class Stage:
     def write(self) -> None:
         """Write the readings in memory to disk."""
         if self._rows:
-            self._blocks.append(_table(self._rows, READINGS))
+            self._blocks.append(arrow_table(self._rows, READINGS))
         if self._blocks:
             self._write("readings", pa.concat_tables(self._blocks))
         if self._unreadable:
-            self._write("unreadable", _table(self._unreadable, _UNREADABLE))
+            self._write("unreadable", arrow_table(self._unreadable, REJECTED))
         self._parts += 1
         self._blocks, self._rows, self._unreadable, self._in_memory = [], [], [], 0
 
@@ -238,9 +231,3 @@ class Stage:
 
     def _write(self, kind: str, rows: pa.Table) -> None:
         pq.write_table(rows, self.folder / f"{kind}-{self._parts:05}.parquet")
-
-
-def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
-    return pa.table(arrays, schema=schema)
