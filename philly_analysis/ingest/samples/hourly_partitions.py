@@ -4,6 +4,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
@@ -33,31 +34,22 @@ _LATE_H = 2
 _DAY = 24
 
 
+@dataclass(slots=True)
 class HourlyPartitions:
     """Complete hours of the staged rows of one or several raw files, and the files for them."""
 
-    def __init__(
-        self,
-        pool: ThreadPoolExecutor,
-        con: duckdb.DuckDBPyConnection,
-        table: Table,
-        parts: Sequence[RowStaging],
-        machines: MachineNumbers,
-        earlier: list[Path],
-        target: Path,
-    ) -> None:
-        self.pool = pool
-        self.con = con
-        self.table = table
-        self.parts = parts
-        self.machines = machines
-        self.earlier = earlier
-        self.target = target
-        self._complete_until = -math.inf
-        self._planned: set[int] = set()
-        self._hours: list[int] = []
-        self._under_way: deque[tuple[int, Future[Written]]] = deque()
-        self._longest: Counter[int] = Counter()
+    pool: ThreadPoolExecutor
+    con: duckdb.DuckDBPyConnection
+    table: Table
+    parts: Sequence[RowStaging]
+    machines: MachineNumbers
+    earlier: list[Path]
+    target: Path
+    _complete_until: float = -math.inf
+    _planned: set[int] = field(default_factory=set)
+    _hours: list[int] = field(default_factory=list)
+    _under_way: deque[tuple[int, Future[Written]]] = field(default_factory=deque)
+    _longest: Counter[int] = field(default_factory=Counter)
 
     def write(self) -> None:
         """Write the complete hours, and record the repeated rows in each part.

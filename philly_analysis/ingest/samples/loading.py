@@ -9,6 +9,8 @@ staged on disk first.
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -49,8 +51,7 @@ def fill_streamed(
     for on_disk in (False, True):
         machines = MachineNumbers()
         parts = [
-            Part(builder, table, stream, file, machines, on_disk=on_disk)
-            for stream, file in files.items()
+            Part(builder, table, stream, file, machines, on_disk) for stream, file in files.items()
         ]
         with ThreadPoolExecutor(THREADS) as pool:
             rows = [part.rows for part in parts]
@@ -90,38 +91,35 @@ def _read(pool: ThreadPoolExecutor, parts: Sequence["Part"], hours: HourlyPartit
         hours.write()
 
 
+@dataclass(eq=False)
 class Part:
     """A raw file of a streamed table.
 
     Attributes
     ----------
-    rows
-        Its valid rows.
+    on_disk
+        Whether to stage its rows on disk.
     read
         Number of rows read.
     """
 
-    def __init__(
-        self,
-        builder: TraceBuilder,
-        table: Table,
-        stream: Stream,
-        file: CsvFile,
-        machines: MachineNumbers,
-        *,
-        on_disk: bool,
-    ) -> None:
-        self.builder = builder
-        self.table = table
-        self.stream = stream
-        self.file = file
-        self.machines = machines
-        columns = [c.arrow.with_nullable(True) for c in table.columns if c.name in stream.columns]
-        path = builder.scratch / f"{stream.file}.arrow"
-        self.rows = RowStaging(columns, path if on_disk else None)
-        self.read = 0
-        self._index: list[tuple[int, int]] = []
-        self._rejects: list[Path] = []
+    builder: TraceBuilder
+    table: Table
+    stream: Stream
+    file: CsvFile
+    machines: MachineNumbers
+    on_disk: bool
+    read: int = 0
+    _index: list[tuple[int, int]] = field(default_factory=list)
+    _rejects: list[Path] = field(default_factory=list)
+
+    @cached_property
+    def rows(self) -> RowStaging:
+        """Its valid rows."""
+        of_file = [c for c in self.table.columns if c.name in self.stream.columns]
+        columns = [column.arrow.with_nullable(True) for column in of_file]
+        path = self.builder.scratch / f"{self.stream.file}.arrow"
+        return RowStaging(columns, path if self.on_disk else None)
 
     def stage(self, pool: ThreadPoolExecutor) -> Iterator[int]:
         """Stage the valid rows, and reject the others; yield the lines of each block.

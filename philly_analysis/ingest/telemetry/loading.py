@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.sql import (
+    arrow_table,
     create_empty_view,
     create_table,
     parquet_scan,
@@ -21,7 +22,6 @@ from philly_analysis.ingest.telemetry.staging import READINGS, Stage
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, RAW, Table
 
-_SQL = Path(__file__).parent
 _RELATIONS = (
     *("machine_names", "series_machines", "facts", "series_devices", "devices"),
     *("job_names", "labelled_gpus", "labelled_placements"),
@@ -76,12 +76,7 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
         builder.notes.append(f"Metrics of the telemetry that no table takes: {listed}{more}.")
     for table in (PLACEMENTS, MACHINES, DEVICES):
         _write_table(builder, table)
-    for name in _RELATIONS:
-        con.execute(f"drop {'view' if name == 'facts' else 'table'} {name}")
-    con.execute(
-        "drop view telemetry_readings; drop view series; drop table files; "
-        "drop view earlier_samples"
-    )
+    con.execute("drop table devices")  # it hides the view of the same name
 
 
 def _is_view(con: duckdb.DuckDBPyConnection, table: Table) -> bool:
@@ -98,10 +93,8 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None
     renumbered = f"select * replace ((series + {first})::integer as series)"
     create_table(con, "series_read", stage.series_table())
     con.execute(f"create temp table series as {renumbered} from series_read")
-    con.execute("drop table series_read")
     store.merge(con, "series")
-    files = {"file": range(len(stage.files)), "name": stage.files}
-    create_table(con, "files", pa.table(files, _FILES))
+    create_table(con, "files", arrow_table(enumerate(stage.files), _FILES))
     if not stage.parts("readings"):
         if not before:
             raise InputError("the telemetry has no utilisation of a GPU.")
@@ -148,7 +141,7 @@ def _create(con: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 def _select(name: str) -> str:
-    return (_SQL / f"{name}.sql").read_text("utf-8")
+    return Path(__file__).with_name(f"{name}.sql").read_text("utf-8")
 
 
 def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None:
@@ -174,10 +167,6 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
             "(select count(*) from checked_readings where measures = 0)"
         ).fetchall()
         kept, unrelated = kept + used, unrelated + other
-    con.execute(
-        "drop table if exists checked_readings; drop table if exists sample_readings; "
-        "drop view if exists batch_readings"
-    )
     if unreadable := stage.parts("unreadable"):
         rows = f"from {parquet_scan(unreadable)}"
         builder.write_rejects(GPU_SAMPLES, "telemetry-unreadable", rows)

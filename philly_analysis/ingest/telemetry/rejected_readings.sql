@@ -1,35 +1,17 @@
 -- Which readings of some machines are rejected, and why?
 -- One row per reading.
 with rejected as (
-  select
-    file,
-    line,
-    at_us,
-    machine_id,
-    gpu,
-    util_pct,
-    sm_active_pct,
-    mem_used_gb,
-    power_w,
-    reason
+  select *
   from checked_readings
   where reason is not null
   union all by name
-  select
-    file,
-    line,
-    at_us,
-    machine_id,
-    gpu,
-    util_pct,
-    sm_active_pct,
-    mem_used_gb,
-    power_w,
+  select * replace (
     case
       when repeated then 'the machine has a sample of that time already'
       when measures & ~previous = 0 then 'another reading of this GPU at that moment'
       else 'no utilisation of the GPU was read then'
     end as reason
+  )
   from sample_readings
   where measures & ~previous = 0 or not complete
 )
