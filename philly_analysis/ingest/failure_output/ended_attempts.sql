@@ -1,12 +1,14 @@
--- Which attempts ended on a machine just after a kernel event?
--- One row per attempt.
+-- Which attempts held the machine of a kernel event, and ended just after it?
+-- One row per event and attempt.
 select distinct
+  event,
   job_id,
-  attempt
-from attempts
-inner join placements using (job_id, attempt)
+  attempts.attempt
+from kernel_events
+inner join placements using (machine_id)
+inner join attempts using (job_id, attempt)
 where
-  placements.machine_id = $machine
-  and $at >= attempts.started_at
-  and attempts.ended_at between $at::timestamp - interval 1 minute and $until
+  kernel_events.moment >= attempts.started_at
+  and attempts.ended_at between kernel_events.moment - interval 1 minute
+  and kernel_events.moment + interval 10 minute
 order by all

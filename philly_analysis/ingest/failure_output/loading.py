@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from itertools import chain, islice
 from pathlib import Path
+
+import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.failures import Output, classify_text, decode, mask, read_output
@@ -18,16 +20,17 @@ from philly_analysis.ingest.failure_output.records import (
     list_files,
 )
 from philly_analysis.ingest.raw_store import RawStore
-from philly_analysis.ingest.sql import arrow_table, parquet_scan
+from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan
 from philly_analysis.ingest.trace_builder import Rejected, TraceBuilder
 from philly_analysis.trace import ATTEMPTS, FAILURES, JOBS, REJECTS
-
-END_DELAY = timedelta(minutes=10)
-"""Limit on the time from a kernel event to the end of the attempt that it is attributed to."""
 
 EXCERPT_LINES = 2
 """Lines stored above and below the deciding one."""
 EXCERPT_CHARS = 2_000
+
+_EVENTS = pa.schema(
+    [("event", pa.int64()), ("machine_id", pa.string()), ("moment", pa.timestamp("us"))]
+)
 
 Key = tuple[str, int]
 Row = tuple[object, ...]
@@ -184,8 +187,10 @@ class _Loader:
             "select coalesce(max(started_at), now()::timestamp) from attempts"
         ).fetchall()
         for file in filter(is_kernel_log, list_files(output.path)):
-            for event in self._events_of(file, around, output.clock):
-                found = self._ended_by(event) if placed else []
+            events = list(self._events_of(file, around, output.clock))
+            ended = self._ended_by(events) if placed else {}
+            for number, event in enumerate(events):
+                found = ended.get(number, [])
                 if len(found) == 1:
                     self.events[found[0]].append(event)
                     continue
@@ -213,14 +218,14 @@ class _Loader:
         except InputError as error:
             self._reject(file.name, None, "the file cannot be read", str(error))
 
-    def _ended_by(self, event: Event) -> list[Key]:
-        """Return the attempts that held the event's machine and ended soon after it."""
-        if event.at is None:
-            return []
-        return self.builder.con.execute(
-            _select("ended_attempts"),
-            {"machine": event.machine_id, "at": event.at, "until": event.at + END_DELAY},
-        ).fetchall()
+    def _ended_by(self, events: list[Event]) -> dict[int, list[Key]]:
+        """Return, by place of the event, the attempts that ended just after it on its machine."""
+        rows = ((n, event.machine_id, event.at) for n, event in enumerate(events))
+        create_table(self.builder.con, "kernel_events", arrow_table(rows, _EVENTS))
+        ended = defaultdict[int, list[Key]](list)
+        for event, *key in self.builder.con.sql(_select("ended_attempts")).fetchall():
+            ended[event].append(tuple(key))
+        return ended
 
     def _count(self, source: str, entry: int | None) -> None:
         self.read += 1
