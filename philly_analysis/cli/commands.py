@@ -15,6 +15,7 @@ from philly_analysis import api
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.cli.console import Command, print_json, print_table, print_text
 from philly_analysis.errors import OutputError
+from philly_analysis.parallel import processes
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 
 if TYPE_CHECKING:  # `--help` does not import pandas
@@ -245,9 +246,7 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[A
         pairs = [(knob, value or "true") for knob, _, value in settings]
         arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
     if function is api.report:
-        from philly_analysis.report import drawing_process
-
-        with drawing_process() as executor:
+        with processes(1) as executor:  # it draws while this one computes
             for trace in arguments.pop("trace"):
                 yield api.report(trace, executor=executor, **arguments)
     elif any(p.kind is p.VAR_POSITIONAL for p in parameters):  # which takes a list as well

@@ -3,7 +3,6 @@
 import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
-from philly_analysis.parallel import InlineExecutor, processes
+from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
 from philly_analysis.report.findings import (
     ANALYSES,
@@ -142,6 +141,8 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
     The executor opens the trace by its path. All relations that need the samples are materialised
     first, in one pass over them.
     """
+    if executor and any(load_figure(trace, name) is None for name in names):
+        executor.submit(import_module, __name__)  # it will draw, and imports meanwhile
     read_samples(trace, names)
     apart = [n for n in names if executor and n in INDEPENDENT and not load_result(trace, n)]
     future: Future[Results] | None = None
@@ -228,11 +229,3 @@ def draw_svg(result: Result) -> tuple[str, str]:
     finally:
         if collects:
             gc.enable()
-
-
-@contextmanager
-def drawing_process() -> Iterator[Executor]:
-    """Start a process that draws figures while this one computes, for one report or several."""
-    with processes(1) as executor:
-        executor.submit(import_module, __name__)  # both processes import at the same time
-        yield executor
