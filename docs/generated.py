@@ -101,11 +101,12 @@ def _tables() -> Iterator[str]:
 def _relations() -> Iterator[str]:
     yield "# Relations derived from the tables\n"
     yield "Each is one SELECT in a file of its name. Every trace has all of them: in"
-    yield "`trace.sql(…)`, as `trace.<name>` and in `philly query`. A stored relation is computed"
-    yield "once per trace.\n"
+    yield "`trace.sql(…)`, as `trace.<name>` and in `philly query`. A materialized relation is"
+    yield "computed once per trace.\n"
     for name, relation in sorted(relations().items()):
         yield f"## `{name}`\n"
-        yield f"{relation.question} {relation.row}{' Stored.' if relation.stored else ''}\n"
+        cost = " Materialized." if relation.materialized else ""
+        yield f"{relation.question} {relation.row}{cost}\n"
         columns = ((f"`{column}`", meaning) for column, meaning in relation.columns.items())
         yield from table(columns, "column", "meaning")
         reads = ", ".join(f"`{one}`" for one in sorted(relation.reads))

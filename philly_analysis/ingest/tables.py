@@ -84,8 +84,8 @@ def _await(name: str, streaming: Future[None]) -> None:
 
 
 def _create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
-    """Create a relation of the source: a view, or a Parquet file if its SQL is marked stored."""
-    if sql.split("\n", 1)[0].strip() == "-- stored":
+    """Create a relation of the source: a view, or a Parquet file if it is marked materialized."""
+    if sql.split("\n", 1)[0].strip() == "-- materialized":
         file = builder.scratch / f"{name}.parquet"
         builder.con.sql(sql).write_parquet(str(file))
         sql = f"from {parquet_scan([file])}"

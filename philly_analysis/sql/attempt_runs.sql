@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How long did each attempt hold its GPUs?
 -- One row per attempt of the jobs in gpu_jobs that is known to have run.
 --   job_id      job

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- On how many servers did each attempt run, on how few could it have, and with whom?
 -- One row per attempt with placements.
 --   job_id          job

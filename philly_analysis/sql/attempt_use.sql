@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How busy were the GPUs of each attempt, and how well do we know?
 -- One row per attempt with placements whose start and end are known.
 --   job_id          job

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Which starts and ends of attempts show whether the samples keep the jobs' time?
 -- One row per event: 200 starts and 200 ends a week, drawn by a hash of job and attempt from the
 -- attempts that ran ten minutes or longer, each with one GPU to watch.

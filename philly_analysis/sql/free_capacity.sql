@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
 -- One row per pool, number of machines that a gang may need there (and all of them) and change.
 --   pool      as in pools

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What does the utilisation of held GPUs leave out, and why?
 -- One row per reason.
 --   what    what is counted: attempts, GPUs, GPU-minutes or servers

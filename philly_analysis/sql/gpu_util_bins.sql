@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How many GPU-minutes of each kind of attempt stand at each utilisation?
 -- One row per (gpus, status, servers, dedicated, bin).
 --   gpus       GPUs placed

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How long did each job run, however one counts it, and what did it cost?
 -- One row per job in gpu_jobs.
 --   job_id            job

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How many GPUs of each machine were in use, from moment to moment?
 -- One row per machine and moment at which the number changed.
 --   machine_id   server

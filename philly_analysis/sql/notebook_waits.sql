@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How long did attempts wait, as the archive's notebook counts it?
 -- One row per attempt, except those whose value is zero. Where a start or the moment from which
 -- it waited is missing, the value of the attempt before stands again (0, hence no row, for a

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Which starts overtook an attempt that had been waiting for longer in the same virtual cluster?
 -- One row per start that ended a trusted wait. Only who waits for the same pool is overtaken.
 --   job_id         job that started

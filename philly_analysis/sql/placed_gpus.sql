@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Which GPU did each attempt hold, from when to when, and did the log give it to nobody else?
 -- One row per GPU of an attempt whose start and end are known, where it is known which it is.
 --   placement     number of the row, from 1 in the order of starts and of the next four columns

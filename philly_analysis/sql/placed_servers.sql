@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Which servers did each attempt hold GPUs of, from when to when, and with whom?
 -- One row per attempt and server.
 --   holding       number of the row, from 1 in the order of starts and of the next three columns

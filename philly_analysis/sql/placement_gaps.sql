@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What is odd about who held which GPU?
 -- One row.
 --   spells           stretches of time in which attempts overlap on a GPU

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What is each virtual cluster's quota of GPUs?
 -- One row per virtual cluster and method. Estimates stand only where no quota is given.
 --   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Why did each attempt wait?
 -- One row per method of knowing the quota and attempt with a trusted wait of a known gang.
 --   method           as in vc_quotas; none: no quota is known and none can be estimated

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How long did each attempt wait for its GPUs?
 -- One row per attempt of the jobs in gpu_jobs that started, after a known moment from which it
 -- waited.

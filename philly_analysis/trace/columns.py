@@ -45,9 +45,9 @@ class Column:
     name: str
     type: Type
     meaning: str
-    nullable: bool = False
     check: str = ""
     text: TextKind = ""
+    nullable: bool = False
 
     @property
     def unit(self) -> str:
@@ -66,14 +66,6 @@ class Reference:
 
     table: str
     columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A validation rule: the reason for rejecting a row, and the SQL predicate that finds it."""
-
-    reason: str
-    predicate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +101,6 @@ class Table:
         """The select list that casts each column to its declared type."""
         return ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in self.columns)
 
-    def faults(self) -> tuple[Fault, ...]:
-        """Return the validation rules of a single row, in the order in which they are reported."""
-        missing = (
-            Fault(f"{c.name} is missing", f'"{c.name}" is null')
-            for c in self.columns
-            if not c.nullable
-        )
-        failed = (
-            Fault(f"{c.name} fails: {c.check}", f"not coalesce({c.check}, true)")
-            for c in self.columns
-            if c.check
-        )
-        return (*missing, *failed)
-
     def completed(self, present: Collection[str]) -> str:
         """Return the select list that reads a file with some of the columns: absent ones are null.
 
@@ -140,11 +118,16 @@ class Table:
 
     @property
     def fault_sql(self) -> str:
-        """SQL expression: the reason why a row is wrong, or null."""
-        faults = self.faults()
-        if not faults:
-            return "null::varchar"
-        whens = " ".join(
-            f"when {f.predicate} then '{f.reason.replace(chr(39), chr(39) * 2)}'" for f in faults
+        """SQL expression: the reason why a row is not valid, or null."""
+        rules = [
+            (f'"{c.name}" is null', f"{c.name} is missing") for c in self.columns if not c.nullable
+        ]
+        rules += [
+            (f"not coalesce({c.check}, true)", f"{c.name} fails: {c.check}")
+            for c in self.columns
+            if c.check
+        ]
+        whens = (
+            f"when {found} then '{reason.replace(chr(39), chr(39) * 2)}'" for found, reason in rules
         )
-        return f"case {whens} end"
+        return f"case {' '.join(whens)} end"

@@ -130,7 +130,7 @@ class Materializer:
         Relations of the same samples are computed in one pass over them.
         """
         for relation in found:
-            if not relation.stored:
+            if not relation.materialized:
                 self.con.sql(relation.sql).create_view(relation.name, replace=True)
             elif not relation.samples:
                 self._materialize([relation])

@@ -21,7 +21,7 @@ SQL_FOLDERS = ("sql", "analyses", "models", "atlas")
 _PACKAGE = Path(__file__).parents[1]
 MACROS = TERM_MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
 """Functions that every relation may call."""
-_STORED = re.compile(r"-- (?:stored|(binned|listed) by week of (\w+))\n")
+_MARK = re.compile(r"-- (?:materialized|(binned|listed) by week of (\w+))\n")
 
 
 @cache
@@ -41,9 +41,9 @@ class Relation:
     reads
         Names of the tables and relations in its ``from`` clauses, without its own CTEs, and its
         samples.
-    stored
-        True if the first comment line has ``stored``, ``binned`` or ``listed``: the relation is
-        materialized, written to Parquet once per trace.
+    materialized
+        Whether it is written to Parquet once per trace: the first comment line has
+        ``materialized``, ``binned`` or ``listed``.
     samples
         The table of samples that are counted in the intervals of its SELECT (see
         :data:`philly_analysis.trace.histograms.INTERVAL`), week by week; None: its rows are those
@@ -57,7 +57,7 @@ class Relation:
     name: str
     sql: str
     reads: frozenset[str]
-    stored: bool
+    materialized: bool
     samples: str | None = None
     listed: bool = False
 
@@ -145,14 +145,14 @@ def relations() -> dict[str, Relation]:
             if path.stem in found or path.stem in TABLES:
                 raise QueryError(f"{folder}/{path.name}: the name {path.stem} is used twice")
             sql = path.read_text("utf-8")
-            stored = _STORED.match(sql)
+            mark = _MARK.match(sql)
             found[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
-                reads=tables_read(sql) | ({stored[2]} if stored and stored[2] else set()),
-                stored=stored is not None,
-                samples=stored[2] if stored else None,
-                listed=stored is not None and stored[1] == "listed",
+                reads=tables_read(sql) | ({mark[2]} if mark and mark[2] else set()),
+                materialized=mark is not None,
+                samples=mark[2] if mark else None,
+                listed=mark is not None and mark[1] == "listed",
             )
     return found
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -34,6 +35,10 @@ _METADATA = b"philly_analysis"
 _FIELDS = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
 
 
+_ACTIVE = re.compile(rb"script|<[!?]|&#(?!39;)|[^\w]on\w+\s*=\s*[\"']", re.IGNORECASE)
+"""Scripts, event handlers and entities in SVG, which no figure of the package has."""
+
+
 def load_result(trace: Trace, name: str) -> Result | None:
     """Return a cached result; None: there is none, or it is damaged."""
     for data in _read(trace, name, ".parquet"):
@@ -52,10 +57,14 @@ def store_result(trace: Trace, result: Result) -> None:
 
 
 def load_figure(trace: Trace, name: str) -> str | None:
-    """Return a result's cached figure as SVG text; None: there is none, or it is damaged."""
+    """Return a result's cached figure as SVG text; None: there is none, or it is damaged.
+
+    A figure with active content is ignored: another program may have put it into a trace.
+    """
     for data in _read(trace, f"{name}-{_style()}", ".svg"):
         with suppress(UnicodeDecodeError):
-            return data.decode()
+            if not _ACTIVE.search(data):
+                return data.decode()
     return None
 
 

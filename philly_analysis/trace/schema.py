@@ -30,14 +30,14 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
 
 
 _JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it", text="name")
-_ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", check="attempt >= 1")
+_ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", "attempt >= 1")
 _MACHINE_ID = Column("machine_id", "varchar", "server identifier", text="name")
 _AT = Column("sampled_at", "timestamp", "start of the interval that the sample covers")
 _SECONDS = optional(
     "seconds",
     "double",
     "length of that interval; null: 60",
-    check=f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
+    f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
 )
 
 JOBS = Table(
@@ -48,24 +48,19 @@ JOBS = Table(
         optional("vc", "varchar", "virtual cluster, queue or partition", text="name"),
         optional("user", "varchar", "who submitted it", text="name"),
         optional(
-            "gpus",
-            "integer",
-            "gang size: GPUs allocated together; null: unknown",
-            check="gpus >= 0",
+            "gpus", "integer", "gang size: GPUs allocated together; null: unknown", "gpus >= 0"
         ),
         Column("submitted_at", "timestamp", "when it was submitted"),
         optional(
             "eligible_at",
             "timestamp",
             "when it waited for resources only",
-            check="eligible_at >= submitted_at",
+            "eligible_at >= submitted_at",
         ),
-        optional(
-            "status", "varchar", "how it ended", check=_one_of("status", STATUSES), text="nothing"
-        ),
-        optional("cpus", "double", "CPU cores requested", check="cpus >= 0"),
-        optional("mem_gb", "double", "host memory requested", check="mem_gb >= 0"),
-        optional("time_limit_s", "double", "run time limit", check="time_limit_s > 0"),
+        optional("status", "varchar", "how it ended", _one_of("status", STATUSES), text="nothing"),
+        optional("cpus", "double", "CPU cores requested", "cpus >= 0"),
+        optional("mem_gb", "double", "host memory requested", "mem_gb >= 0"),
+        optional("time_limit_s", "double", "run time limit", "time_limit_s > 0"),
         optional("job_type", "varchar", "what it computes, e.g. a model name", text="name"),
         optional("cluster", "varchar", "cluster that it was submitted to", text="name"),
         optional(
@@ -87,7 +82,7 @@ JOBS = Table(
             "gpu_frac",
             "double",
             "share of each GPU requested; null: all of it",
-            check="gpu_frac > 0 and gpu_frac <= 1",
+            "gpu_frac > 0 and gpu_frac <= 1",
         ),
         optional(
             "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
@@ -107,17 +102,15 @@ ATTEMPTS = Table(
             "ended_at",
             "timestamp",
             "when they were released; null: unknown or running",
-            check="ended_at >= started_at",
+            "ended_at >= started_at",
         ),
-        optional(
-            "run_s", "double", "run time, if start and end do not give it", check="run_s >= 0"
-        ),
-        optional("gpus", "integer", "GPUs allocated; null: unknown", check="gpus >= 0"),
+        optional("run_s", "double", "run time, if start and end do not give it", "run_s >= 0"),
+        optional("gpus", "integer", "GPUs allocated; null: unknown", "gpus >= 0"),
         optional(
             "end_reason",
             "varchar",
             "how it ended, if the source records it",
-            check=_one_of("end_reason", END_REASONS),
+            _one_of("end_reason", END_REASONS),
             text="nothing",
         ),
         optional("exit_code", "integer", "exit code of its last process"),
@@ -133,13 +126,13 @@ ATTEMPTS = Table(
             "work_s",
             "double",
             "seconds of its work that were done and kept; null: its run time",
-            check="work_s >= 0",
+            "work_s >= 0",
         ),
         optional(
             "lost_s",
             "double",
             "seconds of its work that were done and lost; null: none",
-            check="lost_s >= 0",
+            "lost_s >= 0",
         ),
         optional(
             "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
@@ -157,22 +150,16 @@ PLACEMENTS = Table(
         _ATTEMPT,
         _MACHINE_ID,
         optional(
-            "gpu",
-            "integer",
-            "index of the GPU in its server, from 0; null: unknown",
-            check="gpu >= 0",
+            "gpu", "integer", "index of the GPU in its server, from 0; null: unknown", "gpu >= 0"
         ),
         optional(
-            "container",
-            "integer",
-            "index of the attempt's container, from 0",
-            check="container >= 0",
+            "container", "integer", "index of the attempt's container, from 0", "container >= 0"
         ),
         optional(
             "gpus",
             "integer",
             "GPUs of the server in this row; null: one if gpu is known, else unknown",
-            check="gpus >= 1 and (gpu is null or gpus = 1)",
+            "gpus >= 1 and (gpu is null or gpus = 1)",
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu"),
@@ -191,18 +178,18 @@ MACHINES = Table(
             "gpus",
             "integer",
             "GPUs that placements and samples show, else those listed",
-            check="gpus >= 0",
+            "gpus >= 0",
         ),
         optional(
             "gpus_listed",
             "integer",
             "GPUs in the machine list, else in telemetry",
-            check="gpus_listed >= 0",
+            "gpus_listed >= 0",
         ),
-        optional("cpus", "double", "CPU cores", check="cpus > 0"),
-        optional("mem_gb", "double", "host memory", check="mem_gb > 0"),
+        optional("cpus", "double", "CPU cores", "cpus > 0"),
+        optional("mem_gb", "double", "host memory", "mem_gb > 0"),
         optional("gpu_model", "varchar", "model of its GPUs", text="nothing"),
-        optional("gpu_mem_gb", "double", "memory of one GPU", check="gpu_mem_gb > 0"),
+        optional("gpu_mem_gb", "double", "memory of one GPU", "gpu_mem_gb > 0"),
         optional("rack", "varchar", "rack or network domain; p/r is rack r of pod p", text="path"),
         optional("cluster", "varchar", "cluster that it belongs to", text="name"),
         optional("pool", "varchar", "pool that it belongs to; a/b is part of a", text="path"),
@@ -220,26 +207,26 @@ GPU_SAMPLES = Table(
             "util_pct",
             "double[]",
             "utilisation by GPU index, one value per GPU; a null value: offline",
-            check="len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
+            "len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
         _SECONDS,
         optional(
             "sm_active_pct",
             "double[]",
             "mean share of active multiprocessors, by GPU index",
-            check="len(list_filter(sm_active_pct, lambda u: u < 0 or u > 100)) = 0",
+            "len(list_filter(sm_active_pct, lambda u: u < 0 or u > 100)) = 0",
         ),
         optional(
             "mem_used_gb",
             "double[]",
             "GPU memory in use, by GPU index",
-            check="len(list_filter(mem_used_gb, lambda m: m < 0)) = 0",
+            "len(list_filter(mem_used_gb, lambda m: m < 0)) = 0",
         ),
         optional(
             "power_w",
             "double[]",
             "power drawn, by GPU index",
-            check="len(list_filter(power_w, lambda w: w < 0)) = 0",
+            "len(list_filter(power_w, lambda w: w < 0)) = 0",
         ),
     ),
     key=("sampled_at", "machine_id"),
@@ -256,12 +243,12 @@ DEVICES = Table(
             "gpu",
             "integer",
             "index in the lists, from 0: the GPU's index, unless the machine has MIG instances",
-            check="gpu >= 0",
+            "gpu >= 0",
         ),
         optional("uuid", "varchar", "identifier from the manufacturer", text="name"),
         optional("bus_id", "varchar", "place on the PCI bus", text="nothing"),
         optional("model", "varchar", "model of GPU", text="nothing"),
-        optional("mem_gb", "double", "its memory", check="mem_gb > 0"),
+        optional("mem_gb", "double", "its memory", "mem_gb > 0"),
         optional("of_gpu", "integer", "index of the GPU that it is an instance of"),
         optional(
             "mig_instance", "varchar", "number of the MIG instance in its GPU", text="nothing"
@@ -281,27 +268,18 @@ SUMMARIES = Table(
         _ATTEMPT,
         optional("machine_id", "varchar", "server identifier", text="name"),
         optional(
-            "gpu",
-            "integer",
-            "index of the GPU in its server; null: of several GPUs",
-            check="gpu >= 0",
+            "gpu", "integer", "index of the GPU in its server; null: of several GPUs", "gpu >= 0"
         ),
         optional("worker", "varchar", "worker of the attempt; null: all", text="name"),
-        optional("gpus", "integer", "GPUs that the row covers; null: none", check="gpus >= 1"),
-        optional(
-            "util_pct", "double", "their mean utilisation", check="util_pct between 0 and 100"
-        ),
-        optional(
-            "gpu_mem_used_gb", "double", "peak GPU memory in use", check="gpu_mem_used_gb >= 0"
-        ),
-        optional("gpu_mem_gb", "double", "memory of these GPUs", check="gpu_mem_gb > 0"),
-        optional("cpus_used", "double", "mean CPU cores in use", check="cpus_used >= 0"),
-        optional("cpus", "double", "CPU cores allocated", check="cpus >= 0"),
-        optional("mem_used_gb", "double", "peak host memory in use", check="mem_used_gb >= 0"),
-        optional("mem_gb", "double", "host memory allocated", check="mem_gb >= 0"),
-        optional(
-            "seconds", "double", "interval that it summarises; null: unknown", check="seconds >= 0"
-        ),
+        optional("gpus", "integer", "GPUs that the row covers; null: none", "gpus >= 1"),
+        optional("util_pct", "double", "their mean utilisation", "util_pct between 0 and 100"),
+        optional("gpu_mem_used_gb", "double", "peak GPU memory in use", "gpu_mem_used_gb >= 0"),
+        optional("gpu_mem_gb", "double", "memory of these GPUs", "gpu_mem_gb > 0"),
+        optional("cpus_used", "double", "mean CPU cores in use", "cpus_used >= 0"),
+        optional("cpus", "double", "CPU cores allocated", "cpus >= 0"),
+        optional("mem_used_gb", "double", "peak host memory in use", "mem_used_gb >= 0"),
+        optional("mem_gb", "double", "host memory allocated", "mem_gb >= 0"),
+        optional("seconds", "double", "interval that it summarises; null: unknown", "seconds >= 0"),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "worker"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -313,14 +291,14 @@ HOST_SAMPLES = Table(
     columns=(
         _AT,
         _MACHINE_ID,
-        optional("cpu_pct", "double", "CPU utilisation", check="cpu_pct between 0 and 100"),
+        optional("cpu_pct", "double", "CPU utilisation", "cpu_pct between 0 and 100"),
         optional(
             "mem_used_gb",
             "double",
             "memory in use, page cache included",
-            check="mem_used_gb between 0 and mem_gb",
+            "mem_used_gb between 0 and mem_gb",
         ),
-        optional("mem_gb", "double", "total memory", check="mem_gb > 0"),
+        optional("mem_gb", "double", "total memory", "mem_gb > 0"),
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
@@ -355,7 +333,7 @@ VIRTUAL_CLUSTERS = Table(
     row="a virtual cluster and its quota",
     columns=(
         Column("vc", "varchar", "virtual cluster", text="name"),
-        Column("gpus", "integer", "quota", check="gpus >= 0"),
+        Column("gpus", "integer", "quota", "gpus >= 0"),
     ),
     key=("vc",),
 )
@@ -367,17 +345,10 @@ SPEEDS = Table(
         _JOB_ID,
         _ATTEMPT,
         Column("started_at", "timestamp", "when it began"),
-        Column("ended_at", "timestamp", "when it ended", check="ended_at >= started_at"),
-        Column(
-            "speed",
-            "double",
-            "seconds of work done per second; 0: it restarted",
-            check="speed >= 0",
-        ),
-        optional("cpus", "double", "CPU cores allocated; null: not counted", check="cpus >= 0"),
-        optional(
-            "mem_gb", "double", "host memory allocated; null: not counted", check="mem_gb >= 0"
-        ),
+        Column("ended_at", "timestamp", "when it ended", "ended_at >= started_at"),
+        Column("speed", "double", "seconds of work done per second; 0: it restarted", "speed >= 0"),
+        optional("cpus", "double", "CPU cores allocated; null: not counted", "cpus >= 0"),
+        optional("mem_gb", "double", "host memory allocated; null: not counted", "mem_gb >= 0"),
     ),
     key=("job_id", "attempt", "started_at"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -388,15 +359,15 @@ HOLDS = Table(
     row="an idle GPU reserved for a gang that was not complete yet",
     columns=(
         _JOB_ID,
-        Column("attempt", "integer", "attempt that started later, from 1", check="attempt >= 1"),
+        Column("attempt", "integer", "attempt that started later, from 1", "attempt >= 1"),
         _MACHINE_ID,
-        Column("gpu", "integer", "index of the GPU in its server, from 0", check="gpu >= 0"),
+        Column("gpu", "integer", "index of the GPU in its server, from 0", "gpu >= 0"),
         Column("started_at", "timestamp", "when it was reserved"),
         Column(
             "ended_at",
             "timestamp",
             "when it was released, or the gang was complete",
-            check="ended_at >= started_at",
+            "ended_at >= started_at",
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "started_at"),

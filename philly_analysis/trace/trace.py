@@ -50,7 +50,7 @@ class Trace:
     """A folder of tables, opened read-only for queries in SQL.
 
     Use it as a context manager, or call :meth:`close`. Relations of the package are created when
-    a query first reads them. Those marked ``stored`` are written into the trace once.
+    a query first reads them. Those marked ``materialized`` are written into the trace once.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
 
 _PACKAGE = Path(philly_analysis.__file__).parent
-_KEPT = re.compile("-- (stored|binned|listed)")
+_KEPT = re.compile("-- (materialized|binned|listed)")
 _FILES = {
     path.stem: path
     for folder in SQL_FOLDERS

@@ -334,7 +334,7 @@ def test_whatever_was_appended_what_is_stored_is_that_of_one_ingest(
     rng = random.Random(seed)
     out, held, taken_over = tmp_path / "t", list[int](), 0
     before: dict[str, set[tuple[str, int]]] = {}
-    names = [name for name, relation in relations().items() if relation.stored]
+    names = [name for name, relation in relations().items() if relation.materialized]
     for i in range(8):
         # a day, or jobs of three weeks that end now, in any order
         days = sorted(rng.sample([d for d in range(60) if d not in held], rng.choice([1, 1, 2])))

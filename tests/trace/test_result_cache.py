@@ -202,6 +202,33 @@ def test_what_is_damaged_is_computed_anew(
     assert not computed, "what was computed anew is kept again"
 
 
+@pytest.mark.parametrize(
+    "planted",
+    [
+        b"<script>alert(1)</script>",
+        b"<x:Script xmlns:x='http://www.w3.org/2000/svg'>alert(1)</x:Script>",
+        b'<g onload="alert(1)"/>',
+        b"<g/onload = 'alert(1)'/>",
+        b'<a href="java&#115;cript:alert(1)"/>',
+        b"<!ENTITY a 'b'>",
+        b"\xff",
+    ],
+)
+def test_a_planted_figure_with_active_content_is_not_embedded(
+    path: Path, tmp_path: Path, computed: list[str], planted: bytes
+) -> None:
+    first = report(path, tmp_path / "first")
+    for file in kept_files(path):
+        if file.suffix == ".svg":
+            data = file.read_bytes().replace(b"</svg>", planted + b"</svg>")
+            file.unlink()
+            named_for(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+    computed.clear()
+    second = report(path, tmp_path / "second")
+    assert computed == ["svg"] * len(ASKED)
+    assert everything(first.parent) == everything(second.parent)
+
+
 def test_a_trace_that_takes_no_files_keeps_answers_for_the_session(
     path: Path, computed: list[str]
 ) -> None:

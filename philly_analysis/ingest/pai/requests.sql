@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What do the tasks of a job request, and when did the first one start?
 -- One row per job that has tasks.
 with tasks as (

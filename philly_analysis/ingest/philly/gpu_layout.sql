@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How many GPUs does a machine's row of cluster_gpu_util describe, and does it write each twice?
 -- One row per machine that was placed or glimpsed.
 --   machine_id  machine

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Attempts of the scheduler log as they stand in it, with the GPUs they list.
 -- One row per element of an entry's attempts.
 --   source_line  entry that holds it, from 1

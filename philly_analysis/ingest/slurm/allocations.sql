@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What did each attempt of a Slurm job hold: how many GPUs, of which model, which part of each?
 -- One row per record that is kept.
 with asked as (

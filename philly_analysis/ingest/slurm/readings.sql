@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Readings of Slurm's records, their fields understood: sacct may print a record many times.
 -- One row per record that a file holds, and per file that is none.
 with typed as (

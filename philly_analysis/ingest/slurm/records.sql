@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Records of Slurm's accounting, each at its latest reading, and the other readings.
 -- One row per reading. A record is one submission of a job number on a cluster; a reading of its
 -- end is later than one of its run, and that later than one of its wait. What the latest reading's

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- Servers of Slurm's clusters: those that lists of servers name and those that jobs ran on.
 -- One row per server.
 with used as (

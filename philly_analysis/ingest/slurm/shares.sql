@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- How many GPUs did each attempt of a Slurm job hold of which server?
 -- One row per attempt that started with GPUs, and server. GPUs of a model are spread evenly over
 -- the servers of that model; gpus is null where they do not divide, or a server would have more

@@ -1,4 +1,4 @@
--- stored
+-- materialized
 -- What do the rows of the table of jobs mean, by the map?
 -- One row per row of the table: a job and its only attempt.
 select * replace (
