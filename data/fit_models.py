@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from literature import literature
 
 from philly_analysis.distributions import round_significant
 from philly_analysis.distributions.distribution import Distribution, Parameter
@@ -35,7 +36,6 @@ from philly_analysis.models.components.utilisation import (
 )
 from philly_analysis.models.library import SHIPPED
 from philly_analysis.models.observations import Observations
-from philly_analysis.models.validation.literature import literature
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study.failures import table_7
 from philly_analysis.study.published_numbers import curve, groups

@@ -1,5 +1,6 @@
 """Figure and HTML fragment of a workload model: data against model."""
 
+from collections.abc import Sequence
 from html import escape
 from itertools import islice
 
@@ -7,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.distributions import OBSERVED_LEVELS, Distribution, Floats
+from philly_analysis.distributions import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.parts import Parts
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.results import figures
@@ -32,17 +33,10 @@ def plot(model: Parts) -> Figure:
     drawn: list[Parts] = []
     if model.variation:
         drawn = list(islice(predictive_models(model, model.variation, 0), _PERIODS))
-    run_times = _by_gang(model)
-    _run_time_cdf(axes[0], run_times, [_by_gang(period) for period in drawn])
-    _run_time_qq(axes[1], run_times)
-    _run_time_pp(axes[2], run_times)
+    _run_times(axes[:3], _by_gang(model), [_by_gang(period) for period in drawn])
     _gang_sizes(axes[3], model)
     _rhythm(axes[4], model, drawn)
-    gaps = np.diff(model.arrivals.sample(np.random.default_rng(0), days=_SAMPLE_DAYS))
-    observed = np.asarray(model.arrivals.gaps_s)
-    _gap_cdf(axes[5], observed, gaps)
-    _gap_qq(axes[6], observed, gaps)
-    _gap_pp(axes[7], observed, gaps)
+    _gaps(axes[5:], model)
     fig.suptitle(
         f"{model.name}: lines are the model, points the data"
         + (", bands 90 % of other periods" if drawn else ""),
@@ -55,60 +49,45 @@ def _by_gang(model: Parts) -> Distributions:
     return {c.gang: c.distribution for c in model.duration.by_gang}
 
 
-def _levels(distribution: Distribution) -> Floats:
-    return np.asarray(OBSERVED_LEVELS[: len(distribution.observed)])
-
-
-def _run_time_cdf(ax: Axes, run_times: Distributions, others: list[Distributions]) -> None:
-    x = np.geomspace(*_RUN_S, 400)
+def _run_times(
+    axes: Sequence[Axes], run_times: Distributions, others: Sequence[Distributions]
+) -> None:
+    cdf, qq, pp = axes
+    x, few = np.geomspace(*_RUN_S, 400), slice(9, None, 20)
     for gang in figures.ordered(run_times, GANGS):
         fitted, color = run_times[gang], figures.GANG_COLORS[gang]
-        ax.plot(x, 100 * fitted.cdf(x), color=color, label=f"{gang} GPU  n={fitted.n:,}")
+        observed = fitted.observed
+        levels = np.asarray(OBSERVED_LEVELS[: len(observed)])
+        cdf.plot(x, 100 * fitted.cdf(x), color=color, label=f"{gang} GPU  n={fitted.n:,}")
         if others:
             band = np.quantile([100 * period[gang].cdf(x) for period in others], _BAND, axis=0)
-            ax.fill_between(x, *band, color=color, alpha=0.15, linewidth=0)
-        ax.plot(fitted.observed[4::5], 100 * _levels(fitted)[4::5], ".", color=color, markersize=5)
-    figures.time_axis(ax, *_RUN_S)
-    figures.percent_axis(ax, "share of jobs")
-    ax.set_xlabel("run time")
-    figures.title(ax, "Run time by gang size")
-    figures.label_lines(ax)
+            cdf.fill_between(x, *band, color=color, alpha=0.15, linewidth=0)
+        cdf.plot(observed[4::5], 100 * levels[4::5], ".", color=color, markersize=5)
+        qq.plot(observed, fitted.ppf(levels), ".", color=color, markersize=4, label=f"{gang} GPU")
+        if fitted.effective_n and observed:
+            low, high = fitted.quantile_interval(levels[few])
+            qq.vlines(observed[few], low, high, color=color, linewidth=1, alpha=0.6)
+        pp.plot(100 * levels, 100 * fitted.cdf(observed), ".", color=color, markersize=4)
+    figures.percent_axis(cdf, "share of jobs")
+    figures.title(cdf, "Run time by gang size")
+    cdf.set_xlabel("run time")
+    _scales(axes, _RUN_S, "Run time")
+    figures.label_lines(cdf)
 
 
-def _run_time_qq(ax: Axes, run_times: Distributions) -> None:
-    for gang in figures.ordered(run_times, GANGS):
-        fitted, color = run_times[gang], figures.GANG_COLORS[gang]
-        quantiles = fitted.ppf(_levels(fitted))
-        ax.plot(fitted.observed, quantiles, ".", color=color, markersize=4, label=f"{gang} GPU")
-        if fitted.effective_n and fitted.observed:
-            few = slice(9, None, 20)
-            low, high = fitted.quantile_interval(_levels(fitted)[few])
-            ax.vlines(fitted.observed[few], low, high, color=color, linewidth=1, alpha=0.6)
-    _quantile_axes(ax, _RUN_S, "run time")
-    figures.title(ax, "Run time, by quantile")
-
-
-def _run_time_pp(ax: Axes, run_times: Distributions) -> None:
-    for gang in figures.ordered(run_times, GANGS):
-        fitted, color = run_times[gang], figures.GANG_COLORS[gang]
-        model = 100 * fitted.cdf(fitted.observed)
-        ax.plot(100 * _levels(fitted), model, ".", color=color, markersize=4)
-    _probability_axes(ax)
-    figures.title(ax, "Run time, by probability")
-
-
-def _quantile_axes(ax: Axes, limits: tuple[float, float], noun: str) -> None:
-    ax.plot(limits, limits, color=figures.MUTED, linewidth=1, zorder=1)
-    figures.time_axis(ax, *limits)
-    figures.time_axis(ax, *limits, axis="y")
-    ax.set_xlabel(f"{noun}, data")
-    ax.set_ylabel(f"{noun}, model")
-
-
-def _probability_axes(ax: Axes) -> None:
-    ax.plot([0, 100], [0, 100], color=figures.MUTED, linewidth=1, zorder=1)
-    figures.percent_axis(ax, "cumulative share, data", axis="x")
-    figures.percent_axis(ax, "cumulative share, model")
+def _scales(axes: Sequence[Axes], limits: tuple[float, float], noun: str) -> None:
+    """Label the axes of a CDF, a QQ and a PP plot, and draw the diagonals."""
+    cdf, qq, pp = axes
+    figures.time_axis(cdf, *limits)
+    qq.plot(limits, limits, color=figures.MUTED, linewidth=1, zorder=1)
+    figures.time_axis(qq, *limits)
+    figures.time_axis(qq, *limits, axis="y")
+    qq.set(xlabel=f"{noun.lower()}, data", ylabel=f"{noun.lower()}, model")
+    figures.title(qq, f"{noun}, by quantile")
+    pp.plot([0, 100], [0, 100], color=figures.MUTED, linewidth=1, zorder=1)
+    figures.percent_axis(pp, "cumulative share, data", axis="x")
+    figures.percent_axis(pp, "cumulative share, model")
+    figures.title(pp, f"{noun}, by probability")
 
 
 def _gang_sizes(ax: Axes, model: Parts) -> None:
@@ -138,32 +117,26 @@ def _rhythm(ax: Axes, model: Parts, others: list[Parts]) -> None:
     figures.title(ax, "Weekly rhythm of arrivals")
 
 
-def _gap_cdf(ax: Axes, observed: Floats, gaps: Floats) -> None:
-    levels = np.linspace(0, 100, observed.size)
-    least, few = _GAP_S[0], slice(5, 100, 5)
-    ax.plot(np.maximum(np.quantile(gaps, levels / 100), least), levels, color=figures.ACCENT)
-    points = np.maximum(observed[few], least)
-    ax.plot(points, levels[few], ".", color=figures.CYCLE[1], markersize=5)
-    figures.time_axis(ax, *_GAP_S)
-    figures.percent_axis(ax, "gaps")
-    ax.set_xlabel("gap between arrivals (none: at 0.5 s)")
-    figures.title(ax, "Inter-arrival times")
-
-
-def _gap_qq(ax: Axes, observed: Floats, gaps: Floats) -> None:
-    quantiles = np.quantile(gaps, np.linspace(0, 1, observed.size))
-    points = (np.maximum(v[1:-1], _GAP_S[0]) for v in (observed, quantiles))
-    ax.plot(*points, ".", color=figures.ACCENT, markersize=4)
-    _quantile_axes(ax, _GAP_S, "gap")
-    figures.title(ax, "Inter-arrival times, by quantile")
-
-
-def _gap_pp(ax: Axes, observed: Floats, gaps: Floats) -> None:
-    model = np.searchsorted(np.sort(gaps), observed, side="right") / gaps.size
-    data = np.searchsorted(observed, observed, side="right") / observed.size
-    ax.plot(100 * data, 100 * model, ".", color=figures.ACCENT, markersize=4)
-    _probability_axes(ax)
-    figures.title(ax, "Inter-arrival times, by probability")
+def _gaps(axes: Sequence[Axes], model: Parts) -> None:
+    cdf, qq, pp = axes
+    drawn = np.diff(model.arrivals.sample(np.random.default_rng(0), days=_SAMPLE_DAYS))
+    observed = np.asarray(model.arrivals.gaps_s)
+    levels, few, inner = np.linspace(0, 100, observed.size), slice(5, 100, 5), slice(1, -1)
+    shown, quantiles = (
+        np.maximum(gaps, _GAP_S[0]) for gaps in (observed, np.quantile(drawn, levels / 100))
+    )
+    cdf.plot(quantiles, levels, color=figures.ACCENT)
+    cdf.plot(shown[few], levels[few], ".", color=figures.CYCLE[1], markersize=5)
+    qq.plot(shown[inner], quantiles[inner], ".", color=figures.ACCENT, markersize=4)
+    reached, fitted = (
+        100 * (np.searchsorted(np.sort(gaps), observed, side="right") / gaps.size)
+        for gaps in (observed, drawn)
+    )
+    pp.plot(reached, fitted, ".", color=figures.ACCENT, markersize=4)
+    figures.percent_axis(cdf, "gaps")
+    figures.title(cdf, "Inter-arrival times")
+    cdf.set_xlabel("gap between arrivals (none: at 0.5 s)")
+    _scales(axes, _GAP_S, "Inter-arrival time")
 
 
 def html(model: Parts) -> str:
@@ -190,7 +163,11 @@ def _described(model: Parts) -> dict[str, str]:
         "burstiness": f"hourly dispersion {arrivals.dispersion:,.0f} (Poisson: 1), "
         f"autocorrelation {arrivals.autocorrelation[0]:.2f} from hour to hour",
         "gang size": f"mean {model.gang_size.mean():.2f} GPUs, {shares}",
-        **{f"run time, {g} GPU": _run_time(d) for g, d in _by_gang(model).items()},
+        **{
+            f"run time, {gang} GPU": f"median {d.median():,.0f} s, 90 % below {d.ppf(0.9):,.0f} s; "
+            f"{d.family}, {d.verdict}, n {d.n:,}, censored {d.censored:,}"
+            for gang, d in _by_gang(model).items()
+        },
         "users": f"{len(users.by_user):,} in {clusters}; the busiest tenth submit "
         f"{100 * users.top_tenth_share:.0f} % of the jobs"
         if users.named
@@ -202,13 +179,6 @@ def _described(model: Parts) -> dict[str, str]:
         "cluster": f"{model.gpus:,} GPUs" if model.gpus else unknown,
         "other periods": _variation(model),
     }
-
-
-def _run_time(fitted: Distribution) -> str:
-    return (
-        f"median {fitted.median():,.0f} s, 90 % below {float(fitted.ppf(0.9)):,.0f} s; "
-        f"{fitted.family}, {fitted.verdict}, n {fitted.n:,}, censored {fitted.censored:,}"
-    )
 
 
 def _variation(model: Parts) -> str:

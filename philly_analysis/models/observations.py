@@ -29,7 +29,7 @@ _USABLE = "flag is null and gpus >= 1"
 
 
 def _empty(*columns: str) -> pd.DataFrame:
-    return pd.DataFrame({c: pd.Series(dtype=float) for c in columns})
+    return pd.DataFrame(columns=columns, dtype=float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +160,10 @@ class Observations:
         kept = jobs[reason.isna()].sort_values("submitted_s", kind="stable").reset_index(drop=True)
         kept["gpus"] = kept["gpus"].astype(int)
         kept["censored"] = kept["censored"].astype(bool)
-        sentences = list(account)
-        if not sentences and len(kept) < len(jobs):
-            sentences += [
-                f"{n:,} of {len(jobs):,} jobs are excluded: {why}."
-                for why, n in reason.value_counts().items()
-            ]
+        sentences = list(account) or [
+            f"{n:,} of {len(jobs):,} jobs are excluded: {why}."
+            for why, n in reason.value_counts().items()
+        ]
         if lacking := int(kept["run_s"].isna().sum()):
             sentences.append(
                 f"{count(lacking, 'job')} without a trusted run time count in arrivals and gang "

@@ -10,11 +10,7 @@ from philly_analysis.distributions import Floats, round_significant, tilt
 from philly_analysis.models.between_period import PERIOD_D, RUN_TIMES_S, PeriodEffects, Variation
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import ANY, Duration, DurationCell
-from philly_analysis.models.components.gang_size import (
-    GangSize,
-    GangSizeDistribution,
-    VcGangSizes,
-)
+from philly_analysis.models.components.gang_size import GangSize, GangSizeDistribution, VcGangSizes
 from philly_analysis.models.components.intrahour import DIGITS
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users, VirtualCluster
@@ -111,14 +107,11 @@ def _apply(model: Parts, variation: Variation, effects: PeriodEffects) -> Parts:
         factor = {vc: f * _lognormal_factor(rng, deviation) for vc, f in factor.items()}
     jobs = sum(shares[vc] * factor[vc] for vc in shares) / sum(shares.values())
     correction = variation.log_dispersion_correction(model.arrivals.log_dispersion_se)
+    dispersion = float(np.exp(effects.log_dispersion + correction))
+    dispersion *= jobs ** (variation.dispersion_power.value - 1)
     return replace(
         model,
-        arrivals=_arrivals(
-            model.arrivals,
-            jobs,
-            jobs ** (variation.dispersion_power.value - 1)
-            * float(np.exp(effects.log_dispersion + correction)),
-        ),
+        arrivals=_arrivals(model.arrivals, jobs, dispersion),
         gang_size=gangs,
         duration=duration,
         users=_users(model.users, factor, variation, effects, jobs, rng),
@@ -139,17 +132,14 @@ def _durations(duration: Duration, effects: PeriodEffects) -> tuple[Duration, Fl
         made = []
         for cell in cells:
             i = GANGS.index(cell.gang)
-            distribution, mean = tilt(cell.distribution, partial(_log_jobs, effects.log_jobs[i]))
+            log_jobs = partial(np.interp, xp=_LOG_RUN_S, fp=effects.log_jobs[i])
+            distribution, mean = tilt(cell.distribution, log_jobs)  # type: ignore[arg-type]
             if cell.vc == cell.status == ANY:
                 growth[i] = mean
             made.append(replace(cell, distribution=distribution))
         return tuple(made)
 
     return replace(duration, cells=tilted(duration.cells), leaves=tilted(duration.leaves)), growth
-
-
-def _log_jobs(log_jobs: Floats, log_run_s: Floats) -> Floats:
-    return np.asarray(np.interp(log_run_s, _LOG_RUN_S, log_jobs))
 
 
 def _gang_sizes(
@@ -165,10 +155,9 @@ def _gang_sizes(
     largest = model.gpus or max(_TYPICAL_GANGS)
     class_sd = variation.class_deviation(model.arrivals.hours / 24, model.arrivals.daily_change)
     noise = effects.scale * class_sd * rng.standard_normal(len(GANGS))
+    each = variation.unseen_class_jobs.value / max(overall.n, 1) * growth * np.exp(noise)
     unseen = {
-        gang: float(
-            variation.unseen_class_jobs.value / max(overall.n, 1) * growth[i] * np.exp(noise[i])
-        )
+        gang: float(each[i])
         for i, gang in enumerate(_TYPICAL_GANGS)
         if i not in classes and gang <= largest and overall.n
     }
@@ -184,10 +173,8 @@ def _gang_sizes(
         weight[: index.size] *= (factor * growth[classes])[index]
         order, total = np.argsort(sizes), float(weight.sum())
         shares = tuple((weight[order] / total).tolist())
-        distribution = GangSizeDistribution(
-            tuple(sizes[order].tolist()), shares, shares, shares, gangs.n
-        )
-        return distribution, total
+        ascending = tuple(sizes[order].tolist())
+        return GangSizeDistribution(ascending, shares, shares, shares, gangs.n), total
 
     made = {entry.vc: changed(entry.gangs) for entry in model.gang_size.by_vc}
     by_vc = tuple(VcGangSizes(vc, gangs) for vc, (gangs, _) in made.items())
@@ -237,15 +224,11 @@ def _users(
     a user drawn by the probability of leaving, in all virtual clusters of that user.
     """
     if not users.named:
-        return replace(
-            users,
-            virtual_clusters=tuple(
-                VirtualCluster(
-                    c.vc, tuple((np.array(c.user_shares) * factor[c.vc]).tolist()), c.names
-                )
-                for c in users.virtual_clusters
-            ),
+        scaled = (
+            replace(c, user_shares=tuple((np.array(c.user_shares) * factor[c.vc]).tolist()))
+            for c in users.virtual_clusters
         )
+        return replace(users, virtual_clusters=tuple(scaled))
     names, activity = zip(*users.by_user.items(), strict=True)
     jobs = np.maximum(np.array(activity) * users.n, 1.0)
     leaves = variation.leave_probability.value * jobs**-variation.leave_power.value

@@ -85,15 +85,7 @@ def sample_workload(
             )
         made, rng, load = _draw_at_load(offered, target, at_rate)
     rho = offered_load(made.gpu_s, made.span_s, target)
-    notes = [
-        f"Sampled from the model {model.name} ({model.fitted_on}) with seed {seed}: "
-        f"{made.at_s.size:,} jobs over {made.span_s / DAY_S:.1f} days, load factor {load:g}.",
-        f"They demand {made.gpu_s / 3600:,.0f} GPU hours"
-        + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
-        *model.cannot_know,
-    ]
-    if model.variation is not None and size["variation"] != "none":
-        notes.insert(2, "Each seed draws another period from the predictive distribution.")
+    varied = model.variation is not None and size["variation"] != "none"
     job_frame = _job_frame(model, made, seed, start)
     last_share = model.status.last_share if model.status else 1.0
     return Workload(
@@ -102,7 +94,14 @@ def sample_workload(
         attempts=_attempts(job_frame, made.run_s, made.attempts, last_share, rng),
         machines=_machines(model, gpus),
         synthetic=True,
-        notes=tuple(notes),
+        notes=(
+            f"Sampled from the model {model.name} ({model.fitted_on}) with seed {seed}: "
+            f"{made.at_s.size:,} jobs over {made.span_s / DAY_S:.1f} days, load factor {load:g}.",
+            f"They demand {made.gpu_s / 3600:,.0f} GPU hours"
+            + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
+            *("Each seed draws another period from the predictive distribution.",) * varied,
+            *model.cannot_know,
+        ),
     )
 
 
@@ -195,45 +194,35 @@ def _draw_period(
     n = at_s.size
     vc, user, user_index = model.users.sample(at_s, rng)
     score, run = repeated_scores(model.users.repeat_gang, rng, user_index, n)
-    gang = _gang_sizes(model.gang_size, score, vc, gpus, rng)
+    gang = _gang_sizes(model.gang_size, vc, gpus, score, rng)
     status, attempts = np.full(n, ""), np.ones(n, int)
     if model.status is not None:
         status_score, _ = repeated_scores(model.users.repeat_status, rng, user_index, n)
         status = model.status.sample(status_score, gang, vc, rng)
         attempts = model.status.sample_attempts(gang, status, rng)
-    run_s = _run_times(model, run, gang, vc, status, rng, at_s if load_dependent else None)
+    leaf = model.duration.leaf_of(gang, vc, status)
+    run_s = _run_times(model, run, leaf, rng, at_s if load_dependent else None)
     return DrawnJobs(at_s, vc, user, gang, status, attempts, run_s)
 
 
 def _gang_sizes(
-    gang_size: GangSize,
-    score: Floats,
-    vc: NDArray[np.str_],
-    largest: int | None,
-    rng: np.random.Generator,
+    model: GangSize, vc: NDArray[Any], largest: int | None, score: Floats, rng: np.random.Generator
 ) -> Ints:
     """Draw gang sizes by virtual cluster, ascending with the score."""
     names, index = np.unique(vc, return_inverse=True)
     u = stratified_uniforms(score, rng, index)
     gang = np.empty(u.size, int)
     for i, name in enumerate(names):
-        own = gang_size.of(str(name))
+        own = model.of(str(name))
         if largest is not None:
-            fits = own.sizes[0] <= largest
-            own = (own if fits else gang_size.overall).up_to(largest)
+            own = (own if own.sizes[0] <= largest else model.overall).up_to(largest)
         mine = index == i
         gang[mine] = own.ppf(u[mine])
     return gang
 
 
 def _run_times(
-    model: Parts,
-    run: Ints,
-    gang: Ints,
-    vc: NDArray[np.str_],
-    status: NDArray[np.str_],
-    rng: np.random.Generator,
-    at_s: Floats | None,
+    model: Parts, run: Ints, leaf: Ints, rng: np.random.Generator, at_s: Floats | None
 ) -> Floats:
     """Draw run times: jobs of one run share a random effect; with `at_s` they depend on load."""
     users = model.users
@@ -241,7 +230,6 @@ def _run_times(
     shared = min(shared, MAX_DURATION_CORRELATION)
     effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
     score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
-    leaf = model.duration.leaf_of(gang, vc, status)
 
     def by_score(score: Floats) -> Floats:
         return model.duration.sample(stratified_uniforms(score, rng, leaf), leaf)
@@ -291,10 +279,10 @@ def _attempts(
 def _machines(model: Parts, gpus: int | None) -> pl.DataFrame:
     """Return servers of the fitted cluster's sizes, up to a number of GPUs."""
     servers = model.servers or ((Servers(SERVER_GPUS, 1),) if gpus else ())
-    total = sum(s.gpus * s.machines for s in servers)
+    share = gpus / (model.gpus or SERVER_GPUS) if gpus else 1
     sizes: list[int] = []
     for size in sorted(servers, key=lambda s: -s.gpus):
-        sizes += [size.gpus] * int(size.machines * (gpus / total if gpus else 1))
+        sizes += [size.gpus] * int(size.machines * share)
     while gpus and sum(sizes) < gpus:
         sizes.append(min(servers[-1].gpus, gpus - sum(sizes)))
     names = [f"machine-{i + 1:05d}" for i in range(len(sizes))]

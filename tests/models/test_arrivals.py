@@ -10,6 +10,7 @@ import scipy.stats as sp
 from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
+from philly_analysis.models import load_model
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
 from philly_analysis.models.validation.distances import cdf_gap
@@ -113,11 +114,15 @@ def test_a_seed_determines_arrivals() -> None:
 
 
 def test_poisson_arrivals_are_poisson() -> None:
-    at = Arrivals.poisson(20.0).sample(np.random.default_rng(0), days=100)
+    arrivals = load_model("literature").arrivals
+    at = arrivals.sample(np.random.default_rng(0), days=100)
     counts = HourlyCounts.of(at)
     assert counts.dispersion == pytest.approx(1, abs=0.25)
     assert abs(counts.autocorrelation(1)[0]) < 0.05
-    assert sp.kstest(np.diff(at) + 0.5, sp.expon(scale=180).cdf).statistic < 0.02
+    assert (
+        sp.kstest(np.diff(at) + 0.5, sp.expon(scale=3_600 / arrivals.mean_per_h).cdf).statistic
+        < 0.02
+    )
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ HALF = JOBS["run_s"].where(JOBS["submitted_s"] < JOBS["submitted_s"].median())
         (JOBS.head(40), "", "jobs with a run time to fit to"),
         (JOBS.assign(run_s=HALF), "", "Not measured by halves"),
         (JOBS.assign(gpus=0), r"has 0 jobs.*no GPUs", NO_JOBS),
-        (JOBS.assign(censored=True), "all 3000 jobs are censored", "jobs are censored"),
+        (JOBS.assign(censored=True), "0 of 3000 jobs", "jobs have a known end"),
         (JOBS.assign(run_s=0.0), "all 3000 run times are zero", "run times are zero"),
         (JOBS.assign(run_s=np.nan), "no jobs with a known gang and run time", NO_JOBS),
         (JOBS.assign(submitted_s=5.0), *["all submissions fall in one hour"] * 2),
@@ -180,7 +180,7 @@ def test_the_example_of_the_readme() -> None:
     assert model.failures and model.utilisation and model.locality
     assert model.failures.shares()["CPU out of memory"] == pytest.approx(12_076 / 39_776)
     assert model.utilisation(8, status="Pass").mean() == pytest.approx(49.9, abs=2)
-    assert model.locality.mean(gpus=16) > 2
+    assert model.locality.of(16).mean() > 2
 
 
 def test_the_literature_model_is_the_published_distribution() -> None:

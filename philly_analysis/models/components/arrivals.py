@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import scipy
 import scipy.fft as fft
 from numpy.typing import ArrayLike
 
@@ -119,30 +118,6 @@ class Arrivals:
             dispersion=counts.dispersion,
             log_dispersion_se=round(counts.log_dispersion_se, DIGITS),
             daily_change=round(counts.daily_change, DIGITS),
-        )
-
-    @classmethod
-    def poisson(cls, rate_per_h: float) -> Self:
-        """Return Poisson arrivals with a constant rate."""
-        levels = np.concatenate((np.linspace(0, 0.99, 100), [0.995, 0.999, 0.9999]))
-        counts = np.maximum(scipy.stats.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
-        line = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(levels)) / levels[-1]
-        hours = 10_000
-        return cls(
-            n=round(rate_per_h * hours),
-            hours=hours,
-            rate_per_h=(rate_per_h,) * WEEK_H,
-            count_levels=tuple(float(v) for v in levels),
-            count_quantiles=round_significant(
-                counts * rate_per_h / max(float(line), 1e-12), DIGITS
-            ),
-            autocorrelation=(0.0,),
-            intrahour_gaps=(),
-            gap_correlation=0.0,
-            gaps_s=round_significant(
-                scipy.stats.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101)), DIGITS
-            ),
-            dispersion=1.0,
         )
 
     @property

@@ -95,16 +95,14 @@ class Duration:
         ModelError
             No jobs, all censored, or all durations zero.
         """
-        if jobs.empty:
-            raise ModelError("durations: there are no jobs with a known gang and run time")
         run_s, ended = jobs["run_s"].to_numpy(float), int((~jobs["censored"]).sum())
         for wrong, message in (
+            (jobs.empty, "there are no jobs with a known gang and run time"),
             ((run_s < 0).any(), f"{(run_s < 0).sum()} run times are negative"),
             (
-                (run_s == 0).all(),
+                not run_s.any(),
                 f"all {run_s.size} run times are zero: start or end times are missing",
             ),
-            (ended == 0, f"all {run_s.size} jobs are censored; none has a known end"),
             (
                 ended < MIN_JOBS,
                 f"{ended} of {run_s.size} jobs have a known end; at least {MIN_JOBS} are needed",
@@ -227,13 +225,11 @@ class Duration:
         contributions = []
         if gang != GANGS[index]:
             contributions.append(Contribution(f"gangs of {GANGS[index]} GPUs", 0.0, 0.0))
-        conditions = [(ANY, status or ANY)]
-        if vc is not None:
-            if (gang, vc, ANY) in known:
-                conditions = [(vc, ANY), (vc, status or ANY)]
-            else:
-                contributions.append(Contribution(f"virtual cluster {vc}", 0.0, 0.0))
-        for of_vc, of_status in dict.fromkeys(conditions):
+        if vc is not None and (gang, vc, ANY) not in known:
+            contributions.append(Contribution(f"virtual cluster {vc}", 0.0, 0.0))
+            vc = None
+        of_vc = ANY if vc is None else vc
+        for of_status in dict.fromkeys((ANY, status or ANY)):
             if of_vc == of_status == ANY:
                 continue
             words = [f"virtual cluster {of_vc}"] * (of_vc != ANY) + [of_status] * (of_status != ANY)

@@ -5,9 +5,8 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from philly_analysis.distributions import DiscreteDistribution, Floats, Ints
+from philly_analysis.distributions import DiscreteDistribution
 from philly_analysis.errors import ModelError
 
 
@@ -48,39 +47,20 @@ class Locality:
         """
         if spreads.empty:
             return None
-        gangs = []
-        for gpus, part in spreads.groupby("gpus"):
-            counts = part.groupby("servers")["attempts"].sum()
-            gangs.append(
+        return cls(
+            tuple(
                 ServerSpread(
                     int(str(gpus)),
-                    tuple(map(int, counts.index)),
-                    tuple((counts / counts.sum()).tolist()),
-                    int(counts.sum()),
+                    tuple(part["servers"].astype(int)),
+                    tuple(part["attempts"] / part["attempts"].sum()),
+                    int(part["attempts"].sum()),
                 )
+                for gpus, part in spreads.groupby("gpus")
             )
-        return cls(tuple(gangs))
+        )
 
     def of(self, gpus: int) -> ServerSpread:
         """Return the spread of a gang size, or of the nearest one observed."""
         if gpus < 1:
             raise ModelError(f"a gang has at least one GPU, not {gpus}")
         return min(self.gangs, key=lambda s: (abs(np.log2(s.gpus / gpus)), s.gpus))
-
-    def pmf(self, servers: ArrayLike, *, gpus: int) -> Floats:
-        """Return the probability of a number of servers."""
-        return self.of(gpus).pmf(servers)
-
-    def mean(self, *, gpus: int) -> float:
-        """Return the mean number of servers."""
-        return self.of(gpus).mean()
-
-    def rvs(
-        self,
-        size: int | None = None,
-        random_state: np.random.Generator | int | None = None,
-        *,
-        gpus: int,
-    ) -> Ints | Floats:
-        """Draw numbers of servers."""
-        return self.of(gpus).rvs(size, random_state)

@@ -61,7 +61,7 @@ class Status:
         Parameters
         ----------
         jobs
-            Columns gpus, vc, status (null: unknown), attempts; and, where known, last_share.
+            Columns gpus, vc, status (null: unknown), attempts, last_share (null: unknown).
 
         Returns
         -------
@@ -94,8 +94,7 @@ class Status:
             )
             for (gang, status), part in frame.groupby(["gang", "status"])
         )
-        retried = known.loc[known["attempts"] > 1]
-        last = retried["last_share"].mean() if "last_share" in retried and len(retried) else np.nan
+        last = known.loc[known["attempts"] > 1, "last_share"].mean()
         return cls(cells, attempts, float(last) if np.isfinite(last) else 0.5)
 
     def shares(self, gpus: int | None = None, vc: str | None = None) -> dict[str, float]:

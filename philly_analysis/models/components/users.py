@@ -196,9 +196,9 @@ def with_sample_names(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_keys(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return jobs with strings as virtual clusters, and no null users."""
-    user = jobs["user"].astype(object)
-    return jobs.assign(vc=jobs["vc"].astype(str), user=user.where(user.notna(), ""))
+    """Return jobs with virtual clusters as strings; unknown users are one user of each."""
+    user, vc = jobs["user"].astype(object), jobs["vc"].astype(str)
+    return jobs.assign(vc=vc, user=user.where(user.notna(), "\0" + vc))
 
 
 def _share_by_user(frame: pd.DataFrame) -> pd.Series:
@@ -217,16 +217,10 @@ def _named(share: pd.Series) -> pd.DataFrame:
     """
     frame = share.rename("share").reset_index()
     home = frame.drop_duplicates("user")  # the first of descending shares
-    unknown = frame["user"] == ""  # in each virtual cluster a user of its own
-    home = pd.concat((home[home["user"] != ""], frame[unknown])).sort_index()
     rank = home.groupby("vc").cumcount() + 1
-    name = [f"{vc}-u{r:03d}" for vc, r in zip(home["vc"], rank, strict=True)]
-    known = home.assign(name=name)
-    of_user = known.set_index("user")["name"]
-    frame["name"] = frame["user"].map(of_user[of_user.index != ""])
-    of_unknown = known[known["user"] == ""].set_index("vc")["name"]
-    frame["name"] = frame["name"].where(~unknown, frame["vc"].map(of_unknown))
-    return frame.set_index(["vc", "user"])
+    names = [f"{vc}-u{r:03d}" for vc, r in zip(home["vc"], rank, strict=True)]
+    named = frame["user"].map(dict(zip(home["user"], names, strict=True)))
+    return frame.assign(name=named).set_index(["vc", "user"])
 
 
 def _numbered(vc: str, count: int) -> tuple[str, ...]:

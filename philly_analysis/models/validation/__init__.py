@@ -1,1 +1,1 @@
-"""Model validation: calibration, coverage, baselines and the literature's generator."""
+"""Model validation: calibration, coverage, baselines, and comparison with the literature."""

@@ -11,6 +11,7 @@ from philly_analysis.distributions import OBSERVED_LEVELS
 from philly_analysis.errors import ModelError
 from philly_analysis.models.components.hourly_counts import HourlyCounts
 from philly_analysis.models.library import load_model
+from philly_analysis.models.sampling import draw_jobs
 from philly_analysis.models.validation.distances import cdf_gap
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import Fact, Result, figures
@@ -65,6 +66,9 @@ def compare(seed: int = 0) -> Result:
         columns = zip(_COLUMNS, (what, gang, source, percentile, value), strict=True)
         tables.append(pd.DataFrame(dict(columns)))
 
+    def fact(name: str, value: float, digits: int, meaning: str) -> None:
+        facts.append(Fact(name, round(float(value), digits), meaning))
+
     run_times = {
         name: {c.gang: c.distribution for c in model.duration.by_gang}
         for name, model in models.items()
@@ -77,51 +81,30 @@ def compare(seed: int = 0) -> Result:
         for name, by_gang in run_times.items():
             if gang in by_gang:  # the generator has smaller gangs only
                 add("run time", gang, name, 100 * levels, by_gang[gang].ppf(levels))
-                gap = float(np.abs(by_gang[gang].cdf(observed) - levels).max())
+                gap = np.abs(by_gang[gang].cdf(observed) - levels).max()
                 meaning = f"largest gap between the run time CDFs of {name} and Philly, {gang} GPU"
-                facts.append(Fact(f"{name}_run_time_gap_{word}", round(gap, 3), meaning))
+                fact(f"{name}_run_time_gap_{word}", gap, 3, meaning)
     gaps, sizes = np.asarray(philly.arrivals.gaps_s), np.asarray(philly.gang_size.overall.sizes)
     percent = np.linspace(0, 100, gaps.size)
     add("gap between arrivals", ALL, REAL, percent, gaps)
     add("gang size", ALL, REAL, 100 * philly.gang_size.cdf(sizes), sizes)
+    hourly = "variance over mean of the jobs in an hour"
     for name, model in models.items():
         at = model.arrivals.sample(np.random.default_rng(seed), days=SAMPLE_DAYS)
         drawn = np.diff(at)
         add("gap between arrivals", ALL, name, percent, np.quantile(drawn, percent / 100))
         add("gang size", ALL, name, 100 * model.gang_size.cdf(sizes), sizes)
         variation = 0.5 * np.abs(model.gang_size.pmf(sizes) - philly.gang_size.pmf(sizes)).sum()
-        facts += [
-            Fact(
-                f"{name}_gang_size_variation",
-                round(float(variation), 3),
-                f"total variation distance between the gang sizes of {name} and Philly",
-            ),
-            Fact(
-                f"{name}_gap_gap",
-                round(cdf_gap(np.floor(gaps), drawn), 3),
-                f"largest gap between the CDFs of inter-arrival times of {name} and Philly",
-            ),
-            Fact(
-                f"{name}_hourly_dispersion",
-                round(HourlyCounts.of(at).dispersion, 1),
-                f"variance over mean of the jobs in an hour, {name}",
-            ),
-            Fact(
-                f"{name}_gpu_h_per_job", round(_gpu_h(model, seed), 1), f"GPU hours per job, {name}"
-            ),
-        ]
-    facts += [
-        Fact(
-            "real_hourly_dispersion",
-            round(philly.arrivals.dispersion, 1),
-            "variance over mean of the jobs in an hour, Philly",
-        ),
-        Fact(
-            "every_ending_gpu_h_per_job",
-            round(_gpu_h(load_model("philly-attempts"), seed), 1),
-            "GPU hours per attempt of any status, Philly",
-        ),
-    ]
+        of = f"of {name} and Philly"
+        meaning = f"total variation distance between the gang sizes {of}"
+        fact(f"{name}_gang_size_variation", variation, 3, meaning)
+        meaning = f"largest gap between the CDFs of inter-arrival times {of}"
+        fact(f"{name}_gap_gap", cdf_gap(np.floor(gaps), drawn), 3, meaning)
+        fact(f"{name}_hourly_dispersion", HourlyCounts.of(at).dispersion, 1, f"{hourly}, {name}")
+        fact(f"{name}_gpu_h_per_job", _gpu_h(model, seed), 1, f"GPU hours per job, {name}")
+    fact("real_hourly_dispersion", philly.arrivals.dispersion, 1, f"{hourly}, Philly")
+    every = _gpu_h(load_model("philly-attempts"), seed)
+    fact("every_ending_gpu_h_per_job", every, 1, "GPU hours per attempt of any status, Philly")
     value = {f.name: float(str(f.value)) for f in facts}
     return Result(
         name="philly_like",
@@ -190,7 +173,5 @@ def plot(result: Result) -> Figure:
 
 def _gpu_h(model: WorkloadModel, seed: int) -> float:
     """Return the mean GPU hours of sampled jobs."""
-    work = model.sample(jobs=20_000, seed=seed, variation="none")
-    runs = work.attempts
-    run_s = (runs["ended_at"] - runs["started_at"]).dt.total_microseconds() / 1e6
-    return float((run_s * runs["gpus"]).sum()) / 3_600 / work.jobs.height
+    drawn, _ = draw_jobs(model, jobs=20_000, seed=seed, variation="none")
+    return drawn.gpu_s / drawn.at_s.size / 3_600

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from philly_analysis.distributions import Bools, Floats, Ints
 from philly_analysis.models.components.hourly_counts import HOUR_S
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.distances import Jobs
 from philly_analysis.models.validation.resampling import Resample, independent_jobs, user_blocks
 
 DAY_S = 86_400
-WEEK_S = 7 * DAY_S
 
-SplitParts = tuple[Jobs, Jobs, Observations]
+Cut = tuple[Bools, tuple[Floats | None, Floats | None]]
+"""The jobs to fit to, and the observed times of both parts (see :class:`Jobs`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Split:
     ----------
     meaning
         Both parts, as a phrase.
-    parts
-        Returns the part to fit to, the held-out part, and the observations of the first.
+    cut
+        Divides the jobs; None: both parts are all jobs.
     resample
         Resampling for the sampling variance of a part; None if there is none.
     arrivals
@@ -33,9 +35,16 @@ class Split:
     """
 
     meaning: str
-    parts: Callable[[Observations], SplitParts]
+    cut: Callable[[Observations], Cut] | None
     resample: Resample | None = user_blocks
     arrivals: bool = True
+
+    def parts(self, data: Observations) -> tuple[Jobs, Jobs, Observations]:
+        """Return the part to fit to, the held-out part, and the observations of the first."""
+        if self.cut is None:
+            return Jobs(data.jobs), Jobs(data.jobs), data
+        mine, (windows, others) = self.cut(data)
+        return Jobs(data.jobs[mine], windows), Jobs(data.jobs[~mine], others), data.where(mine)
 
 
 def _span(data: Observations) -> tuple[float, float]:
@@ -44,48 +53,39 @@ def _span(data: Observations) -> tuple[float, float]:
     return at.min() // HOUR_S * HOUR_S, at.max() // HOUR_S * HOUR_S + HOUR_S
 
 
-def _alternate(data: Observations, length_s: int) -> SplitParts:
+def _alternate(data: Observations, length_s: int) -> Cut:
     """Split into alternating spans of `length_s`, aligned to a Monday 00:00 UTC."""
-    at = data.jobs["submitted_s"].to_numpy(float)
     first, last = _span(data)
-    turn = (((at + 3 * DAY_S) // length_s) % 2).astype(int)
-    begin = ((first + 3 * DAY_S) // length_s) * length_s - 3 * DAY_S
-    starts = np.arange(begin, last, length_s)
+
+    def turn(at: Floats) -> Ints:
+        return ((at + 3 * DAY_S) // length_s).astype(int)
+
+    starts = np.arange(first - (first + 3 * DAY_S) % length_s, last, length_s)
     spans = np.column_stack((np.maximum(starts, first), np.minimum(starts + length_s, last)))
-    parity = (((starts + 3 * DAY_S) // length_s) % 2).astype(int)
-    fitted, rest = (Jobs(data.jobs[turn == i], spans[parity == i]) for i in (0, 1))
-    return fitted, rest, data.where(turn == 0)
+    fitted = turn(starts) % 2 == 0
+    return turn(data.jobs["submitted_s"].to_numpy(float)) % 2 == 0, (spans[fitted], spans[~fitted])
 
 
-def _halves(data: Observations) -> SplitParts:
+def _halves(data: Observations) -> Cut:
     first, last = _span(data)
     middle = (first + last) / 2 // HOUR_S * HOUR_S
-    early = data.jobs["submitted_s"].to_numpy(float) < middle
-    return (
-        Jobs(data.jobs[early], np.array([[first, middle]])),
-        Jobs(data.jobs[~early], np.array([[middle, last]])),
-        data.where(early),
-    )
+    windows = np.array([[first, middle]]), np.array([[middle, last]])
+    return data.jobs["submitted_s"].to_numpy(float) < middle, windows
 
 
-def _random(data: Observations) -> SplitParts:
-    mine = np.random.default_rng(20_171_003).random(len(data.jobs)) < 0.5
-    return Jobs(data.jobs[mine]), Jobs(data.jobs[~mine]), data.where(mine)
-
-
-def _same(data: Observations) -> SplitParts:
-    return Jobs(data.jobs), Jobs(data.jobs), data
+def _random(data: Observations) -> Cut:
+    return np.random.default_rng(20_171_003).random(len(data.jobs)) < 0.5, (None, None)
 
 
 SPLITS = {
     "halves": Split("fitted to the first half of the period, compared with the second", _halves),
     "weeks": Split(
         "fitted to every other week, compared with the weeks between",
-        lambda data: _alternate(data, WEEK_S),
+        partial(_alternate, length_s=7 * DAY_S),
     ),
     "days": Split(
         "fitted to every other day, compared with the days between",
-        lambda data: _alternate(data, DAY_S),
+        partial(_alternate, length_s=DAY_S),
     ),
     "jobs": Split(
         "fitted to a random half of the jobs, compared with the other half",
@@ -94,7 +94,7 @@ SPLITS = {
         arrivals=False,
     ),
     "none": Split(
-        "fitted to all jobs and compared with the same: the model's own error", _same, None
+        "fitted to all jobs and compared with the same: the model's own error", None, None
     ),
 }
 """Splits by name, the one most sensitive to drift first; ``none`` holds nothing out."""

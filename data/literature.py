@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import scipy
 
 from philly_analysis.distributions import OBSERVED_LEVELS, Distribution, round_significant
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import Duration, DurationCell
-from philly_analysis.models.components.gang_size import (
-    GangSize,
-    GangSizeDistribution,
-    VcGangSizes,
-)
+from philly_analysis.models.components.gang_size import GangSize, GangSizeDistribution, VcGangSizes
+from philly_analysis.models.components.hourly_counts import HOUR_S, WEEK_H
+from philly_analysis.models.components.intrahour import DIGITS
 from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.components.users import Users, VirtualCluster
 from philly_analysis.models.workload_model import WorkloadModel
@@ -48,8 +47,29 @@ def literature(rate_per_h: float) -> WorkloadModel:
         ),
         sources=("Gavel, OSDI 2020: utils.py of stanford-futuredata/gavel (MIT)",),
         run_policy="sum",
-        arrivals=Arrivals.poisson(rate_per_h),
+        arrivals=poisson_arrivals(rate_per_h),
         gang_size=GangSize(gangs, (VcGangSizes("", gangs),)),
         duration=Duration(tuple(DurationCell(gang, ANY, ANY, run_time) for gang in classes), ()),
         users=Users((VirtualCluster("", (1.0,)),), 0, False, 0.0, 0.0, 0.0, 0.0, 0.0),
+    )
+
+
+def poisson_arrivals(rate_per_h: float) -> Arrivals:
+    """Return Poisson arrivals with a constant rate."""
+    levels = np.concatenate((np.linspace(0, 0.99, 100), [0.995, 0.999, 0.9999]))
+    counts = np.maximum(scipy.stats.poisson(rate_per_h).ppf(levels), 0)  # SciPy starts at -1
+    line = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(levels)) / levels[-1]
+    gaps_s = scipy.stats.expon(scale=HOUR_S / rate_per_h).ppf(np.linspace(0, 0.999, 101))
+    hours = 10_000
+    return Arrivals(
+        n=round(rate_per_h * hours),
+        hours=hours,
+        rate_per_h=(rate_per_h,) * WEEK_H,
+        count_levels=tuple(levels.tolist()),
+        count_quantiles=round_significant(counts * rate_per_h / max(float(line), 1e-12), DIGITS),
+        autocorrelation=(0.0,),
+        intrahour_gaps=(),
+        gap_correlation=0.0,
+        gaps_s=round_significant(gaps_s, DIGITS),
+        dispersion=1.0,
     )
