@@ -1,10 +1,9 @@
 """Fuzz every reader: ``python -m tests.hostile.campaign --cases 1000000 --seed 1``.
 
-Cases are spread over the readers by their weights. Each is drawn from the seed, the reader's name
+Cases are spread over the readers by their weights. Each is seeded by the seed, the reader's name
 and its own number, so that ``--reader NAME --case N`` runs it again. A reader runs in a process of
-its own: a case that takes longer than its limit, or more memory than there may be, is a finding,
-and so is a process that dies. The table of counts is printed, and then the findings; without any
-the command succeeds.
+its own: a case that exceeds its limit of time or memory is a finding, and so is a process that
+dies. The command prints a table of counts and the findings, and fails if there is one.
 """
 
 import argparse
@@ -24,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.hostile.readers import READERS, tried
+from tests.hostile.readers import READERS, run_case
 
 CASE_CPU_S = 20
-"""CPU seconds after which a case hangs."""
+"""CPU seconds after which a case counts as hanging."""
 STUCK_S = 900
-"""Seconds after which some cases together hang, however busy the machine."""
+"""Seconds after which a batch of cases counts as hanging."""
 MEMORY = 6 << 30
 """Bytes of address space that a reader may take."""
 _WATCHED = 64
@@ -41,7 +40,7 @@ class HangError(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a reader's cases."""
+    """Count the outcomes of a reader's cases."""
 
     reader: str
     cases: int = 0
@@ -57,7 +56,7 @@ class Tally:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Let a case take so much CPU time and no more."""
+    """Limit the CPU time of a case."""
 
     def hang(*_: object) -> None:
         raise HangError(f"more than {CASE_CPU_S} s")
@@ -70,7 +69,7 @@ def limited() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def drawn(seed: int, reader: str, number: int) -> Random:
+def case_rng(seed: int, reader: str, number: int) -> Random:
     return Random(f"{seed}/{reader}/{number}")
 
 
@@ -87,8 +86,8 @@ def fuzz(reader: str, numbers: range, seed: int) -> Tally:
             before = time.process_time()
             try:
                 with limited():
-                    outcome = tried(READERS[reader], drawn(seed, reader, number), folder)
-            except Exception as error:  # noqa: BLE001 - that is what is looked for
+                    outcome = run_case(READERS[reader], case_rng(seed, reader, number), folder)
+            except Exception as error:  # noqa: BLE001 - every error is a finding
                 tally.findings.setdefault(_named(error), []).append(number)
             else:
                 tally.accepted += outcome is not None
@@ -106,7 +105,7 @@ def fuzz(reader: str, numbers: range, seed: int) -> Tally:
 
 
 def _named(error: BaseException) -> str:
-    """Name a finding by its kind and its place, which is equal for equal ones."""
+    """Return the type, place and first line of an error; equal findings have equal names."""
     places = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f[0]]
     ours = [f for f in places if "philly_analysis" in f.filename or "hostile" in f.filename]
     at = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
@@ -117,8 +116,8 @@ def _named(error: BaseException) -> str:
 
 def shares(cases: int, readers: list[str]) -> dict[str, int]:
     """Spread cases over readers by weight."""
-    whole = sum(READERS[name].weight for name in readers)
-    return {name: -(-cases * READERS[name].weight // whole) for name in readers}
+    total = sum(READERS[name].weight for name in readers)
+    return {name: -(-cases * READERS[name].weight // total) for name in readers}
 
 
 def campaign(cases: int, seed: int, readers: list[str], jobs: int) -> list[Tally]:
@@ -153,21 +152,21 @@ def _row(t: Tally) -> str:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--cases", type=int, default=1_000_000)
-    asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--reader", action="append", choices=READERS, help="default: each")
-    asked.add_argument("--case", type=int, help="run this one again, and show its trace")
-    asked.add_argument("--jobs", type=int, default=1)
-    given = asked.parse_args()
-    readers = given.reader or list(READERS)
-    if given.case is not None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--reader", action="append", choices=READERS, help="default: each")
+    parser.add_argument("--case", type=int, help="run one case again, and show its error")
+    parser.add_argument("--jobs", type=int, default=1)
+    args = parser.parse_args()
+    readers = args.reader or list(READERS)
+    if args.case is not None:
         with tempfile.TemporaryDirectory(prefix="philly-fuzz-") as scratch, limited():
-            rng = drawn(given.seed, readers[0], given.case)
-            print(tried(READERS[readers[0]], rng, Path(scratch)))
+            rng = case_rng(args.seed, readers[0], args.case)
+            print(run_case(READERS[readers[0]], rng, Path(scratch)))
         return 0
-    print(f"seed {given.seed}\n{_HEAD}", flush=True)
-    tallies = campaign(given.cases, given.seed, readers, given.jobs)
+    print(f"seed {args.seed}\n{_HEAD}", flush=True)
+    tallies = campaign(args.cases, args.seed, readers, args.jobs)
     total = Tally("all", *(sum(getattr(t, n) for t in tallies) for n in Tally.__slots__[1:7]))
     total.worst_s = max(t.worst_s for t in tallies)
     total.peak_mb = max(t.peak_mb for t in tallies)

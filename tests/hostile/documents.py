@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,22 +16,22 @@ from philly_analysis.ingest.slurm.fields import DELIMITERS, LISTS, REQUESTED, ST
 from philly_analysis.ingest.table.table_map import SHIPPED
 from philly_analysis.ingest.telemetry.metrics import DMON, METRICS
 from philly_analysis.ingest.telemetry.nvidia_smi import DEFAULT_FIELDS as SMI
-from tests.hostile.bending import (
+from tests.hostile.mutation import (
     NAMES,
     TEXTS,
-    as_bytes,
-    bent,
-    bent_text,
+    corrupt,
+    encode,
     field_line,
     json_text,
-    spoiled,
+    mutate,
+    mutate_text,
 )
 from tests.ingest.conftest import HEADERS
 
 ROOT = Path(__file__).parents[2]
 
 
-def _some(rng: Random, least: int = 0, most: int = 8) -> range:
+def _count(rng: Random, least: int = 0, most: int = 8) -> range:
     return range(rng.randint(least, most))
 
 
@@ -44,13 +44,27 @@ def _clock(rng: Random, sign: str = " ") -> str:
     return f"2017-10-{rng.randint(3, 28):02}{sign}{rng.randrange(24):02}:{minute:02}:00"
 
 
+def _text_file(rng: Random, lines: Iterable[str], p: float, other: bytes = b"") -> bytes:
+    """Return lines as the bytes of a file that may be corrupted, or spliced with another."""
+    return corrupt(rng, encode("\n".join((*lines, ""))), p, other)
+
+
+def _json_file(rng: Random, value: Any, p: float, other: bytes = b"") -> bytes:
+    """Return a mutated value as the bytes of a JSON file that may be corrupted."""
+    return corrupt(rng, encode(json_text(rng, mutate(rng, value, p), p)), p, other)
+
+
+def _mutate_some(rng: Random, lines: Iterable[str], p: float) -> list[str]:
+    return [mutate_text(rng, line) if rng.random() < p else line for line in lines]
+
+
 def job_log(rng: Random, p: float) -> bytes:
     """``cluster_job_log`` of a few jobs."""
 
     def attempt() -> dict[str, Any]:
         held = [
-            {"ip": _name(rng, "m", p), "gpus": [f"gpu{i}" for i in _some(rng, 0, 4)]}
-            for _ in _some(rng, 0, 3)
+            {"ip": _name(rng, "m", p), "gpus": [f"gpu{i}" for i in _count(rng, 0, 4)]}
+            for _ in _count(rng, 0, 3)
         ]
         return {"start_time": _clock(rng), "end_time": _clock(rng), "detail": held}
 
@@ -59,37 +73,36 @@ def job_log(rng: Random, p: float) -> bytes:
             "status": rng.choice(("Pass", "Killed", "Failed")),
             "vc": _name(rng, "vc", p),
             "jobid": f"application_{i}" if rng.random() > p else rng.choice(NAMES),
-            "attempts": [attempt() for _ in _some(rng, 0, 3)],
+            "attempts": [attempt() for _ in _count(rng, 0, 3)],
             "submitted_time": _clock(rng),
             "user": _name(rng, "u", p),
         }
-        for i in _some(rng, 0, 6)
+        for i in _count(rng, 0, 6)
     ]
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, jobs, p), p)), p, b'[{"jobid": "a"}]')
+    return _json_file(rng, jobs, p, b'[{"jobid": "a"}]')
 
 
 def machine_list(rng: Random, p: float) -> bytes:
     """``cluster_machine_list``."""
-    rows = [field_line(rng, (_name(rng, "m", p), " 8", " 24GB"), ",", p) for _ in _some(rng)]
-    lines = [HEADERS["cluster_machine_list"], *rows, ""]
-    return spoiled(rng, as_bytes("\n".join(lines)), p)
+    rows = [field_line(rng, (_name(rng, "m", p), " 8", " 24GB"), ",", p) for _ in _count(rng)]
+    return _text_file(rng, [HEADERS["cluster_machine_list"], *rows], p)
 
 
 def utilisation(rng: Random, p: float, name: str) -> bytes:
     """One of the files of utilisation: ``cluster_gpu_util`` and its like."""
     wide = HEADERS[name].count(",") - 1
     rows = []
-    for _ in _some(rng, 0, 20):
+    for _ in _count(rng, 0, 20):
         at = f"{_clock(rng)} {rng.choice(('PDT', 'PST'))}"
         values = [rng.choice(("NA", "0.0", "51.5", "100", "")) for _ in range(wide)]
         if name == "cluster_gpu_util":
             values = [*values, ""]
         rows.append(field_line(rng, (at, _name(rng, "m", p), *values), ",", p))
-    return spoiled(rng, as_bytes("\n".join((HEADERS[name], *rows, ""))), p, b"a,b\n")
+    return _text_file(rng, [HEADERS[name], *rows], p, b"a,b\n")
 
 
 def archive(rng: Random, p: float) -> bytes:
-    """``trace-data.tar.gz``, whose members may be named, sized and kinded as nobody means."""
+    """``trace-data.tar.gz``, whose members may have wrong names, sizes and types."""
     out = io.BytesIO()
     form = rng.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT))
     with tarfile.open(fileobj=out, mode="w", format=form) as tar:
@@ -109,41 +122,24 @@ def archive(rng: Random, p: float) -> bytes:
                 member.pax_headers = {"size": rng.choice(TEXTS), "path": rng.choice(NAMES)}
             try:
                 tar.addfile(member, io.BytesIO(data))
-            except ValueError:  # a name that this form of archive cannot hold
+            except ValueError:  # this format of archive cannot store the name
                 continue
-    return spoiled(rng, gzip.compress(spoiled(rng, out.getvalue(), p / 2), 1), p / 2)
+    return corrupt(rng, gzip.compress(corrupt(rng, out.getvalue(), p / 2), 1), p / 2)
 
 
-SACCT = {
-    "jobidraw": "101",
-    "jobid": "101",
-    "cluster": "alpha",
-    "partition": "gpu,low",
-    "qos": "normal",
-    "account": "a",
-    "user": "u1",
-    "uid": "1001",
-    "state": "COMPLETED",
-    "exitcode": "0:0",
-    "derivedexitcode": "0:0",
-    "submit": "2026-01-01T10:00:00",
-    "eligible": "2026-01-01T10:00:00",
-    "start": "2026-01-01T10:05:00",
-    "end": "2026-01-01T11:05:00",
-    "elapsedraw": "3600",
-    "timelimitraw": "60",
-    "suspended": "00:00:00",
-    "nnodes": "2",
-    "ncpus": "16",
-    "reqtres": "billing=8,cpu=16,gres/gpu=8,mem=64G,node=2",
-    "alloctres": "billing=8,cpu=16,gres/gpu:a100=8,gres/gpu=8,mem=64G,node=2",
-    "nodelist": "gpu[01-02]",
-    "reason": "None",
-    "flags": "SchedMain",
-    "priority": "100",
-    "admincomment": "",
-    "jobname": "train",
-}
+_SACCT_HEADER = (
+    "jobidraw|jobid|cluster|partition|qos|account|user|uid|state|exitcode|derivedexitcode|submit|"
+    "eligible|start|end|elapsedraw|timelimitraw|suspended|nnodes|ncpus|reqtres|alloctres|nodelist|"
+    "reason|flags|priority|admincomment|jobname"
+)
+_SACCT_ROW = (
+    "101|101|alpha|gpu,low|normal|a|u1|1001|COMPLETED|0:0|0:0|2026-01-01T10:00:00|"
+    "2026-01-01T10:00:00|2026-01-01T10:05:00|2026-01-01T11:05:00|3600|60|00:00:00|2|16|"
+    "billing=8,cpu=16,gres/gpu=8,mem=64G,node=2|"
+    "billing=8,cpu=16,gres/gpu:a100=8,gres/gpu=8,mem=64G,node=2|"
+    "gpu[01-02]|None|SchedMain|100||train"
+)
+SACCT = dict(zip(_SACCT_HEADER.split("|"), _SACCT_ROW.split("|"), strict=True))
 
 
 def jobstats(rng: Random, p: float) -> str:
@@ -157,9 +153,9 @@ def jobstats(rng: Random, p: float) -> str:
         "gpu_used_memory": {"0": 2e10},
         "gpu_utilization": {"0": 93.5},
     }
-    told = bent(rng, {"nodes": {"gpu01": node}, "total_time": 3_600, "gpus": 1}, p)
-    packed = gzip.compress(as_bytes(json_text(rng, told, p)), 1)
-    return "JS1:" + base64.b64encode(spoiled(rng, packed, p / 2)).decode()
+    summary = mutate(rng, {"nodes": {"gpu01": node}, "total_time": 3_600, "gpus": 1}, p)
+    packed = gzip.compress(encode(json_text(rng, summary, p)), 1)
+    return "JS1:" + base64.b64encode(corrupt(rng, packed, p / 2)).decode()
 
 
 def sacct(rng: Random, p: float) -> bytes:
@@ -171,18 +167,20 @@ def sacct(rng: Random, p: float) -> bytes:
         names.pop(rng.randrange(len(names)))
     delimiter = rng.choice(DELIMITERS)
     lines = [delimiter.join(names)] if rng.random() > 0.15 else []
-    for i in _some(rng, 0, 8):
-        said = SACCT | {"jobidraw": str(100 + i), "jobid": str(100 + i)}
-        said["state"] = rng.choice(("COMPLETED", "FAILED", "CANCELLED by 1001", "RUNNING", *STATES))
+    for i in _count(rng, 0, 8):
+        record = SACCT | {"jobidraw": str(100 + i), "jobid": str(100 + i)}
+        record["state"] = rng.choice(
+            ("COMPLETED", "FAILED", "CANCELLED by 1001", "RUNNING", *STATES)
+        )
         if rng.random() < 0.1:
-            said["admincomment"] = jobstats(rng, p)
+            record["admincomment"] = jobstats(rng, p)
         if rng.random() < p:
-            said["nodelist"] = rng.choice(TEXTS)
-        fields = [said.get(name.lower(), "1") for name in names]
+            record["nodelist"] = rng.choice(TEXTS)
+        fields = [record.get(name.lower(), "1") for name in names]
         lines.append(field_line(rng, fields, delimiter, p))
     if rng.random() < 0.2:
         lines = [line + delimiter for line in lines]
-    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p, b"JobID|State\n1|x\n")
+    return _text_file(rng, lines, p, b"JobID|State\n1|x\n")
 
 
 def sacct_json(rng: Random, p: float) -> bytes:
@@ -229,62 +227,47 @@ def sacct_json(rng: Random, p: float) -> bytes:
             },
             "user": _name(rng, "u", p),
         }
-        for i in _some(rng, 1, 4)
+        for i in _count(rng, 1, 4)
     ]
-    whole = {"meta": {"plugin": {}}, "errors": [], "jobs": [bent(rng, job, p) for job in jobs]}
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, whole, p / 10), p)), p, b'{"jobs": [')
+    whole = {"meta": {"plugin": {}}, "errors": [], "jobs": [mutate(rng, job, p) for job in jobs]}
+    return corrupt(rng, encode(json_text(rng, mutate(rng, whole, p / 10), p)), p, b'{"jobs": [')
 
 
 def servers(rng: Random, p: float) -> bytes:
     """Lists of servers: of scontrol, of sinfo, and either as JSON; GPUs of running jobs."""
     kind = rng.randrange(5)
-    names = [_name(rng, "gpu0", p) for _ in _some(rng, 1, 4)]
+    names = [_name(rng, "gpu0", p) for _ in _count(rng, 1, 4)]
     if kind == 0:
-        said = [
-            field_line(
-                rng,
-                (
-                    f"NodeName={name}",
-                    "CPUTot=16",
-                    "RealMemory=64000",
-                    "Gres=gpu:a100:4(S:0-1),shard:16",
-                    "Partitions=gpu,low",
-                ),
-                rng.choice((" ", "\n   ")),
-                p,
-            )
-            for name in names
+        more = ("CPUTot=16", "RealMemory=64000", "Gres=gpu:a100:4(S:0-1),shard:16")
+        gap = rng.choice((" ", "\n   "))
+        lines = [
+            field_line(rng, (f"NodeName={n}", *more, "Partitions=gpu,low"), gap, p) for n in names
         ]
-        return spoiled(rng, as_bytes("\n".join((*said, ""))), p)
+        return _text_file(rng, lines, p)
     if kind == 1:
-        said = [field_line(rng, (n, "gpu:a100:4", "16", "64000", "low*"), "|", p) for n in names]
-        return spoiled(rng, as_bytes("\n".join(("NODELIST|GRES|CPUS|MEMORY|PARTITION", *said))), p)
+        lines = [field_line(rng, (n, "gpu:a100:4", "16", "64000", "low*"), "|", p) for n in names]
+        return _text_file(rng, ["NODELIST|GRES|CPUS|MEMORY|PARTITION", *lines], p)
     if kind == 2:
-        said = [
-            f"JobId=10{i} JobName=x\n   StartTime=2026-01-01T10:05:00 EndTime=Unknown\n   "
-            + field_line(
-                rng, (f"Nodes={n}", "CPU_IDs=0-15", "Mem=1", "GRES=gpu:2(IDX:0-1)"), " ", p
-            )
+        start = "StartTime=2026-01-01T10:05:00 EndTime=Unknown"
+        more = ("CPU_IDs=0-15", "Mem=1", "GRES=gpu:2(IDX:0-1)")
+        lines = [
+            f"JobId=10{i} JobName=x\n   {start}\n   "
+            + field_line(rng, (f"Nodes={n}", *more), " ", p)
             for i, n in enumerate(names)
         ]
-        return spoiled(rng, as_bytes("\n".join((*said, ""))), p)
+        return _text_file(rng, lines, p)
     if kind == 3:
         node = {"gres": "gpu:a100:4", "cpus": 16, "real_memory": 64_000, "partitions": ["gpu"]}
-        told: Any = {"meta": {}, "nodes": [{"name": name, **node} for name in names]}
-    else:
-        told = {
-            "sinfo": [
-                {
-                    "nodes": {"nodes": names},
-                    "gres": {"total": "gpu:a100:4"},
-                    "cpus": {"maximum": 16},
-                    "memory": {"maximum": 64_000},
-                    "partition": {"name": "gpu"},
-                    "cluster": "alpha",
-                }
-            ]
-        }
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, told, p), p)), p)
+        return _json_file(rng, {"meta": {}, "nodes": [{"name": n, **node} for n in names]}, p)
+    group = {
+        "nodes": {"nodes": names},
+        "gres": {"total": "gpu:a100:4"},
+        "cpus": {"maximum": 16},
+        "memory": {"maximum": 64_000},
+        "partition": {"name": "gpu"},
+        "cluster": "alpha",
+    }
+    return _json_file(rng, {"sinfo": [group]}, p)
 
 
 def prometheus(rng: Random, p: float) -> bytes:
@@ -298,34 +281,34 @@ def prometheus(rng: Random, p: float) -> bytes:
                 "UUID": "GPU-1",
                 "pod": "job",
             },
-            "values": [[1_790_000_000 + 30 * i, str(rng.randrange(100))] for i in _some(rng)],
+            "values": [[1_790_000_000 + 30 * i, str(rng.randrange(100))] for i in _count(rng)],
         }
-        for _ in _some(rng, 0, 3)
+        for _ in _count(rng, 0, 3)
     ]
-    told = {"status": "success", "data": {"resultType": "matrix", "result": series}}
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, told, p), p)), p, b'{"result": [')
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+    return _json_file(rng, answer, p, b'{"result": [')
 
 
 def scrape(rng: Random, p: float) -> bytes:
     """What an exporter prints."""
     lines = ["# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %)."]
-    for _ in _some(rng):
+    for _ in _count(rng):
         metric = rng.choice((*METRICS, "up"))
         labels = f'{{gpu="{rng.randrange(4)}",Hostname="{_name(rng, "gpu0", p)}"}}'
         value = rng.choice(("0", "51.5", "NaN", "+Inf", "2147483647"))
         lines.append(field_line(rng, (metric + labels, value, "1790000000000"), " ", p))
-    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+    return _text_file(rng, lines, p)
 
 
 def nvidia_smi(rng: Random, p: float) -> bytes:
     """What nvidia-smi prints as CSV."""
     names = [*SMI, "memory.total", "name", "pci.bus_id"][: rng.randint(7, 10)]
     lines = [", ".join(names)] if rng.random() < 0.8 else []
-    for i in _some(rng):
-        said = (f"2026/01/31 12:00:{i:02}.123", str(i % 4), f"GPU-{i % 4}", "45 %", "3 %")
+    for i in _count(rng):
+        first = (f"2026/01/31 12:00:{i:02}.123", str(i % 4), f"GPU-{i % 4}", "45 %", "3 %")
         more = ("1234 MiB", "250.10 W", "81920 MiB", "NVIDIA A100", "00000000:07:00.0")
-        lines.append(field_line(rng, (said + more)[: len(names)], ", ", p))
-    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+        lines.append(field_line(rng, (first + more)[: len(names)], ", ", p))
+    return _text_file(rng, lines, p)
 
 
 def dmon(rng: Random, p: float) -> bytes:
@@ -333,44 +316,32 @@ def dmon(rng: Random, p: float) -> bytes:
     names = rng.sample(tuple(DMON), 4)
     at = rng.choice(("", "2026-01-31T12:00:00+0000 "))
     lines = [f"{at}#Entity   {'  '.join(names)}", f"{at}ID"]
-    for i in _some(rng):
+    for i in _count(rng):
         values = [rng.choice(("0", "51.5", "N/A", "2147483632")) for _ in names]
         lines.append(field_line(rng, (f"{at}GPU {i % 4}", *values), "     ", p))
-    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+    return _text_file(rng, lines, p)
 
 
 @cache
-def _said() -> tuple[str, ...]:
+def _output_lines() -> tuple[str, ...]:
     examples = [rule.example for rule in signatures()]
     return (*examples, "epoch 3 step 100 loss 0.1", "INFO ok", "", "x" * 5_000, *NAMES, *TEXTS)
 
 
 def output(rng: Random, p: float) -> bytes:
     """Output of a failed run: examples of signatures among other lines."""
-    lines = [rng.choice(_said()) for _ in _some(rng, 0, 12)]
-    lines = [bent_text(rng, line) if rng.random() < p else line for line in lines]
-    return spoiled(rng, as_bytes("\n".join(lines)), p)
+    lines = (rng.choice(_output_lines()) for _ in _count(rng, 0, 12))
+    return _text_file(rng, _mutate_some(rng, lines, p), p)
 
 
 def failures(rng: Random, p: float, jobs: Sequence[str]) -> bytes:
     """Records of output, a line of JSON each."""
-    lines = [
-        json_text(
-            rng,
-            bent(
-                rng,
-                {
-                    "job_id": rng.choice(jobs),
-                    "attempt": rng.choice((None, 1, 2)),
-                    "text": output(rng, p).decode("utf-8", "replace"),
-                },
-                p,
-            ),
-            p,
-        ).replace("\n", " ")
-        for _ in _some(rng, 0, 4)
-    ]
-    return spoiled(rng, as_bytes("\n".join(lines)), p)
+    lines = []
+    for _ in _count(rng, 0, 4):
+        text = output(rng, p).decode("utf-8", "replace")
+        record = {"job_id": rng.choice(jobs), "attempt": rng.choice((None, 1, 2)), "text": text}
+        lines.append(json_text(rng, mutate(rng, record, p), p).replace("\n", " "))
+    return _text_file(rng, lines, p)
 
 
 _KERNEL = (
@@ -386,9 +357,8 @@ _KERNEL = (
 
 def kernel_log(rng: Random, p: float) -> bytes:
     """A kernel log: what ``dmesg -T``, journalctl and syslog print."""
-    lines = [rng.choice(_KERNEL) for _ in _some(rng)]
-    lines = [bent_text(rng, line) if rng.random() < p else line for line in lines]
-    return spoiled(rng, as_bytes("\n".join(lines)), p)
+    lines = (rng.choice(_KERNEL) for _ in _count(rng))
+    return _text_file(rng, _mutate_some(rng, lines, p), p)
 
 
 @cache
@@ -442,28 +412,29 @@ def table_map(rng: Random, p: float) -> bytes:
                     "[" * 500,
                 )
             )
-            lines[i] = rng.choice((f"{key}{sign}{value}", bent_text(rng, line), line + "\n" + line))
-    return spoiled(rng, as_bytes("\n".join(lines)), p)
+            lines[i] = rng.choice(
+                (f"{key}{sign}{value}", mutate_text(rng, line), line + "\n" + line)
+            )
+    return corrupt(rng, encode("\n".join(lines)), p)
 
 
 def table(rng: Random, p: float) -> bytes:
     """A table of jobs that the plain map reads."""
     lines = ["id,who,gpus,workers,submit,start,run,state"]
-    for i in _some(rng):
-        said = (f"j{i}", _name(rng, "u", p), "2", "3", _clock(rng), "3600", "61.5", "ok")
-        lines.append(field_line(rng, said, ",", p))
-    return spoiled(rng, as_bytes("\n".join((*lines, ""))), p)
+    for i in _count(rng):
+        row = (f"j{i}", _name(rng, "u", p), "2", "3", _clock(rng), "3600", "61.5", "ok")
+        lines.append(field_line(rng, row, ",", p))
+    return _text_file(rng, lines, p)
 
 
 def quotas(rng: Random, p: float) -> tuple[bytes, str]:
-    """Quotas, and how their file is called."""
-    rows = [(_name(rng, "vc", p), str(rng.choice((0, 8, 64)))) for _ in _some(rng, 1)]
+    """Quotas, and the name of their file."""
+    rows = [(_name(rng, "vc", p), str(rng.choice((0, 8, 64)))) for _ in _count(rng, 1)]
     if rng.random() < 0.5:
         lines = ["vc,gpus", *(field_line(rng, row, ",", p) for row in rows)]
-        return spoiled(rng, as_bytes("\n".join(lines)), p), "quotas.csv"
-    named = [f"{json.dumps(vc)} = {n}" for vc, n in rows]
-    lines = ["[quotas]", *(bent_text(rng, one) if rng.random() < p else one for one in named)]
-    return spoiled(rng, as_bytes("\n".join(lines)), p), "quotas.toml"
+        return _text_file(rng, lines, p), "quotas.csv"
+    named = _mutate_some(rng, (f"{json.dumps(vc)} = {n}" for vc, n in rows), p)
+    return _text_file(rng, ["[quotas]", *named], p), "quotas.toml"
 
 
 @cache
@@ -473,11 +444,11 @@ def _model() -> Any:
 
 def model(rng: Random, p: float) -> bytes:
     """A workload model in JSON."""
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, _model(), p / 10), p)), p / 2)
+    return corrupt(rng, encode(json_text(rng, mutate(rng, _model(), p / 10), p)), p / 2)
 
 
-def manifest(rng: Random, p: float, whole: str) -> bytes:
-    """The manifest of a trace, which says nothing of itself: what is bent is to be read."""
-    told = json.loads(whole)
-    told.pop("sha256", None)
-    return spoiled(rng, as_bytes(json_text(rng, bent(rng, told, p), p)), p / 2)
+def manifest(rng: Random, p: float, valid: str) -> bytes:
+    """A mutated manifest of a trace, without its own digest, so that it is parsed."""
+    fields = json.loads(valid)
+    fields.pop("sha256", None)
+    return corrupt(rng, encode(json_text(rng, mutate(rng, fields, p), p)), p / 2)

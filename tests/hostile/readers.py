@@ -1,8 +1,8 @@
 """Each reader as a function from a seed to the outcome of one document: accepted or refused.
 
-A case draws a document (see :mod:`documents`), reads it as the package does, and holds the outcome
-to the laws: rows read = rows kept + rows rejected, nothing is written elsewhere, no secret outside
-of the trace is told. An exception that is no `PhillyError` is a finding; so is a broken law.
+A case generates a document (see :mod:`documents`), reads it as the package does, and checks: rows
+read = rows kept + rows rejected, no file is written elsewhere, and no file outside of the trace is
+read. A failed check is a finding, as is an exception that is no `PhillyError`.
 """
 
 import atexit
@@ -52,14 +52,22 @@ from philly_analysis.trace.queries import query
 from philly_analysis.trace.quotas import read_quotas
 from philly_analysis.trace.trace import Trace
 from tests.hostile import documents as docs
-from tests.hostile.bending import NAMES, TEXTS, as_bytes, bent_text, chance, field_line, spoiled
+from tests.hostile.mutation import (
+    NAMES,
+    TEXTS,
+    corrupt,
+    encode,
+    field_line,
+    mutate_text,
+    mutation_rate,
+)
 
 AROUND = datetime(2017, 10, 15)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a document that was read: rows kept, and rows rejected."""
+    """Count the rows of a document that were kept and rejected."""
 
     kept: int = 0
     rejected: int = 0
@@ -75,22 +83,22 @@ class Reader:
     Attributes
     ----------
     read
-        Draws a document, writes it into an empty folder if it is a file, and reads it.
+        Generates a document, writes it to an empty folder if it is a file, and reads it.
     weight
-        Its share of a campaign's cases, against those of the others: cheap ones have more.
+        Relative share of a campaign's cases; cheap readers have more.
     """
 
     read: Case
     weight: int
 
 
-def tried(reader: Reader, rng: Random, folder: Path) -> Outcome | None:
-    """Run one case in a folder, which is empty before and after; None: it was refused."""
+def run_case(reader: Reader, rng: Random, folder: Path) -> Outcome | None:
+    """Run one case in a folder, which is empty before and after; None: the input was refused."""
     try:
-        return reader.read(rng, chance(rng), folder)
+        return reader.read(rng, mutation_rate(rng), folder)
     except PhillyError as error:
         if not str(error).strip():
-            raise AssertionError("an error without words") from error
+            raise AssertionError("an error without a message") from error
         return None
     finally:
         for left in folder.iterdir():
@@ -102,14 +110,14 @@ def engine() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1, "memory_limit": "1200MB"})
 
 
-def _written(folder: Path, name: str, data: bytes) -> Path:
+def write_file(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
     path.write_bytes(data)
     return path
 
 
 def _job_log_case(rng: Random, p: float, folder: Path) -> Outcome:
-    path = _written(folder, "cluster_job_log", docs.job_log(rng, p))
+    path = write_file(folder, "cluster_job_log", docs.job_log(rng, p))
     with engine().cursor() as con:
         _read_job_log(con, path, folder)
         counted = _count_records(con)
@@ -118,7 +126,7 @@ def _job_log_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _machine_list_case(rng: Random, p: float, folder: Path) -> Outcome:
-    path = _written(folder, "cluster_machine_list", docs.machine_list(rng, p))
+    path = write_file(folder, "cluster_machine_list", docs.machine_list(rng, p))
     with engine().cursor() as con:
         con.execute("drop table if exists cluster_machine_list")
         read = _read_machine_list(con, path)
@@ -134,9 +142,9 @@ def _utilisation_case(rng: Random, p: float, folder: Path) -> Outcome:
     plain = data.count(b"\n") + (not data.endswith(b"\n")) if not ending else None
     file = _UTILISATION[name]
     file = type(file)(
-        _written(folder, name + ending, data), file.header, file.shapes, file.texts, file.nulls
+        write_file(folder, name + ending, data), file.header, file.shapes, file.texts, file.nulls
     )
-    if not data:  # which `find` refuses
+    if not data:  # refused by `find`
         return Outcome()
     file.check()
     kept = rejected = blank = 0
@@ -155,12 +163,12 @@ def _utilisation_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _archive_case(rng: Random, p: float, folder: Path) -> Outcome:
-    path = _written(folder, "trace-data.tar.gz", docs.archive(rng, p))
+    path = write_file(folder, "trace-data.tar.gz", docs.archive(rng, p))
     before = sorted(folder.parent.iterdir())
     try:
         unpack(path, folder / "out")
     finally:
-        assert sorted(folder.parent.iterdir()) == before, "something is written outside"
+        assert sorted(folder.parent.iterdir()) == before, "a file is written outside of the folder"
         assert not {p.name for p in folder.iterdir()} - {"trace-data.tar.gz", "out"}
         assert all(p.is_file() and not p.is_symlink() for p in folder.glob("out/*"))
     return Outcome(kept=len(list(folder.glob("out/*"))))
@@ -190,11 +198,11 @@ def _slurm_file(path: Path) -> Outcome:
 
 
 def _sacct_case(rng: Random, p: float, folder: Path) -> Outcome:
-    return _slurm_file(_written(folder, "sacct.txt", docs.sacct(rng, p)))
+    return _slurm_file(write_file(folder, "sacct.txt", docs.sacct(rng, p)))
 
 
 def _sacct_json_case(rng: Random, p: float, folder: Path) -> Outcome:
-    path = _written(folder, "sacct.json", docs.sacct_json(rng, p))
+    path = write_file(folder, "sacct.json", docs.sacct_json(rng, p))
     if rng.random() < 0.1:
         return _slurm_file(path)
     found = list(read_json(path))
@@ -204,14 +212,14 @@ def _sacct_json_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _servers_case(rng: Random, p: float, folder: Path) -> Outcome:
-    path = _written(folder, "nodes", docs.servers(rng, p))
+    path = write_file(folder, "nodes", docs.servers(rng, p))
     return _slurm_file(path)
 
 
 def _jobstats_case(rng: Random, p: float, folder: Path) -> Outcome:
     comment = docs.jobstats(rng, p)
     if rng.random() < p:
-        comment = bent_text(rng, comment)
+        comment = mutate_text(rng, comment)
     if not comment.startswith("JS1:"):
         return Outcome()
     found = list(summaries(comment))
@@ -224,7 +232,7 @@ def _jobstats_case(rng: Random, p: float, folder: Path) -> Outcome:
 def _node_list_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = rng.choice(("gpu[01-03,07],login1", "a[1-2]b[3-4]", "n1,n2", "r[1-9]i[0-3]n[0-17]"))
     for _ in range(rng.randrange(4)):
-        text = bent_text(rng, text)
+        text = mutate_text(rng, text)
     found = expand_hosts(text)
     assert len(found) <= MOST_HOSTS
     return Outcome(kept=bool(found), rejected=not found)
@@ -240,9 +248,9 @@ def _telemetry_case(rng: Random, p: float, folder: Path) -> Outcome:
         name = rng.choice(
             ("gpu01.txt", "gpu01_2026-01-31T12-00-00_10s.txt", "gpu01_9999-99-99T99:99:99.csv")
         )
-        name = bent_text(rng, name) if rng.random() < p else name
+        name = mutate_text(rng, name) if rng.random() < p else name
         name = "".join(c for c in name if c not in "/\x00" and ord(c) < 0xD800)[:60].strip(".")
-        _written(top, name or "x", rng.choice(_TELEMETRY)(rng, p))
+        write_file(top, name or "x", rng.choice(_TELEMETRY)(rng, p))
     given = find_telemetry(top, rng.choice(("UTC", "Europe/Berlin")))
     assert given is not None
     (folder / "stage").mkdir()
@@ -261,7 +269,7 @@ def _telemetry_case(rng: Random, p: float, folder: Path) -> Outcome:
 def _failures_case(rng: Random, p: float, folder: Path) -> Outcome:
     ending = rng.choice(("jsonl", "jsonl.gz"))
     data = docs.failures(rng, p, ("application_1", "application_2"))
-    path = _written(folder, f"records.{ending}", data)
+    path = write_file(folder, f"records.{ending}", data)
     found = list(find_records(path))
     wrong = sum(isinstance(record, Unreadable) for record in found)
     for record in found:
@@ -271,7 +279,7 @@ def _failures_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _output_case(rng: Random, p: float, folder: Path) -> Outcome:
-    failure = classify_output(read_output(_written(folder, "slurm-1.out", docs.output(rng, p))))
+    failure = classify_output(read_output(write_file(folder, "slurm-1.out", docs.output(rng, p))))
     assert failure.line_number >= bool(failure.rule)
     return Outcome(kept=bool(failure.rule), rejected=not failure.rule)
 
@@ -279,29 +287,29 @@ def _output_case(rng: Random, p: float, folder: Path) -> Outcome:
 def _mask_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = docs.output(rng, p).decode("utf-8", "replace")
     for _ in range(rng.randrange(3)):
-        text = bent_text(rng, text)
+        text = mutate_text(rng, text)
     once = mask(text)
-    assert mask(once) == once, "what is masked is masked again"
+    assert mask(once) == once, "masking is not idempotent"
     return Outcome(kept=1)
 
 
 def _kernel_log_case(rng: Random, p: float, folder: Path) -> Outcome:
     data = docs.kernel_log(rng, p)
     name = rng.choice(("m1.dmesg", "kern.log", "kern.log.gz", "dmesg"))
-    found = list(read_events(_written(folder, name, data), around=AROUND))
+    found = list(read_events(write_file(folder, name, data), around=AROUND))
     lines = data.count(b"\n") + 1
     assert data[:2] == b"\x1f\x8b" or all(1 <= event.line <= lines for event in found)
     return Outcome(kept=len(found))
 
 
 def _map_case(rng: Random, p: float, folder: Path) -> Outcome:
-    found = load_map(_written(folder, "map.toml", docs.table_map(rng, p)))
+    found = load_map(write_file(folder, "map.toml", docs.table_map(rng, p)))
     return Outcome(kept=len(found.tables))
 
 
 def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
-    chosen = load_map(_written(folder, "map.toml", docs.PLAIN_MAP.encode()))
-    path = _written(folder, "jobs.csv", docs.table(rng, p))
+    chosen = load_map(write_file(folder, "map.toml", docs.PLAIN_MAP.encode()))
+    path = write_file(folder, "jobs.csv", docs.table(rng, p))
     layout = chosen.tables["jobs"]
     fields = {name: field for name, field in layout.fields.items() if field.column}
     with engine().cursor() as con:
@@ -312,7 +320,7 @@ def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _quotas_case(rng: Random, p: float, folder: Path) -> Outcome:
     data, name = docs.quotas(rng, p)
-    found = read_quotas(_written(folder, name, data))
+    found = read_quotas(write_file(folder, name, data))
     for vc, gpus in found.items():
         pa.array([vc], pa.string())
         pa.array([gpus], pa.int32())
@@ -320,19 +328,19 @@ def _quotas_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _model_case(rng: Random, p: float, folder: Path) -> Outcome:
-    WorkloadModel.load(_written(folder, "model.json", docs.model(rng, p)))
+    WorkloadModel.load(write_file(folder, "model.json", docs.model(rng, p)))
     return Outcome(kept=1)
 
 
-def _recognised_case(rng: Random, p: float, folder: Path) -> Outcome:
+def _detect_case(rng: Random, p: float, folder: Path) -> Outcome:
     make = rng.choice((docs.sacct, docs.sacct_json, docs.job_log, docs.output))
-    detect_source(_written(folder, rng.choice(("a.txt", "a.json", "a")), make(rng, p)))
+    detect_source(write_file(folder, rng.choice(("a.txt", "a.json", "a")), make(rng, p)))
     return Outcome(kept=1)
 
 
 @cache
 def _trace() -> Path:
-    """A trace, and beside it a file that no question may read."""
+    """A trace, and beside it files that no query may read."""
     folder = Path(tempfile.mkdtemp(prefix="philly-hostile-"))
     rng = Random(0)
     raw = folder / "raw"
@@ -352,7 +360,7 @@ CANARY = "canary-0f0a"
 def _manifest_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = docs.manifest(rng, p, (_trace() / MANIFEST).read_text("utf-8"))
     (folder / "trace").mkdir()
-    _written(folder / "trace", MANIFEST, text)
+    write_file(folder / "trace", MANIFEST, text)
     found = Manifest.read(folder / "trace")
     if rng.random() < 0.05:
         for file in _trace().rglob("*.parquet"):
@@ -377,110 +385,38 @@ attach copy pragma set install load export import call create drop insert
 lambda x: x[1] 1::int {'a':1} [1,2] interval '1 day' now() random() uuid()
 """
 _WORDS = tuple(_GRAMMAR.split())
-ATTACKS = (
-    "select * from read_csv('{f}/secret.csv')",
-    "select * from read_text('{f}/secret.csv')",
-    "select * from read_blob('{f}/secret.csv')",
-    "select * from read_parquet('{f}/secret.parquet')",
-    "select * from read_parquet('{t}/../secret.parquet')",
-    "select * from read_parquet('{t}/derived/../../secret.parquet')",
-    "select * from read_parquet('{f}/*.parquet')",
-    "select * from parquet_metadata('{f}/secret.parquet')",
-    "select * from parquet_schema('{f}/secret.parquet')",
-    "select * from read_json('{f}/secret.csv')",
-    "select * from read_ndjson_objects('{f}/secret.csv')",
-    "select * from sniff_csv('{f}/secret.csv')",
-    "select * from '{f}/secret.parquet'",
-    "select * from '{f}/secret.csv'",
-    'select * from "{f}/secret.csv"',
-    "select * from glob('{f}/*')",
-    "select * from glob('/etc/*')",
-    "select getenv('HOME')",
-    "select * from query('select * from read_csv(''{f}/secret.csv'')')",
-    "select * from query_table('{f}/secret.csv')",
-    "select * from read_csv('https://example.invalid/x.csv')",
-    "select * from read_csv('/dev/stdin')",
-    "select * from read_text('/proc/self/environ')",
-    "select * from read_csv('/etc/passwd', header=false, columns={{'a':'varchar'}})",
-    "attach '{f}/x.duckdb' as x",
-    "copy jobs to '{f}/out.csv'",
-    "copy (select 1) to '{t}/out.csv'",
-    "export database '{f}/out'",
-    "install httpfs",
-    "load httpfs",
-    "set enable_external_access = true",
-    "reset enable_external_access",
-    "set allowed_directories = ['/']",
-    "set lock_configuration = false",
-    "set temp_directory = '{f}'",
-    "pragma database_list",
-    "pragma enable_profiling='json'",
-    "call pragma_database_list()",
-    "create table x as select 1",
-    "drop view jobs",
-    "insert into settings values ('x')",
-    "update settings set run_policy = 'x'",
-    "select 1; copy jobs to '{f}/out.csv'",
-    "with x as (select * from read_text('{f}/secret.csv')) select * from x",
-    "select (select content from read_text('{f}/secret.csv'))",
-    "select * from jobs where vc = (select content from read_text('{f}/secret.csv'))",
-    "from read_text('{f}/secret.csv')",
-    "describe select * from read_csv('{f}/secret.csv')",
-    "summarize select * from read_csv('{f}/secret.csv')",
-    "explain analyze select * from read_csv('{f}/secret.csv')",
-    "select * from duckdb_secrets()",
-    "select * from which_secret('s3://x', 's3')",
-    "select * from duckdb_settings()",
-    "select current_setting('temp_directory')",
-    "select * from read_duckdb('{f}/x.duckdb')",
-    "select * from json_execute_serialized_sql(json_serialize_sql("
-    "'select * from read_text(''{f}/secret.csv'')'))",
-    "select write_log('x')",
-    "select * from duckdb_logs()",
-    "select * from parse_duckdb_log_message('x', 'y')",
-    "select * from repeat_row(1, num_rows = 3)",
-    "select * from test_all_types()",
-    "select * from file_row_number",
-    "select * from arrow_scan(1, 2, 3)",
-    "select * from pandas_scan(1)",
-    "select * from read_csv_auto(['{f}/secret.csv'])",
-    "select * from seq_scan('jobs')",
-    "select nextval('x')",
-)
+ATTACKS = (Path(__file__).parent / "attacks.sql").read_text("utf-8").splitlines()
+"""Queries that read or write outside of a trace; {t} is the trace and {f} its parent folder."""
 
 
 def _query_case(rng: Random, p: float, folder: Path) -> Outcome:
     if rng.random() < 0.5:
         text = rng.choice(ATTACKS).format(t=_trace(), f=_trace().parent)
-        text = bent_text(rng, text) if rng.random() < p else text
+        text = mutate_text(rng, text) if rng.random() < p else text
     else:
         text = "select " + " ".join(rng.choice(_WORDS) for _ in range(rng.randrange(12)))
         if rng.random() < p:
             text += rng.choice((*NAMES, *TEXTS))
-    return asked(text)
+    return run_query(text)
 
 
-def asked(text: str) -> Outcome:
-    """Ask the trace a question, which may not tell what stands beside it."""
+def run_query(text: str) -> Outcome:
+    """Run a query on the trace, and check that it reads and writes no other file."""
     beside = sorted(_trace().parent.iterdir())
     try:
-        rows = query(_opened(), text)
+        printed, outcome = repr(query(_opened(), text).to_numpy().tolist()), Outcome(kept=1)
     except PhillyError as error:
-        told = str(error)
-        return Outcome(rejected=1)
-    else:
-        told = repr(rows.to_numpy().tolist())
-        return Outcome(kept=1)
-    finally:
-        assert sorted(_trace().parent.iterdir()) == beside, "a question writes"
-        assert CANARY not in told and "root:" not in told, "a question reads outside of the trace"
+        printed, outcome = str(error), Outcome(rejected=1)
+    assert sorted(_trace().parent.iterdir()) == beside, "a query writes a file"
+    assert CANARY not in printed and "root:" not in printed, "a query reads outside of the trace"
+    return outcome
 
 
-# --- whole ingests ----------------------------------------------------------------------------
+# --- complete ingests --------------------------------------------------------------------------
 
 
 @contextmanager
-def _nothing_else_changes(folder: Path, out: Path) -> Iterator[None]:
+def unchanged_outside(folder: Path, out: Path) -> Iterator[None]:
     def seen() -> dict[Path, bytes]:
         files = (p for p in folder.rglob("*") if p.is_file() and out not in p.parents)
         return {p: p.read_bytes() for p in files}
@@ -489,11 +425,11 @@ def _nothing_else_changes(folder: Path, out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        assert seen() == before, "something is written outside of the trace"
+        assert seen() == before, "a file outside of the trace changes"
 
 
-def accounted(out: Path, manifest: Manifest) -> Outcome:
-    """Count what is in the files of a trace, and hold its account to it."""
+def check_accounts(out: Path, manifest: Manifest) -> Outcome:
+    """Compare the accounts of a trace with the rows in its files."""
     kept = rejected = 0
     [rejects] = manifest.paths(out, "rejects")
     refused: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -507,7 +443,7 @@ def accounted(out: Path, manifest: Manifest) -> Outcome:
         if account.table not in ("host_samples", "gpu_samples"):
             assert rows == account.kept, f"{account.table}: {rows} rows, {account.kept} kept"
         stored, counted = refused[account.table], Counter(account.rejected)
-        if manifest.generation > 1:  # what an append prints again is counted, and not kept again
+        if manifest.generation > 1:  # repeated records of an append are counted, and not stored
             assert stored[DUPLICATES[0]] <= counted[DUPLICATES[0]], account
             stored[DUPLICATES[0]] = counted[DUPLICATES[0]]
         assert stored == counted, account
@@ -518,65 +454,50 @@ def accounted(out: Path, manifest: Manifest) -> Outcome:
 def _philly_raw(rng: Random, p: float, raw: Path) -> Path:
     raw.mkdir()
     if rng.random() < 0.2:
-        return _written(raw, "trace-data.tar.gz", docs.archive(rng, p))
-    ending = rng.choice(("", ""))
-    (raw / f"cluster_job_log{ending}").write_bytes(docs.job_log(rng, p))
+        return write_file(raw, "trace-data.tar.gz", docs.archive(rng, p))
+    (raw / "cluster_job_log").write_bytes(docs.job_log(rng, p))
     if rng.random() < 0.6:
-        _written(raw, "cluster_machine_list", docs.machine_list(rng, p / 2))
+        write_file(raw, "cluster_machine_list", docs.machine_list(rng, p / 2))
     for name in _UTILISATION:
         if rng.random() < 0.6:
-            _written(raw, name, docs.utilisation(rng, p / 2, name))
+            write_file(raw, name, docs.utilisation(rng, p / 2, name))
     return raw
 
 
 def _slurm_raw(rng: Random, p: float, raw: Path) -> Path:
     raw.mkdir()
-    _written(raw, "a.txt", docs.sacct(rng, p))
+    write_file(raw, "a.txt", docs.sacct(rng, p))
     for name, make in (("b.json", docs.sacct_json), ("c", docs.servers), ("d.txt", docs.sacct)):
         if rng.random() < 0.4:
-            _written(raw, name, make(rng, p))
+            write_file(raw, name, make(rng, p))
     return raw
 
 
 def _table_raw(rng: Random, p: float, raw: Path) -> Path:
     raw.mkdir()
     plain = docs.PLAIN_MAP.encode()
-    _written(raw, "map.toml", docs.table_map(rng, p) if rng.random() < 0.2 else plain)
-    _written(raw, "jobs.csv", docs.table(rng, p))
+    write_file(raw, "map.toml", docs.table_map(rng, p) if rng.random() < 0.2 else plain)
+    write_file(raw, "jobs.csv", docs.table(rng, p))
     return raw
 
 
 _PAI = {
-    "job_table": ("j1", "i1", "u1", "Terminated", "100.0", "500.0"),
-    "task_table": (
-        "j1",
-        "worker",
-        "2.0",
-        "Failed",
-        "100.0",
-        "500.0",
-        "600.0",
-        "29.0",
-        "50.0",
-        "V100",
-    ),
-    "sensor_table": (
-        *("j1", "worker", "w1", "i1", "m1", "/dev/nvidia0", "50.0", "20.0", "1.0", "2.0"),
-        *("0.5", "1.0", "1.0", "1.0", "1.0", "1.0"),
-    ),
-    "machine_spec": ("m1", "V100", "96", "512", "8"),
+    "job_table": "j1,i1,u1,Terminated,100.0,500.0",
+    "task_table": "j1,worker,2.0,Failed,100.0,500.0,600.0,29.0,50.0,V100",
+    "sensor_table": "j1,worker,w1,i1,m1,/dev/nvidia0,50.0,20.0,1.0,2.0,0.5,1.0,1.0,1.0,1.0,1.0",
+    "machine_spec": "m1,V100,96,512,8",
 }
 
 
 def _pai_raw(rng: Random, p: float, raw: Path) -> Path:
     raw.mkdir()
-    for name, fields in _PAI.items():
-        lines = [field_line(rng, fields, ",", p) for _ in range(rng.randint(1, 6))]
-        _written(raw, f"pai_{name}.csv", spoiled(rng, as_bytes("\n".join((*lines, ""))), p / 4))
+    for name, row in _PAI.items():
+        lines = [field_line(rng, row.split(","), ",", p) for _ in range(rng.randint(1, 6))]
+        write_file(raw, f"pai_{name}.csv", corrupt(rng, encode("\n".join((*lines, ""))), p / 4))
     return raw
 
 
-def _whole(source: str, raw_of: Callable[[Random, float, Path], Path]) -> Case:
+def _ingest_case(source: str, raw_of: Callable[[Random, float, Path], Path]) -> Case:
     def read(rng: Random, p: float, folder: Path) -> Outcome:
         raw, out = raw_of(rng, p, folder / "raw"), folder / "out"
         given: dict[str, Path | str | None] = {}
@@ -584,24 +505,24 @@ def _whole(source: str, raw_of: Callable[[Random, float, Path], Path]) -> Case:
             (folder / "failures").mkdir()
             given["failures"] = folder / "failures"
             names = ("application_1", "application_0", "101", "j1")
-            _written(folder / "failures", "r.jsonl", docs.failures(rng, p, names))
-            _written(folder / "failures", "m1.dmesg", docs.kernel_log(rng, p))
-            _written(folder / "failures", "application_1.out", docs.output(rng, p))
+            write_file(folder / "failures", "r.jsonl", docs.failures(rng, p, names))
+            write_file(folder / "failures", "m1.dmesg", docs.kernel_log(rng, p))
+            write_file(folder / "failures", "application_1.out", docs.output(rng, p))
         if rng.random() < 0.3:
             (folder / "telemetry").mkdir()
             given["telemetry"] = folder / "telemetry"
             for i in range(2):
-                _written(folder / "telemetry", f"m{i}.txt", rng.choice(_TELEMETRY)(rng, p))
+                write_file(folder / "telemetry", f"m{i}.txt", rng.choice(_TELEMETRY)(rng, p))
         if rng.random() < 0.2:
             data, name = docs.quotas(rng, p / 4)
-            given["quotas"] = _written(folder, name, data)
+            given["quotas"] = write_file(folder, name, data)
         append = rng.random() < 0.2
         try:
-            with _nothing_else_changes(folder, out):
-                outcome = accounted(out, ingest(source, raw, out, **given))  # type: ignore[arg-type]
+            with unchanged_outside(folder, out):
+                outcome = check_accounts(out, ingest(source, raw, out, **given))  # type: ignore[arg-type]
             if append and source != "table":
                 more = raw_of(rng, p, folder / "more")
-                outcome = accounted(out, ingest(source, more, out, append=True))
+                outcome = check_accounts(out, ingest(source, more, out, append=True))
         except TraceError as error:
             if "unaccounted for" in str(error):
                 raise AssertionError(str(error)) from None
@@ -634,12 +555,12 @@ READERS: dict[str, Reader] = {
     "tables": Reader(_table_case, 20),
     "quotas": Reader(_quotas_case, 350),
     "models": Reader(_model_case, 80),
-    "recognised": Reader(_recognised_case, 100),
+    "source detection": Reader(_detect_case, 100),
     "manifests": Reader(_manifest_case, 80),
     "query": Reader(_query_case, 100),
-    "ingest philly": Reader(_whole("philly", _philly_raw), 1),
-    "ingest slurm": Reader(_whole("slurm", _slurm_raw), 1),
-    "ingest table": Reader(_whole("table", _table_raw), 1),
-    "ingest pai": Reader(_whole("pai", _pai_raw), 1),
+    "ingest philly": Reader(_ingest_case("philly", _philly_raw), 1),
+    "ingest slurm": Reader(_ingest_case("slurm", _slurm_raw), 1),
+    "ingest table": Reader(_ingest_case("table", _table_raw), 1),
+    "ingest pai": Reader(_ingest_case("pai", _pai_raw), 1),
 }
-"""Every reader, by the name that the campaign's table gives it."""
+"""Every reader by name."""
