@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from philly_analysis.cli import app
 from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
-from tests.hostile.bending import NAMES
+from tests.hostile.mutation import NAMES
 from tests.support.small_traces import paper_trace
 
 TEXTS = st.text() | st.sampled_from(NAMES)
