@@ -30,6 +30,10 @@ _KEY = ["job_id", "submitted_at"]
 _SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
 """Note of a what-if on its policy and the policy's knobs."""
 _GRID = np.linspace(0, 100, 101)
+_OF_ALL_JOBS = (
+    "Allocated and idle GPU time, and the time from first submission to last end, are of all jobs "
+    "of a trace, not of the common ones alone."
+)
 
 
 def comparison_page(
@@ -117,6 +121,7 @@ def compare_traces(traces: Sequence[Trace]) -> Result:
             rows += [(name, curve, float(p), float(v), "s") for p, v in zip(_GRID, at, strict=True)]
     table = pd.DataFrame(rows, columns=["trace", "measure", "percentile", "value", "unit"])
     which, differences = _which_jobs(len(common), excluded), _sentences(table, names)
+    some_excluded = len(common) and any(excluded.values())
     return Result(
         name="comparison",
         table=table,
@@ -128,8 +133,8 @@ def compare_traces(traces: Sequence[Trace]) -> Result:
             ),
             *_facts(table, names),
         ),
-        sentences=(*differences, *which) if len(common) else (*which, *differences),
-        caveats=_caveats(len(common), excluded),
+        sentences=(*differences, which) if len(common) else (which, *differences),
+        caveats=(_OF_ALL_JOBS,) if some_excluded else (),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
@@ -153,19 +158,15 @@ def side_by_side(result: Result) -> pd.DataFrame:
 def in_words(result: Result) -> pd.DataFrame:
     """Return the single numbers of a comparison formatted with units, one column per trace."""
     wide = side_by_side(result).set_index("measure")
-    columns = {
-        name: [
-            NOT_KNOWN
-            if value != value
-            else f"{value:,.0f}"
-            if unit in _COUNTED
-            else quantity(str(measure), value)
-            for (measure, value), unit in zip(
-                wide[name].astype(float).items(), wide["unit"], strict=True
-            )
-        ]
-        for name in wide.columns[2:]
-    }
+
+    def text(measure: str, value: float) -> str:
+        if np.isnan(value):
+            return NOT_KNOWN
+        counted = wide.loc[measure, "unit"] in _COUNTED
+        return f"{value:,.0f}" if counted else quantity(measure, value)
+
+    numbers = {name: wide[name].astype(float).items() for name in wide.columns[2:]}
+    columns = {name: [text(str(m), v) for m, v in values] for name, values in numbers.items()}
     return pd.DataFrame({"measure": wide["meaning"].to_list(), **columns})
 
 
@@ -174,7 +175,7 @@ def plot(result: Result) -> Figure:
     table = result.table
     names = list(dict.fromkeys(table["trace"]))
     colors = {name: CYCLE[i % len(CYCLE)] for i, name in enumerate(names)}
-    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
+    single = _single_numbers(table)
     counts = {n: int(single[n, "jobs"]) for n in names}
     fig, axes = canvas(3, width=11, height=3.6)
     for ax, curve, label in (
@@ -191,16 +192,17 @@ def plot(result: Result) -> Figure:
     bars(
         axes[2],
         list(parts),
-        {n: [100 * _number(single, n, m) for m in parts.values()] for n in names},
+        {n: [100 * single[n, m] for m in parts.values()] for n in names},
         colors=colors,
     )
     axes[2].set(ylabel="share of GPU time, %", ylim=(0, 105))
     return fig
 
 
-def _number(single: "pd.Series[float]", trace: str, measure: str) -> float:
-    value = single[trace, measure]
-    return float("nan") if value is None else float(value)
+def _single_numbers(table: pd.DataFrame) -> "pd.Series[float]":
+    """Return the single numbers of a comparison by trace and measure; NaN: not known."""
+    rows = table[table["percentile"].isna()]
+    return rows.set_index(["trace", "measure"])["value"].astype(float)
 
 
 def _names(traces: Sequence[Trace]) -> list[str]:
@@ -237,53 +239,41 @@ def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
 
 
 def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
-    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
+    single = _single_numbers(table)
     for name in names:
         for measure, unit, meaning in SCALARS:
-            value = single[name, measure]
-            if value is not None and not np.isnan(value):
+            if not np.isnan(value := single[name, measure]):
                 known = int(value) if unit in _COUNTED else float(value)
                 yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
 
 
 def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    single = table[table["percentile"].isna()].set_index(["trace", "measure"])["value"]
-    base = _number(single, names[0], "mean_jct_s")
+    single = _single_numbers(table)
+    base = single[names[0], "mean_jct_s"]
     for name in names[1:]:
-        own = _number(single, name, "mean_jct_s")
+        own, allocated = single[name, "mean_jct_s"], single[name, "held_frac"]
         if base > 0 and own > 0:
-            allocated = _number(single, name, "held_frac")
             change = share(abs(own / base - 1))
             than = f"{change} {'longer' if own > base else 'shorter'} than the {duration(base)}"
+            used = (
+                "" if np.isnan(allocated) else f"; {share(allocated)} of the GPU time is allocated"
+            )
             yield (
                 f"Under {name} the mean job takes {duration(own)}, "
-                f"{'as' if change == '0 %' else than} under {names[0]}"
-                + (
-                    f"; {share(allocated)} of the GPU time is allocated."
-                    if allocated == allocated
-                    else "."
-                )
+                f"{'as' if change == '0 %' else than} under {names[0]}{used}."
             )
 
 
-def _which_jobs(common: int, excluded: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence on which jobs are compared, where a trace has others."""
+def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:
+    """Return a sentence on which jobs are compared; empty: all jobs of each trace."""
     if not common:
         each = ", ".join(f"{name} {n:,}" for name, n in excluded.items())
-        yield (
+        return (
             f"The traces have no job in common, so these are different jobs ({each}): differences "
             "are of workloads and clusters as well as of policies."
         )
-    elif any(excluded.values()):
-        each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
-        jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
-        yield f"{common:,} {jobs} compared; excluded are {each}."
-
-
-def _caveats(common: int, excluded: Mapping[str, int]) -> tuple[str, ...]:
-    if common and any(excluded.values()):
-        return (
-            "Allocated and idle GPU time, and the time from first submission to last end, are of "
-            "all jobs of a trace, not of the common ones alone.",
-        )
-    return ()
+    if not any(excluded.values()):
+        return ""
+    each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
+    jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
+    return f"{common:,} {jobs} compared; excluded are {each}."
