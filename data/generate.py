@@ -20,7 +20,7 @@ from demand import LARGEST_GANG, draw, requests
 from plan import Plan, clock
 from recording import record
 
-from philly_analysis.exports import export
+from philly_analysis import export
 from philly_analysis.simulator import simulate
 from philly_analysis.simulator.output.samples import PublishedMeans
 from philly_analysis.workload import Machine, fleet

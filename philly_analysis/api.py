@@ -603,10 +603,23 @@ def export(
     UnknownNameError
         There is no such format, dialect, run policy, treatment of gangs or kind of estimates.
     """
-    given = locals()
+    from philly_analysis.exports import ExportOptions
     from philly_analysis.exports import export as write
 
-    return write(**given)
+    options = ExportOptions(
+        dialect=dialect,
+        load=load,
+        seed=seed,
+        gpus=gpus,
+        machines=machines,
+        throughputs=throughputs,
+        run_policy=run_policy,
+        gangs=gangs,
+        estimates=estimates,
+        partial=partial,
+        force=force,
+    )
+    return write(workload, format, file, options)
 
 
 def formats() -> pd.DataFrame:

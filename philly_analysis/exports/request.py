@@ -18,6 +18,7 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     demand_of,
+    fleet,
     offered_load,
     quotas_of,
     require_jobs,
@@ -25,6 +26,23 @@ from philly_analysis.workload import (
     rescaling_factor,
     target_cluster,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """How to export a workload: the options of :func:`philly_analysis.export`."""
+
+    dialect: str | None
+    load: float | None
+    seed: int
+    gpus: int | None
+    machines: str | Sequence[Machine] | None
+    throughputs: Path | str | None
+    run_policy: RunPolicy | str
+    gangs: Gangs | str
+    estimates: Estimates | str | None
+    partial: bool
+    force: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +115,26 @@ class Request:
 
 def prepare(
     workload: Workload,
+    options: ExportOptions,
     *,
     run_policy: RunPolicy,
-    seed: int,
-    sizes: Sequence[int] = (),
-    gangs: Gangs = Gangs.DROP,
-    estimates: Estimates | None = None,
-    load: float | None = None,
-    gpus: int | None = None,
-    machines: Sequence[Machine] | None = None,
-    throughputs: Path | None = None,
-    timed: bool = True,
+    gangs: Gangs,
+    estimates: Estimates | None,
+    sizes: Sequence[int],
+    timed: bool,
 ) -> Request:
     """Prepare a workload for any format.
 
     Parameters
     ----------
+    options
+        Its load and target cluster, seed, and file of measured speeds.
     sizes
         Gang sizes that the program accepts; empty: all.
     gangs
         What becomes of other gangs.
     estimates
         Kind of estimated run times.
-    load
-        Offered load wanted on the cluster; None: submissions stay.
-    gpus, machines
-        The cluster; neither: the workload's own, else one that is assumed.
     timed
         False if the program needs no run times, so that no job needs to have one.
 
@@ -134,7 +146,8 @@ def prepare(
     runnable = demand_of(workload, run_policy)
     if timed:
         runnable = require_jobs(runnable)
-    target = target_cluster(workload, runnable, gpus=gpus, machines=machines)
+    machines = fleet(options.machines) if isinstance(options.machines, str) else options.machines
+    target = target_cluster(workload, runnable, gpus=options.gpus, machines=machines)
     demand = runnable.within(target.gpus) if timed else runnable
     gang_notes: tuple[str, ...] = ()
     if sizes:
@@ -142,8 +155,8 @@ def prepare(
     if timed:
         demand = require_jobs(demand)
     factor = 1.0
-    if load is not None:
-        factor = rescaling_factor(load, demand.gpu_s, demand.span_s, target.gpus)
+    if options.load is not None:
+        factor = rescaling_factor(options.load, demand.gpu_s, demand.span_s, target.gpus)
     if factor != 1:
         workload, demand = rescale_arrivals(workload, factor), demand.rescaled(factor)
     server, jobs = target.server, demand.jobs
@@ -164,10 +177,10 @@ def prepare(
             mem_gb_due=pl.coalesce("mem_gb", pl.col("gpus") * ((server.mem_gb or 0) / server.gpus)),
         ),
         cluster=target,
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(options.seed),
         run_policy=run_policy,
         estimates=estimates,
         gang_notes=gang_notes,
         arrival_factor=factor,
-        throughputs=throughputs,
+        throughputs=None if options.throughputs is None else Path(options.throughputs),
     )

@@ -1,6 +1,5 @@
 """Write a workload in the file format of another tool, with a sidecar of what was assumed."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
@@ -23,14 +22,14 @@ from philly_analysis.exports.formats.pollux import POLLUX, SIA
 from philly_analysis.exports.formats.swf import SWF
 from philly_analysis.exports.formats.synergy import SYNERGY
 from philly_analysis.exports.formats.tiresias import TIRESIAS
-from philly_analysis.exports.request import Request, prepare
+from philly_analysis.exports.request import ExportOptions, Request, prepare
 from philly_analysis.exports.sidecar import Exported, cluster_notes, run_with, unnamed_notes
 from philly_analysis.exports.sidecar_writer import export_digests, replace_export, sidecar_of
 from philly_analysis.progress import step
 from philly_analysis.results import count, share
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.trace import TraceLike
-from philly_analysis.workload import Machine, Workload, fleet
+from philly_analysis.workload import Workload
 
 _FORMATS = (
     *(PHILLY, GAVEL, TIRESIAS, POLLUX, SIA, SYNERGY, HELIOS, LUCID, OPENB, SWF, BATSIM),
@@ -50,131 +49,75 @@ def export(
     workload: Workload | TraceLike,
     format: str,  # noqa: A002 - the word users type
     file: str | Path,
-    *,
-    dialect: str | None = None,
-    load: float | None = None,
-    seed: int = 0,
-    gpus: int | None = None,
-    machines: str | Sequence[Machine] | None = None,
-    throughputs: str | Path | None = None,
-    run_policy: RunPolicy | str = RunPolicy.SUM,
-    gangs: Gangs | str = Gangs.DROP,
-    estimates: Estimates | str | None = None,
-    partial: bool = False,
-    force: bool = False,
+    options: ExportOptions,
 ) -> Exported:
-    """Write a workload in another tool's format.
-
-    The file (or folder) is written under a temporary name, checked against every byte-level rule
-    of the format, and then moved into place; ``<file>.json`` lists what was assumed.
-
-    Parameters
-    ----------
-    format, dialect
-        A name of :data:`FORMATS`, and of one of its dialects (None: its first).
-    load
-        Offered load wanted on the target cluster: the time between submissions is rescaled to
-        meet it. None: it stays.
-    seed
-        Of every draw (job types, deadlines).
-    gpus, machines
-        The target cluster, as a number of GPUs in servers of 8, or machine by machine, or as a
-        text that :func:`~philly_analysis.workload.machines.fleet` reads (``240x8,288x2``).
-        Neither: the workload's own machines, else a cluster that is assumed.
-    throughputs
-        The program's own file of measured speeds, for the dialects that require it. It is read,
-        never copied.
-    run_policy
-        How attempts become one run time. The default, ``sum``, leaves waits between attempts
-        to the simulator that reads the file.
-    gangs
-        What becomes of gangs whose size the program does not accept: ``drop`` excludes them,
-        ``round`` takes the nearest size that it does and keeps GPU-seconds, ``split`` makes
-        several jobs of each (see :mod:`philly_analysis.exports.gangs`).
-    estimates
-        Estimated run times for schedulers: ``exact``, ``noisy``, ``rounded`` like the requests of
-        users, or by ``history`` of the user (see :mod:`philly_analysis.exports.estimates`);
-        None: the format's default.
-    partial
-        Write it even if the program would accept less than 99 % of the jobs or of the GPU time.
-    force
-        Replace an existing export.
-
-    Raises
-    ------
-    ExportError
-        There are no jobs, the workload lacks what the format requires, the program would accept
-        too little of it, a file is missing, exists, or cannot be written.
-    UnknownNameError
-        No format, dialect, run policy, way with gangs or kind of estimates of that name.
-    """
+    """Write a workload in another tool's format: see :func:`philly_analysis.export`."""
     chosen = _format(format)
-    as_written = chosen.dialect(dialect)
-    run_policy = _named(RunPolicy, "run policy", run_policy)
-    gangs = _named(Gangs, "way with gangs", gangs)
-    kind = _estimates(chosen.name, as_written, estimates)
+    dialect = chosen.dialect(options.dialect)
+    run_policy = _named(RunPolicy, "run policy", options.run_policy)
+    gangs = _named(Gangs, "way with gangs", options.gangs)
+    estimates = _estimates(chosen.name, dialect, options.estimates)
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
     if not workload.jobs.height:
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
-    if as_written.throughputs and throughputs is None:
+    if dialect.throughputs and options.throughputs is None:
         raise ExportError(
-            f"{chosen.name} ({as_written.name}) needs {as_written.throughputs}, which is not part "
-            "of this package: give its path as throughputs=PATH."
+            f"{chosen.name} ({dialect.name}) needs {dialect.throughputs}, which is not part of "
+            "this package: give its path as throughputs=PATH."
         )
     request = prepare(
         workload,
+        options,
         run_policy=run_policy,
-        seed=seed,
-        sizes=as_written.gangs,
         gangs=gangs,
-        estimates=kind,
-        load=load,
-        gpus=gpus,
-        machines=fleet(machines) if isinstance(machines, str) else machines,
-        throughputs=Path(throughputs) if throughputs is not None else None,
-        timed=as_written.timed,
+        estimates=estimates,
+        sizes=dialect.gangs,
+        timed=dialect.timed,
     )
     file = Path(file)
-    with step(f"exporting {workload.name} for {chosen.name}"), replace_export(file, force) as new:
-        if as_written.folder:
+    with (
+        step(f"exporting {workload.name} for {chosen.name}"),
+        replace_export(file, options.force) as new,
+    ):
+        if dialect.folder:
             new.mkdir()
-        notes = as_written.codec.write(request, new)
-        if found := as_written.codec.validate(new, request.throughputs):
+        notes = dialect.codec.write(request, new)
+        if found := dialect.codec.validate(new, request.throughputs):
             raise ExportError(
-                f"{workload.name} cannot be written for {chosen.name} ({as_written.name}): "
+                f"{workload.name} cannot be written for {chosen.name} ({dialect.name}): "
                 + "; ".join(found[:_VIOLATIONS_SHOWN])
             )
-        accepted = as_written.codec.accepted(request, new)
-        if not partial:
-            _refuse(request, as_written, accepted)
-        timed = as_written.timed
+        accepted = dialect.codec.accepted(request, new)
+        if not options.partial:
+            _refuse(request, dialect, accepted)
+        timed = dialect.timed
         records = (request if timed else request.workload).jobs.height
         result = Exported(
             workload=workload.name,
             synthetic=workload.synthetic,
             format=chosen.name,
-            dialect=as_written.name,
+            dialect=dialect.name,
             file=str(file),
-            run_with=run_with(request, as_written, file, records),
+            run_with=run_with(request, dialect, file, records),
             jobs=records,
             jobs_read=accepted.jobs,
             gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
-            read_by=as_written.rules,
+            read_by=dialect.rules,
             jobs_asked=(request.runnable if timed else workload).jobs.height,
             gpu_h_asked=request.runnable.gpu_s / 3600,
             left_out=request.demand.reasons if timed else {},
             account=request.demand.account() if timed else (),
-            not_carried=(*as_written.not_carried, *notes.not_carried),
+            not_carried=(*dialect.not_carried, *notes.not_carried),
             assumed=(
                 *(unnamed_notes(request.demand) if timed else ()),
                 *cluster_notes(request.cluster),
                 *request.gang_notes,
-                *([f"estimated run times: {MEANING[kind]}"] if kind else []),
+                *([f"estimated run times: {MEANING[estimates]}"] if estimates else []),
                 *notes.assumed,
             ),
             sources=notes.sources,
-            seed=seed,
+            seed=options.seed,
             run_policy=run_policy.value,
             cluster_gpus=request.cluster.gpus,
             offered_load=request.offered_load,

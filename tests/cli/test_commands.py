@@ -83,7 +83,6 @@ def test_a_summary_fits_one_line_of_help(verb: str) -> None:
 
 IMPLEMENTED = {
     "classify": "failures",
-    "export": "exports",
     "fetch": "ingest",
     "ingest": "ingest",
     "query": "trace",

@@ -14,9 +14,9 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis import atomic, exports
+from philly_analysis import atomic, export, exports
 from philly_analysis.errors import ExportError, PhillyError, UnknownNameError, WorkloadError
-from philly_analysis.exports import export, formats, validate
+from philly_analysis.exports import formats, validate
 from philly_analysis.exports.dialect import Format
 from philly_analysis.exports.estimates import ROUND_TIMES_H, user_history
 from philly_analysis.exports.gangs import adapt_gangs

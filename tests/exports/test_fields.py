@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from philly_analysis import export
 from philly_analysis.errors import ExportError
-from philly_analysis.exports import export
 from philly_analysis.workload import Machine, Workload
 from tests.exports import consumers
 from tests.exports.files import lines, records

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis import export
 from philly_analysis.errors import ExportError, WorkloadError
-from philly_analysis.exports import export, validate
+from philly_analysis.exports import validate
 from philly_analysis.exports.sanitize import PLAIN_NAME, plain_names
 from philly_analysis.exports.writer import FORMATS
 from philly_analysis.trace.manifest import Manifest

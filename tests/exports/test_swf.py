@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from philly_analysis.exports import export, validate
+from philly_analysis import export
+from philly_analysis.exports import validate
 from philly_analysis.workload import Workload
 from tests.exports.files import read_swf
 from tests.exports.tiny import TINY

@@ -96,6 +96,16 @@ def _frames(parts: Sequence[Path], file: SampleFile) -> Iterator[pl.DataFrame]:
             )
 
 
+def _count(parts: Sequence[Path], column: str, found: Callable[[pl.Series], pl.Series]) -> int:
+    """Count the rows of some files whose column, if they have it, meets a condition."""
+    return sum(
+        int(found(pl.DataFrame(batch)[column]).sum())
+        for part in parts
+        if column in pq.read_schema(part).names
+        for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=[column])
+    )
+
+
 def write_samples(workload: Workload, folder: Path) -> Iterator[str]:
     """Write the utilisation files that the workload's trace has samples for.
 
@@ -110,18 +120,9 @@ def write_samples(workload: Workload, folder: Path) -> Iterator[str]:
     for name, file in SAMPLE_FILES.items():
         if parts := held.paths(workload.trace, file.table):
             file.layout.write(_frames(parts, file), folder / name)
-    wide = sum(
-        int((pl.DataFrame(batch)["util_pct"].list.len() > _GPUS).sum())
-        for part in held.paths(workload.trace, GPU_SAMPLES.name)
-        for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["util_pct"])
-    )
-    others = sum(
-        int((pl.DataFrame(batch)["seconds"] != 60).sum())
-        for name in {file.table for file in SAMPLE_FILES.values()}
-        for part in held.paths(workload.trace, name)
-        if "seconds" in pq.read_schema(part).names
-        for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["seconds"])
-    )
+    tables = [held.paths(workload.trace, table.name) for table in (GPU_SAMPLES, HOST_SAMPLES)]
+    wide = _count(tables[0], "util_pct", lambda util: util.list.len() > _GPUS)
+    others = sum(_count(parts, "seconds", lambda seconds: seconds != 60) for parts in tables)
     if others:
         yield f"the time that {others:,} samples stand for, which a reader takes to be a minute"
     if wide:
