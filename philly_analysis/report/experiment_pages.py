@@ -48,7 +48,7 @@ def experiment_page(
     if ACROSS.keys() & set(chosen):
         if len(chosen) > 1:
             raise InputError(
-                f"{', '.join(chosen)} were named bind_units, but {' and '.join(ACROSS)} has a page "
+                f"{', '.join(chosen)} were named together, but {' and '.join(ACROSS)} has a page "
                 "of its own: name it alone."
             )
         return _conclusions_page(list(models), seeds, out, jobs, cluster)
