@@ -14,11 +14,11 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
+from philly_analysis.ingest.table.map_keys import KEYS, Kind
 from philly_analysis.ingest.table.rows import open_text, raw_fields, store
 from philly_analysis.ingest.table.table_map import (
     FIELDS,
     PER_PART,
-    Kind,
     Layout,
     TableMap,
     load_map,
@@ -27,6 +27,8 @@ from philly_analysis.trace import JOBS
 
 _MAP = "map.toml"
 _MACROS = Path(__file__).with_name("macros.sql")
+_CONVERSIONS: dict[Kind, str] = {"text": "meaning", "number": "quantity", "time": "moment"}
+"""Macros that convert texts, by kind."""
 
 
 def prepare(
@@ -117,24 +119,21 @@ def _interpreted(table: str) -> str:
 
     Only names of the schema and of its fields are inserted.
     """
-    order: list[Kind] = ["text", "number", "time"]
     # of several faults in a row the first is reported: a job's before its attempt's
+    order = list(_CONVERSIONS)
     kinds = sorted(
         FIELDS[table].items(), key=lambda f: (order.index(f[1]), f[0] not in JOBS.column_names)
     )
     columns, faults = [], ["fault"]
     for name, kind in kinds:
         text, rule = f"{name}_said", f"getvariable('map').{table}.{name}"
-        if kind == "text":
-            columns.append(f'meaning({text}, {rule}) as "{name}"')
-            faults.append(f"unknown_word('{name}', {text}, {rule})")
-        else:
-            factor = f"{name}_times" if name in PER_PART else "null"
-            arguments = f"{text}, {factor}, {rule}" if kind == "number" else f"{text}, {rule}"
-            columns.append(
-                f'{"quantity" if kind == "number" else "moment"}({arguments}) as "{name}"'
-            )
-            faults.append(f"unread('{name}', {text}, \"{name}\", '{kind}')")
+        factor = f" * factor({name}_times, {rule})" if name in PER_PART else ""
+        columns.append(f'{_CONVERSIONS[kind]}({text}, {rule}){factor} as "{name}"')
+        faults.append(
+            f"unknown_word('{name}', {text}, {rule})"
+            if kind == "text"
+            else f"unread('{name}', {text}, \"{name}\", '{kind}')"
+        )
     faults.append("if(gpus <> round(gpus), 'gpus is not a whole number', null)")
     rows = _SUMMED if table == "jobs" else f"from {table}_rows"
     return (
@@ -159,53 +158,25 @@ from jobs_rows
 """Rows whose submission time is the sum of the intervals so far, where the map defines it so."""
 
 
-_RULES = {
-    "text": {"words": pa.map_(pa.string(), pa.string()), "otherwise": pa.string()},
-    "number": {
-        "unit": pa.float64(),
-        "scale": pa.float64(),
-        "pattern": pa.string(),
-        "otherwise": pa.float64(),
-        "at_most": pa.float64(),
-        "round_up": pa.bool_(),
-        "times": pa.bool_(),
-    },
-    "time": {
-        "unit": pa.float64(),
-        "origin": pa.timestamp("us"),
-        "since_row_before": pa.bool_(),
-        "misread_as": pa.string(),
-        "zone": pa.string(),
-        "format": pa.string(),
-    },
-}
-
-
 def _rules(chosen: TableMap, jobs: list[Path]) -> pa.Table:
     """Return the rule of each field, as one struct in one row: the variable of the SELECTs."""
-    given = {
+    rules = {
         table: {
-            name: {k: _arrow(v) for k, v in field.rule.items()}
-            | {"times": field.times is not None}
-            | _origin(field.rule, chosen, jobs)
+            name: {**field.rule, **_origin(field.rule, chosen, jobs)}
             for name, field in layout.fields.items()
         }
         for table, layout in chosen.tables.items()
     }
-    rules = pa.struct(
-        {
-            table: pa.struct({name: pa.struct(_RULES[kind]) for name, kind in kinds.items()})
-            for table, kinds in FIELDS.items()
-        }
-    )
-    complete = {t: {n: given.get(t, {}).get(n, {}) for n in kinds} for t, kinds in FIELDS.items()}
-    return pa.table({"map": pa.array([complete], rules)})
-
-
-def _arrow(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None)
-    return list(value.items()) if isinstance(value, dict) else value
+    types = {
+        table: pa.struct(
+            {
+                name: pa.struct({key: kept for key, (_, kept) in KEYS[kind].items()})
+                for name, kind in kinds.items()
+            }
+        )
+        for table, kinds in FIELDS.items()
+    }
+    return pa.table({"map": pa.array([rules], pa.struct(types))})
 
 
 def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> dict[str, object]:
@@ -219,7 +190,7 @@ def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> d
         for line in lines:
             found = re.search(re.escape(words) + r"\s*([0-9]{1,11})\b", line)
             if comment and line.startswith(comment) and found:
-                return {"origin": _arrow(datetime.fromtimestamp(int(found[1]), UTC))}
+                return {"origin": datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None)}
     raise InputError(f"{jobs[0]} has no origin of time: no comment line has {words!r}.")
 
 

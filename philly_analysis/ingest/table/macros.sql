@@ -31,20 +31,23 @@ case
   when len(list_filter(numbers, lambda n: n is null)) = 0 then list_sum(numbers)
 end;
 
--- A number rounded and limited by the map, and multiplied by another column's.
-create or replace macro bounded(x, times, rule) as
+-- A number rounded and limited by the map.
+create or replace macro bounded(x, rule) as
 case when isfinite(x) and abs(x) < 1e15
   then least(if(rule.round_up, ceil(x), x), coalesce(rule.at_most, 1e15))
-    * if(rule.times, try_cast(times as double), 1)
 end;
 
 -- A number in the schema's unit; null where the text is no number.
-create or replace macro quantity(text, times, rule) as
+create or replace macro quantity(text, rule) as
 bounded(
   if(text is null, null, total(figures(text, rule.pattern), rule.otherwise))
   * coalesce(rule.scale, 1) * coalesce(rule.unit, 1),
-  times, rule
+  rule
 );
+
+-- The factor of a quantity: another column of the row, if the map has one.
+create or replace macro factor(text, rule) as
+if(rule.times is null, 1, try_cast(text as double));
 
 -- Seconds as an interval; null beyond any calendar.
 create or replace macro seconds(s) as

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import gzip_errors
 from philly_analysis.ingest.sql import parquet_scan
-from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, WHITESPACE, Field, Layout
+from philly_analysis.ingest.table.map_keys import WHITESPACE
+from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Field, Layout
 
 _BATCH_ROWS = 50_000
 _LINE_CHARS = 1 << 20
@@ -65,7 +66,7 @@ def raw_fields(table: str, layout: Layout) -> dict[str, Field]:
         field = layout.fields.get(name, Field())
         columns[f"{name}_said"] = field
         if name in PER_PART:
-            columns[f"{name}_times"] = Field(column=field.times, nulls=field.nulls)
+            columns[f"{name}_times"] = Field(column=field.rule.get("times"), nulls=field.nulls)
     return columns
 
 

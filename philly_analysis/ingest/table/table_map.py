@@ -1,23 +1,26 @@
 """Read a table map: a TOML file that maps columns to fields, with their units and formats."""
 
-import math
-import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.timezones import find_zone
+from philly_analysis.ingest.table.map_keys import (
+    KEYS,
+    ORIGINS,
+    Kind,
+    Parse,
+    delimiter,
+    text,
+    texts,
+)
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
 
 SHIPPED = Path(__file__).parent / "maps"
 """Folder of the maps that ship with the package."""
-
-Kind = Literal["text", "number", "time"]
 
 _NOT_MAPPED = ("attempt", "flag", "gpus_listed")
 _KINDS: dict[str, Kind] = {"varchar": "text", "timestamp": "time"}
@@ -43,12 +46,6 @@ ALLOWED = {"status": STATUSES, "end_reason": END_REASONS}
 PER_PART = ("gpus", "cpus", "mem_gb")
 """Columns that tables may give per worker or server, multiplied by their number."""
 
-UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-"""Units of times and durations, in seconds."""
-
-WHITESPACE = "whitespace"
-"""Delimiter of files whose fields are separated by any number of blanks."""
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -61,17 +58,14 @@ class Field:
         is the value.
     nulls
         Texts for a missing value, beside those of the table.
-    times
-        For a number: another column that multiplies it.
     rule
-        How the text is converted: the keys of `KEYS` for its kind.
+        How the text is converted: keys of `KEYS` for its kind.
     """
 
     column: str | None = None
     value: str | None = None
     file_name: str | None = None
     nulls: tuple[str, ...] = ()
-    times: str | None = None
     rule: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -139,15 +133,15 @@ def load_map(name: str | Path) -> TableMap:
     if "jobs" not in tables:
         raise root.error("it should have a table [jobs]")
     sample = _sample(root.section("sample")) if "sample" in raw else None
-    return TableMap(path, root.get("what", _text, ""), root.get("lacks", _text, ""), sample, tables)
+    return TableMap(path, root.get("what", text, ""), root.get("lacks", text, ""), sample, tables)
 
 
 def _sample(section: "_Section") -> Sample:
     section.check_keys("how", "by")
-    by = section.get("by", _texts, ())
+    by = section.get("by", texts, ())
     if unknown := [word for word in by if word not in SELECTION_CRITERIA]:
         raise section.error(f"{unknown[0]!r} is none of {', '.join(SELECTION_CRITERIA)}", "by")
-    return Sample(section.get("how", _text), by)
+    return Sample(section.get("how", text), by)
 
 
 def _layout(section: "_Section", table: str) -> Layout:
@@ -157,11 +151,11 @@ def _layout(section: "_Section", table: str) -> Layout:
         if name not in section.raw:
             raise section.error(f"it should define {name}")
     return Layout(
-        files=section.get("files", _text, "*"),
-        delimiter=section.get("delimiter", _delimiter, ","),
-        comment=section.get("comment", _text, ""),
-        header=section.get("header", _texts, ()),
-        nulls=("", *section.get("nulls", _texts, ())),
+        files=section.get("files", text, "*"),
+        delimiter=section.get("delimiter", delimiter, ","),
+        comment=section.get("comment", text, ""),
+        header=section.get("header", texts, ()),
+        nulls=("", *section.get("nulls", texts, ())),
         fields={
             name: _field(section.field(name), name, kind)
             for name, kind in kinds.items()
@@ -171,26 +165,21 @@ def _layout(section: "_Section", table: str) -> Layout:
 
 
 def _field(section: "_Section", name: str, kind: Kind) -> Field:
-    seconds = kind == "number" and name.endswith("_s")
-    per = ("times",) if name in PER_PART else ()
-    since = ("since_row_before",) if name == "submitted_at" else ()
-    units = ("unit",) if seconds or kind == "time" else ()
-    keys = [k for k in KEYS[kind] if k not in ("unit", "since_row_before")]
-    section.check_keys(*_ORIGINS, "nulls", *per, *units, *since, *keys)
-    if len(section.raw.keys() & _ORIGINS.keys()) != 1:
-        raise section.error(f"should have one of {', '.join(_ORIGINS)}")
-    rule = {k: section.get(k, parse) for k, parse in KEYS[kind].items() if k in section.raw}
+    applies = {
+        "times": name in PER_PART,
+        "unit": kind == "time" or name.endswith("_s"),
+        "since_row_before": name == "submitted_at",
+    }
+    section.check_keys(*ORIGINS, "nulls", *(k for k in KEYS[kind] if applies.get(k, True)))
+    if len(section.raw.keys() & ORIGINS.keys()) != 1:
+        raise section.error(f"should have one of {', '.join(ORIGINS)}")
+    rule = {k: section.get(k, parse) for k, (parse, _) in KEYS[kind].items() if k in section.raw}
     _check_rule(section, name, kind, rule)
-    origin = {k: section.get(k, parse) for k, parse in _ORIGINS.items() if k in section.raw}
+    origin = {k: section.get(k, parse) for k, parse in ORIGINS.items() if k in section.raw}
     value = origin.get("value")
     if "words" not in rule and value not in (None, *ALLOWED.get(name, (value,))):
         raise section.error(f"{value!r} is none of {', '.join(ALLOWED[name])}")
-    return Field(
-        **origin,
-        nulls=section.get("nulls", _texts, ()),
-        times=section.get("times", _text) if "times" in section.raw else None,
-        rule=rule,
-    )
+    return Field(**origin, nulls=section.get("nulls", texts, ()), rule=rule)
 
 
 def _check_rule(section: "_Section", name: str, kind: Kind, rule: dict[str, Any]) -> None:
@@ -202,7 +191,7 @@ def _check_rule(section: "_Section", name: str, kind: Kind, rule: dict[str, Any]
         if "unit" in rule and (texts := {"format", "zone"} & rule.keys()):
             raise section.error(f"{min(texts)} is for times in words, and unit for numbers")
     if kind == "text":
-        values = {*rule.get("words", {}).values(), *filter(None, [rule.get("otherwise")])} - {""}
+        values = {*dict(rule.get("words", ())).values(), rule.get("otherwise", "")} - {""}
         if bad := values - set(ALLOWED.get(name, values)):
             raise section.error(f"{min(bad)!r} is none of {', '.join(ALLOWED[name])}")
         if "otherwise" in rule and "words" not in rule:
@@ -237,7 +226,7 @@ class _Section:
             raise self.error("should be the name of a column, or a table like {column = …}", key)
         return self.section(key)
 
-    def get(self, key: str, parse: "Parse", default: Any = None) -> Any:
+    def get(self, key: str, parse: Parse, default: Any = None) -> Any:
         """Return a parsed value, or the default if the key is absent."""
         if key not in self.raw and default is not None:
             return default
@@ -245,118 +234,3 @@ class _Section:
             return parse(self.raw.get(key))
         except ValueError as error:
             raise self.error(str(error), key) from None
-
-
-Parse = Callable[[Any], Any]
-"""Returns the value of a key, or raises ValueError with the form that it should have."""
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or "\x00" in value:
-        raise ValueError("should be text")
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-        raise ValueError("should be a list of texts")
-    return tuple(value)
-
-
-def _words(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-        raise ValueError('should be a table of texts, like {COMPLETED = "Pass"}')
-    return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> float:
-    try:
-        if _is_number(value) and math.isfinite(value):
-            return float(value)
-    except OverflowError:  # an integer beyond any float
-        pass
-    raise ValueError("should be a number")
-
-
-def _constant(value: Any) -> str:
-    if not isinstance(value, str) and not _is_number(value):
-        raise ValueError("should be text or a number")
-    return str(value)
-
-
-def _true(value: Any) -> bool:
-    if value is not True:
-        raise ValueError("should be true, or absent")
-    return True
-
-
-def _delimiter(value: Any) -> str:
-    if len(_text(value)) != 1 and value != WHITESPACE:
-        raise ValueError(f"should be one character, or {WHITESPACE!r}")
-    return str(value)
-
-
-def _unit(value: Any) -> float:
-    if not isinstance(value, str) or value not in UNITS_S:
-        raise ValueError(f"should be one of {', '.join(UNITS_S)}")
-    return UNITS_S[value]
-
-
-def _zone(value: Any) -> str:
-    try:
-        find_zone(_text(value))
-    except InputError:
-        raise ValueError("should be a time zone, like Europe/Berlin") from None
-    return str(value)
-
-
-def _time(value: Any) -> datetime:
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise ValueError("should be a time with its offset: 2021-03-04T00:00:00Z")
-    return value
-
-
-def _time_format(value: Any) -> str:
-    if "%z" in _text(value).lower():
-        raise ValueError("may not read offsets or zones; without format, offsets are read")
-    return str(value)
-
-
-def _pattern(value: Any) -> str:
-    try:
-        groups = re.compile(_text(value)).groups
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    if groups != 1:
-        raise ValueError("should have one group: (…)")
-    return str(value)
-
-
-_ORIGINS: dict[str, Parse] = {"column": _text, "value": _constant, "file_name": _pattern}
-"""The keys for the origin of a field."""
-
-KEYS: dict[Kind, dict[str, Parse]] = {
-    "text": {"words": _words, "otherwise": _text},
-    "number": {
-        "unit": _unit,
-        "scale": _number,
-        "pattern": _pattern,
-        "otherwise": _number,
-        "at_most": _number,
-        "round_up": _true,
-    },
-    "time": {
-        "unit": _unit,
-        "origin": _time,
-        "origin_after": _text,
-        "since_row_before": _true,
-        "misread_as": _zone,
-        "zone": _zone,
-        "format": _time_format,
-    },
-}
-"""The keys of a field's rule by kind, and the parser of each."""
