@@ -3,9 +3,10 @@
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, count
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ Span = tuple[int, int]
 """Offset and length of a block in its file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """Consecutive lines of a file.
 
@@ -34,23 +35,18 @@ class Block:
     ----------
     first, offset
         Number of the first line, from 1, and its offset in the file.
-    newlines
-        Newlines in each :data:`_INDEX_BYTES` of the text.
     """
 
     text: bytes
     first: int
     offset: int = 0
-    newlines: tuple[int, ...] = ()
 
-    @classmethod
-    def of(cls, text: bytes, first: int, offset: int) -> Self:
-        """Create a block, and count its newlines."""
-        letters = np.frombuffer(text, np.uint8)
-        # in parts that fit a processor's cache
-        parts = (letters[at:][:_INDEX_BYTES] for at in range(0, len(text), _INDEX_BYTES))
-        newlines = tuple(int(np.count_nonzero(part == ord("\n"))) for part in parts)
-        return cls(text, first, offset, newlines)
+    @cached_property
+    def newlines(self) -> list[int]:
+        """Number of newlines in each :data:`_INDEX_BYTES` of the text, which fit a CPU cache."""
+        letters = np.frombuffer(self.text, np.uint8)
+        parts = (letters[at:][:_INDEX_BYTES] for at in range(0, len(self.text), _INDEX_BYTES))
+        return [int(np.count_nonzero(part == ord("\n"))) for part in parts]
 
     @property
     def lines(self) -> int:
@@ -169,7 +165,7 @@ class CsvFile:
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else read_line(file, self.path)
-                block = Block.of(text, first, offset)
+                block = Block(text, first, offset)
                 yield block
                 first, offset = first + block.lines, offset + len(text)
 
@@ -193,7 +189,7 @@ class CsvFile:
         with self.path.open("rb") as file:
             for offset, length in spans:
                 file.seek(offset)
-                yield Block.of(file.read(length), 0, offset)
+                yield Block(file.read(length), 0, offset)
 
     def parse(self, block: Block) -> ParsedBlock:
         """Parse a block."""
@@ -231,22 +227,16 @@ class CsvFile:
     def _parse_parts(
         self, parsed: ParsedBlock, text: bytes, numbers: _Numbers, columns: tuple[str, ...]
     ) -> None:
-        """Parse lines without the blank ones, or in halves, or one by one."""
+        """Parse lines in halves without the blank ones, or few lines one by one."""
         lines = text.removesuffix(b"\n").split(b"\n")
         filled = [i for i, line in enumerate(lines) if line.rstrip(b"\r")]
-        if len(filled) < len(lines):
-            parsed.blank += len(lines) - len(filled)
-            parts: list[list[int] | slice] = [filled] if filled else []
-            texts = [[lines[i] for i in filled]]
-        elif len(lines) > _FEW:
-            half = len(lines) // 2
-            parts = [slice(half), slice(half, None)]
-            texts = [lines[:half], lines[half:]]
-        else:
+        if len(filled) == len(lines) <= _FEW:
             self._parse_each(parsed, lines, numbers)
             return
-        for part, some in zip(parts, texts, strict=False):
-            self._parse(parsed, b"\n".join(some), numbers[part], columns)
+        parsed.blank += len(lines) - len(filled)
+        half = len(filled) // 2
+        for part in filter(None, (filled[:half], filled[half:])):
+            self._parse(parsed, b"\n".join([lines[i] for i in part]), numbers[part], columns)
 
     def _parse_each(self, parsed: ParsedBlock, lines: list[bytes], numbers: _Numbers) -> None:
         """Parse lines one by one, and record the fault of each faulty one."""

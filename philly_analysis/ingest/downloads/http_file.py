@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
-from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -110,104 +110,84 @@ def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> Path:
     with _locked(path) as part, transfer(f"fetching {file.name}", file.bytes) as show:
         failures = 0
         while True:
-            before = part.size
+            before = _size(part)
             try:
                 _receive(file, part, retries, show)
                 break
             except _BrokenConnectionError as error:
-                failures = 1 if part.size > before else failures + 1
+                failures = 1 if _size(part) > before else failures + 1
                 if failures >= retries.tries:
                     raise InputError(
                         f"{file.url} was given up after {failures} tries that brought nothing: "
-                        f"{error}. {_stored(part.size)}{_ADVICE}"
+                        f"{error}. {_stored(_size(part))}{_ADVICE}"
                     ) from None
                 time.sleep(retries.pause_s * 2 ** (failures - 1))
-        part.verify(file)
+        part.flush()
+        os.fsync(part.fileno())
+        _verify(file, part)
         path.replace(folder / file.name)
     return folder / file.name
 
 
-class _Part:
-    """The part of a file that was received, with its digest."""
+def _size(part: BufferedRandom | BufferedReader) -> int:
+    return part.seek(0, os.SEEK_END)
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self.file, self.path = file, path
-        self.size, self.sha = 0, hashlib.sha256()
-        file.seek(0)
-        while block := file.read(_BLOCK):
-            self._count(block)
 
-    def _count(self, block: bytes) -> None:
-        self.sha.update(block)
-        self.size += len(block)
+def _is_pointer(part: BufferedRandom) -> bool:
+    """Whether a file is a Git LFS pointer."""
+    part.seek(0)
+    return part.read(len(_POINTER)) == _POINTER
 
-    def add(self, block: bytes) -> None:
-        self.file.write(block)
-        self._count(block)
 
-    def restart(self) -> None:
-        self.file.truncate(0)
-        self.size, self.sha = 0, hashlib.sha256()
+def _verify(file: RemoteFile, part: BufferedRandom) -> None:
+    """Remove what was received if it is not the published file.
 
-    def discard(self) -> None:
-        self.restart()
-        self.path.unlink(missing_ok=True)
-
-    def is_pointer(self) -> bool:
-        """Whether it is a Git LFS pointer."""
-        self.file.seek(0)
-        return self.file.read(len(_POINTER)) == _POINTER
-
-    def verify(self, file: RemoteFile) -> None:
-        """Verify the digest, and remove any other file.
-
-        Raises
-        ------
-        InputError
-            It is not the published file.
-        """
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        if file.sha256 in ("", self.sha.hexdigest()) and file.blob in ("", _blob(self.file)):
-            return
-        pointer = self.is_pointer()
-        size, found = self.size, self.sha.hexdigest()
-        self.discard()
-        if pointer:
-            raise InputError(
-                f"{file.url} gave a Git LFS pointer in place of the file: the publisher's quota "
-                f"may be used up. {_ADVICE}"
-            )
-        expected = f"{file.bytes:,} bytes with " if file.bytes else ""
+    Raises
+    ------
+    InputError
+        It is not.
+    """
+    size = _size(part)
+    part.seek(0)
+    sha = hashlib.file_digest(part, "sha256").hexdigest()
+    if file.sha256 in ("", sha) and file.blob in ("", _blob(part)):
+        return
+    Path(part.name).unlink()
+    if _is_pointer(part):
         raise InputError(
-            f"{file.url} gave {size:,} bytes with SHA-256 {found}; published were {expected}"
-            f"{file.identity}. Nothing of it was kept."
+            f"{file.url} gave a Git LFS pointer in place of the file: the publisher's quota "
+            f"may be used up. {_ADVICE}"
         )
+    expected = f"{file.bytes:,} bytes with " if file.bytes else ""
+    raise InputError(
+        f"{file.url} gave {size:,} bytes with SHA-256 {sha}; published were {expected}"
+        f"{file.identity}. Nothing of it was kept."
+    )
 
 
-def _blob(file: IO[bytes]) -> str:
+def _blob(file: BufferedRandom | BufferedReader) -> str:
     """Return Git's name of the content of a file."""
-    digest = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END), usedforsecurity=False)
+    header = b"blob %d\0" % _size(file)
     file.seek(0)
-    while block := file.read(_BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
+    return hashlib.file_digest(
+        file, lambda: hashlib.sha1(header, usedforsecurity=False)
+    ).hexdigest()
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[_Part]:
+def _locked(path: Path) -> Iterator[BufferedRandom]:
     """Open the part of a file, locked against other processes."""
     lock = path.with_name(f".{path.stem}.lock")
     with exclusive(lock, OutputError(f"another process fetches {path}. Wait for it.")):
         try:
-            with path.open("a+b") as file:
-                yield _Part(path, file)
+            with path.open("a+b") as part:
+                yield part
         finally:
             lock.unlink(missing_ok=True)
 
 
 def _receive(
-    file: RemoteFile, part: _Part, retries: RetryPolicy, show: Callable[[int], None]
+    file: RemoteFile, part: BufferedRandom, retries: RetryPolicy, show: Callable[[int], None]
 ) -> None:
     """Receive the missing bytes of a file over one connection.
 
@@ -218,43 +198,45 @@ def _receive(
     InputError
         The publisher refuses, or sends more than was published.
     """
-    show(part.size)
-    if file.bytes is not None and part.size >= file.bytes:
+    size = _size(part)
+    show(size)
+    if file.bytes is not None and size >= file.bytes:
         return
     request = Request(file.url, headers={"User-Agent": "philly-analysis"})  # noqa: S310 - the addresses are ours, or begin with http
-    if part.size:
-        request.add_header("Range", f"bytes={part.size}-")
+    if size:
+        request.add_header("Range", f"bytes={size}-")
     try:
         with urlopen(request, timeout=retries.timeout_s) as response:  # noqa: S310
             content_range = response.headers.get("Content-Range", "")
-            if part.size and not content_range.startswith(f"bytes {part.size}-"):
-                part.restart()  # the server ignores ranges
+            if size and not content_range.startswith(f"bytes {size}-"):
+                size = part.truncate(0)  # the server ignores ranges
             length = response.headers.get("Content-Length", "")
-            expected = part.size + int(length) if length.isdecimal() else None
+            expected = size + int(length) if length.isdecimal() else None
             while block := response.read1(_BLOCK):
-                if part.size + len(block) > (file.bytes or _MOST):
-                    part.discard()
+                size += len(block)
+                if size > (file.bytes or _MOST):
+                    Path(part.name).unlink()
                     raise InputError(
                         f"{file.url} sends more than the {file.bytes or _MOST:,} bytes that were "
                         "published. Nothing of it was kept."
                     )
-                part.add(block)
-                show(part.size)
+                part.write(block)
+                show(size)
     except HTTPError as error:
-        if error.code == 416 and part.size:
+        if error.code == 416 and size:
             return
-        raise _refusal(file, error, part.size) from None
+        raise _refusal(file, error, size) from None
     except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         unreachable = isinstance(error, URLError) and isinstance(reason, OSError)
-        if unreachable and not part.size and not isinstance(reason, TimeoutError):
+        if unreachable and not size and not isinstance(reason, TimeoutError):
             raise InputError(
                 f"{file.url} cannot be reached ({reason}): is there a network? Without one, copy "
                 "the file by other means and give it to `ingest`."
             ) from None
         raise _BrokenConnectionError(str(reason) or type(error).__name__) from None
-    if part.size < (file.bytes or expected or 0) and not part.is_pointer():
-        raise _BrokenConnectionError(f"the connection ended after {part.size:,} bytes")
+    if size < (file.bytes or expected or 0) and not _is_pointer(part):
+        raise _BrokenConnectionError(f"the connection ended after {size:,} bytes")
 
 
 def _stored(size: int) -> str:

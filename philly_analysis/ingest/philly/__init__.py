@@ -3,6 +3,7 @@
 import gzip
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -73,28 +74,19 @@ def prepare(
 
 _TEXTS = ("time", "machine_id")
 _GPU_VALUES = tuple(f"v{i}" for i in range(16))
+_file = partial(CsvFile, Path(), texts=_TEXTS, nulls=("NA", ""))
 _UTILISATION = {
-    "cluster_gpu_util": CsvFile(
-        path=Path(),
+    "cluster_gpu_util": _file(
         header=("time", "machineId", *(f"gpu{i}_util" for i in range(8))),
         # each row ends with a comma; some rows have each value twice
         shapes=((*_TEXTS, *_GPU_VALUES[:8], ""), (*_TEXTS, *_GPU_VALUES, "")),
-        texts=_TEXTS,
-        nulls=("NA", ""),
     ),
-    "cluster_cpu_util": CsvFile(
-        path=Path(),
-        header=("time", "machine_id", "cpu_util"),
-        shapes=((*_TEXTS, "cpu_util"),),
-        texts=_TEXTS,
-        nulls=("NA", ""),
+    "cluster_cpu_util": _file(
+        header=("time", "machine_id", "cpu_util"), shapes=((*_TEXTS, "cpu_util"),)
     ),
-    "cluster_mem_util": CsvFile(
-        path=Path(),
+    "cluster_mem_util": _file(
         header=("time", "machine_id", "mem_total", "mem_free"),
         shapes=((*_TEXTS, "mem_total", "mem_free"),),
-        texts=_TEXTS,
-        nulls=("NA", ""),
     ),
 }
 

@@ -5,7 +5,7 @@ Blocks are validated in any thread, process or machine that can read the raw fil
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
@@ -44,15 +44,14 @@ class ValidatedBlock:
 
     def renumbered(self, by: int) -> Self:
         """Return the block with its line numbers increased."""
-        return type(self)(
-            [(number + by, offset) for number, offset in self.index],
-            self.lines,
-            self.filled,
-            [
+        return replace(
+            self,
+            index=[(number + by, offset) for number, offset in self.index],
+            rows=[
                 rows.set_column(2, rows.schema.field(2), pa.array(rows["line"].to_numpy() + by))
                 for rows in self.rows
             ],
-            [(number + by, text, reason) for number, text, reason in self.rejected],
+            rejected=[(number + by, text, reason) for number, text, reason in self.rejected],
         )
 
 
