@@ -171,9 +171,10 @@ def ingest(
         `out` exists, cannot be written, is of another source, or is being appended to.
     """
     given = locals()
+    from philly_analysis.ingest import IngestOptions
     from philly_analysis.ingest import ingest as run
 
-    return run(**given)
+    return run(IngestOptions(**given))
 
 
 def sources() -> pd.DataFrame:

@@ -63,6 +63,8 @@ def build_trace(
         The trace cannot be written, or cannot grow by these files.
     """
     out, before = store.trace, store.before
+    if before and before.source != source.name:
+        raise TraceError(f"{out} is a trace of {before.source}, and {source.name} does not fit it.")
     if telemetry:
         telemetry = replace(telemetry, files=tuple(store.new_files(telemetry.files)))
     with (

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from philly_analysis.atomic import scratch_folder
-from philly_analysis.ingest.ingestion import ingest
+from philly_analysis.ingest.ingestion import IngestOptions, ingest
 from philly_analysis.trace import MANIFEST, TraceLike, fetch_trace
 
 
@@ -27,5 +27,5 @@ def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
         yield given
         return
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as folder:
-        ingest("auto", raw, Path(folder) / raw.name)
+        ingest(IngestOptions("auto", raw, Path(folder) / raw.name))
         yield Path(folder) / raw.name

@@ -15,7 +15,6 @@ from urllib.request import Request, urlopen
 from philly_analysis.atomic import exclusive
 from philly_analysis.errors import InputError, OutputError
 from philly_analysis.progress import transfer
-from philly_analysis.trace import digest_of
 
 _BLOCK = 1 << 20
 _POINTER = b"version https://git-lfs"
@@ -84,9 +83,8 @@ def is_downloaded(file: RemoteFile, folder: Path) -> bool:
     path = folder / file.name
     if not path.is_file():
         return False
-    with path.open("rb") as found:
-        expected = file.sha256 or file.blob
-        if expected == (digest_of(found, expected) if file.sha256 else _blob(found)):
+    with path.open("rb") as content:
+        if _is_published(file, content):
             return True
     raise InputError(
         f"{path} exists, and is not the file that was published (it has not {file.identity}). Move "
@@ -94,7 +92,7 @@ def is_downloaded(file: RemoteFile, folder: Path) -> bool:
     )
 
 
-def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> Path:
+def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> None:
     """Download a file into a folder, resuming an interrupted transfer.
 
     Raises
@@ -126,7 +124,6 @@ def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> Path:
         os.fsync(part.fileno())
         _verify(file, part)
         path.replace(folder / file.name)
-    return folder / file.name
 
 
 def _size(part: BufferedRandom | BufferedReader) -> int:
@@ -147,11 +144,11 @@ def _verify(file: RemoteFile, part: BufferedRandom) -> None:
     InputError
         It is not.
     """
+    if _is_published(file, part):
+        return
     size = _size(part)
     part.seek(0)
     sha = hashlib.file_digest(part, "sha256").hexdigest()
-    if file.sha256 in ("", sha) and file.blob in ("", _blob(part)):
-        return
     Path(part.name).unlink()
     if _is_pointer(part):
         raise InputError(
@@ -165,13 +162,12 @@ def _verify(file: RemoteFile, part: BufferedRandom) -> None:
     )
 
 
-def _blob(file: BufferedRandom | BufferedReader) -> str:
-    """Return Git's name of the content of a file."""
-    header = b"blob %d\0" % _size(file)
-    file.seek(0)
-    return hashlib.file_digest(
-        file, lambda: hashlib.sha1(header, usedforsecurity=False)
-    ).hexdigest()
+def _is_published(file: RemoteFile, content: BufferedRandom | BufferedReader) -> bool:
+    """Whether content has the digest of a published file, or its name in Git."""
+    blob = hashlib.sha1(b"blob %d\0" % _size(content), usedforsecurity=False)
+    content.seek(0)
+    digest = hashlib.file_digest(content, "sha256" if file.sha256 else lambda: blob)
+    return digest.hexdigest() == (file.sha256 or file.blob)
 
 
 @contextmanager
