@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from literature import literature
 
+from philly_analysis import ingest
 from philly_analysis.distributions import round_significant
 from philly_analysis.distributions.distribution import Distribution, Parameter
-from philly_analysis.ingest import ingest
 from philly_analysis.models.components.failures import FailureReason, Failures
 from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.components.locality import Locality

@@ -21,7 +21,7 @@ from philly_analysis.atlas import (
 )
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import data_uri, now, replacing, template
 from philly_analysis.results import Result, csv_text, write_csv
@@ -64,7 +64,8 @@ def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tupl
         out = scratch / f"{len(made)}"
         with step(f"reading {name}"):
             try:
-                ingest(dataset.source, raw, out, map=dataset.map, name=name)
+                options = IngestOptions(dataset.source, raw, out, map=dataset.map, name=name)
+                ingest(options)
             except InputError as error:
                 absent.append((name, str(error).replace(str(folder), folder.name)))
             else:

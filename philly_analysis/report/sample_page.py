@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
+from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.report.trace_page import report
 from philly_analysis.trace import MANIFEST
 
@@ -21,5 +21,5 @@ def demo(out: Path) -> Path:
     trace = out / "sample"
     if not (trace / MANIFEST).is_file():
         out.mkdir(parents=True, exist_ok=True)
-        ingest("philly", raw, trace, failures=raw.with_name(_OUTPUT))
+        ingest(IngestOptions("philly", raw, trace, failures=raw.with_name(_OUTPUT)))
     return report(trace, out / "reports")

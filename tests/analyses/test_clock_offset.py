@@ -10,10 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.analyses import clock_offset, host_clock_offset
 from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.clock_steps import clock_steps
-from philly_analysis.ingest import ingest
 from philly_analysis.results import figures
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace

@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import analyze
+from philly_analysis import analyze, ingest
 from philly_analysis.analyses import (
     gang_failures,
     node_failures,
@@ -23,7 +23,6 @@ from philly_analysis.analyses import (
     wait_states,
     wide_gangs,
 )
-from philly_analysis.ingest import ingest
 from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, relevant
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace

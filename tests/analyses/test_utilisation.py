@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.analyses import (
     gpu_util,
     gpu_util_by_servers,
@@ -21,7 +22,6 @@ from philly_analysis.analyses import (
     locality_effect,
 )
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
-from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import (

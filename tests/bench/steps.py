@@ -74,7 +74,7 @@ def _copy(file: Path, folder: Path) -> None:
 
 def ingest(raw: Path, trace: Path, _name: str) -> None:
     """Ingest the raw files."""
-    from philly_analysis.ingest import ingest as run
+    from philly_analysis import ingest as run
 
     run("philly", raw, trace, force=True)
 

@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from philly_analysis import export
+from philly_analysis import export, ingest
 from philly_analysis.exports import validate
-from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.exports.tiny import TINY, at

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
 from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.trace import Trace
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis import ingest
 from philly_analysis.failures import mask
 from philly_analysis.failures.masking import masks
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.sql import _MASKABLE
 from tests.failures.secrets import SECRETS
 from tests.hostile.documents import SACCT

@@ -21,10 +21,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis import ingest
 from philly_analysis.errors import PhillyError, TraceError
 from philly_analysis.failures import mask, read_output
 from philly_analysis.failures.output import classify_output
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.failure_output.kernel_log import read_events
 from philly_analysis.ingest.failure_output.records import Unreadable, find_records
 from philly_analysis.ingest.philly import (

@@ -14,7 +14,7 @@ MOST_MB = 1_500
 _RUN = """
 import sys
 from philly_analysis.errors import PhillyError
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 from tests.bench.steps import peak_mb
 try:
     ingest(*sys.argv[1:4], **({"telemetry": sys.argv[4]} if sys.argv[4:] else {}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest

@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from philly_analysis import analyze
+from philly_analysis import analyze, ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.anonymize import Pseudonyms, load_key
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.result import Result

@@ -17,9 +17,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from philly_analysis import ingest
 from philly_analysis.cli import app
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import ingest, raw_store, trace_builder
+from philly_analysis.ingest import raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
 from philly_analysis.trace.manifest import Manifest
@@ -521,7 +522,7 @@ def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) 
 
 _APPEND = """
 import sys
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 print("begins", flush=True)
 ingest("philly", sys.argv[1], sys.argv[2], append=True)
 """

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError, PhillyError, TraceError, UnknownNameError
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
@@ -139,7 +139,7 @@ def test_a_full_disk(raw: Path, tmp_path: Path) -> None:
     code = (
         "import resource, sys\n"
         "from philly_analysis.errors import TraceError\n"
-        "from philly_analysis.ingest import ingest\n"
+        "from philly_analysis import ingest\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
         "try:\n    ingest('philly', sys.argv[1], sys.argv[2])\n"
         "except TraceError as error:\n    print(error)\n"

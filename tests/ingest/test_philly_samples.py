@@ -7,7 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from philly_analysis.ingest import csv_file, ingest
+from philly_analysis import ingest
+from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import hourly_partitions
 from philly_analysis.ingest.samples import staging as staging
 from philly_analysis.trace.trace import Trace

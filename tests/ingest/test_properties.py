@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file, ingest
+from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import hourly_partitions, loading
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 
 Row = dict[str, str]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.trace import Trace

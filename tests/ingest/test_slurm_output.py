@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest import ingest
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace

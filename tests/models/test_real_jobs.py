@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.calibration import REAL_PART, WORKLOAD_MODEL, held_out
 from philly_analysis.models.validation.distances import LIMITS

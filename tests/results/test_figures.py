@@ -18,8 +18,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
-from philly_analysis import analyze
-from philly_analysis.ingest import ingest
+from philly_analysis import analyze, ingest
 from philly_analysis.results import figures
 from philly_analysis.study.terms import GANGS
 from tests.support.figure_layout import bare_panels, overlaps

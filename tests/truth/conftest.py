@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis.ingest import ingest
+from philly_analysis import ingest
 from tests.support import archives
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"

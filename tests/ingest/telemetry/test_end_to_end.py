@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from philly_analysis import ingest
 from philly_analysis.cli import app
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import ingest
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
 from tests.ingest.telemetry.history import BEGINS, FORMATS, expected, history
