@@ -1,7 +1,7 @@
 """A fitted distribution with the interface of a frozen SciPy distribution and its fit quality."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from typing import Self
@@ -151,14 +151,14 @@ class Distribution(FrozenDistribution):
         like
             A distribution fitted to the same values, whose counts are copied.
         """
-        numbers = map(Parameter, EMPIRICAL_PARAMETERS, (body, tail_shape, tail_scale))
-        made = cls(EMPIRICAL, tuple(numbers), knots=tuple(map(float, knots)))
-        if like is None:
-            return made
-        return replace(
-            made,
-            n=like.n,
-            censored=like.censored,
+        numbers = tuple(map(Parameter, EMPIRICAL_PARAMETERS, (body, tail_shape, tail_scale)))
+        like = like or cls(EMPIRICAL, numbers)
+        return cls(
+            EMPIRICAL,
+            numbers,
+            like.n,
+            like.censored,
+            knots=tuple(map(float, knots)),
             effective_n=like.effective_n,
             correlation=like.correlation,
         )
@@ -167,19 +167,10 @@ class Distribution(FrozenDistribution):
         """Return the frozen distribution that the methods below call."""
         return _frozen(self.family, tuple(p.value for p in self.parameters), self.knots)
 
-    def parameter(self, name: str) -> Parameter:
-        """Return a parameter by name."""
-        for parameter in self.parameters:
-            if parameter.name == name:
-                return parameter
-        raise UnknownNameError(
-            f"parameter of the {self.family} distribution", name, [p.name for p in self.parameters]
-        )
-
     @property
     def bic(self) -> float | None:
         """Schwarz's criterion on the effective sample size; None without a likelihood."""
-        if self.aic is None or not self.n:
+        if self.aic is None:
             return None
         n = self.effective_n or float(self.n)
         deviance = (self.aic - 2 * self.free) * n / self.n

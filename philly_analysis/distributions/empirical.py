@@ -23,7 +23,7 @@ _TINY = np.finfo(float).tiny
 _LEAST_LIKELY = float(np.log(np.finfo(float).max))
 
 
-def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
+def fit_empirical(x: Lifetimes) -> Distribution:
     """Return quantiles with a generalised Pareto tail over the top percent of the sample.
 
     A small sample gets fewer knots, so that the distribution smooths the data. The tail's shape is
@@ -40,7 +40,7 @@ def fit_empirical(x: Lifetimes, knots: int = KNOTS) -> Distribution:
         return float(reached[np.searchsorted(at, top)])
 
     body = level(min(max(1 - BODY, 5 / x.n), 0.2))
-    levels = np.linspace(0, body, int(np.clip(x.n // 3, 5, knots)))
+    levels = np.linspace(0, body, int(np.clip(x.n // 3, 5, KNOTS)))
     grid = np.asarray(round_significant(x.quantiles(levels)[0]))
     threshold = x.quantiles([level(max(1 - BODY, min(TAIL_POINTS / x.n, 0.1)))])[0][0]
     shape, over, ends = _tail_shape(x, float(threshold))

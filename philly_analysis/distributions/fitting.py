@@ -35,7 +35,6 @@ def fit_distribution(
     censored: ArrayLike | None = None,
     *,
     family: str | None = None,
-    families: tuple[str, ...] = AUTOMATIC,
     cluster: ArrayLike | None = None,
     correlation: float | None = None,
     seed: int = 0,
@@ -55,8 +54,6 @@ def fit_distribution(
         Shape (n,): durations, and whether each is only a lower bound.
     family
         Force this family; `rejected` is then the result of its test.
-    families
-        Families to try if none is forced.
     cluster
         Shape (n,), integers: values of one cluster are correlated, as a user's jobs are. None:
         all are independent.
@@ -77,18 +74,17 @@ def fit_distribution(
     x = Lifetimes.of(values, censored, noun, cluster=cluster, correlation=correlation)
     if family == EMPIRICAL:
         return fit_empirical(x)
-    for name in (family,) if family else families:
-        if name not in FAMILIES:
-            raise UnknownNameError("family of distributions", name, [*FAMILIES, EMPIRICAL])
     rng = np.random.default_rng(seed)
     if family:
+        if family not in FAMILIES:
+            raise UnknownNameError("family of distributions", family, [*FAMILIES, EMPIRICAL])
         forced = _fit_family(FAMILIES[family], x)
         if forced is None:
             raise ModelError(f"{noun}: the {family} family cannot be fitted to these {x.n} values")
         return replace(_test(forced, x, rng), parameters=parameter_intervals(forced, x))
     if np.unique(x.ended).size == 1:  # a single repeated value has no spread to fit
         return fit_empirical(x)
-    fits = [d for d in (_fit_family(FAMILIES[name], x) for name in families) if d is not None]
+    fits = [d for d in (_fit_family(FAMILIES[name], x) for name in AUTOMATIC) if d is not None]
     fits.sort(key=_bic)
     passed = None
     for i, fitted in enumerate(fits):
@@ -106,8 +102,7 @@ def fit_distribution(
 
 def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
     """Fit a family with its best number of components; None if the likelihood has no maximum."""
-    best: Distribution | None = None
-    thin = x.thinned()
+    fits, thin = [], x.thinned()
     for size in family.sizes:
         if x.n < 5 * size * len(family.names):
             continue
@@ -123,9 +118,8 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
             correlation=x.correlation,
         )
         likelihood = log_likelihood(family.frozen(theta), x)
-        fitted = replace(fitted, aic=2 * fitted.free - 2 * likelihood)
-        if np.isfinite(_bic(fitted)) and (best is None or _bic(fitted) < _bic(best)):
-            best = fitted
+        fits.append(replace(fitted, aic=2 * fitted.free - 2 * likelihood))
+    best = min((d for d in fits if np.isfinite(_bic(d))), key=_bic, default=None)
     return best and replace(best, ks=ks_distance(best.frozen(), x), observed=observed_quantiles(x))
 
 

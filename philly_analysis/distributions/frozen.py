@@ -1,31 +1,13 @@
 """Interface of SciPy's frozen distributions, derived from a few methods."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from philly_analysis.distributions.arrays import Bools, Floats, Ints
+from philly_analysis.distributions.arrays import Floats, Ints
 from philly_analysis.errors import ModelError
-
-
-class Continuous(Protocol):
-    """Methods of a frozen SciPy distribution that fitting uses (typed loosely, as SciPy is)."""
-
-    def pdf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def logpdf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def cdf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def logcdf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def sf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def logsf(self, x: Any, /) -> Any: ...  # noqa: D102
-    def ppf(self, q: Any, /) -> Any: ...  # noqa: D102
-    def isf(self, q: Any, /) -> Any: ...  # noqa: D102
-    def moment(self, order: int, /) -> Any: ...  # noqa: D102
-    def mean(self) -> Any: ...  # noqa: D102
-    def var(self) -> Any: ...  # noqa: D102
-    def entropy(self) -> Any: ...  # noqa: D102
-    def support(self) -> Any: ...  # noqa: D102
 
 
 class FrozenDistribution(ABC):
@@ -138,6 +120,10 @@ class PositiveDistribution(FrozenDistribution):
             return np.asarray(np.log(self.sf(x)))
 
 
+Continuous = Any
+"""A :class:`PositiveDistribution`, or a frozen one of SciPy, whose stubs allow fewer arrays."""
+
+
 def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
     """Return probabilities (or nan) as an array.
 
@@ -151,11 +137,6 @@ def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
     if outside.any():
         raise ModelError(f"{noun} must lie between 0 and 1, not at {float(p[outside].flat[0]):g}")
     return p
-
-
-def in_unit_interval(p: Floats) -> Bools:
-    """Return which numbers are probabilities (nan is none)."""
-    return np.asarray((p >= 0) & (p <= 1))
 
 
 def log_probability(p: Floats, complement: Floats) -> Floats:

@@ -35,9 +35,7 @@ def ks_distance(distribution: Continuous, x: Lifetimes) -> float:
     return float(max(np.abs(after - distribution.cdf(at)).max(), np.abs(before - below).max()))
 
 
-def p_value(
-    fitted: Distribution, x: Lifetimes, rng: np.random.Generator, simulations: int = SIMULATIONS
-) -> float:
+def p_value(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> float:
     """Test whether the sample comes from the family, by Kolmogorov's distance.
 
     Parametric bootstrap (Stute et al. 1993): samples of the fitted distribution are refitted, and
@@ -65,9 +63,8 @@ def p_value(
     if scaled > (KOLMOGOROV_5PCT if known else CERTAIN_REJECTION):
         return float(min(1.0, 2 * np.exp(-2 * scaled**2)))
     scaled = distance * np.sqrt(x.n)
-    gaps: list[float] = []
-    worse = 0
-    for _ in range(simulations):
+    gaps, worse = [], 0
+    for _ in range(SIMULATIONS):
         like = x.subsample(SIMULATED_POINTS, rng) if independent else x
         sample = _simulate(fitted, like, rng)
         if sample is None:
@@ -75,7 +72,7 @@ def p_value(
         again = family.fit(sample, components, theta)
         gaps.append(float(np.log(ks_distance(family.frozen(again), sample) * np.sqrt(sample.n))))
         worse += bool(gaps[-1] >= np.log(scaled))
-        if worse > 0.05 * (simulations + 1) - 1:  # 5 % is out of reach
+        if worse > 0.05 * (SIMULATIONS + 1) - 1:  # 5 % is out of reach
             return worse / len(gaps)
         if len(gaps) == EARLY_STOP_AFTER and not worse:
             beyond = (np.log(scaled) - np.mean(gaps)) / np.std(gaps, ddof=1)

@@ -17,6 +17,12 @@ INFORMATION_POINTS = 2_000
 UNIDENTIFIED = 10.0  # a standard error this large, in logarithms, gives no interval
 _STEP = 1e-3
 _NORMAL = 1.96
+_LINE: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] = {
+    "real": (float, float),
+    "positive": (np.log, np.exp),
+    "share": (lambda p: np.log(p / (1 - p)), lambda u: 1 / (1 + np.exp(-u))),
+}
+"""By scale, maps of a parameter to the real line and back: its logarithm or logit, or itself."""
 
 
 def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
@@ -31,7 +37,8 @@ def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, 
     if family.name == "pareto":
         return _pareto_intervals(names, theta, x)
     scales = family.scales * (theta.size // len(family.scales))
-    center = np.array([_to_line(v, s) for v, s in zip(theta, scales, strict=True)])
+    to_line, from_line = zip(*(_LINE[s] for s in scales), strict=True)
+    center = np.array([f(v) for f, v in zip(to_line, theta, strict=True)])
     shares = np.flatnonzero([s == "share" for s in scales])
     # Shares have sum 1: the last one is determined by the others.
     free = np.array(
@@ -43,7 +50,7 @@ def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, 
     def shifted(step: Floats) -> Continuous:
         line = center.copy()
         line[free] += step
-        full = np.array([_from_line(v, s) for v, s in zip(line, scales, strict=True)])
+        full = np.array([f(v) for f, v in zip(from_line, line, strict=True)])
         if shares.size:
             full[shares[-1]] = max(1 - full[shares[:-1]].sum(), 1e-12)
         return family.frozen(full)
@@ -69,14 +76,11 @@ def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, 
             last = theta[shares[-1]]
             variance = slope @ covariance[np.ix_(inside, inside)] @ slope
             se[shares[-1]] = np.sqrt(variance) / max(last * (1 - last), 1e-12)
+    half = np.where(se < UNIDENTIFIED, critical * se, np.nan)
+    ends = np.array([[f(u - h), f(u + h)] for f, u, h in zip(from_line, center, half, strict=True)])
     return tuple(
-        Parameter(
-            name,
-            float(value),
-            _from_line(u - critical * s, scale) if s < UNIDENTIFIED else None,
-            _from_line(u + critical * s, scale) if s < UNIDENTIFIED else None,
-        )
-        for name, value, u, s, scale in zip(names, theta, center, se, scales, strict=True)
+        Parameter(name, value, *(interval if np.isfinite(h) else ()))
+        for name, value, interval, h in zip(names, theta.tolist(), ends.tolist(), half, strict=True)
     )
 
 
@@ -132,17 +136,3 @@ def _hessian(loss: Callable[[Floats], float], dim: int) -> Floats:
                 + loss(-unit[i] - unit[j])
             ) / (4 * _STEP * _STEP)
     return hessian
-
-
-def _to_line(value: float, scale: Scale) -> float:
-    """Map a parameter to the real line: its logarithm, its logit, or itself."""
-    if scale == "positive":
-        return float(np.log(value))
-    return float(np.log(value / (1 - value))) if scale == "share" else float(value)
-
-
-def _from_line(value: float, scale: Scale) -> float:
-    """Map a number of the real line back to a parameter."""
-    if scale == "positive":
-        return float(np.exp(value))
-    return float(1 / (1 + np.exp(-value))) if scale == "share" else float(value)

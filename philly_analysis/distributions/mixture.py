@@ -8,7 +8,7 @@ import scipy.special as special
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
-from philly_analysis.distributions.frozen import PositiveDistribution, in_unit_interval
+from philly_analysis.distributions.frozen import PositiveDistribution
 
 _INVERSION_GRID = 4096
 _INVERSION_STEPS = 4
@@ -106,14 +106,14 @@ class Mixture(PositiveDistribution):
         """Return the quantiles at probabilities `q`."""
         p = np.asarray(q, dtype=float)
         x = np.where(p <= 0, 0.0, np.where(p >= 1, np.inf, self._invert(self.cdf, p)))
-        return np.asarray(np.where(in_unit_interval(p), x, np.nan))
+        return np.asarray(np.where(np.isnan(p), np.nan, x))
 
     def isf(self, q: ArrayLike) -> Floats:
         """Return the quantiles at probabilities 1 - `q`."""
         p = np.asarray(q, dtype=float)
         x = self._invert(lambda v: -self.sf(v), -p)
         x = np.where(p <= 0, np.inf, np.where(p >= 1, 0.0, x))
-        return np.asarray(np.where(in_unit_interval(p), x, np.nan))
+        return np.asarray(np.where(np.isnan(p), np.nan, x))
 
     def _table(self, points: int) -> Floats:
         low = max(self.components.low, 1e-300)

@@ -9,7 +9,7 @@ import scipy.special as special
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
-from philly_analysis.distributions.frozen import PositiveDistribution, in_unit_interval
+from philly_analysis.distributions.frozen import PositiveDistribution
 
 TIE_GAP = 1e-9  # relative gap between knots that are equal in the data
 KNOTS = 201
@@ -95,7 +95,7 @@ class QuantileGrid(PositiveDistribution):
                 np.clip(above / max(1 - self.body, TIE_GAP), 0, 1), *self._tail
             )
         x = np.where(below > self.body, self.knots[-1] + excess, inside)
-        return np.asarray(np.where(in_unit_interval(below), x, np.nan))
+        return np.asarray(np.where(np.isnan(below), np.nan, x))
 
     def moment(self, order: int) -> float:
         """Return a raw moment; infinite if shape times order is 1 or more."""
