@@ -94,11 +94,11 @@ def test_users_errors_are_not_retried() -> None:
 
 
 def test_early_failures_show_in_the_prerun_pool() -> None:
-    # one GPU for trials of 50 s, four for the rest. g fails at 20 on the pool, and at 40 again;
+    # one GPU for trials of 50 s, four for the rest. g fails at 20 on the pool, and at 70 again;
     # its third run is sound for 50 s, then it has its gang, and runs from the start. w, next on
     # the pool, fails there for good. s has one GPU and goes to the cluster at once.
     specs = [
-        failing("g", 4, (20, "Syntax error"), (20, "Syntax error"), (100, None)),
+        failing("g", 4, (20, "Syntax error"), (50, "Syntax error"), (100, None)),
         replace(failing("w", 2, (30, "Import error")), submit_s=1.0),
         failing("s", 1, (60, None)),
     ]
@@ -110,9 +110,9 @@ def test_early_failures_show_in_the_prerun_pool() -> None:
     schedule = prerun.run(specs, machines(4, 1), cluster)
     assert gantt(schedule) == {
         "g": [
-            (0, 20, "failed"), (20, 40, "failed"), (40, 90, "preempted"), (90, 190, "completed"),
+            (0, 20, "failed"), (20, 70, "failed"), (70, 120, "preempted"), (120, 220, "completed"),
         ],
-        "w": [(90, 120, "failed")],
+        "w": [(120, 150, "failed")],
         "s": done(0, 60),
     }  # fmt: skip
     rows = schedule.attempts.filter(pl.col("job_id") == "g")
@@ -120,7 +120,7 @@ def test_early_failures_show_in_the_prerun_pool() -> None:
     assert rows["lost_s"].to_list() == [0, 0, 50, 0] and rows["work_s"].to_list()[2:] == [0, 100]
     assert set(schedule.placements.filter(gpu=0, attempt=1, job_id="g")["machine_id"]) == {"m1"}
     by_id = dict(schedule.jobs.select("job_id", "end_s").rows())
-    assert by_id == {"g": 190, "w": 120, "s": 60} and set(schedule.jobs["submit_s"]) == {0, 1}
+    assert by_id == {"g": 220, "w": 150, "s": 60} and set(schedule.jobs["submit_s"]) == {0, 1}
 
 
 def test_reasons_come_by_demand_and_run_time() -> None:

@@ -35,9 +35,10 @@ def test_gymnasium_finds_nothing_wrong() -> None:
 def test_an_episode_is_what_a_learner_decided_and_costs_the_completion_times() -> None:
     env = environment.SchedulingEnv(JOBS, machines(1), window=3)
     seen, info = env.reset()
-    rewards, asked = [], []
+    rewards, asked, observed = [], [], []
     over = False
     while not over:
+        observed.append(seen)
         waits = [seen[3 * at + 2] if info["action_mask"][at] else np.inf for at in range(3)]
         action = int(np.argmin(waits)) if min(waits) < np.inf else 3  # shortest first
         asked.append(info["now_s"])
@@ -47,6 +48,10 @@ def test_an_episode_is_what_a_learner_decided_and_costs_the_completion_times() -
     assert bars == {"a": done(0, 10), "c": done(10, 11), "b": done(11, 20)}
     assert sum(rewards) == pytest.approx(-(10 + 19 + 9) / 3600)
     assert asked == [0, 1, 2, 10, 10, 11]  # b and c come; a ends, c starts, b waits; c ends
+    one_s, two_s, nine_s, ten_s = np.log1p([1, 2, 9, 10]) / np.log1p(1e9)
+    assert observed[0] == pytest.approx([1, 0, ten_s, *[0] * 6, 1, one_s])
+    # at 2 b has waited for 1 s and c has come
+    assert observed[2] == pytest.approx([1, one_s, nine_s, 1, 0, one_s, 0, 0, 0, 0, two_s])
 
 
 def test_who_takes_the_first_that_fits_is_fifo_with_backfill() -> None:

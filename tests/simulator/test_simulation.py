@@ -5,13 +5,19 @@ import json
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pytest
 
-from philly_analysis.errors import SimulationError, TraceError, UnknownNameError, WorkloadError
+from philly_analysis.errors import (
+    PhillyError,
+    SimulationError,
+    TraceError,
+    UnknownNameError,
+    WorkloadError,
+)
 from philly_analysis.simulator import POLICIES, simulate
 from philly_analysis.simulator.engine.event_loop import Simulation
 from philly_analysis.simulator.jobs.job import Job
@@ -20,7 +26,7 @@ from philly_analysis.simulator.policies import policy_named
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.trace.trace import Trace
-from philly_analysis.workload import JobSpec, Workload, fleet
+from philly_analysis.workload import Workload, fleet
 from philly_analysis.workload.demand import demand_of
 from tests.simulator.drawn import job, machines
 
@@ -85,25 +91,6 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
         )
 
 
-@pytest.mark.slow
-def test_a_workload_that_is_simulated_twice_is_the_same_workload(tmp_path: Path) -> None:
-    """What the scheduler did to a job is undone when its trace is simulated again."""
-    load = workload(150)
-    for policy in ("srtf", "philly"):
-        simulate(load, policy, tmp_path / policy, machines=MACHINES)
-        simulate(load, "fifo", tmp_path / "once", machines=MACHINES, force=True)
-        again = Workload.from_trace(tmp_path / policy)
-        simulate(again, "fifo", tmp_path / "twice", machines=MACHINES, force=True)
-        one, two = (
-            Workload.from_trace(tmp_path / n).attempts.sort("job_id", "attempt")
-            for n in ("once", "twice")
-        )
-        assert one.height == two.height
-        for column in ("started_at", "ended_at"):
-            off_us = (one[column] - two[column]).dt.total_microseconds().abs()
-            assert (off_us < 10_000).all()  # times are written to the microsecond
-
-
 @pytest.mark.parametrize(
     "policy",
     ["philly", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fifo", "las", "srtf"))],
@@ -132,31 +119,6 @@ def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> Non
             assert (off_s < 1e-3).to_numpy().mean() >= 0.95
     assert waits > 300 and kinds >= {"fair_share", "fragmentation"}
     assert agreed >= 0.95 * waits
-
-
-def test_samples_are_busy_where_jobs_run(tmp_path: Path) -> None:
-    class Full:
-        def level(self, spec: JobSpec, servers: int, rng: np.random.Generator) -> float:
-            return 100.0
-
-        def minutes(
-            self, level: float, minutes: int, gpus: int, rng: np.random.Generator
-        ) -> npt.NDArray[np.float64]:
-            return np.full((minutes, gpus), level)
-
-    out = simulate(workload(80), "fifo", tmp_path / "out", machines=MACHINES, samples=Full())
-    with Trace(out) as trace:
-        sampled = trace.answer("gpu_samples").pl()
-        assert trace.manifest.rows["gpu_samples"] == sampled.height
-        busy_min = sampled["util_pct"].list.sum().sum() / 100
-        held = trace.answer("attempts").pl()
-    held_s = ((held["ended_at"] - held["started_at"]).dt.total_microseconds() / 1e6) * held["gpus"]
-    assert busy_min == pytest.approx(held_s.sum() / 60, rel=1e-3)
-    assert sampled.group_by("machine_id").agg(pl.col("util_pct").list.len().n_unique())[
-        "util_pct"
-    ].to_list() == [1] * len(MACHINES)
-    whole = sampled["sampled_at"].dt.truncate("1m") == sampled["sampled_at"]
-    assert whole.all()
 
 
 def test_the_published_means_come_back_from_the_samples() -> None:
@@ -212,43 +174,23 @@ def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> Non
 
 def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) -> None:
     load, out = workload(20), tmp_path / "out"
-    with pytest.raises(UnknownNameError, match=r"no policy named 'fifi'.*'fifo'.*srtf"):
-        simulate(load, "fifi", out, machines=MACHINES)
-    with pytest.raises(UnknownNameError, match=r"no knob of philly named 'hold'.*hold_s"):
-        simulate(load, "philly", out, knobs={"hold": 3}, machines=MACHINES)
-    with pytest.raises(SimulationError, match="must be a number"):
-        simulate(load, "philly", out, knobs={"hold_s": "soon"}, machines=MACHINES)
-    with pytest.raises(SimulationError, match="0 machines"):
-        simulate(load, "fifo", out)
-    with pytest.raises(SimulationError, match=r"more GPUs than the 8 of the 1 machines.* for 16"):
-        simulate(load, "fifo", out, machines=fleet("1x8"))
-    with pytest.raises(SimulationError, match="workload with durations"):
-        simulate(replace(load, attempts=load.attempts.clear()), "fifo", out, machines=MACHINES)
-    with pytest.raises(WorkloadError, match="COUNTxGPUS"):
-        fleet("many")
+    empty = replace(load, attempts=load.attempts.clear())
+    refused: list[tuple[Workload, str, dict[str, Any], type[PhillyError], str]] = [
+        (load, "fifi", {}, UnknownNameError, r"no policy named 'fifi'.*'fifo'.*srtf"),
+        (load, "philly", {"knobs": {"hold": 3}}, UnknownNameError, r"named 'hold'.*hold_s"),
+        (load, "philly", {"knobs": {"hold_s": "soon"}}, SimulationError, "must be a number"),
+        (load, "fifo", {"machines": ()}, SimulationError, "0 machines"),
+        (load, "fifo", {"machines": "1x8"}, SimulationError, r"than the 8 of the 1 machines.* 16"),
+        (empty, "fifo", {}, SimulationError, "workload with durations"),
+        (load, "fifo", {"machines": "many"}, WorkloadError, "COUNTxGPUS"),
+    ]
+    for jobs, policy, options, error, why in refused:
+        with pytest.raises(error, match=why):
+            simulate(jobs, policy, out, **{"machines": MACHINES, **options})
     assert not out.exists()
     out.mkdir()
     with pytest.raises(TraceError, match="exists"):
         simulate(load, "fifo", out, machines=MACHINES)
-
-
-def test_a_sharing_policy_writes_a_trace_in_which_gpus_are_shared(tmp_path: Path) -> None:
-    out = simulate(
-        workload(200),
-        "antman",
-        tmp_path / "out",
-        machines=fleet("1x8,1x8"),
-        knobs={"convert_after_s": "60"},
-    )
-    with Trace(out) as trace:
-        twice = trace.sql(
-            "select count(*) as n from placements p join attempts a using (job_id, attempt) "
-            "join placements q using (machine_id, gpu) join attempts b "
-            "on b.job_id = q.job_id and b.attempt = q.attempt "
-            "where p.job_id < q.job_id and a.started_at < b.ended_at "
-            "and b.started_at < a.ended_at"
-        ).pl()
-    assert twice["n"].item() > 0
 
 
 def test_only_jobs_that_wait_or_run_are_kept_in_memory() -> None:

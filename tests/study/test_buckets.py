@@ -1,4 +1,4 @@
-"""Other gang buckets are another line of study.py: every table, figure and model follows."""
+"""Other gang buckets are one changed line of study/terms.py: tables, figures and models follow."""
 
 import json
 import re
@@ -98,7 +98,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     shutil.copytree(
         package, folder / "philly_analysis", ignore=shutil.ignore_patterns("__pycache__")
     )
-    study = folder / "philly_analysis" / "study.py"
+    study = folder / "philly_analysis" / "study" / "terms.py"
     text = study.read_text("utf-8")
     assert text.count(_LINE) == 1
     study.write_text(text.replace(_LINE, _OTHER), "utf-8")
