@@ -198,7 +198,7 @@ def test_lost_work_is_noted_and_not_part_of_the_jobs(policy: str, tmp_path: Path
     assert again == pytest.approx(asked, abs=1e-3)
     attempts = pl.read_parquet(out / "attempts.parquet")
     assert ((attempts["lost_s"] > 0) <= (attempts["end_reason"] == "preempted")).all()
-    lost_h = (attempts["lost_s"] * attempts["gpus"]).sum() / 3600
+    lost_h = float((attempts["lost_s"] * attempts["gpus"]).sum()) / 3600
     with Trace(out) as trace:
         [(still_h,)] = trace.sql(
             "select sum(epoch_us(s.ended_at - s.started_at) * gpus) / 3.6e9 from speeds s "

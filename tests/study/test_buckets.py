@@ -27,11 +27,13 @@ _LINE = "GANG_BUCKETS = buckets(1, 4, 8)\n"
 _OTHER = "GANG_BUCKETS = buckets(1, 4, 8, 16)\n"
 _NEW, _GONE = ("9-16", ">16"), ">8"
 
-# Runs with a copy of the package that has the other buckets, and tells what each answer speaks of.
+# Runs with a copy of the package that has the other buckets, and prints which buckets results,
+# figures and models have.
 _SCRIPT = """
 import json, sys
 from matplotlib.text import Text
-from philly_analysis import Trace, WorkloadModel, figures, fit, load_model
+from philly_analysis import Trace, WorkloadModel, fit, load_model
+from philly_analysis.results import figures
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.errors import ModelError
 
@@ -40,7 +42,7 @@ with Trace(sys.argv[1]) as trace:
     for name, analysis in ANALYSES.items():
         result = analysis.compute(trace)
         figure = analysis.plot(result)
-        figures.svg(figure)  # ticks get their labels as they are drawn
+        figures.svg(figure)  # adds the labels of ticks
         told[name] = {
             "gangs": sorted(set(result.table.get("gang", ()))),
             "facts": [f.name for f in result.facts],
@@ -92,7 +94,7 @@ def _trace(out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a package with other buckets says of a trace."""
+    """Results, figures and a model of a trace, by a package with other buckets."""
     folder = tmp_path_factory.mktemp("buckets")
     package = Path(philly_analysis.__file__).parent
     shutil.copytree(
@@ -122,7 +124,7 @@ def test_every_analysis_answers(told: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_table_facts_and_figure_speak_of_the_new_buckets(
+def test_table_facts_and_figure_have_the_new_buckets(
     name: str, told: dict[str, dict[str, Any]]
 ) -> None:
     found = told[name]
@@ -147,4 +149,4 @@ def test_models_are_fitted_to_the_new_buckets_and_those_of_others_are_refused(
     assert model["cells"] == model["endings"] == sorted(["1", "2-4", "5-8", *_NEW])
     assert model["weights"] == [5]
     assert model["sampled"] == 500
-    assert "fitted with other gang buckets than there are here (1, 2-4, " in model["refused"]
+    assert "fitted with other gang buckets than the current ones (1, 2-4, " in model["refused"]
