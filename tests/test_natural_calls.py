@@ -1,7 +1,5 @@
 """Check calls that users try without the manual: they work, or the error names the right call."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,13 +208,3 @@ def test_user_defined_analyses_are_on_the_page(
     assert not (page.parent / "figures" / "plain.svg").exists()
     assert "the jobs that were not chosen" in text, "what a part cannot answer"
     plt.close("all")
-
-
-def test_the_package_imports_no_engine() -> None:
-    code = (
-        "import sys, philly_analysis\n"
-        "heavy = 'duckdb polars pandas numpy scipy matplotlib pyarrow jinja2 rich'.split()\n"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -28,7 +28,8 @@ from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
 from philly_analysis.experiments import ACROSS, EXPERIMENTS
-from philly_analysis.report import trace_page
+from philly_analysis.exports.writer import FORMATS
+from philly_analysis.report import side_by_side, trace_page
 from philly_analysis.report.findings import ANALYSES, CHAPTERS
 from philly_analysis.simulator import SPEEDS
 from philly_analysis.trace.trace import Trace
@@ -125,6 +126,12 @@ REGISTRIES: dict[str, Callable[[], dict[str, str]]] = {
         **{name: experiment.question for name, experiment in EXPERIMENTS.items()},
         **{name: module.QUESTION for name, module in ACROSS.items()},
     },
+    "export.dialect": lambda: {
+        dialect.name: f"{name}: {dialect.program}"
+        for name, format_ in FORMATS.items()
+        for dialect in format_.dialects
+        if len(format_.dialects) > 1
+    },
     "export.format": lambda: pairs(library.formats().drop_duplicates("format"), "format", "reader"),
     "fetch.dataset": lambda: pairs(library.datasets(), "dataset", "what"),
     "fit.family": lambda: {
@@ -145,22 +152,12 @@ def test_names_that_complete_are_those_that_the_packages_define(parameter: str) 
     assert dict(COMPLETIONS[parameter]()) == REGISTRIES[parameter]()
 
 
-def test_dialects_complete_where_a_format_has_several() -> None:
-    listed = library.formats()
-    several = listed[listed["format"].duplicated(keep=False)]
-    assert dict(COMPLETIONS["export.dialect"]()) == {
-        dialect: f"{name}: {reader}"
-        for name, dialect, reader in several[["format", "dialect", "reader"]].itertuples(
-            index=False
-        )
-    }
-
-
-def test_help_imports_no_engine() -> None:
+@pytest.mark.parametrize("module", ["philly_analysis", "philly_analysis.cli.commands"])
+def test_an_import_does_not_import_an_engine(module: str) -> None:
     code = (
-        "import sys, philly_analysis.cli.commands\n"
-        "heavy = {'duckdb', 'polars', 'pandas', 'numpy', 'scipy', 'matplotlib', 'pyarrow'}\n"
-        "print(sorted(heavy & sys.modules.keys()))"
+        f"import sys, {module}\n"
+        "heavy = 'duckdb polars pandas numpy scipy matplotlib pyarrow jinja2'.split()\n"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -206,56 +203,61 @@ def cells(frame: Any) -> list[list[str]]:
     return [[str(c) for c in frame.columns], *([str(v) for v in row] for row in rows)]
 
 
+Call = tuple[tuple[str, ...], dict[str, Any]]
+"""A verb with its positional arguments, and its options by parameter."""
+
+
+def as_typed(call: Call) -> list[str]:
+    """Return the words of a call on the command line."""
+    words, options = call
+    typed = list(words)
+    for name, value in options.items():
+        if name == "knobs":
+            typed += [word for k, v in value.items() for word in ("--set", f"{k}={v}")]
+        else:
+            flag = f"--{name.replace('_', '-')}"
+            typed += [flag] if value is True else [flag, str(value)]
+    return typed
+
+
+def called(call: Call) -> Any:
+    """Return the result of a call in Python."""
+    (verb, *arguments), options = call
+    return getattr(library, verb)(*arguments, **options)
+
+
 SELECT = "select vc, count(*) as jobs, max(status) as last from jobs group by vc order by all"
-PRINTING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "sources": (("sources",), lambda: library.sources()),
-    "tables": (("tables",), lambda: library.tables()),
-    "tables of a trace": (("tables", "{sample}"), lambda sample: library.tables(sample)),
-    "query": (("query", "{paper}", SELECT), lambda paper: library.query(paper, SELECT)),
-    "query by sum": (
-        ("query", "{sample}", "select run_s from job_runs order by all", "--run-policy", "sum"),
-        lambda sample: library.query(
-            sample, "select run_s from job_runs order by all", run_policy="sum"
-        ),
-    ),
-    "analyze": (
-        ("analyze", "{sample}", "queueing_delay"),
-        lambda sample: library.analyze(sample, ["queueing_delay"])["queueing_delay"].table,
-    ),
-    "analyze calibration": (
-        ("analyze", "{paper}", "calibration"),
-        lambda paper: library.analyze(paper, ["calibration"])["calibration"].table,
-    ),
-    "published": (("published",), lambda: library.published()),
-    "models": (("models",), lambda: library.models()),
-    "formats": (("formats",), lambda: library.formats()),
-    "policies": (("policies",), lambda: library.policies()),
-    "policies of a name": (("policies", "philly"), lambda: library.policies("philly")),
-    "compare": (
-        ("compare", "{paper}", "{paper}"),
-        lambda paper: side_by_side(library.compare([paper, paper])),
-    ),
-    "atlas": (("atlas", "{paper}"), lambda paper: library.atlas([paper]).table),
-    "classify": (("classify", "{output}"), lambda output: library.classify([output]).table),
-}
+RUN_S = "select run_s from job_runs order by all"
+PRINTING: list[Call] = [
+    *[((verb,), {}) for verb in ("sources", "tables", "published", "models", "formats")],
+    (("policies",), {}),
+    (("policies", "philly"), {}),
+    (("tables", "{sample}"), {}),
+    (("query", "{paper}", SELECT), {}),
+    (("query", "{sample}", RUN_S), {"run_policy": "sum"}),
+    (("analyze", "{sample}", "queueing_delay"), {}),
+    (("analyze", "{paper}", "calibration"), {}),
+    (("compare", "{paper}", "{paper}"), {}),
+    (("atlas", "{paper}"), {}),
+    (("classify", "{output}"), {}),
+]
 
 
-def side_by_side(result: Any) -> Any:
-    from philly_analysis.report.comparison import side_by_side as wide
-
-    return wide(result)
-
-
-@pytest.mark.parametrize("case", PRINTING)
-def test_a_verb_prints_what_its_function_returns(case: str, paths: dict[str, Any]) -> None:
-    words, function = PRINTING[case]
-    given = {n: paths[n] for n in inspect.signature(function).parameters}
-    printed = run(*(w.format(**paths) for w in words), "--csv")
-    assert list(csv.reader(io.StringIO(printed))) == cells(function(**given))
-    records = json.loads(run(*(w.format(**paths) for w in words), "--json"))
+@pytest.mark.parametrize("call", PRINTING, ids=lambda call: " ".join(as_typed(call))[:40])
+def test_a_verb_prints_what_its_function_returns(call: Call, paths: dict[str, Any]) -> None:
+    words, options = call
+    words = tuple(word.format(**paths) for word in words)
+    arguments = (words[0], [words[1]]) if words[0] == "atlas" else words
+    returned: Any = called((arguments, options))  # type: ignore[arg-type]
+    if words[0] == "compare":
+        returned = side_by_side(returned)
+    expected = cells(returned.table if isinstance(returned, library.Result) else returned)
+    printed = run(*as_typed((words, options)), "--csv")
+    assert list(csv.reader(io.StringIO(printed))) == expected
+    records = json.loads(run(*as_typed((words, options)), "--json"))
     if words[0] == "analyze":  # with its facts and sentences
         records = records[words[2]]["table"]
-    assert [list(r) for r in records[:1]] == cells(function(**given))[:1] * bool(records)
+    assert [list(r) for r in records[:1]] == expected[:1] * bool(records)
 
 
 def tables_of(trace: Path) -> dict[str, pl.DataFrame]:
@@ -269,72 +271,43 @@ def same_tables(a: Path, b: Path) -> None:
         assert frame.equals(other[name]), name
 
 
-WRITING: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "ingest": (
-        ("ingest", "philly", "{raw}", "OUT", "--name", "mine", "--synthetic"),
-        lambda out, p: library.ingest("philly", p["raw"], out, name="mine", synthetic=True),
-    ),
-    "fit": (
-        ("fit", "{sample}", "OUT", "--family", "empirical"),
-        lambda out, p: library.fit(p["sample"], out, family="empirical"),
-    ),
-    "fit on raw files": (
-        ("fit", "{raw}", "OUT", "--family", "empirical", "--run-policy", "last"),
-        lambda out, p: library.fit(p["raw"], out, family="empirical", run_policy="last"),
-    ),
-    "sample": (
-        ("sample", "philly", "OUT", "--jobs", "300", "--gpus", "64", "--seed", "7"),
-        lambda out, _: library.sample("philly", out, jobs=300, gpus=64, seed=7),
-    ),
-    "export": (
-        ("export", "{sample}", "swf", "OUT", "--load", "0.9", "--machines", "8x8"),
-        lambda out, p: library.export(p["sample"], "swf", out, load=0.9, machines="8x8"),
-    ),
-    "simulate": (
-        (
-            "simulate",
-            "{sample}",
-            "las",
-            "OUT",
-            "--set",
-            "thresholds_gpu_s=[60, 3600]",
-            "--set",
-            "restart_s=5",
-            "--machines",
-            "64x8",
-        ),
-        lambda out, p: library.simulate(
-            p["sample"],
-            "las",
-            out,
-            machines="64x8",
-            knobs={"thresholds_gpu_s": (60, 3600), "restart_s": 5.0},
-        ),
-    ),
-}
+LAS = {"thresholds_gpu_s": [60, 3600], "restart_s": 5}
+WRITING: list[Call] = [
+    (("ingest", "philly", "{raw}", "{out}"), {"name": "mine", "synthetic": True}),
+    (("sample", "philly", "{out}"), {"jobs": 300, "gpus": 64, "seed": 7}),
+    (("fit", "{sample}", "{out}"), {"family": "empirical"}),
+    (("fit", "{raw}", "{out}"), {"family": "empirical", "run_policy": "last"}),
+    (("export", "{sample}", "swf", "{out}"), {"load": 0.9, "machines": "8x8"}),
+    (("simulate", "{sample}", "las", "{out}"), {"machines": "64x8", "knobs": LAS}),
+]
 
 
 @pytest.mark.parametrize(
-    "case",
+    "call",
     [
-        case if i % 3 == 0 else pytest.param(case, marks=pytest.mark.slow)
-        for i, case in enumerate(WRITING)
+        *WRITING[:2],
+        *[pytest.param(call, marks=pytest.mark.slow) for call in WRITING[2:]],
     ],
+    ids=lambda call: " ".join(call[0][:2]),
 )
 def test_a_verb_writes_what_its_function_writes(
-    case: str, paths: dict[str, Any], tmp_path: Path
+    call: Call, paths: dict[str, Any], tmp_path: Path
 ) -> None:
-    words, function = WRITING[case]
-    typed, called = tmp_path / "typed" / "it", tmp_path / "called" / "it"
-    for path in (typed, called):
-        path.parent.mkdir()
-    printed = run(*(str(typed) if w == "OUT" else w.format(**paths) for w in words))
-    function(called, paths)
-    assert str(typed) in printed.replace("\n", "")
-    if typed.is_dir():
-        same_tables(typed, called)
+    words, options = call
+    for door in ("typed", "called"):
+        (tmp_path / door).mkdir()
+    typed, by_call = (
+        tuple(word.format(**paths, out=tmp_path / door / "it") for word in words)
+        for door in ("typed", "called")
+    )
+    said = run(*as_typed((typed, options)))
+    called((by_call, options))
+    assert typed[-1] in said.replace("\n", "")
+    one, other = Path(typed[-1]), Path(by_call[-1])
+    if one.is_dir():
+        same_tables(one, other)
     else:
-        assert typed.read_bytes() == called.read_bytes()
+        assert one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.slow
