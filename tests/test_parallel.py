@@ -29,7 +29,7 @@ from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
 
 
-def test_answers_come_in_order_and_no_more_tasks_are_drawn_than_may_be_under_way() -> None:
+def test_outcomes_are_in_order_and_few_tasks_are_read_ahead() -> None:
     drawn: list[int] = []
     taken = 0
 
@@ -46,7 +46,7 @@ def test_answers_come_in_order_and_no_more_tasks_are_drawn_than_may_be_under_way
     assert taken == len(drawn) == 40
 
 
-def test_what_goes_wrong_is_told_and_nothing_else_is_begun() -> None:
+def test_an_error_is_raised_and_no_other_task_starts() -> None:
     begun = []
     late = threading.Event()
 
@@ -74,7 +74,7 @@ def test_workers_on_this_machine(jobs: int) -> None:
             list(map_ordered(executor, math.sqrt, [-1.0], ahead=2))
 
 
-def test_who_works_for_one_that_is_killed_ends_too() -> None:
+def test_workers_end_when_their_parent_is_killed() -> None:
     killed = """
 import os
 from philly_analysis.parallel import processes
@@ -95,7 +95,7 @@ def test_no_workers_are_refused() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a semaphore is a file on Linux")
-def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> None:
+def test_processes_need_a_semaphore_file() -> None:
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8)); "
         "from philly_analysis.cli import main; main()"
@@ -111,13 +111,13 @@ def test_where_files_may_hold_nothing_no_process_is_had_and_that_is_said() -> No
     assert "Traceback" not in ended.stderr
 
 
-def test_what_went_wrong_comes_back_from_other_processes() -> None:
+def test_errors_of_other_processes_can_be_pickled() -> None:
     for error in (UnknownNameError("policy", "fifa", {"fifo": 1, "sjf": 2}), InputError("so")):
         there = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
         assert (type(there), str(there)) == (type(error), str(error))
 
 
-def test_pieces_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 16)
     for rows in ("", "a,b\n", "1,2\n" * 40, "x" * 40 + "\n" + "1,2,3\n" * 9, "\n\n\n1\n" * 9):
         path = tmp_path / "f"
@@ -193,7 +193,7 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
 
 
 @pytest.mark.slow
-def test_what_is_stored_by_time_is_the_same_though_a_worker_is_killed(
+def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
     cluster: Any, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest("philly", raw, tmp_path / "here")
@@ -255,9 +255,7 @@ def test_a_report_is_the_same_wherever_its_samples_are_counted(
 
 
 @pytest.mark.slow
-def test_a_cluster_that_cannot_do_it_is_refused(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unusable_cluster_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     address = cluster.scheduler_address
     with workers(cluster=address) as executor:
         assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
@@ -282,7 +280,7 @@ def test_a_cluster_that_cannot_do_it_is_refused(
 
 
 @pytest.mark.slow
-def test_work_that_kills_whoever_does_it_is_given_up() -> None:
+def test_a_task_that_kills_its_workers_is_an_error() -> None:
     distributed = pytest.importorskip("distributed")
     with pytest.raises(InputError, match="one of 2 processes was killed"), workers(2) as executor:
         list(map_ordered(executor, os._exit, [9], ahead=2))

@@ -98,7 +98,9 @@ def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Ve
         (4, 10, "Too few: jobs are of 4 users."),
     ],
 )
-def test_too_few_to_say(tmp_path: Path, users: int, each: int, why: str) -> None:
+def test_few_observations_or_clusters_have_no_interval(
+    tmp_path: Path, users: int, each: int, why: str
+) -> None:
     with cluster(tmp_path, users, each) as trace:
         assert asked(trace, SHORT) == (UNDECIDED, why)
 

@@ -70,7 +70,7 @@ def bare(text: str) -> str:
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
 
 
-def test_its_script_runs_under_its_own_policy(page: Path) -> None:
+def test_the_script_of_the_page_runs_under_its_policy(page: Path) -> None:
     dom = chromium("--dump-dom", page.as_uri())
     assert '<th><button type="button">name</button></th>' in dom
     assert 'class="tip"' in dom

@@ -20,7 +20,7 @@ TEXTS = st.text() | st.sampled_from(NAMES)
 
 
 @given(TEXTS)
-def test_nothing_that_moves_a_terminal_is_printed(text: str) -> None:
+def test_terminal_control_sequences_are_not_printed(text: str) -> None:
     shown = printable(text)
     assert all(unicodedata.category(c)[0] != "C" and c not in "\u2028\u2029" for c in shown)
     assert printable(text, lines=True).count("\n") == text.count("\n")
@@ -29,7 +29,7 @@ def test_nothing_that_moves_a_terminal_is_printed(text: str) -> None:
 
 
 @given(st.lists(TEXTS.map(lambda t: t.replace("\ud800", "?")), min_size=1))
-def test_no_cell_is_a_formula_and_every_text_comes_back(texts: list[str]) -> None:
+def test_no_csv_cell_is_a_formula_and_texts_can_be_read_back(texts: list[str]) -> None:
     texts = [text.encode("utf-8", "replace").decode() for text in texts]
     table = pd.DataFrame({"name": pd.Series(texts, dtype=object), "n": range(len(texts))})
     text = csv_text(table)
@@ -58,7 +58,7 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--csv",), ("--json",)])
-def test_hostile_names_are_printed_harmlessly(tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_hostile_names_are_printed_escaped(tmp_path: Path, more: tuple[str, ...]) -> None:
     trace = str(paper_trace(tmp_path / "paper"))
     values = ", ".join("('" + name.replace("'", "''") + "')" for name in NAMES if "\0" not in name)
     asked = f'select n, -1 as "=x" from (values {values}) as t(n)'
@@ -72,7 +72,7 @@ def test_hostile_names_are_printed_harmlessly(tmp_path: Path, more: tuple[str, .
         assert not [row for row in rows if row[0].lstrip()[:1] in ("=", "@", "+")]
 
 
-def test_errors_that_quote_hostile_names_are_printed_harmlessly(tmp_path: Path) -> None:
+def test_errors_that_quote_hostile_names_are_printed_escaped(tmp_path: Path) -> None:
     for name in NAMES:
         if 0 < len(name) < 200 and "\0" not in name:
             done = CliRunner().invoke(app, ["query", str(tmp_path / name), "select 1"])

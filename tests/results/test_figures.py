@@ -68,7 +68,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize(
     "color", [*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values()]
 )
-def test_text_on_a_mark_and_a_name_beside_a_line_can_be_read(color: str) -> None:
+def test_labels_on_marks_and_beside_lines_have_contrast(color: str) -> None:
     assert contrast(figures.contrasting(color), color) >= 4.5
     assert contrast(figures.darken(color), "white") >= 4.5
     assert contrast(figures.SOFT, "white") >= 4.5
@@ -82,7 +82,7 @@ def in_the_dark(color: str) -> str:
     return to_hex(tuple(np.clip(2 * gray - turned, to_rgb(dark), 1)))
 
 
-def test_words_can_be_read_in_the_dark_as_well() -> None:
+def test_labels_have_contrast_in_dark_mode() -> None:
     assert "filter:invert(.9) hue-rotate(180deg); mix-blend-mode:lighten" in TEMPLATE
     assert in_the_dark("#ffffff") == "#1a1c21", "no edge where a figure begins"
     colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
@@ -95,7 +95,7 @@ def test_words_can_be_read_in_the_dark_as_well() -> None:
     assert contrast(in_the_dark("#000000"), in_the_dark("#ffffff")) >= 4.5
 
 
-def test_a_gang_has_one_colour_wherever_it_is_drawn() -> None:
+def test_a_gang_size_has_one_colour_in_all_figures() -> None:
     colors = figures.gang_size_colors([16, 1, 8, 2, 4])
     assert list(colors) == ["1", "2", "4", "8", "16"]
     assert len(set(colors.values())) == 5
@@ -134,7 +134,7 @@ def named(fig: Figure) -> tuple[list[str], list[str]]:
     return sorted(beside), sorted(t.get_text() for found in legends for t in found.get_texts())
 
 
-def test_names_of_lines_that_end_together_stand_apart() -> None:
+def test_names_of_lines_that_end_together_do_not_overlap() -> None:
     fig, [ax] = figures.canvas()
     for i in range(4):
         ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
@@ -143,7 +143,7 @@ def test_names_of_lines_that_end_together_stand_apart() -> None:
     assert named(fig) == ([f"line {i}" for i in range(4)], [])
 
 
-def test_names_that_cannot_say_which_line_they_are_of_go_to_a_legend() -> None:
+def test_ambiguous_line_names_go_to_a_legend() -> None:
     alike, many = figures.canvas(2), figures.canvas()
     for _, axes in (alike, many):
         for i in range(3 if len(axes) > 1 else 7):
@@ -175,7 +175,7 @@ def test_a_name_is_written_once_where_its_line_is_alone() -> None:
         st.lists(st.floats(0, 100), min_size=9, max_size=9), min_size=1, max_size=4, unique_by=tuple
     )
 )
-def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]]) -> None:
+def test_line_names_cover_nothing_and_are_nearest_to_their_own_line(ys: list[list[float]]) -> None:
     fig, [ax] = figures.canvas(width=6, height=3)
     for i, y in enumerate(ys):
         ax.plot(range(9), y, label=f"the line {i}")
@@ -208,7 +208,7 @@ def test_names_stand_clear_and_each_leads_to_its_own_line(ys: list[list[float]])
             assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
 
 
-def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
+def test_svg_styles_are_written_as_attributes() -> None:
     fig, [ax] = figures.canvas()
     ax.plot([0, 1], [0, 1], "o--", color="#8e5ea2", alpha=0.4, label="it's <so> & $x^2$")
     ax.bar([0, 1], [1, 2], color="none", edgecolor="black")
@@ -232,7 +232,7 @@ def test_what_is_drawn_as_styles_is_written_as_attributes() -> None:
     assert not any(e.get("style") for e in ours)
 
 
-def test_a_name_is_cut_in_its_middle_and_a_figure_stamped_once() -> None:
+def test_long_names_are_shortened_and_figures_marked_synthetic_once() -> None:
     assert [figures.shorten("59952278975375.0", n) for n in (16, 12, 5)] == [
         "59952278975375.0",
         "599522…375.0",
@@ -244,7 +244,7 @@ def test_a_name_is_cut_in_its_middle_and_a_figure_stamped_once() -> None:
     assert [text.get_text() for text in fig.texts] == ["synthetic data"]
 
 
-def test_what_overlaps_is_found() -> None:
+def test_overlaps_are_found() -> None:
     fig, [ax] = figures.canvas()
     ax.plot([0, 1], [0, 1], label="line")
     ax.text(0.5, 0.5, "upon it")

@@ -47,7 +47,7 @@ def test_the_interval_covers_no_association_nineteen_times_in_twenty(clustered: 
     assert naive / trials < 0.6 if clustered else naive / trials > 0.91
 
 
-def test_directions_and_their_words() -> None:
+def test_directions_and_their_sentences() -> None:
     x = np.arange(50)
     words = {"rises": "up", "falls": "down", "unclear": "?"}
     noise = np.random.default_rng(3).normal(size=50)
@@ -56,29 +56,29 @@ def test_directions_and_their_words() -> None:
     assert rank_association(x, noise).direction == "unclear"
 
 
-def test_missing_values_and_users_stand_alone() -> None:
+def test_missing_values_are_excluded_and_missing_users_are_clusters_of_one() -> None:
     users = np.array(["a", None, "b", None, "a"], dtype=object)
     found = rank_association([1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], users)
     assert (found.n, found.clusters) == (3, 3)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_too_few_to_say(n: int) -> None:
+def test_few_observations_or_clusters_have_no_interval(n: int) -> None:
     found = rank_association(range(n), range(n))
     assert found.direction == "unclear" and np.isnan(found.rho)
     assert "too few to tell" in found.sentence(rises="up", falls="down", unclear="unclear")
 
 
-def test_one_user_is_one_witness() -> None:
+def test_jobs_of_one_user_are_one_observation() -> None:
     found = rank_association(range(100), range(100), ["same"] * 100)
     assert found.rho == pytest.approx(1) and found.direction == "unclear"
 
 
-def test_nothing_that_varies_is_associated() -> None:
+def test_a_constant_has_no_correlation() -> None:
     assert rank_association([1] * 10, range(10)).direction == "unclear"
 
 
-def test_a_share_of_equal_witnesses_has_the_intervals_of_the_textbook() -> None:
+def test_the_interval_of_a_share_of_independent_observations_is_the_textbooks() -> None:
     hits = np.r_[np.ones(30), np.zeros(70)]
     found = clustered_share(hits)
     half = t.ppf(0.975, 99) * hits.std(ddof=1) / np.sqrt(100)
@@ -91,14 +91,14 @@ def test_a_share_of_equal_witnesses_has_the_intervals_of_the_textbook() -> None:
 
 
 @pytest.mark.parametrize("hit", [0, 1])
-def test_what_never_or_always_happened_is_not_certain(hit: int) -> None:
+def test_shares_of_0_and_1_have_an_interval(hit: int) -> None:
     found = clustered_share(np.full(60, hit), np.arange(60) % 20)
     exact = binomtest(20 * hit, 20).proportion_ci(method="exact")
     assert (found.frac, found.low, found.high) == pytest.approx((hit, exact.low, exact.high))
 
 
 @pytest.mark.slow
-def test_the_interval_of_a_share_allows_for_users_who_repeat_themselves() -> None:
+def test_the_interval_of_a_share_is_wider_for_clustered_observations() -> None:
     rng = np.random.default_rng(3)
     users = np.repeat(np.arange(50), rng.integers(5, 60, 50))
     covered = naive = 0
@@ -123,7 +123,7 @@ def test_the_interval_of_a_rate_is_that_of_poissons_tails(events: int, exposure:
         assert poisson.cdf(0, high * exposure) == pytest.approx(0.05)
 
 
-def test_the_times_of_a_gang_are_its_parts_times_shared() -> None:
+def test_the_mean_time_of_a_gang_is_that_of_its_parts_divided() -> None:
     rate = Rate(4, 200.0)
     mean, low, high = rate.mean_time()
     assert mean == 50 and low < 50 < high
@@ -143,7 +143,7 @@ def test_the_interval_of_a_rate_covers_it_nineteen_times_in_twenty_or_more(expec
     assert covered >= 0.945
 
 
-def test_events_on_few_places_are_told_from_chance() -> None:
+def test_events_on_few_places_are_overdispersed() -> None:
     days = np.full(50, 10.0)
     lemons = np.zeros(50, int)
     lemons[:3] = 10
@@ -157,7 +157,7 @@ def test_events_on_few_places_are_told_from_chance() -> None:
 
 
 @pytest.mark.slow
-def test_chance_is_called_uneven_as_often_as_said() -> None:
+def test_the_dispersion_test_has_its_nominal_level() -> None:
     rng = np.random.default_rng(5)
     days = rng.uniform(1, 100, 40)
     p = [dispersion(rng.poisson(0.02 * days), days, draws=499)[1] for _ in range(600)]
@@ -179,7 +179,7 @@ def test_the_interval_of_pairs_covers_the_change_nineteen_times_in_twenty(relati
     assert 0.93 <= covered / trials <= 0.97
 
 
-def test_pairs_are_students() -> None:
+def test_the_interval_of_pairs_is_students() -> None:
     rng = np.random.default_rng(6)
     one, other = rng.normal(size=12), rng.normal(size=12)
     found, known = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)

@@ -25,7 +25,7 @@ RESULT = Result(
 )
 
 
-def test_its_text_says_question_sentences_and_facts() -> None:
+def test_the_text_of_a_result_has_question_sentences_and_facts() -> None:
     assert repr(RESULT) == "\n".join(
         [
             "waiting: How long do jobs wait?",
@@ -38,7 +38,7 @@ def test_its_text_says_question_sentences_and_facts() -> None:
     )
 
 
-def test_its_html_says_all_of_it_escaped() -> None:
+def test_the_html_of_a_result_is_complete_and_escaped() -> None:
     html = RESULT._repr_html_()
     for said in (
         "How long do jobs wait?",
@@ -71,13 +71,13 @@ def test_its_html_says_all_of_it_escaped() -> None:
         ("worst_day", None, "–"),
     ],
 )
-def test_a_value_is_said_in_the_unit_of_its_name(
+def test_a_fact_is_formatted_in_the_unit_of_its_name(
     name: str, value: float | str | None, said: str
 ) -> None:
     assert quantity(name, value) == said
 
 
-def test_it_is_drawn_and_written_by_itself(tmp_path: Path) -> None:
+def test_a_result_is_drawn_and_written(tmp_path: Path) -> None:
     trace = paper_trace(tmp_path / "t")
     result = analyze(trace, "queueing_delay")
     assert result.fact("waits") == 4

@@ -54,7 +54,7 @@ def trace(tmp_path: Path) -> Path:
     return out
 
 
-def test_a_trace_with_digests_of_before_is_read_and_grows(trace: Path, tmp_path: Path) -> None:
+def test_a_trace_with_sha256_digests_is_read_and_appended_to(trace: Path, tmp_path: Path) -> None:
     assert set(verify(trace)["state"]) == {"intact"}
     page(tmp_path / "raw" / "2.txt", [line(3, 2)])
     told = ingest("slurm", tmp_path / "raw", trace, append=True)
@@ -64,7 +64,7 @@ def test_a_trace_with_digests_of_before_is_read_and_grows(trace: Path, tmp_path:
         assert opened.sql("select count(*) from jobs").fetchall() == [(3,)]
 
 
-def test_damage_of_a_trace_with_digests_of_before_is_found(trace: Path) -> None:
+def test_damage_of_a_trace_with_sha256_digests_is_found(trace: Path) -> None:
     file = trace / "jobs.parquet"
     stat = file.stat()
     flip(file, random.Random(1))

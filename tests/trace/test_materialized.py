@@ -13,7 +13,7 @@ _ASK = (
 )
 
 
-def test_every_process_looks_for_the_same_file(tmp_path: Path) -> None:
+def test_every_process_names_materialized_files_alike(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     found = set()
     for seed in ("1", "2"):

@@ -72,7 +72,7 @@ def put(out: str, seed: int = 1, *, force: bool = False) -> None:
     write_trace(out, made(seed), manifest, force=force)
 
 
-def test_an_address_is_told_from_a_path() -> None:
+def test_addresses_and_paths_differ() -> None:
     given: Any
     for given in ("s3://b/t", "gs://b", Path("s3://b/t"), "abfs://c@a/t", "memory://x/y"):
         assert is_address(given)
@@ -80,7 +80,7 @@ def test_an_address_is_told_from_a_path() -> None:
         assert not is_address(given)
 
 
-def test_what_is_put_up_is_asked_there_as_here(store: Store, tmp_path: Path) -> None:
+def test_an_uploaded_trace_has_the_results_of_the_local_one(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
     write_trace(tmp_path / "ours", made(1), Manifest(name="ours", source="test", synthetic=True))
     *_, last = store.noted["put_file"] + store.noted["pipe_file"]
@@ -95,7 +95,7 @@ def test_what_is_put_up_is_asked_there_as_here(store: Store, tmp_path: Path) -> 
     assert store.noted["get_file"] == []  # who wrote it has it
 
 
-def test_it_is_fetched_once_and_what_is_computed_stays(
+def test_a_trace_is_copied_once_and_keeps_its_results(
     store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(ADDRESS)
@@ -143,7 +143,7 @@ def test_a_copy_of_another_trace_is_replaced(store: Store, tmp_path: Path) -> No
         assert query(ADDRESS, COUNT)["n"][0] == made(2)["jobs"].height
 
 
-def test_what_is_damaged_there_is_noticed(store: Store, cache: Path) -> None:
+def test_damage_on_the_storage_is_an_error(store: Store, cache: Path) -> None:
     put(ADDRESS)
     shutil.rmtree(cache)
     key = "/lake/traces/ours/jobs.parquet"
@@ -160,7 +160,7 @@ def test_what_is_damaged_there_is_noticed(store: Store, cache: Path) -> None:
     assert CliRunner().invoke(app, ["verify", ADDRESS]).exit_code == 1
 
 
-def test_it_is_put_up_whole_or_not_and_the_next_try_does(
+def test_an_interrupted_upload_leaves_no_manifest_and_can_be_repeated(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = store.put_file
@@ -183,7 +183,7 @@ def test_it_is_put_up_whole_or_not_and_the_next_try_does(
     assert query(ADDRESS, COUNT)["n"][0] == made(1)["jobs"].height
 
 
-def test_one_that_is_there_is_replaced_only_when_asked(store: Store) -> None:
+def test_a_trace_on_the_storage_is_replaced_only_by_force(store: Store) -> None:
     put(ADDRESS)
     before = query(ADDRESS, "select * from jobs order by all")
     with pytest.raises(TraceError, match="exists"):
@@ -194,7 +194,7 @@ def test_one_that_is_there_is_replaced_only_when_asked(store: Store) -> None:
     assert set(verify(ADDRESS)["state"]) == {"intact"}
 
 
-def test_files_of_the_one_that_was_replaced_go(store: Store) -> None:
+def test_files_of_a_replaced_trace_are_removed(store: Store) -> None:
     put(ADDRESS)
     alone = {name: made(1)[name] for name in ("jobs", "attempts")}
     write_trace(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
@@ -211,9 +211,7 @@ def test_a_reader_reports_a_replaced_trace(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_it_grows_there_and_only_what_is_new_is_moved(
-    store: Store, cache: Path, tmp_path: Path
-) -> None:
+def test_an_append_uploads_new_files_only(store: Store, cache: Path, tmp_path: Path) -> None:
     months = [tmp_path / name for name in ("january", "february")]
     for folder, lines in zip(months, (LINES[:2], LINES[2:]), strict=True):
         folder.mkdir()
@@ -229,7 +227,7 @@ def test_it_grows_there_and_only_what_is_new_is_moved(
     assert there == {*Manifest.read(fetch_trace(ADDRESS)).every_file, MANIFEST}
 
 
-def test_who_has_it_fetches_only_what_it_grew_by(
+def test_a_copy_is_updated_with_new_files_only(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(ADDRESS)
@@ -257,7 +255,7 @@ def test_who_has_it_fetches_only_what_it_grew_by(
 
 
 @pytest.mark.slow
-def test_raw_files_are_read_from_there(store: Store, tmp_path: Path) -> None:
+def test_raw_files_are_read_from_the_storage(store: Store, tmp_path: Path) -> None:
     file = slurm(tmp_path, *LINES)
     store.pipe_file("/raw/slurm/sacct.txt", file.read_bytes())
     for given in ("memory://raw/slurm", "memory://raw/slurm/sacct.txt"):
@@ -270,7 +268,7 @@ def test_raw_files_are_read_from_there(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_ifs_and_exports_go_from_there_to_there(store: Store, tmp_path: Path) -> None:
+def test_what_ifs_and_exports_read_and_write_the_storage(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
     simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", gpus=64)
     assert set(verify("memory://lake/traces/fifo")["state"]) == {"intact"}
@@ -285,7 +283,9 @@ def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_storage_are_explained(
+    store: Store, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(TraceError, match=r"memory://lake/none is not a trace"):
         query("memory://lake/none", COUNT)
     with pytest.raises(InputError, match="nosuch"):
@@ -324,7 +324,7 @@ def test_what_cannot_be_is_said(store: Store, cache: Path, monkeypatch: pytest.M
         ingest("slurm", "memory://lake/raw", cache / "t")
 
 
-def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(protocol: str) -> None:
         raise ImportError(f"no {protocol}")
 
@@ -378,7 +378,7 @@ def gs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of what servers and clients are built on
 @pytest.mark.parametrize("kind", ["s3", "gs"])
-def test_all_of_it_on_a_server(
+def test_a_server_of_object_storage(
     kind: str, request: pytest.FixtureRequest, cache: Path, tmp_path: Path
 ) -> None:
     there = request.getfixturevalue(kind)
@@ -419,7 +419,7 @@ def test_all_of_it_on_a_server(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_server_that_is_not_there(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_server_is_an_error(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     type(s3).clear_instance_cache()
@@ -427,6 +427,6 @@ def test_a_server_that_is_not_there(s3: Store, monkeypatch: pytest.MonkeyPatch) 
         query("s3://lake/ours", COUNT)
 
 
-def test_nothing_of_it_is_opened_for_a_trace_here(tmp_path: Path) -> None:
+def test_a_local_trace_imports_no_storage(tmp_path: Path) -> None:
     assert fetch_trace(tmp_path) == tmp_path
     assert "PHILLY_CACHE" not in os.environ

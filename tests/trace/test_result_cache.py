@@ -24,8 +24,8 @@ from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
 
 NAME = "waits_by_day"
-ASKED = {name: ANALYSES[name] for name in (NAME, "run_policy")}
-"""Analyses that are soon done."""
+ANALYSED = {name: ANALYSES[name] for name in (NAME, "run_policy")}
+"""Fast analyses."""
 
 
 @pytest.fixture(scope="module")
@@ -40,31 +40,31 @@ def path(paper: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of what is computed and drawn, as it is."""
+    """Return the list of names that grows with each computation and drawing."""
     done: list[str] = []
 
-    def noting(name: str, of: Callable[..., Any]) -> Callable[..., Any]:
+    def recording(name: str, of: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(of)
-        def noted(*args: object, **kwargs: object) -> Any:
+        def recorded(*args: object, **kwargs: object) -> Any:
             done.append(name)
             return of(*args, **kwargs)
 
-        return noted
+        return recorded
 
-    for name, analysis in ASKED.items():
-        monkeypatch.setattr(analysis, "compute", noting(name, analysis.compute))
-    monkeypatch.setattr(figures, "svg", noting("svg", figures.svg))
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": ASKED})
+    for name, analysis in ANALYSED.items():
+        monkeypatch.setattr(analysis, "compute", recording(name, analysis.compute))
+    monkeypatch.setattr(figures, "svg", recording("svg", figures.svg))
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": ANALYSED})
     monkeypatch.setattr(trace_page, "now", lambda: "now")
     return done
 
 
-def kept_files(path: Path) -> list[Path]:
+def cached_files(path: Path) -> list[Path]:
     return sorted(f for f in (path / "derived").glob("answers-*/*") if f.is_file())
 
 
-def named_for(folder: Path, stem: str, suffix: str, data: bytes) -> None:
-    """Write a file under the name that its content asks for."""
+def write_named(folder: Path, stem: str, suffix: str, data: bytes) -> None:
+    """Write a file under a name with the digest of its content."""
     (folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}{suffix}").write_bytes(data)
 
 
@@ -72,27 +72,27 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
-def test_what_a_killed_report_left_among_answers_goes_with_the_next(
+def test_the_next_report_removes_stale_files_of_a_killed_one(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:
     report(path, tmp_path / "out")
-    kept = kept_files(path)
+    kept = cached_files(path)
     for file in kept:
         file.with_name(f".{file.name}.lock-1-0").touch()
         file.with_name(f".{file.stem}-of-other-content.partial-1-1").touch()
         file.with_name(f".{file.stem}-of-other-content.lock-1-1").touch()
     report(path, tmp_path / "out")
-    assert kept_files(path) == kept
+    assert cached_files(path) == kept
 
 
 def test_a_second_report_is_the_first_and_computes_nothing(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:
     first = report(path, tmp_path / "first")
-    assert sorted(set(computed) - {"svg"}) == sorted(ASKED)
+    assert sorted(set(computed) - {"svg"}) == sorted(ANALYSED)
     computed.clear()
     second = report(path, tmp_path / "second")
-    results = analyze(path, ASKED, out=tmp_path / "tables")
+    results = analyze(path, ANALYSED, out=tmp_path / "tables")
     assert not computed
     assert everything(first.parent) == everything(second.parent)
     for name in results:
@@ -103,19 +103,19 @@ def test_a_second_report_is_the_first_and_computes_nothing(
 @pytest.mark.parametrize(
     "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
 )
-def test_who_draws_makes_no_difference(
+def test_figures_are_equal_whichever_process_draws(
     path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
 ) -> None:
     with drawers(1) as executor:
         first = report(path, tmp_path / "first", executor=executor)
     if drawers is ThreadPoolExecutor:
-        assert computed.count("svg") == len(ASKED)
+        assert computed.count("svg") == len(ANALYSED)
     shutil.rmtree(path / "derived")
     second = report(path, tmp_path / "second")
     assert everything(first.parent) == everything(second.parent)
 
 
-def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str]) -> None:
+def test_a_cached_result_has_the_names_that_it_read(path: Path, computed: list[str]) -> None:
     found = []
     for _ in range(2):
         with Trace(path) as trace, trace.record_reads() as asked:
@@ -126,8 +126,8 @@ def test_what_was_asked_is_known_of_a_kept_answer(path: Path, computed: list[str
 
 
 def _other_notes(path: Path, _: pytest.MonkeyPatch) -> None:
-    told = Manifest.read(path)
-    (path / MANIFEST).write_text(replace(told, notes=("seen again",)).to_json())
+    manifest = Manifest.read(path)
+    (path / MANIFEST).write_text(replace(manifest, notes=("seen again",)).to_json())
 
 
 def _other_rows(path: Path, _: pytest.MonkeyPatch) -> None:
@@ -140,45 +140,45 @@ def _other_code(_: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("change", [_other_notes, _other_rows, _other_code])
-def test_what_an_answer_rests_on_makes_it_anew_and_the_old_one_goes(
+def test_a_change_of_the_trace_or_code_replaces_cached_results(
     path: Path,
     computed: list[str],
     change: Callable[[Path, pytest.MonkeyPatch], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = Manifest.read(path)  # as a trace is that is older than digests
-    (path / MANIFEST).write_text(replace(told, digests={}).to_json())
+    manifest = Manifest.read(path)  # as a trace is that is older than digests
+    (path / MANIFEST).write_text(replace(manifest, digests={}).to_json())
     analyze(path, [NAME])
-    before = kept_files(path)
+    before = cached_files(path)
     change(path, monkeypatch)
     analyze(path, [NAME])
     assert computed == [NAME] * 2
-    assert len(kept_files(path)) == len(before)
-    assert not set(before) & set(kept_files(path))
+    assert len(cached_files(path)) == len(before)
+    assert not set(before) & set(cached_files(path))
 
 
-def test_run_policies_keep_answers_side_by_side(path: Path, computed: list[str]) -> None:
+def test_results_are_cached_by_run_policy(path: Path, computed: list[str]) -> None:
     for policy in ("span", "sum", "last") * 2:
         analyze(path, [NAME], run_policy=policy)
     assert computed == [NAME] * 3
 
 
-def test_code_that_changed_since_it_was_loaded_keeps_nothing(
+def test_code_that_changed_since_it_was_loaded_caches_nothing(
     path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyze(path, [NAME])
-    before = kept_files(path)
+    before = cached_files(path)
     monkeypatch.setattr(result_cache, "_list_package", lambda: [("a file", 1, 1)])
-    analyze(path, ASKED)
-    assert computed == list(ASKED), "what the code as loaded had kept is as good as ever"
-    assert kept_files(path) == before
+    analyze(path, ANALYSED)
+    assert computed == list(ANALYSED), "results of the code as loaded stay valid"
+    assert cached_files(path) == before
 
 
 @pytest.mark.parametrize(
     ("damage", "renamed"),
     [(lambda _: b"", False), (lambda b: b[:-9], True)],
 )
-def test_what_is_damaged_is_computed_anew(
+def test_damaged_results_are_computed_again(
     path: Path,
     tmp_path: Path,
     computed: list[str],
@@ -186,20 +186,20 @@ def test_what_is_damaged_is_computed_anew(
     renamed: bool,
 ) -> None:
     first = report(path, tmp_path / "first")
-    for file in kept_files(path):
+    for file in cached_files(path):
         data = damage(file.read_bytes())
         file.write_bytes(data)
         if renamed and file.suffix == ".parquet":
             file.unlink()
-            named_for(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
-    (file.parent / ".killed.partial-1").write_bytes(b"half of it")
+            write_named(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+    (file.parent / ".killed.partial-1").write_bytes(b"half")
     computed.clear()
     second = report(path, tmp_path / "second")
-    assert len(computed) == 2 * len(ASKED)
+    assert len(computed) == 2 * len(ANALYSED)
     assert everything(first.parent) == everything(second.parent)
     computed.clear()
     report(path, tmp_path / "third")
-    assert not computed, "what was computed anew is kept again"
+    assert not computed, "results are cached again"
 
 
 @pytest.mark.parametrize(
@@ -218,18 +218,18 @@ def test_a_planted_figure_with_active_content_is_not_embedded(
     path: Path, tmp_path: Path, computed: list[str], planted: bytes
 ) -> None:
     first = report(path, tmp_path / "first")
-    for file in kept_files(path):
+    for file in cached_files(path):
         if file.suffix == ".svg":
             data = file.read_bytes().replace(b"</svg>", planted + b"</svg>")
             file.unlink()
-            named_for(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+            write_named(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
     computed.clear()
     second = report(path, tmp_path / "second")
-    assert computed == ["svg"] * len(ASKED)
+    assert computed == ["svg"] * len(ANALYSED)
     assert everything(first.parent) == everything(second.parent)
 
 
-def test_a_trace_that_takes_no_files_keeps_answers_for_the_session(
+def test_results_of_a_read_only_trace_are_cached_for_the_session(
     path: Path, computed: list[str]
 ) -> None:
     shutil.rmtree(path / "derived", ignore_errors=True)
@@ -249,7 +249,7 @@ def test_a_trace_that_takes_no_files_keeps_answers_for_the_session(
         pd.DataFrame({"x": [1, 2]}, index=pd.Index([3, 5], name="i")),
     ],
 )
-def test_a_result_comes_back_as_it_was(path: Path, table: pd.DataFrame) -> None:
+def test_a_cached_result_equals_the_computed_one(path: Path, table: pd.DataFrame) -> None:
     result = Result(
         "mine",
         table,
@@ -277,9 +277,7 @@ def test_a_result_comes_back_as_it_was(path: Path, table: pd.DataFrame) -> None:
         pd.DataFrame({"x": [1.0], "y": [2]}).set_axis(["x", "x"], axis=1),
     ],
 )
-def test_a_result_that_would_come_back_otherwise_is_not_kept(
-    path: Path, table: pd.DataFrame
-) -> None:
+def test_a_result_that_would_change_is_not_cached(path: Path, table: pd.DataFrame) -> None:
     with Trace(path) as trace:
         result_cache.store_result(trace, Result("mine", table))
         assert result_cache.load_result(trace, "mine") is None

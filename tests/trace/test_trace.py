@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return paper_trace(tmp_path / "paper")
 
 
-def test_values_go_in_by_name(path: Path) -> None:
+def test_queries_take_values_by_name(path: Path) -> None:
     with Trace(path) as trace:
         rows = trace.sql("select job_id from jobs where gpus >= $n order by all", n=2).fetchall()
     assert rows == [("b",), ("c",)]
@@ -49,7 +49,7 @@ def test_waits_of_the_paper_trace(path: Path) -> None:
     ]
 
 
-def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
+def test_a_trace_records_the_names_that_are_read(path: Path) -> None:
     with Trace(path) as trace:
         trace.answer("snapshot")
         with trace.record_reads() as outer:
@@ -62,7 +62,7 @@ def test_a_trace_notes_what_it_is_asked(path: Path) -> None:
     assert list(outer) == ["machines", "waits", "job_runs"]
 
 
-def test_behind_a_relation_stand_all_that_it_reads() -> None:
+def test_the_dependencies_of_a_relation_are_complete() -> None:
     names = [r.name for r in with_dependencies(["waits_by_day", "jobs", "retries"])]
     assert names[:2] == ["waits_by_day", "retries"]
     assert set(names) == {r.name for r in required_relations(["waits_by_day", "retries"])[0]}
@@ -104,7 +104,7 @@ def test_a_missing_table_is_named(path: Path) -> None:
         "select nope from jobs",
     ],
 )
-def test_what_is_not_one_select_is_refused(path: Path, text: str) -> None:
+def test_only_one_select_is_accepted(path: Path, text: str) -> None:
     with Trace(path) as trace, pytest.raises(QueryError):
         trace.sql(text)
 
@@ -115,7 +115,7 @@ def test_files_outside_the_trace_cannot_be_read(path: Path, tmp_path: Path) -> N
         trace.sql(f"select * from read_csv('{tmp_path / 'secret.csv'}')").fetchall()
 
 
-def test_an_unknown_name_is_met_with_a_hint(path: Path) -> None:
+def test_an_unknown_name_has_a_hint(path: Path) -> None:
     with Trace(path) as trace, pytest.raises(UnknownNameError, match="Did you mean 'jobs'"):
         trace.sql("select * from job")
 
@@ -137,7 +137,7 @@ def test_a_broken_manifest_is_one_clear_error(path: Path) -> None:
         Trace(path)
 
 
-def test_ctes_and_subqueries_are_seen_through() -> None:
+def test_tables_in_ctes_and_subqueries_are_found() -> None:
     text = """
         with a as (select * from jobs), b as (select * from a)
         select *, (select max(wait_s) from waits) from b
@@ -155,7 +155,7 @@ def test_relations_come_after_what_they_read() -> None:
     assert seen == set(relations())
 
 
-def test_a_stored_relation_is_computed_once_and_again_when_the_trace_changes(path: Path) -> None:
+def test_a_materialized_relation_is_computed_once_per_version_of_the_trace(path: Path) -> None:
     gpu_minutes = pl.DataFrame(
         {
             "sampled_at": [at(6)],
@@ -235,7 +235,7 @@ def test_a_trace_written_before_a_column_existed_opens_with_it_null(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), [x for x in NULLABLE if x[0] in OF_WORKLOADS])
-def test_its_workload_still_reads(
+def test_the_workload_of_a_trace_of_an_older_schema_is_read(
     table: str, column: str, every_table: Path, tmp_path: Path
 ) -> None:
     path = without(every_table, table, column, tmp_path / "t")
@@ -257,7 +257,7 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(file: str, tmp_path: P
         Trace(path)
 
 
-def test_a_trace_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
+def test_a_missing_required_column_is_named(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     pl.read_parquet(path / "jobs.parquet").drop("job_id").write_parquet(path / "jobs.parquet")
     older(path)

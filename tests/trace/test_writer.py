@@ -46,7 +46,7 @@ def test_files_have_the_declared_types(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_row_that_breaks_the_contract_is_refused(
+def test_an_invalid_row_is_refused(
     tmp_path: Path, table: str, broken: pl.DataFrame, reason: str
 ) -> None:
     with pytest.raises(TraceError) as error:
@@ -55,7 +55,7 @@ def test_a_row_that_breaks_the_contract_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_folder_is_replaced_only_when_told_and_only_if_it_is_a_trace(
+def test_only_a_trace_is_replaced_and_only_by_force(
     tmp_path: Path,
 ) -> None:
     path = paper_trace(tmp_path / "t")
@@ -71,7 +71,7 @@ def test_an_existing_folder_is_replaced_only_when_told_and_only_if_it_is_a_trace
     assert precious.is_dir()
 
 
-def test_nothing_is_left_of_a_folder_whose_filling_failed(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     def fill() -> None:
         with create_trace(tmp_path / "t") as folder:
             (folder / "half").write_text("x")
@@ -88,12 +88,12 @@ def test_a_row_account_must_add_up() -> None:
         Account("jobs", read=3, kept=1, rejected={"bad": 1})
 
 
-def test_a_manifest_survives_its_json() -> None:
+def test_a_manifest_equals_its_json_read_back() -> None:
     manifest = Manifest("n", "philly", False, accounts=(Account("jobs", 3, 2, {"bad": 1}),))
     assert Manifest.from_json(manifest.to_json()) == manifest
 
 
-def test_a_workload_goes_to_a_trace_and_back(tmp_path: Path) -> None:
+def test_a_workload_written_as_a_trace_is_read_back(tmp_path: Path) -> None:
     workload = Workload.from_trace(paper_trace(tmp_path / "t"))
     again = Workload.from_trace(workload.to_trace(tmp_path / "u", source="sample"))
     for table in ("jobs", "attempts", "machines", "placements"):
