@@ -13,8 +13,6 @@ import scipy.special as special
 from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.models.components.gang_size import GangSizeDistribution
-from philly_analysis.models.observations import Observations
-from philly_analysis.models.workload_model import WorkloadModel
 from tests.distributions.test_distributions import TRUE, known
 from tests.models.jobs import Floats, Ints, clustered_scores
 
@@ -91,49 +89,3 @@ def test_intervals_of_gang_sizes_cover_with_clusters() -> None:
             sizes = GangSizeDistribution.fit(gpus, user if clusters else None)
             inside[clusters] += sizes.low[1] <= 0.35 <= sizes.high[1]
     assert inside[True] >= 180 > 140 >= inside[False]
-
-
-def mean_ratio(seed: int, *, status_known: bool) -> float:
-    """Fit to jobs of which 30 % are censored; return the sampled over the true mean run time."""
-    rng = np.random.default_rng(seed)
-    users, each = 300, 20
-    user = np.repeat(range(users), each)
-    z = clustered_scores(rng, user, CORRELATION)
-    killed = rng.random(user.size) < 0.3
-    run_s = np.exp(8 + z + 1.5 * killed)
-    # the log ends, which censors 30 % of the jobs
-    since = rng.exponential(np.exp(9.9), user.size)
-    censored = run_s > since
-    assert 0.25 < censored.mean() < 0.35
-    status = np.where(killed, "Killed", "Pass").astype(object)
-    if not status_known:
-        status[censored] = None
-    order = rng.permutation(user.size)  # users are active at all times
-    at = np.sort(rng.uniform(0, 28 * 86_400, user.size))
-    data = Observations.of_jobs(
-        "cut",
-        at,
-        np.ones(user.size, int),
-        np.rint(np.minimum(run_s, since))[order] + 1,
-        user=np.array([f"u{u}" for u in user])[order],
-        status=status[order],
-        censored=censored[order],
-    )
-    work = WorkloadModel.fit(data, family=EMPIRICAL).sample(
-        jobs=20_000, seed=seed, variation="none"
-    )
-    runs = work.attempts
-    total_s = (runs["ended_at"] - runs["started_at"]).dt.total_seconds().to_numpy().sum()
-    return float(total_s) / work.jobs.height / float(run_s.mean())
-
-
-def test_samples_of_censored_jobs_have_the_true_mean() -> None:
-    assert mean_ratio(1, status_known=False) == pytest.approx(1, abs=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("status_known", [True, False])
-def test_samples_of_censored_jobs_have_the_true_mean_in_20_repeats(status_known: bool) -> None:
-    """The extrapolated part beyond the log is 5 % low."""
-    ratio = np.array([mean_ratio(s, status_known=status_known) for s in range(20)])
-    assert 0.93 < ratio.mean() < 1.02 and (np.abs(ratio - 1) < 0.1).mean() >= 0.8

@@ -1,4 +1,4 @@
-"""Workload models: fit, samples, files, validation, summaries."""
+"""Workload models: fit, samples, files, summaries."""
 
 import time
 from datetime import datetime
@@ -6,29 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
 from philly_analysis import Trace, fit
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models import load_model, shipped
-from philly_analysis.models.observations import Observations
-from philly_analysis.models.validation import calibration
-from philly_analysis.models.validation.calibration import (
-    REAL_PART,
-    WORKLOAD_MODEL,
-    calibrate,
-    held_out,
-    plot,
-)
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
-from philly_analysis.models.validation.philly_like import compare
-from philly_analysis.models.validation.philly_like import plot as plot_philly_like
-from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, JOBS, MODEL, observed
-from tests.support.facts import number
 
 
 def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> None:
@@ -111,38 +97,6 @@ def test_impossible_samples_are_errors(size: dict[str, Any]) -> None:
         MODEL.sample(**size)
 
 
-NO_JOBS = "0 jobs with a known gang and run time"
-HALF = JOBS["run_s"].where(JOBS["submitted_s"] < JOBS["submitted_s"].median())
-
-
-@pytest.mark.parametrize(
-    ("frame", "words", "caveat"),
-    [
-        (JOBS.head(0), "has 0 jobs", NO_JOBS),
-        (JOBS.head(1), "has 1 jobs", "1 job with a known gang and run time"),
-        (JOBS.head(40), "", "jobs with a run time to fit to"),
-        (JOBS.assign(run_s=HALF), "", "Not measured by halves"),
-        (JOBS.assign(gpus=0), r"has 0 jobs.*no GPUs", NO_JOBS),
-        (JOBS.assign(censored=True), "0 of 3000 jobs", "jobs have a known end"),
-        (JOBS.assign(run_s=0.0), "all 3000 run times are zero", "run times are zero"),
-        (JOBS.assign(run_s=np.nan), "no jobs with a known gang and run time", NO_JOBS),
-        (JOBS.assign(submitted_s=5.0), *["all submissions fall in one hour"] * 2),
-    ],
-)
-def test_jobs_that_cannot_be_fitted_or_held_out_are_errors(
-    frame: pd.DataFrame, words: str, caveat: str
-) -> None:
-    if words:
-        with pytest.raises(ModelError, match=words):
-            WorkloadModel.fit(observed(frame), family="empirical")
-    result = calibrate(observed(frame), family="empirical", splits=("halves", "jobs"))
-    assert any(caveat in text for text in result.caveats), result.caveats
-    if caveat != "Not measured by halves":  # a random half has known run times
-        assert result.table.empty and not result.facts
-        assert "No part of these jobs" in result.sentences[0]
-        assert len(plot(result).axes) == 1
-
-
 def test_saving_and_loading(tmp_path: Path) -> None:
     path = MODEL.save(tmp_path / "m.json")
     assert WorkloadModel.load(path) == MODEL == load_model(path)
@@ -198,71 +152,6 @@ def test_a_million_jobs_take_seconds() -> None:
     began = time.process_time()
     assert model.sample(jobs=1_000_000, seed=1).jobs.height == 1_000_000
     assert time.process_time() - began < 30
-
-
-def test_distances_by_hand() -> None:
-    assert cdf_gap(np.array([1.0, 2.0]), np.array([1.0, 3.0])) == 0.5
-    assert cdf_gap(np.array([1.0, 2.0]), np.array([5.0])) == 1.0
-    same = distances(Jobs(DATA.jobs), Jobs(DATA.jobs))
-    assert (same["distance"] == 0).all()
-    half = DATA.jobs.assign(gpus=np.where(np.arange(len(DATA.jobs)) % 2, 1, DATA.jobs["gpus"]))
-    moved = distances(Jobs(DATA.jobs), Jobs(half)).set_index("quantity")["distance"]
-    wanted = (half["gpus"] == 1).mean() - (DATA.jobs["gpus"] == 1).mean()
-    assert moved["gang size"] == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("split", [s for s in SPLITS if s != "none"])
-def test_splits_partition_the_jobs(split: str) -> None:
-    a, b, part = SPLITS[split].parts(DATA)
-    assert len(a.frame) + len(b.frame) == len(DATA.jobs)
-    assert len(part.jobs) == len(a.frame) > 0
-    for half in (a, b):
-        if half.windows is not None:
-            at = half.frame["submitted_s"].to_numpy()[:, None]
-            inside = (at >= half.windows[:, 0]) & (at < half.windows[:, 1])
-            assert (inside.sum(axis=1) == 1).all()
-
-
-def test_held_out_distances_of_a_stationary_process_are_those_of_real_jobs() -> None:
-    table = held_out(DATA, "jobs", family="empirical").set_index(["model", "quantity", "gang"])
-    ours, real = table.loc[WORKLOAD_MODEL]["distance"], table.loc[REAL_PART]["distance"]
-    assert (ours <= real + 0.05).all() and len(ours) >= 5
-    assert ours["gang size", "all"] < 0.04
-    lognormal = table.loc["one log-normal, Poisson"]["distance"]
-    joint = ("gang size and run time", "all")
-    assert ours[joint] < lognormal[joint]
-
-
-def test_the_calibration_result_and_its_figure() -> None:
-    result = calibrate(observed(JOBS.head(900)), family="empirical")
-    assert set(result.table["split"]) == set(SPLITS)
-    assert 0 < number(result, "distances_within_limit") <= number(result, "distances_limited")
-    assert len(plot(result).axes) == len(SPLITS)
-
-
-def test_the_page_measures_on_the_latest_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = load_model("philly").sample(jobs=500, seed=1).to_trace(tmp_path / "t", source="sample")
-    monkeypatch.setattr(calibration, "MAX_JOBS", 300)
-    with Trace(path) as trace:
-        result, data = calibration.compute(trace), Observations.of_trace(trace)
-    cut = data.jobs["submitted_s"].sort_values().iloc[-300]
-    latest = data.where(data.jobs["submitted_s"] >= cut)
-    assert len(latest.jobs) == 300
-    expected = calibrate(latest, splits=("halves", "jobs"))
-    pd.testing.assert_frame_equal(result.table, expected.table)
-    assert result.caveats == ("Measured on the last 300 jobs of 500.", *expected.caveats)
-
-
-def test_the_generator_is_far_from_philly_and_the_fitted_model_is_not() -> None:
-    result = compare()
-    assert number(result, "philly_run_time_gap_1") < 0.03
-    assert number(result, "literature_run_time_gap_1") > 0.5
-    assert result.fact("philly_gang_size_variation") == 0
-    assert number(result, "literature_hourly_dispersion") < 2
-    assert number(result, "real_hourly_dispersion") > 2
-    assert len(plot_philly_like(result).axes) == 6
 
 
 def test_a_summary_has_units_and_intervals() -> None:

@@ -1,22 +1,92 @@
-"""Estimates of the variation of job classes (data/reweighted.py)."""
+"""Scripts that estimate the variation between periods: lists of jobs, users, job classes."""
 
+import gzip
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.models.between_period import ESTIMATED, Variation
-from philly_analysis.models.validation.coverage import (
-    STATISTICS,
-    Window,
-    model_draws,
-    statistics,
-)
-from tests.models.jobs import DATA
-from tests.support.scripts import reweighted
+from philly_analysis.models.validation.coverage import STATISTICS, Window, model_draws, statistics
+from tests.models.jobs import DATA, Floats
+from tests.support.scripts import coverage, reweighted, turnover
+
+LOG = """\
+; Computer: an example
+;   18 fields: job, submitted, wait, run time, processors, ..., user (12th)
+1 500 3 60 4 -1 -1 4 900 -1 1 7 1 -1 1 -1 -1 -1
+2 100 0 30 1 -1 -1 1 900 -1 1 8 1 -1 1 -1 -1 -1
+3 200 0 0 2 -1 -1 2 900 -1 5 8 1 -1 1 -1 -1 -1
+4 300 9 -1 2 -1 -1 2 900 -1 5 9 1 -1 1 -1 -1 -1
+5 500 1 45 -1 -1 -1 8 900 -1 0 9 1 -1 1 -1 -1 -1
+6 500 2 90 16 -1 -1 16 900 -1 0 9 1 -1 1 -1 -1 -1
+"""
+
+
+def test_jobs_with_a_run_time_are_read_by_submission(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(gzip.compress(LOG.encode()))
+    jobs = coverage.standard("log", path).jobs
+    assert jobs["submitted_s"].tolist() == [100, 500, 500]
+    assert jobs["run_s"].tolist() == [30, 60, 90]
+    assert jobs["gpus"].tolist() == [1, 4, 16]
+    assert jobs["user"].tolist() == ["8", "7", "9"]
+    assert not jobs["censored"].any()
+
+
+def test_no_two_lists_share_seeds() -> None:
+    assert len(set(map(coverage.first_seed, coverage.ALL))) == len(coverage.ALL)
+    assert set(coverage.SITE) == set(coverage.ALL)
+
+
+TRUTH = {
+    "leave_probability": 0.4,
+    "leave_power": 0.3,
+    "user_persistence": 0.7,
+    "user_sd": 0.8,
+    "new_user_ratio": 1.5,
+    "new_user_sd": 0.3,
+}
+
+
+def drawn(rng: np.random.Generator, users: int) -> turnover.Turnover:
+    """Draw the users of two windows from the model."""
+    scale = np.sqrt(ESTIMATED.degrees_of_freedom.value / (ESTIMATED.degrees_of_freedom.value - 2))
+    jobs = np.ceil(np.exp(rng.normal(2, 1.5, users)))
+    leaves = TRUTH["leave_probability"] * jobs ** -TRUTH["leave_power"]
+    growth = np.exp(rng.normal(0, 0.3))
+    crowd = np.exp(TRUTH["new_user_sd"] * scale * rng.normal())
+    come = rng.poisson(
+        TRUTH["new_user_ratio"]
+        * leaves.sum()
+        * crowd
+        * growth ** (1 - ESTIMATED.dispersion_power.value)
+    )
+    like = rng.choice(users, come, p=leaves / leaves.sum())
+
+    def active(before: np.ndarray) -> np.ndarray:
+        factor = np.exp(TRUTH["user_sd"] * scale * rng.normal(size=before.size))
+        return np.asarray(before ** TRUTH["user_persistence"] * factor)
+
+    stay = active(jobs) * (rng.random(users) >= leaves)
+    rate = growth * jobs.sum() / stay.sum()
+    then = rng.poisson(stay * rate).astype(float)
+    came = int((rng.poisson(active(jobs[like]) * rate) > 0).sum())
+    return turnover.Turnover(jobs, then, came, float(growth))
+
+
+def test_true_parameters_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    lists = {str(i): [drawn(rng, users) for _ in range(8)] for i, users in enumerate([40, 80] * 8)}
+    monkeypatch.setattr(turnover, "windows", lists.__getitem__)
+    found = turnover.estimate(list(lists))
+    for name, value in TRUTH.items():
+        assert found[name] == pytest.approx(value, rel=0.2, abs=0.05), name
+    assert turnover.estimate(list(lists)[:1]) != found
+
 
 START_S = float(DATA.jobs["submitted_s"].iloc[0])
 WINDOW = Window(DATA, START_S, int((DATA.jobs["submitted_s"].iloc[-1] - START_S) // 86_400) + 1)
@@ -51,12 +121,12 @@ def test_the_extra_deviation_has_nominal_coverage_of_sites_left_out(
     """A site has nominal coverage at its own deviation; sites have equal weights."""
     lists = {"itp-01": 0.3, "itp-02": 0.3, "openb": 1.5, "supercloud": 0.5}
 
-    def scores(names: list[str], variation: Variation) -> NDArray[np.float64]:
+    def scores(names: list[str], variation: Variation) -> Floats:
         sd = variation.class_sd.value
         missed = np.array([3 + lists[name] / sd + np.log(sd) for name in names])
         return np.repeat(missed[:, None], len(reweighted.USED), axis=1)
 
-    def covered(names: list[str], variation: Variation) -> NDArray[np.float64]:
+    def covered(names: list[str], variation: Variation) -> Floats:
         return np.array([0.9 + 0.1 * (variation.class_sd.value - lists[name]) for name in names])
 
     monkeypatch.setattr(reweighted, "scores", scores)
