@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from philly_analysis.study import END_REASONS, STATUSES
-from philly_analysis.trace.columns import Column, Reference, Table
+from philly_analysis.trace.columns import Column, Reference, Table, TextKind
 
 VERSION = 3
 """Version of this schema, as a trace's manifest records it; a trace without a version has 1.
@@ -25,6 +25,26 @@ optional = partial(Column, nullable=True)
 """A column whose values may be null."""
 
 
+def text(name: str, meaning: str, reveals: TextKind, *, check: str = "") -> Column:
+    """Declare an optional column of text, with what it may reveal."""
+    return optional(name, "varchar", meaning, check, reveals)
+
+
+def number(name: str, meaning: str, check: str = "") -> Column:
+    """Declare an optional column of numbers."""
+    return optional(name, "double", meaning, check)
+
+
+def integer(name: str, meaning: str, check: str = "") -> Column:
+    """Declare an optional column of integers."""
+    return optional(name, "integer", meaning, check)
+
+
+def time(name: str, meaning: str, check: str = "") -> Column:
+    """Declare an optional column of moments."""
+    return optional(name, "timestamp", meaning, check)
+
+
 def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} in ({', '.join(repr(v) for v in values)})"
 
@@ -33,9 +53,8 @@ _JOB_ID = Column("job_id", "varchar", "job identifier as the scheduler gave it",
 _ATTEMPT = Column("attempt", "integer", "which attempt of the job, from 1", "attempt >= 1")
 _MACHINE_ID = Column("machine_id", "varchar", "server identifier", text="name")
 _AT = Column("sampled_at", "timestamp", "start of the interval that the sample covers")
-_SECONDS = optional(
+_SECONDS = number(
     "seconds",
-    "double",
     "length of that interval; null: 60",
     f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
 )
@@ -45,48 +64,28 @@ JOBS = Table(
     row="a submitted job",
     columns=(
         _JOB_ID,
-        optional("vc", "varchar", "virtual cluster, queue or partition", text="name"),
-        optional("user", "varchar", "who submitted it", text="name"),
-        optional(
-            "gpus", "integer", "gang size: GPUs allocated together; null: unknown", "gpus >= 0"
-        ),
+        text("vc", "virtual cluster, queue or partition", "name"),
+        text("user", "who submitted it", "name"),
+        integer("gpus", "gang size: GPUs allocated together; null: unknown", "gpus >= 0"),
         Column("submitted_at", "timestamp", "when it was submitted"),
-        optional(
-            "eligible_at",
-            "timestamp",
-            "when it waited for resources only",
-            "eligible_at >= submitted_at",
-        ),
-        optional("status", "varchar", "how it ended", _one_of("status", STATUSES), text="nothing"),
-        optional("cpus", "double", "CPU cores requested", "cpus >= 0"),
-        optional("mem_gb", "double", "host memory requested", "mem_gb >= 0"),
-        optional("time_limit_s", "double", "run time limit", "time_limit_s > 0"),
-        optional("job_type", "varchar", "what it computes, e.g. a model name", text="name"),
-        optional("cluster", "varchar", "cluster that it was submitted to", text="name"),
-        optional(
-            "scheduler_id",
-            "varchar",
-            "identifier that users type, where job_id extends it",
-            text="name",
-        ),
-        optional("account", "varchar", "account or project that it is charged to", text="name"),
-        optional("qos", "varchar", "quality of service, priority class", text="name"),
-        optional(
-            "pool",
-            "varchar",
-            "pool of machines that may run it; a includes a/b; null: any",
-            text="path",
-        ),
-        optional("gpu_model", "varchar", "GPU model requested; null: any", text="nothing"),
-        optional(
+        time("eligible_at", "when it waited for resources only", "eligible_at >= submitted_at"),
+        text("status", "how it ended", "nothing", check=_one_of("status", STATUSES)),
+        number("cpus", "CPU cores requested", "cpus >= 0"),
+        number("mem_gb", "host memory requested", "mem_gb >= 0"),
+        number("time_limit_s", "run time limit", "time_limit_s > 0"),
+        text("job_type", "what it computes, e.g. a model name", "name"),
+        text("cluster", "cluster that it was submitted to", "name"),
+        text("scheduler_id", "identifier that users type, where job_id extends it", "name"),
+        text("account", "account or project that it is charged to", "name"),
+        text("qos", "quality of service, priority class", "name"),
+        text("pool", "pool of machines that may run it; a includes a/b; null: any", "path"),
+        text("gpu_model", "GPU model requested; null: any", "nothing"),
+        number(
             "gpu_frac",
-            "double",
             "share of each GPU requested; null: all of it",
             "gpu_frac > 0 and gpu_frac <= 1",
         ),
-        optional(
-            "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
-        ),
+        text("flag", "why the row is not trusted; null: no reason known", "nothing"),
     ),
     key=("job_id",),
 )
@@ -97,46 +96,34 @@ ATTEMPTS = Table(
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        optional("started_at", "timestamp", "when its GPUs were allocated"),
-        optional(
+        time("started_at", "when its GPUs were allocated"),
+        time(
             "ended_at",
-            "timestamp",
             "when they were released; null: unknown or running",
             "ended_at >= started_at",
         ),
-        optional("run_s", "double", "run time, if start and end do not give it", "run_s >= 0"),
-        optional("gpus", "integer", "GPUs allocated; null: unknown", "gpus >= 0"),
-        optional(
+        number("run_s", "run time, if start and end do not give it", "run_s >= 0"),
+        integer("gpus", "GPUs allocated; null: unknown", "gpus >= 0"),
+        text(
             "end_reason",
-            "varchar",
             "how it ended, if the source records it",
-            _one_of("end_reason", END_REASONS),
-            text="nothing",
+            "nothing",
+            check=_one_of("end_reason", END_REASONS),
         ),
-        optional("exit_code", "integer", "exit code of its last process"),
-        optional("ended_by", "varchar", "user who ended it: a name or number", text="name"),
-        optional("eligible_at", "timestamp", "when it waited for resources only; null: as the job"),
-        optional(
-            "wait_reason", "varchar", "reason for waiting that the scheduler gave", text="phrase"
-        ),
+        integer("exit_code", "exit code of its last process"),
+        text("ended_by", "user who ended it: a name or number", "name"),
+        time("eligible_at", "when it waited for resources only; null: as the job"),
+        text("wait_reason", "reason for waiting that the scheduler gave", "phrase"),
         optional(
             "guest", "boolean", "whether it ran on GPUs that stay free for other jobs; null: no"
         ),
-        optional(
+        number(
             "work_s",
-            "double",
             "seconds of its work that were done and kept; null: its run time",
             "work_s >= 0",
         ),
-        optional(
-            "lost_s",
-            "double",
-            "seconds of its work that were done and lost; null: none",
-            "lost_s >= 0",
-        ),
-        optional(
-            "flag", "varchar", "why the row is not trusted; null: no reason known", text="nothing"
-        ),
+        number("lost_s", "seconds of its work that were done and lost; null: none", "lost_s >= 0"),
+        text("flag", "why the row is not trusted; null: no reason known", "nothing"),
     ),
     key=("job_id", "attempt"),
     references=(Reference("jobs", ("job_id",)),),
@@ -149,15 +136,10 @@ PLACEMENTS = Table(
         _JOB_ID,
         _ATTEMPT,
         _MACHINE_ID,
-        optional(
-            "gpu", "integer", "index of the GPU in its server, from 0; null: unknown", "gpu >= 0"
-        ),
-        optional(
-            "container", "integer", "index of the attempt's container, from 0", "container >= 0"
-        ),
-        optional(
+        integer("gpu", "index of the GPU in its server, from 0; null: unknown", "gpu >= 0"),
+        integer("container", "index of the attempt's container, from 0", "container >= 0"),
+        integer(
             "gpus",
-            "integer",
             "GPUs of the server in this row; null: one if gpu is known, else unknown",
             "gpus >= 1 and (gpu is null or gpus = 1)",
         ),
@@ -180,19 +162,14 @@ MACHINES = Table(
             "GPUs that placements and samples show, else those listed",
             "gpus >= 0",
         ),
-        optional(
-            "gpus_listed",
-            "integer",
-            "GPUs in the machine list, else in telemetry",
-            "gpus_listed >= 0",
-        ),
-        optional("cpus", "double", "CPU cores", "cpus > 0"),
-        optional("mem_gb", "double", "host memory", "mem_gb > 0"),
-        optional("gpu_model", "varchar", "model of its GPUs", text="nothing"),
-        optional("gpu_mem_gb", "double", "memory of one GPU", "gpu_mem_gb > 0"),
-        optional("rack", "varchar", "rack or network domain; p/r is rack r of pod p", text="path"),
-        optional("cluster", "varchar", "cluster that it belongs to", text="name"),
-        optional("pool", "varchar", "pool that it belongs to; a/b is part of a", text="path"),
+        integer("gpus_listed", "GPUs in the machine list, else in telemetry", "gpus_listed >= 0"),
+        number("cpus", "CPU cores", "cpus > 0"),
+        number("mem_gb", "host memory", "mem_gb > 0"),
+        text("gpu_model", "model of its GPUs", "nothing"),
+        number("gpu_mem_gb", "memory of one GPU", "gpu_mem_gb > 0"),
+        text("rack", "rack or network domain; p/r is rack r of pod p", "path"),
+        text("cluster", "cluster that it belongs to", "name"),
+        text("pool", "pool that it belongs to; a/b is part of a", "path"),
     ),
     key=("machine_id",),
 )
@@ -245,15 +222,13 @@ DEVICES = Table(
             "index in the lists, from 0: the GPU's index, unless the machine has MIG instances",
             "gpu >= 0",
         ),
-        optional("uuid", "varchar", "identifier from the manufacturer", text="name"),
-        optional("bus_id", "varchar", "place on the PCI bus", text="nothing"),
-        optional("model", "varchar", "model of GPU", text="nothing"),
-        optional("mem_gb", "double", "its memory", "mem_gb > 0"),
-        optional("of_gpu", "integer", "index of the GPU that it is an instance of"),
-        optional(
-            "mig_instance", "varchar", "number of the MIG instance in its GPU", text="nothing"
-        ),
-        optional("mig_profile", "varchar", "profile of the MIG instance", text="nothing"),
+        text("uuid", "identifier from the manufacturer", "name"),
+        text("bus_id", "place on the PCI bus", "nothing"),
+        text("model", "model of GPU", "nothing"),
+        number("mem_gb", "its memory", "mem_gb > 0"),
+        integer("of_gpu", "index of the GPU that it is an instance of"),
+        text("mig_instance", "number of the MIG instance in its GPU", "nothing"),
+        text("mig_profile", "profile of the MIG instance", "nothing"),
         Column("util_metric", "varchar", "metric of its utilisation", text="nothing"),
     ),
     key=("machine_id", "gpu"),
@@ -266,20 +241,18 @@ SUMMARIES = Table(
     columns=(
         _JOB_ID,
         _ATTEMPT,
-        optional("machine_id", "varchar", "server identifier", text="name"),
-        optional(
-            "gpu", "integer", "index of the GPU in its server; null: of several GPUs", "gpu >= 0"
-        ),
-        optional("worker", "varchar", "worker of the attempt; null: all", text="name"),
-        optional("gpus", "integer", "GPUs that the row covers; null: none", "gpus >= 1"),
-        optional("util_pct", "double", "their mean utilisation", "util_pct between 0 and 100"),
-        optional("gpu_mem_used_gb", "double", "peak GPU memory in use", "gpu_mem_used_gb >= 0"),
-        optional("gpu_mem_gb", "double", "memory of these GPUs", "gpu_mem_gb > 0"),
-        optional("cpus_used", "double", "mean CPU cores in use", "cpus_used >= 0"),
-        optional("cpus", "double", "CPU cores allocated", "cpus >= 0"),
-        optional("mem_used_gb", "double", "peak host memory in use", "mem_used_gb >= 0"),
-        optional("mem_gb", "double", "host memory allocated", "mem_gb >= 0"),
-        optional("seconds", "double", "interval that it summarises; null: unknown", "seconds >= 0"),
+        text("machine_id", "server identifier", "name"),
+        integer("gpu", "index of the GPU in its server; null: of several GPUs", "gpu >= 0"),
+        text("worker", "worker of the attempt; null: all", "name"),
+        integer("gpus", "GPUs that the row covers; null: none", "gpus >= 1"),
+        number("util_pct", "their mean utilisation", "util_pct between 0 and 100"),
+        number("gpu_mem_used_gb", "peak GPU memory in use", "gpu_mem_used_gb >= 0"),
+        number("gpu_mem_gb", "memory of these GPUs", "gpu_mem_gb > 0"),
+        number("cpus_used", "mean CPU cores in use", "cpus_used >= 0"),
+        number("cpus", "CPU cores allocated", "cpus >= 0"),
+        number("mem_used_gb", "peak host memory in use", "mem_used_gb >= 0"),
+        number("mem_gb", "host memory allocated", "mem_gb >= 0"),
+        number("seconds", "interval that it summarises; null: unknown", "seconds >= 0"),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "worker"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -291,14 +264,11 @@ HOST_SAMPLES = Table(
     columns=(
         _AT,
         _MACHINE_ID,
-        optional("cpu_pct", "double", "CPU utilisation", "cpu_pct between 0 and 100"),
-        optional(
-            "mem_used_gb",
-            "double",
-            "memory in use, page cache included",
-            "mem_used_gb between 0 and mem_gb",
+        number("cpu_pct", "CPU utilisation", "cpu_pct between 0 and 100"),
+        number(
+            "mem_used_gb", "memory in use, page cache included", "mem_used_gb between 0 and mem_gb"
         ),
-        optional("mem_gb", "double", "total memory", "mem_gb > 0"),
+        number("mem_gb", "total memory", "mem_gb > 0"),
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
@@ -318,11 +288,11 @@ FAILURES = Table(
             "why it failed; 'No signature': no signature matched",
             text="nothing",
         ),
-        optional("tier", "varchar", "IF, AE, U joined by +; empty: none", text="nothing"),
-        optional("fine", "varchar", "finer cause, if there is one", text="nothing"),
-        optional("rule", "varchar", "signature that matched", text="nothing"),
+        text("tier", "IF, AE, U joined by +; empty: none", "nothing"),
+        text("fine", "finer cause, if there is one", "nothing"),
+        text("rule", "signature that matched", "nothing"),
         optional("line", "bigint", "number of the matching line, from 1"),
-        optional("excerpt", "varchar", "matching lines, secrets masked", text="text"),
+        text("excerpt", "matching lines, secrets masked", "text"),
     ),
     key=("job_id", "attempt"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -347,8 +317,8 @@ SPEEDS = Table(
         Column("started_at", "timestamp", "when it began"),
         Column("ended_at", "timestamp", "when it ended", "ended_at >= started_at"),
         Column("speed", "double", "seconds of work done per second; 0: it restarted", "speed >= 0"),
-        optional("cpus", "double", "CPU cores allocated; null: not counted", "cpus >= 0"),
-        optional("mem_gb", "double", "host memory allocated; null: not counted", "mem_gb >= 0"),
+        number("cpus", "CPU cores allocated; null: not counted", "cpus >= 0"),
+        number("mem_gb", "host memory allocated; null: not counted", "mem_gb >= 0"),
     ),
     key=("job_id", "attempt", "started_at"),
     references=(Reference("attempts", ("job_id", "attempt")),),
@@ -385,7 +355,7 @@ REJECTS = Table(
         Column("source_file", "varchar", "raw file", text="name"),
         optional("source_line", "bigint", "line (or entry, for JSON) in it, from 1"),
         Column("reason", "varchar", "why it was rejected", text="sentence"),
-        optional("raw", "varchar", "the row, shortened", text="text"),
+        text("raw", "the row, shortened", "text"),
     ),
     key=(),
 )
