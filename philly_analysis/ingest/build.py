@@ -122,22 +122,13 @@ def input_of(path: Path) -> Input:
 @contextmanager
 def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
     """Convert errors of the database and the file system to ours."""
-
-    def first_line(error: Exception) -> str:
-        return str(error).split("\n")[0]
-
     try:
         yield
-    except duckdb.IOException as error:
-        raise TraceError(f"{out} cannot be written: {first_line(error)}") from None
-    except duckdb.OutOfMemoryException as error:
-        raise TraceError(
-            f"{out} cannot be written: {first_line(error)} Free some disk space or memory."
-        ) from None
     except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-        raise InputError(f"{raw} cannot be read: {first_line(error)}") from None
-    except OSError as error:
-        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from None
+        raise InputError(f"{raw} cannot be read: {str(error).splitlines()[0]}") from None
+    except (duckdb.IOException, duckdb.OutOfMemoryException, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise TraceError(f"{out} cannot be written: {reason}") from None
 
 
 def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
@@ -186,9 +177,7 @@ def _check_kept(builder: TraceBuilder, raw: Path) -> None:
         Rows were read, and all jobs and attempts among them were rejected.
     """
     accounts = [account for account in builder.accounts if account.table in ALWAYS]
-    reasons = Counter[str]()
-    for account in accounts:
-        reasons.update(account.rejected)
+    reasons = sum((Counter(account.rejected) for account in accounts), Counter[str]())
     if reasons and not any(account.kept for account in accounts):
         listed = "; ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(5))
         raise InputError(f"nothing in {raw} can be kept: {listed}.")

@@ -1,6 +1,5 @@
 """List the sources of raw logs, and detect the source of given files."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -80,7 +79,7 @@ def detect_source(raw: Path) -> str:
         return PAI.name
     if "map.toml" in names or raw.with_name(f"{raw.name.split('.')[0]}.toml").is_file():
         return TABLE.name
-    if _any_sacct(files[:_MOST_FILES]):
+    if any(map(_is_sacct, files[:_MOST_FILES])):
         return SLURM.name
     raise InputError(
         f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, and no map "
@@ -88,17 +87,12 @@ def detect_source(raw: Path) -> str:
     )
 
 
-def _any_sacct(files: Sequence[Path]) -> bool:
-    for file in files:
-        try:
-            lines = first_lines(file)
-            if lines and lines[0].lstrip().startswith("{"):
-                record = next(json_items(file, "jobs"), None)
-                found = record is not None and is_accounting(record)
-            else:
-                found = bool(lines) and bool(parse_header(lines[0]) or detect_header(lines, ()))
-        except InputError:
-            continue
-        if found:
-            return True
-    return False
+def _is_sacct(file: Path) -> bool:
+    """Whether a file is output of sacct, by its first lines."""
+    try:
+        lines = first_lines(file)
+        if lines and lines[0].lstrip().startswith("{"):
+            return is_accounting(next(json_items(file, "jobs"), None))
+        return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
+    except InputError:
+        return False

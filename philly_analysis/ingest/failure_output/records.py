@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import encodable
+from philly_analysis.ingest.raw_file import encodable, open_bytes
 
 PATTERNS = (
     r"slurm-(?P<job_id>\d+(?:_\d+)?)\.(?P<stream>out|err)",
@@ -149,7 +149,7 @@ def _parse_name(
 
 def _json_lines(file: Path, below: str) -> Iterator[Record | Unreadable]:
     entry = 0
-    with gzip.open(file) if below.endswith(".gz") else file.open("rb") as lines:
+    with open_bytes(file) as lines:
         try:
             while line := lines.readline(LONGEST_RECORD_BYTES):
                 entry += 1

@@ -16,9 +16,10 @@ from philly_analysis.ingest.philly.utilisation import STREAMS
 from philly_analysis.ingest.raw_file import gzip_errors
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import parquet_scan, path_literal
+from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
 from philly_analysis.trace import escape_glob
 
+_LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])
 _PROBES = 64
 _PROBE_BYTES = 1 << 18
 
@@ -122,16 +123,13 @@ def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Pa
 
 
 def _count_records(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Count the jobs, attempts and placements of the job log.
+    """Count the jobs, attempts and placements of the job log."""
+    counts = con.sql(_select("records"))
+    return dict(zip(counts.columns, map(int, counts.fetchall()[0]), strict=True))
 
-    A detail without a list of GPUs counts as one placement.
-    """
-    [counts] = con.sql(
-        "select count(*), coalesce(sum(json_array_length(entry, '$.attempts')), 0), "
-        "coalesce(sum(list_sum(list_transform(json_extract(entry, '$.attempts[*].detail[*]'), "
-        "lambda d: greatest(json_array_length(d, '$.gpus'), 1)))), 0) from cluster_job_log"
-    ).fetchall()
-    return dict(zip(("jobs", "attempts", "placements"), map(int, counts), strict=True))
+
+def _select(name: str) -> str:
+    return (Path(__file__).parent / "opening" / f"{name}.sql").read_text("utf-8")
 
 
 def _tail(path: Path) -> bytes:
@@ -156,16 +154,8 @@ def _read_machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int
             f"{path}: the first line should be {', '.join(header)!r}, and is "
             f"{''.join(lines[:1])[:120]!r}. Is this the published file, with its header?"
         )
-    con.execute(
-        "create table cluster_machine_list as "
-        "select source_line, raw, len(f) as fields, trim(f[1]) as machine_id, "
-        "trim(f[2]) as gpus_text, try_cast(gpus_text as integer) as gpus, trim(f[3]) as mem_text, "
-        "try_cast(regexp_extract(mem_text, '^([0-9.]+) *GB$', 1) as double) as gpu_mem_gb "
-        "from (select i as source_line, lines[i] as raw, string_split(lines[i], ',') as f "
-        "from (select $lines::varchar[] as lines, unnest(range(2, len(lines) + 1)) as i)) "
-        "where trim(raw) <> ''",
-        {"lines": lines},
-    )
+    create_table(con, "machine_list_lines", arrow_table(enumerate(lines[1:], 2), _LINES))
+    con.execute(f"create table cluster_machine_list as {_select('cluster_machine_list')}")
     return sum(bool(line.strip()) for line in lines[1:])
 
 
@@ -181,14 +171,9 @@ def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
                 for i in range(_PROBES):
                     lines.seek(i * (size - _PROBE_BYTES) // (_PROBES - 1))
                     texts += lines.readlines(_PROBE_BYTES)[1:-1]
-    con.register("probed_lines", pa.table({"l": [t.decode("utf-8", "replace") for t in texts]}))
-    # a GPU that is off has NA, a GPU that does not exist has an empty field
-    con.execute(
-        "create table gpu_glimpse as "
-        "select f[2] as machine_id, list_transform(list_filter(f[3:], lambda x: x <> ''), "
-        "lambda x: try_cast(x as double)) as vals "
-        "from (select string_split(rtrim(l, chr(13) || chr(10)), ',') as f from probed_lines)"
-    )
+    lines_read = [text.decode("utf-8", "replace") for text in texts]
+    con.register("probed_lines", pa.table({"line": pa.array(lines_read, pa.string())}))
+    con.execute(f"create table gpu_glimpse as {_select('gpu_glimpse')}")
     con.unregister("probed_lines")
 
 

@@ -1,7 +1,6 @@
 """Parse lines of the archive's utilisation files: GPUs, CPU and memory of a machine."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -23,48 +22,40 @@ _Flags = npt.NDArray[np.bool_]
 
 
 def _gpus(con: duckdb.DuckDBPyConnection) -> Parser:
-    layouts = {
-        machine: (gpus, doubled)
-        for machine, gpus, doubled in con.sql(
-            "select machine_id, least(gpus, 8), doubled from gpu_layout where gpus > 0"
-        ).fetchall()
-    }
-    return _Gpus(layouts)
+    rows = con.sql(
+        "select machine_id, least(gpus, 8), doubled from gpu_layout where gpus > 0"
+    ).fetchall()
+    return partial(_gpu_rows, {machine: (gpus, doubled) for machine, gpus, doubled in rows})
 
 
-@dataclass(frozen=True, slots=True)
-class _Gpus:
-    """Parses cluster_gpu_util: one value for each GPU of the machine."""
-
-    layouts: dict[str, tuple[int, bool]]
-
-    def __call__(self, lines: pa.Table) -> ParsedRows:
-        machine = lines["machine_id"].chunk(0)
-        layout = [self.layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
-        of_machine = np.array(layout, np.int8)
-        gpus, doubled = (of.take(machine.indices.to_numpy()) for of in of_machine.T)
-        columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
-        if len(columns) > _GPUS:  # two values for each GPU
-            columns, gpus, doubled = columns[::2], np.full_like(gpus, _GPUS), doubled * 0
-        numbers = [_numbers(column) for column in columns]
-        valid = [_is_valid(column) for column in columns]
-        if (twice := doubled.view(bool)).any():
-            for each in (numbers, valid):
-                firsts = zip(each[: _GPUS // 2], each[::2], strict=True)
-                each[: _GPUS // 2] = [np.where(twice, second, once) for once, second in firsts]
-            valid[_GPUS // 2 :] = [one & ~twice for one in valid[_GPUS // 2 :]]
-        values, known = np.stack(numbers, axis=1), np.stack(valid, axis=1)
-        # a machine has at least as many GPUs as the row has values
-        filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
-        gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
-        present = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
-        util = values[present]
-        in_range = np.ones(len(values), bool)
-        if not _between(util, 100).all():
-            in_range = (_between(values, 100) | ~present).all(axis=1)
-        ends = pa.array(np.append(np.int32(0), np.cumsum(gpus, dtype=np.int32)))
-        lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[present]))
-        return ParsedRows(_times(lines), {"util_pct": lists}, in_range)
+def _gpu_rows(layouts: dict[str, tuple[int, bool]], lines: pa.Table) -> ParsedRows:
+    """Parse cluster_gpu_util: one value for each GPU of the machine."""
+    machine = lines["machine_id"].chunk(0)
+    layout = [layouts.get(name, (0, False)) for name in machine.dictionary.to_pylist()]
+    of_machine = np.array(layout, np.int8)
+    gpus, doubled = (of.take(machine.indices.to_numpy()) for of in of_machine.T)
+    columns = [lines[name].chunk(0) for name in lines.column_names if name[:1] == "v"]
+    if len(columns) > _GPUS:  # two values for each GPU
+        columns, gpus, doubled = columns[::2], np.full_like(gpus, _GPUS), doubled * 0
+    numbers = [_numbers(column) for column in columns]
+    valid = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
+    if (twice := doubled.view(bool)).any():
+        for each in (numbers, valid):
+            firsts = zip(each[: _GPUS // 2], each[::2], strict=True)
+            each[: _GPUS // 2] = [np.where(twice, second, once) for once, second in firsts]
+        valid[_GPUS // 2 :] = [one & ~twice for one in valid[_GPUS // 2 :]]
+    values, known = np.stack(numbers, axis=1), np.stack(valid, axis=1)
+    # a machine has at least as many GPUs as the row has values
+    filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
+    gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
+    present = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
+    util = values[present]
+    in_range = np.ones(len(values), bool)
+    if not _between(util, 100).all():
+        in_range = (_between(values, 100) | ~present).all(axis=1)
+    ends = pa.array(np.append(np.int32(0), np.cumsum(gpus, dtype=np.int32)))
+    lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[present]))
+    return ParsedRows(_times(lines), {"util_pct": lists}, in_range)
 
 
 def _cpu(lines: pa.Table) -> ParsedRows:
@@ -79,10 +70,6 @@ def _memory(lines: pa.Table) -> ParsedRows:
     used, installed = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
     in_range = (_numbers(installed) > 0) & _between(_numbers(used), _numbers(installed))
     return ParsedRows(_times(lines), {"mem_used_gb": used, "mem_gb": installed}, in_range)
-
-
-def _constant(parser: Parser) -> Callable[[duckdb.DuckDBPyConnection], Parser]:
-    return lambda con: parser
 
 
 def _times(lines: pa.Table) -> _Times:
@@ -128,14 +115,6 @@ def _numbers(column: pa.DoubleArray) -> _Values:
     return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
 
 
-def _is_valid(column: pa.DoubleArray) -> _Flags:
-    """Whether each value of a column is present."""
-    if not column.null_count:
-        return np.ones(len(column), bool)
-    bits = np.frombuffer(column.buffers()[0], np.uint8)
-    return np.unpackbits(bits, count=len(column), bitorder="little").view(bool)
-
-
 def _between(values: _Values, most: float | _Values) -> _Flags:
     return (values >= 0) & (values <= most)
 
@@ -143,9 +122,7 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
 _TIME = "time is not like 2017-10-03 00:00:00 PDT"
 STREAMS = (
     Stream("cluster_gpu_util", "gpu_samples", ("util_pct",), _gpus, _TIME, ("gpu_layout",)),
-    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), _constant(_cpu), _TIME),
-    Stream(
-        "cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), _constant(_memory), _TIME
-    ),
+    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), lambda _: _cpu, _TIME),
+    Stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), lambda _: _memory, _TIME),
 )
 """The files, and the columns that they fill."""

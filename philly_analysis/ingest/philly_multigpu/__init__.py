@@ -101,10 +101,9 @@ def convert(extract: Path, out: Path) -> None:
     starts = {job["jobid"]: datetime.fromisoformat(job["start_time"]) for job in jobs}
 
     gpus: dict[tuple[Minute, str], dict[int, str]] = defaultdict(dict)
-    for local, name, value in _cells(extract / "gpu_util.csv.gz", starts):
+    for minute, name, value in _cells(extract / "gpu_util.csv.gz", starts):
         machine, gpu = name.split("_gpu")
-        for zone in _single(zones(local)):
-            gpus[(local, zone), machine][int(gpu)] = value
+        gpus[minute, machine][int(gpu)] = value
     width = dict.fromkeys((d["ip"] for job in jobs for d in job["detail"]), 0)
     for job in jobs:
         for d in job["detail"]:
@@ -122,22 +121,19 @@ def convert(extract: Path, out: Path) -> None:
         },
     )
 
-    cpu: dict[tuple[Minute, str], str] = {}
-    for file in ("cpu_util.csv.gz", "cpu_util_pm60.csv.gz"):
-        for local, machine, value in _cells(extract / file, starts):
-            values = _REPEATED.findall(value) or [value]
-            for zone, text in zip(zones(local), values, strict=True):
-                cpu[(local, zone), machine] = text
+    cpu = {
+        (minute, machine): value
+        for file in ("cpu_util.csv.gz", "cpu_util_pm60.csv.gz")
+        for minute, machine, value in _cells(extract / file, starts)
+    }
     _write(out / "cluster_cpu_util", "time,machine_id,cpu_util", cpu)
 
-    mem: dict[tuple[Minute, str], str] = {}
-    for local, machine, value in _cells(extract / "mem_util.csv.gz", starts):
-        for zone in _single(zones(local)):
-            mem[(local, zone), machine] = (
-                "NA,NA"
-                if value == "NA"
-                else f"{MEM_TOTAL_KB},{MEM_TOTAL_KB * float(value) / 100!r}"
-            )
+    mem = {
+        (minute, machine): "NA,NA"
+        if value == "NA"
+        else f"{MEM_TOTAL_KB},{MEM_TOTAL_KB * float(value) / 100!r}"
+        for minute, machine, value in _cells(extract / "mem_util.csv.gz", starts)
+    }
     _write(out / "cluster_mem_util", "time,machine_id,mem_total,mem_free", mem)
 
 
@@ -147,8 +143,8 @@ def zones(local: datetime) -> tuple[str, ...]:
     return tuple(zone for zone in occurred if occurred[zone])
 
 
-def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[datetime, str, str]]:
-    """Yield (local minute, machine or machine_gpu, value) of every cell with a record."""
+def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[Minute, str, str]]:
+    """Yield (minute, machine or machine_gpu, value) of every cell with a value for each minute."""
     with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
         rows = csv.reader(lines)
         header = next(rows)
@@ -156,14 +152,12 @@ def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[datetime, 
         offsets = [timedelta(minutes=int(column)) for column in header[first:]]
         for row in rows:
             start = starts[row[0]].replace(second=0)
-            for offset, value in zip(offsets, row[first:], strict=True):
-                if value:
-                    yield start + offset, row[1], "NA" if value in ("-1", "-1.0") else value
-
-
-def _single(found: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the zone if there is only one."""
-    return found if len(found) == 1 else ()
+            for offset, cell in zip(offsets, row[first:], strict=True):
+                local, values = start + offset, _REPEATED.findall(cell) or [cell]
+                occurred = zones(local)
+                if cell and len(values) == len(occurred):
+                    for zone, value in zip(occurred, values, strict=True):
+                        yield (local, zone), row[1], "NA" if value in ("-1", "-1.0") else value
 
 
 def _write(file: Path, header: str, values: dict[tuple[Minute, str], str]) -> None:

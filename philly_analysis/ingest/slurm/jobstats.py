@@ -90,19 +90,15 @@ def _of_node(comment: str, name: str, node: dict[str, Any]) -> Iterator[Summary]
         name,
         cpu_s=_number(node.get("total_time")),
         cpus=_number(node.get("cpus")),
-        mem_used_gb=_gb(node.get("used_memory")),
-        mem_gb=_gb(node.get("total_memory")),
+        mem_used_gb=_number(node.get("used_memory"), 1e9),
+        mem_gb=_number(node.get("total_memory"), 1e9),
     )
     util = node.get("gpu_utilization") or {}
     used, total = node.get("gpu_used_memory") or {}, node.get("gpu_total_memory") or {}
     for gpu in sorted({*util, *used, *total}, key=int):
-        memory_gb = (_gb(used.get(gpu)), _gb(total.get(gpu)))
+        memory_gb = (_number(used.get(gpu), 1e9), _number(total.get(gpu), 1e9))
         yield Summary(comment, name, int(gpu), _number(util.get(gpu)), *memory_gb)
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def _gb(value: Any) -> float | None:
-    return None if value is None else float(value) / 1e9
+def _number(value: Any, unit: float = 1) -> float | None:
+    return None if value is None else float(value) / unit

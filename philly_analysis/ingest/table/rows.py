@@ -1,7 +1,7 @@
 """Read the rows of text and Parquet files: file, line, raw text and fields of each."""
 
 import csv
-import gzip
+import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import gzip_errors
+from philly_analysis.ingest.raw_file import gzip_errors, open_bytes
 from philly_analysis.ingest.sql import parquet_scan
 from philly_analysis.ingest.table.map_keys import WHITESPACE
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Field, Layout
@@ -197,6 +197,4 @@ def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]
 
 def open_text(file: Path) -> IO[str]:
     """Open a file, gzipped or not, as text."""
-    if file.suffix == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return file.open(encoding="utf-8-sig", errors="replace", newline="")
+    return io.TextIOWrapper(open_bytes(file), "utf-8-sig", "replace", newline="")
