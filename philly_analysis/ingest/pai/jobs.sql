@@ -1,5 +1,6 @@
 -- Jobs of PAI.
--- One row per row of its job table. A job's GPUs are those shared or held by its workers.
+-- One row per row of its job table. A job's GPUs are those allocated to its workers, shared ones
+-- included.
 select
   job_name as job_id,
   job_table.user,

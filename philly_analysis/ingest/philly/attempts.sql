@@ -7,7 +7,7 @@ select
   ended_at,
   nullif(gpus, 0) as gpus,
   case
-    -- jobs of August 2017 all start in this second: the log's beginning, not theirs
+    -- jobs of August 2017 all start in this second, when the log begins
     when started_at = timestamp '2017-09-02 03:45:02' then 'fake_start'
     when started_at < max(ended_at) over earlier then 'overlaps_previous'
   end as flag,

@@ -1,6 +1,6 @@
 -- materialized
--- How many GPUs does a machine's row of cluster_gpu_util describe, and does it write each twice?
--- One row per machine that was placed or glimpsed.
+-- How many GPUs does a machine's row of cluster_gpu_util describe, and are values repeated?
+-- One row per machine with placements or sampled lines.
 --   machine_id  machine
 --   gpus        GPUs that its placements and its values show
 --   doubled     true where each GPU has two values
@@ -11,7 +11,7 @@ with placed as (
   group by machine_id
 ),
 
-glimpsed as (
+sampled as (
   select
     machine_id,
     max(case
@@ -23,35 +23,35 @@ glimpsed as (
     bool_and(
       vals[1] is not distinct from vals[2] and vals[3] is not distinct from vals[4]
       and vals[5] is not distinct from vals[6] and vals[7] is not distinct from vals[8]
-    ) as alike,
+    ) as equal_pairs,
     count(*) filter (list_max(vals) > 0) as busy_rows
   from gpu_glimpse
-  where len(vals) <= 8 -- rows with 16 values speak for themselves
+  where len(vals) <= 8 -- rows with 16 values are always repeated
   group by machine_id
 ),
 
-judged as (
+layouts as (
   select
-    coalesce(placed.machine_id, glimpsed.machine_id) as machine_id,
+    coalesce(placed.machine_id, sampled.machine_id) as machine_id,
     placed.gpus as placed_gpus,
-    glimpsed.filled,
-    -- twice as many values as any attempt used GPUs, and either the values are the same in
-    -- pairs, or so many attempts were placed that the upper half would have been met
+    sampled.filled,
+    -- twice as many values as GPUs that attempts used, and either the values are equal in pairs,
+    -- or enough attempts were placed there to have used the upper half
     coalesce(
-      glimpsed.filled % 2 = 0
-      and coalesce(placed.gpus, 0) * 2 <= glimpsed.filled
+      sampled.filled % 2 = 0
+      and coalesce(placed.gpus, 0) * 2 <= sampled.filled
       and (
-        (glimpsed.alike and glimpsed.busy_rows >= 5)
-        or (placed.gpus * 2 = glimpsed.filled and placed.attempts >= 20)
+        (sampled.equal_pairs and sampled.busy_rows >= 5)
+        or (placed.gpus * 2 = sampled.filled and placed.attempts >= 20)
       ),
       false
     ) as doubled
   from placed
-  full join glimpsed on placed.machine_id = glimpsed.machine_id
+  full join sampled on placed.machine_id = sampled.machine_id
 )
 
 select
   machine_id,
   greatest(placed_gpus, case when doubled then filled // 2 else filled end)::integer as gpus,
   doubled
-from judged
+from layouts

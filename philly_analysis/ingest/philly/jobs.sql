@@ -9,7 +9,7 @@ with entries as (
     json_type(entry, '$.jobid') as jobid_type,
     json_type(entry, '$.submitted_time') as submitted_type,
     json_type(entry, '$.attempts') as attempts_type,
-    -- the log writes "None" for what it does not know
+    -- the log has "None" for unknown values
     nullif(trim(entry ->> '$.jobid'), 'None') as job_id,
     nullif(trim(entry ->> '$.vc'), 'None') as vc,
     nullif(trim(entry ->> '$.user'), 'None') as user,

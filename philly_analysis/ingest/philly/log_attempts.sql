@@ -1,7 +1,7 @@
 -- materialized
--- Attempts of the scheduler log as they stand in it, with the GPUs they list.
+-- Attempts as the scheduler log has them, with the number of GPUs that they list.
 -- One row per element of an entry's attempts.
---   source_line  entry that holds it, from 1
+--   source_line  its entry, from 1
 --   job_id       job
 --   attempt      position in the list, from 1
 --   element      the attempt as JSON

@@ -1,4 +1,4 @@
--- Since when does the log hold all jobs, and not only the survivors among the early ones?
+-- From which day on does the log have all jobs, and not only the long ones of earlier days?
 -- One row.
 --   since_at  start of the first day with a quarter of the submissions that a typical job's day
 --             has; null where the log is complete within a week of its first job
@@ -11,7 +11,7 @@ with days as (
 ),
 
 typical as (
-  -- the median over jobs, not over days: a long thin head of the log does not move it
+  -- the median over jobs, not over days: it is robust to many early days with few jobs
   select median(jobs) as jobs
   from (
     select days.jobs, unnest(range(days.jobs)) as job

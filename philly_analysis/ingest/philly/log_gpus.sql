@@ -1,6 +1,6 @@
--- GPUs that the attempts of the scheduler log list, as they stand in it.
+-- GPUs that the attempts of the scheduler log list.
 -- One row per GPU listed; one row for a detail entry that lists none.
---   source_line  entry that holds it, from 1
+--   source_line  its entry, from 1
 --   job_id       job
 --   attempt      position of the attempt in its job, from 1
 --   again        true where an earlier entry is the same job

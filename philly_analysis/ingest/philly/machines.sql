@@ -1,5 +1,5 @@
 -- Machines of the Philly cluster.
--- One row per line of cluster_machine_list, and one per machine that only the other files know.
+-- One row per line of cluster_machine_list, and per machine that only other files have.
 with used as (
   select machine_id, max(gpu) + 1 as gpus
   from log_gpus

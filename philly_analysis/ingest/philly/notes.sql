@@ -1,5 +1,5 @@
--- What should a reader of any result from this archive know?
--- One row per sentence.
+-- Which notes does a trace of the archive need?
+-- One row per note.
 --   note  the sentence; null: it does not apply
 with listed as (
   select count(*) as machines, count(*) filter (gpus_listed <> gpus) as differ, sum(gpus) as gpus,
@@ -35,7 +35,7 @@ gaps as (
   where next_at > sampled_at + interval 1 hour
 ),
 
--- the longest few are told one by one
+-- the longest gaps are listed
 gap_lists as (
   select
     samples,

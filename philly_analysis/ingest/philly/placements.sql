@@ -1,4 +1,4 @@
--- GPUs that attempts of the Philly log held.
+-- GPUs allocated to attempts of the Philly log.
 -- One row per GPU listed, and one per detail entry that lists none.
 select
   job_id,

@@ -1,7 +1,7 @@
 -- materialized
--- What did each attempt of a Slurm job hold: how many GPUs, of which model, which part of each?
--- One row per record that is kept.
-with asked as (
+-- Which GPUs were allocated to each attempt of a Slurm job: how many, which model, which fraction?
+-- One row per valid record.
+with requests as (
   select
     job_id,
     attempt,
@@ -11,42 +11,42 @@ with asked as (
     started_at,
     coalesce(tres_gpus(allocated), tres_gpus(requested), 0) as whole_gpus,
     coalesce(tres_shards(allocated), tres_shards(requested), 0) as shards,
-    tres_models(allocated) as held_models,
-    tres_models(requested) as asked_models
+    tres_models(allocated) as allocated_models,
+    tres_models(requested) as requested_models
   from records
   where reject is null
 ),
 
 placed as (
   select
-    asked.job_id,
-    asked.attempt,
+    requests.job_id,
+    requests.attempt,
     count(*) as nodes,
     case when count(distinct servers.gpu_model) = 1 then any_value(servers.gpu_model) end as model,
     case
       when count(distinct servers.shards / servers.gpus_listed) = 1
         then max(servers.shards / servers.gpus_listed)
     end as shards_per_gpu
-  from asked
+  from requests
   inner join node_lists using (node_list)
   left join servers
-    on asked.prefix = servers.prefix and node_lists.node = servers.node
-  where asked.started_at is not null
+    on requests.prefix = servers.prefix and node_lists.node = servers.node
+  where requests.started_at is not null
   group by all
 ),
 
-known as (
+modelled as (
   select
     a.*,
     placed.nodes,
     nullif(placed.shards_per_gpu, 0) as shards_per_gpu,
-    case when len(a.asked_models) = 1 then a.asked_models[1] end as asked_model,
+    case when len(a.requested_models) = 1 then a.requested_models[1] end as asked_model,
     coalesce(
-      case when len(a.held_models) = 1 then a.held_models[1] end,
+      case when len(a.allocated_models) = 1 then a.allocated_models[1] end,
       placed.model,
-      case when len(a.asked_models) = 1 then a.asked_models[1] end
+      case when len(a.requested_models) = 1 then a.requested_models[1] end
     ) as model
-  from asked as a
+  from requests as a
   left join placed using (job_id, attempt)
 ),
 
@@ -58,7 +58,7 @@ counted as (
       when shards > 0 and shards_per_gpu > 0 then ceil(shards / shards_per_gpu)::integer
       else 0
     end as gpus
-  from known
+  from modelled
 ),
 
 members as (

@@ -1,6 +1,6 @@
 -- Attempts of Slurm jobs.
--- One row per reading of a record; records of a job that waits, or ended without a start, have no
--- start and so never ran.
+-- One row per reading of a record. Attempts without a start never ran: their job still waits, or
+-- ended before it started.
 with users as (
   select
     cluster,
@@ -16,7 +16,7 @@ select
   r.attempt,
   r.started_at,
   r.ended_at,
-  -- sacct leaves out the time that a job was suspended
+  -- sacct excludes the time in which a job was suspended
   case
     when r.suspended_s > 0 and r.started_at is not null and r.ended_at is not null then r.elapsed_s
   end as run_s,
@@ -35,9 +35,7 @@ select
   -- as a shell counts: 128 and the signal
   case when r.signal > 0 then 128 + r.signal else r.code end as exit_code,
   case r.ended_by when '0' then 'root' else coalesce(users.user, r.ended_by) end as ended_by,
-  case
-    when r.eligible_at < r.submitted_at then r.submitted_at else r.eligible_at
-  end as eligible_at,
+  if(r.eligible_at < r.submitted_at, r.submitted_at, r.eligible_at) as eligible_at,
   r.wait_reason,
   r.source_file,
   r.source_line,

@@ -1,6 +1,6 @@
 -- Jobs of a Slurm cluster.
--- One row per job number: what its first record asked for, and how its last one ended. A component
--- of a heterogeneous job has a number of its own.
+-- One row per job number: the request of its first record, and the end of its last. A component of
+-- a heterogeneous job has a number of its own.
 with last_records as (
   select
     r.job_id,
@@ -20,7 +20,7 @@ select
   records.user,
   last_records.gpus,
   records.submitted_at,
-  -- held or dependent jobs become eligible later; a clock that steps back must not show
+  -- jobs on hold or with dependencies become eligible later; a clock may step back
   if(records.eligible_at < records.submitted_at, records.submitted_at, records.eligible_at)
     as eligible_at,
   case

@@ -1,8 +1,7 @@
 -- Servers of Slurm's clusters.
--- One row per server; GPUs are those listed, or those that one attempt held there where that is
--- more. Without a list they are the most that jobs held at once, and a server that was never full
--- is larger than this says.
-with held as (
+-- One row per server. Its GPUs are those listed, or the most allocated to one attempt if that is
+-- more. Without a list they are the maximum allocated at once, a lower bound.
+with allocated as (
   select
     shares.prefix,
     shares.node,
@@ -25,14 +24,14 @@ changes as (
     node,
     started_at as moment,
     gpus
-  from held
+  from allocated
   union all
   select
     prefix,
     node,
     ended_at as moment,
     -gpus as gpus
-  from held
+  from allocated
   where ended_at is not null
 ),
 
@@ -45,7 +44,7 @@ levels as (
   group by prefix, node, moment
 ),
 
-most as (
+peaks as (
   select
     prefix,
     node,
@@ -54,12 +53,12 @@ most as (
   group by prefix, node
 ),
 
-single as (
+single_attempts as (
   select
     prefix,
     node,
     max(known_gpus)::integer as gpus
-  from held
+  from allocated
   group by prefix, node
 ),
 
@@ -76,8 +75,8 @@ pooled as (
 select
   servers.machine_id,
   case
-    when servers.gpus_listed is null then coalesce(most.gpus, 0)
-    else greatest(servers.gpus_listed, coalesce(single.gpus, 0))
+    when servers.gpus_listed is null then coalesce(peaks.gpus, 0)
+    else greatest(servers.gpus_listed, coalesce(single_attempts.gpus, 0))
   end as gpus,
   servers.gpus_listed,
   servers.cpus,
@@ -90,8 +89,8 @@ select
   servers.machine_id as raw,
   null::varchar as reject
 from servers
-left join most
-  on servers.prefix = most.prefix and servers.node = most.node
-left join single
-  on servers.prefix = single.prefix and servers.node = single.node
+left join peaks
+  on servers.prefix = peaks.prefix and servers.node = peaks.node
+left join single_attempts
+  on servers.prefix = single_attempts.prefix and servers.node = single_attempts.node
 left join pooled using (machine_id)

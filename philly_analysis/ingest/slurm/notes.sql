@@ -1,4 +1,4 @@
--- What a reader of a Slurm trace should know.
+-- Which notes does a Slurm trace need?
 -- One row per note.
 select distinct source_file || ' was passed over: ' || raw as note
 from sacct

@@ -1,7 +1,7 @@
--- GPUs that Slurm's attempts held, by server: sacct tells the servers and not which of their GPUs,
--- unless scontrol did while they ran, or jobstats summed them up one by one.
--- One row per attempt that started with GPUs and server, and GPU where it is known which.
-with shown as (
+-- Which GPUs were allocated to Slurm's attempts? sacct lists servers; scontrol, printed while jobs
+-- run, and jobstats list the indices of GPUs.
+-- One row per attempt that started with GPUs and server, and per GPU where its indices are known.
+with from_scontrol as (
   select distinct
     r.job_id,
     r.attempt,
@@ -17,7 +17,7 @@ with shown as (
   where r.reject is null
 ),
 
-summed_up as (
+from_jobstats as (
   select distinct
     r.job_id,
     r.attempt,
@@ -29,14 +29,14 @@ summed_up as (
   where r.reject is null and s.gpu is not null
 ),
 
-told as (
+listed as (
   select
     job_id,
     attempt,
     node,
     list(gpu order by gpu) as gpus,
     true as exact
-  from shown
+  from from_scontrol
   group by job_id, attempt, node
   union all
   select
@@ -45,21 +45,21 @@ told as (
     node,
     list(gpu order by gpu) as gpus,
     false as exact
-  from summed_up
-  anti join shown using (job_id, attempt, node)
+  from from_jobstats
+  anti join from_scontrol using (job_id, attempt, node)
   group by job_id, attempt, node
 ),
 
-known as (
-  -- those of a summary are all of them only if they are as many as it held
+complete as (
+  -- the GPUs of a summary are complete only if their number is that allocated
   select
     shares.*,
     case
-      when len(told.gpus) = shares.gpus or (told.exact and shares.gpus is null) then told.gpus
+      when len(listed.gpus) = shares.gpus or (listed.exact and shares.gpus is null)
+        then listed.gpus
     end as indices
   from shares
-  left join told
-    on shares.job_id = told.job_id and shares.attempt = told.attempt and shares.node = told.node
+  left join listed using (job_id, attempt, node)
 )
 
 select
@@ -72,4 +72,4 @@ select
   source_line,
   node_list as raw,
   null::varchar as reject
-from known
+from complete

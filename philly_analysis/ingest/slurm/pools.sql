@@ -1,5 +1,6 @@
--- Which partitions share servers, and so stand in each other's way?
--- One row per partition that has servers: they are one pool, named for the largest of them.
+-- Which partitions share servers, and thus compete for them?
+-- One row per partition with servers. Partitions that share servers are one pool, which has the
+-- name of the largest.
 with recursive members as (
   select
     prefix,

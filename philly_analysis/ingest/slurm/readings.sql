@@ -1,11 +1,11 @@
 -- materialized
--- Readings of Slurm's records, their fields understood: sacct may print a record many times.
--- One row per record that a file holds, and per file that is none.
+-- Readings of Slurm's records with their fields parsed: sacct may print a record several times.
+-- One row per record of a file, and per file that has no records.
 with typed as (
   select
     *,
     coalesce(jobid, jobidraw) as shown_id,
-    -- an array whose tasks are not yet apart bears the number that its last one will have
+    -- an array whose tasks are not yet split has the number that its last task will have
     coalesce(
       regexp_extract(jobidraw, '^[0-9]+$'), regexp_extract(jobid, '^([0-9]+)(?:_\[.*)?$', 1)
     ) as bare_id,
@@ -18,7 +18,7 @@ with typed as (
   from sacct
 ),
 
--- what other files tell of a record that lacks its cluster or its number
+-- other files may have the cluster or the number that a record lacks
 numbered as (
   select
     nullif(bare_id, '') as id,

@@ -1,8 +1,8 @@
 -- materialized
--- Records of Slurm's accounting, each at its latest reading, and the other readings.
--- One row per reading. A record is one submission of a job number on a cluster; a reading of its
--- end is later than one of its run, and that later than one of its wait. What the latest reading's
--- file does not say is taken from the others.
+-- Which reading of each record of Slurm's accounting is the latest?
+-- One row per reading. A record is one submission of a job number on a cluster. A reading of its
+-- end is later than one of its run, which is later than one of its wait. Fields that the latest
+-- reading lacks come from the others.
 with ranked as (
   select
     *,
@@ -63,8 +63,8 @@ last_readings as (
   from ranked
 ),
 
--- a requeued job keeps its number and is submitted again as it stops; much later, earlier, or by
--- another user, the number was given to another job
+-- a requeued job keeps its number and is resubmitted as it stops; a submission much later, earlier
+-- or by another user is another job of the same number
 steps as (
   select
     *,
@@ -112,7 +112,7 @@ select
     else ''
   end as job_id,
   row_number() over (lives order by n.submitted_at) as attempt,
-  -- brackets hold the tasks of an array that still wait
+  -- brackets list the tasks of an array that still wait
   regexp_replace(coalesce(n.any_shown_id, n.id), '_\[.*$', '') as scheduler_id,
   n.vc,
   n.any_qos as qos,

@@ -1,5 +1,5 @@
 -- materialized
--- Servers of Slurm's clusters: those that lists of servers name and those that jobs ran on.
+-- Servers of Slurm's clusters: those in lists of servers and those on which jobs ran.
 -- One row per server.
 with used as (
   select
@@ -22,7 +22,7 @@ clusters as (
   where reject is null
 ),
 
--- a list that does not say of which cluster it is: of the one that used most of its servers
+-- a list without a cluster is of the cluster that used most of its servers
 guessed as (
   select
     inventory.source_file,
@@ -56,7 +56,7 @@ listed as (
   group by all
 ),
 
-shown as (
+seen as (
   select
     prefix,
     any_value(cluster) as cluster,
@@ -76,12 +76,12 @@ select
   listed.shards,
   case
     when len(listed.models) = 1 then listed.models[1]
-    when coalesce(len(listed.models), 0) = 0 and len(shown.models) = 1 then shown.models[1]
+    when coalesce(len(listed.models), 0) = 0 and len(seen.models) = 1 then seen.models[1]
   end as gpu_model,
   listed.cpus,
   listed.mem_gb,
-  list_distinct(coalesce(listed.partitions, []) || coalesce(shown.partitions, [])) as partitions,
+  list_distinct(coalesce(listed.partitions, []) || coalesce(seen.partitions, [])) as partitions,
   coalesce(listed.source_file, 'NodeList') as source_file,
   listed.source_line
 from listed
-full join shown using (prefix, cluster, node)
+full join seen using (prefix, cluster, node)

@@ -1,9 +1,9 @@
 -- materialized
--- How many GPUs did each attempt of a Slurm job hold of which server?
+-- How many GPUs of each server were allocated to each attempt of a Slurm job?
 -- One row per attempt that started with GPUs, and server. GPUs of a model are spread evenly over
--- the servers of that model; gpus is null where they do not divide, or a server would have more
--- than it has.
-with held as (
+-- the servers of that model; gpus is null where they do not divide evenly, or exceed those of a
+-- server.
+with granted as (
   select
     r.prefix,
     r.job_id,
@@ -34,7 +34,7 @@ models as (
     any_value(try_cast(nullif(
       regexp_extract(allocated, '(?:^|,)gres/gpu:' || gpu_model || '=([0-9]+)', 1), ''
     ) as integer)) as gpus
-  from held
+  from granted
   where regexp_full_match(gpu_model, '[\w-]+')
   group by all
 ),
@@ -52,17 +52,17 @@ accounted as (
 
 shared as (
   select
-    held.*,
-    case when a.job_id is null then held.gpus else coalesce(models.gpus, 0) end as of_model,
-    case when a.job_id is null then held.nodes else models.nodes end as on_nodes
-  from held
+    granted.*,
+    case when a.job_id is null then granted.gpus else coalesce(models.gpus, 0) end as of_model,
+    case when a.job_id is null then granted.nodes else models.nodes end as on_nodes
+  from granted
   left join accounted as a
-    on held.job_id = a.job_id and held.attempt = a.attempt
+    on granted.job_id = a.job_id and granted.attempt = a.attempt
   left join models
     on
-      held.job_id = models.job_id
-      and held.attempt = models.attempt
-      and held.gpu_model = models.model
+      granted.job_id = models.job_id
+      and granted.attempt = models.attempt
+      and granted.gpu_model = models.model
 )
 
 select
@@ -74,7 +74,7 @@ select
     when of_model % on_nodes = 0 and coalesce(of_model // on_nodes <= gpus_listed, true)
       then of_model // on_nodes
   end as gpus,
-  -- where it is not known, for the largest number held at once
+  -- an estimate, for the maximum allocated at once
   of_model / on_nodes as about_gpus,
   source_file,
   source_line,

@@ -1,5 +1,5 @@
--- What jobstats summed up of Slurm's attempts: it leaves it in AdminComment (JS1) as a job ends.
--- One row per attempt and server, with its CPUs and memory, and per GPU that it held there.
+-- What did jobstats measure of Slurm's attempts? It writes AdminComment (JS1) as a job ends.
+-- One row per attempt and server, with its CPUs and memory, and per GPU allocated there.
 select
   r.job_id,
   r.attempt,

@@ -2,7 +2,7 @@
 -- One row per series, hour and job.
 --   series    number of the series
 --   hour      hours since 1970
---   job       number of the job that holds the device, from readings of it
+--   job       number of the job on the device, from readings of it
 --   first_us  time of its first reading, microseconds since 1970
 --   last_us   time of its last reading
 --   mem_gb    memory of the device

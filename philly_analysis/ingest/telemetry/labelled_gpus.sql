@@ -1,4 +1,4 @@
--- Which GPUs did each attempt hold, by the labels?
+-- Which GPUs were allocated to each attempt, by the labels?
 -- One row per attempt and device.
 --   job_id      job
 --   attempt     which attempt, from 1

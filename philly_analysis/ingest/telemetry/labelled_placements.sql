@@ -4,7 +4,7 @@
 --   attempt     which attempt, from 1
 --   machine_id  server
 --   gpus        indices of the GPUs by the labels
---   rest        further GPUs held there, with unknown indices
+--   rest        further GPUs allocated there, with unknown indices
 --   outcome     known: the log has these GPUs; added: the labels add their indices; placed: the log
 --               has no placement, the labels do; other: the labels contradict the log, which
 --               counts; unclear: the labels do not account for the attempt's GPUs
@@ -38,7 +38,7 @@ joined as (
     p.unknown,
     p.unknown_gpus,
     len(l.gpus) as seen,
-    coalesce(attempts.gpus, jobs.gpus) as held,
+    coalesce(attempts.gpus, jobs.gpus) as allocated,
     sum(len(l.gpus)) over (partition by l.job_id, l.attempt) as seen_anywhere
   from labelled as l
   inner join attempts
@@ -55,12 +55,12 @@ select
   machine_id,
   gpus,
   case
-    when placed is null and coalesce(held = seen_anywhere, true) then 'placed'
+    when placed is null and coalesce(allocated = seen_anywhere, true) then 'placed'
     when placed is null then 'unclear'
     when not placed then 'other'
     when unknown = 0 and list_has_all(known_gpus, gpus) then 'known'
     when unknown = 0 or len(known_gpus) > 0 or seen > unknown_gpus then 'other'
-    when unknown_gpus >= seen or held = seen_anywhere then 'added'
+    when unknown_gpus >= seen or allocated = seen_anywhere then 'added'
     else 'unclear'
   end as outcome,
   case when outcome = 'added' then nullif(greatest(coalesce(unknown_gpus, seen) - seen, 0), 0) end

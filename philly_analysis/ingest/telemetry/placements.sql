@@ -1,4 +1,4 @@
--- Which GPUs did attempts hold, with those known by labels?
+-- Which GPUs were allocated to attempts, with those known by labels?
 -- One row per GPU of an attempt, or per server where the indices are unknown.
 with labelled as (
   select *
