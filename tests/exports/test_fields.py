@@ -433,8 +433,10 @@ def test_opendc(tmp_path: Path) -> None:
 
 def test_opendc_fragments_are_the_utilisation_samples(tmp_path: Path) -> None:
     # m0 has 4 GPUs at 10, 20, off, 40 %; a holds GPU 0 in minutes 5-14, b GPUs 1 and 2 in
-    # 1-4 and 8-13, c all of m1 (50 %) from minute 4 until the log ends in minute 15
+    # 1-4 and 8-13, c all of m1 (50 %) from minute 4 until the log ends in minute 15, of which
+    # minute 14 has no sample
     minutes = [(minute(m), machine) for m in range(20) for machine in ("m0", "m1")]
+    minutes.remove((minute(14), "m1"))
     util = {"m0": [10.0, 20.0, None, 40.0], "m1": [50.0] * 8}
     samples = pl.DataFrame(
         {
@@ -447,7 +449,7 @@ def test_opendc_fragments_are_the_utilisation_samples(tmp_path: Path) -> None:
     export(trace, "opendc", tmp_path / "out")
     tasks = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
     fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()
-    for task, count, busy in zip(tasks, (10, 10, 11), (0.1, 0.2, 0.5), strict=True):
+    for task, each_ms, busy in zip(tasks, (60_000, 60_000, 66_000), (0.1, 0.2, 0.5), strict=True):
         mine = [f for f in fragments if f["id"] == task["id"]]
-        assert [f["duration"] for f in mine] == [60_000] * count
+        assert [f["duration"] for f in mine] == [each_ms] * 10
         assert {round(f["gpu_usage"] / task["gpu_capacity"], 9) for f in mine} == {busy}
