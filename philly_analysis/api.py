@@ -592,14 +592,14 @@ def export(
         Run-time estimates for the scheduler, where the format has a field for them. ``rounded``
         as users ask for time; ``history``: from the user's earlier jobs. By default the format's.
     partial
-        Write even if the reader takes under 99 % of the jobs or of the GPU time.
+        Write even if the reader accepts under 99 % of the jobs or of the GPU time.
     force
         Replace an existing export.
 
     Raises
     ------
     ExportError
-        There are no jobs, the workload lacks what the format needs, its reader would take too
+        There are no jobs, the workload lacks what the format needs, its reader would accept too
         little of it, or a file is missing, exists, or cannot be written.
     UnknownNameError
         There is no such format, dialect, run policy, treatment of gangs or kind of estimates.

@@ -31,7 +31,7 @@ def adapt_gangs(demand: Demand, sizes: Sequence[int], how: Gangs) -> tuple[Deman
         nearest = {g: _nearest(g, sizes) for g in demand.jobs["gpus"].unique()}
         gpus = pl.col("gpus").replace_strict(nearest, return_dtype=pl.Int32)
         jobs = demand.jobs.with_columns(gpus=gpus, run_s=pl.col("run_s") * pl.col("gpus") / gpus)
-        return demand.with_jobs(jobs), (f"{which} rounded to a size it takes, GPU-seconds kept",)
+        return demand.with_jobs(jobs), (f"{which} rounded to an accepted size, GPU-seconds kept",)
     parts = {g: _parts(g, sizes) for g in demand.jobs["gpus"].unique()}
     jobs = (
         demand.jobs.with_columns(
@@ -47,7 +47,7 @@ def adapt_gangs(demand: Demand, sizes: Sequence[int], how: Gangs) -> tuple[Deman
         .drop("gang")
     )
     return demand.with_jobs(jobs), (
-        f"{which} split into jobs of sizes it takes, which come together but need not run so: "
+        f"{which} split into jobs of accepted sizes, submitted together but scheduled one by one: "
         f"{jobs.height:,} records of {demand.jobs.height:,} jobs",
     )
 

@@ -107,7 +107,7 @@ class Exported:
         read_h = "run times of its own" if self.gpu_h_read is None else f"{self.gpu_h_read:,.0f}"
         lines = [
             f"{self.jobs:,} jobs of {self.workload} in {self.file} ({self.format}, {self.dialect})",
-            f"{self.run_with.program} takes {self.jobs_read:,} of {self.jobs_asked:,} jobs, "
+            f"{self.run_with.program} accepts {self.jobs_read:,} of {self.jobs_asked:,} jobs, "
             f"{read_h} of {self.gpu_h_asked:,.0f} GPU hours: {self.read_by}",
             f"offered load {load} on {self.cluster_gpus:,} GPUs; run time of a job: "
             f"{self.run_policy} of its attempts; seed {self.seed}",

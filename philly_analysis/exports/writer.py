@@ -55,7 +55,7 @@ def export(
     chosen = _format(format)
     dialect = chosen.dialect(options.dialect)
     run_policy = _named(RunPolicy, "run policy", options.run_policy)
-    gangs = _named(Gangs, "way with gangs", options.gangs)
+    gangs = _named(Gangs, "treatment of gangs", options.gangs)
     estimates = _estimates(chosen.name, dialect, options.estimates)
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
@@ -195,7 +195,7 @@ def _estimates(name: str, dialect: Dialect, wanted: Estimates | str | None) -> E
     kind = _named(Estimates, "kind of estimates", wanted)
     if kind not in dialect.estimates:
         raise ExportError(
-            f"{name} ({dialect.name}) has no place for estimated run times: leave out estimates=."
+            f"{name} ({dialect.name}) has no field for estimated run times: omit estimates=."
         )
     return kind
 
@@ -216,15 +216,15 @@ def _refuse(request: Request, dialect: Dialect, accepted: Accepted) -> None:
         if reason not in request.runnable.reasons
     ]
     hint = (
-        "Make gangs that it takes by gangs='split' or gangs='round', or"
+        "Adapt gangs by gangs='split' or gangs='round', or"
         if dialect.gangs
         else "Give a larger cluster by --gpus, a higher --load where its window is short, or"
     )
     raise ExportError(
-        f"{dialect.program} would take {accepted.jobs:,} of {jobs:,} jobs "
+        f"{dialect.program} would accept {accepted.jobs:,} of {jobs:,} jobs "
         f"({share(accepted.jobs / jobs)}) and {accepted_h:,.0f} of {gpu_h:,.0f} GPU hours "
-        f"({share(accepted_h / gpu_h)}) of {request.workload.name}, and should take "
-        f"{share(LEAST_ACCEPTED)} of both (it takes {dialect.rules}"
-        + "".join(f"; left out, {other}" for other in others)
-        + f"). {hint} write it all the same by partial=True."
+        f"({share(accepted_h / gpu_h)}) of {request.workload.name}, and should accept "
+        f"{share(LEAST_ACCEPTED)} of both (it accepts {dialect.rules}"
+        + "".join(f"; excluded, {other}" for other in others)
+        + f"). {hint} write it anyway by partial=True."
     )

@@ -274,15 +274,15 @@ def test_the_summary_lists_what_was_assumed(tmp_path: Path) -> None:
     assert "4 jobs of tiny" in text and "seed 7" in text and "sum of its attempts" in text
     assert "account: 1 job left out (24 GPU hours): gang size not among 1, 2, 4, 8, 16." in text
     assert "source: seconds per iteration" in text
-    assert "takes 4 of 5 jobs, 85 of 109 GPU hours" in text
+    assert "accepts 4 of 5 jobs, 85 of 109 GPU hours" in text
 
 
 def test_an_export_with_too_few_accepted_jobs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError) as refused:
         export(TINY, "synergy", tmp_path / "out")
     said = str(refused.value)
-    assert "would take 4 of 5 jobs (80.0 %) and 85 of 109 GPU hours (77.9 %) of tiny" in said
-    assert "left out, 1 job (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
+    assert "would accept 4 of 5 jobs (80.0 %) and 85 of 109 GPU hours (77.9 %) of tiny" in said
+    assert "excluded, 1 job (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
     assert "gangs='split'" in said and "partial=True" in said
     with pytest.raises(ExportError, match="gang larger than the cluster of 8 GPUs"):
         export(TINY, "swf", tmp_path / "out", gpus=8)
@@ -323,7 +323,7 @@ def test_other_gangs_are_split_or_rounded(tmp_path: Path) -> None:
     for done in (split, rounded):
         assert done.gpu_h_asked == pytest.approx(GPU_S / 3600)
         assert done.gpu_h_read == pytest.approx(GPU_S / 3600, rel=1e-3)
-    with pytest.raises(UnknownNameError, match="way with gangs"):
+    with pytest.raises(UnknownNameError, match="treatment of gangs"):
         export(TINY, "synergy", tmp_path / "out", gangs="halve")
 
 
@@ -384,7 +384,7 @@ def test_estimates_by_kind(kind: str, tmp_path: Path) -> None:
     else:
         assert asked_s != run_s and all(s > 0 for s in asked_s)
     assert any(s.startswith("estimated run times: ") for s in done.assumed)
-    with pytest.raises(ExportError, match="no place for estimated run times"):
+    with pytest.raises(ExportError, match="no field for estimated run times"):
         export(TINY, "batsim", tmp_path / "no", estimates=kind)
 
 

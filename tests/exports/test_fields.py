@@ -208,7 +208,7 @@ def test_pollux_generator(tmp_path: Path) -> None:
     # the generator ignores a job of less than a minute
     short = moved("a", "ended_at", at(5 + 59))
     short = replace(short, attempts=short.attempts.filter(pl.col("job_id") != "d"))
-    with pytest.raises(ExportError, match=r"would take 3 of 4 jobs .* of tiny"):
+    with pytest.raises(ExportError, match=r"would accept 3 of 4 jobs .* of tiny"):
         export(short, "pollux", tmp_path / "out", dialect="generator")
 
 
@@ -325,7 +325,7 @@ def test_windows_start_at_the_first_job(name: str, dialect: str, days: int, tmp_
     done = export(late, name, tmp_path / "out", **options, partial=True)
     assert (done.jobs, done.jobs_read) == (5, 4)
     assert done.gpu_h_read == pytest.approx((600 + 800 + 16_000 + 288_000) / 3600)
-    with pytest.raises(ExportError, match=r"would take 4 of 5 jobs .* of tiny.*a higher --load"):
+    with pytest.raises(ExportError, match=r"would accept 4 of 5 jobs .* of tiny.*a higher --load"):
         export(late, name, tmp_path / "no", **options)
 
 

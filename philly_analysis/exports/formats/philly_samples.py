@@ -124,6 +124,6 @@ def write_samples(workload: Workload, folder: Path) -> Iterator[str]:
     wide = _count(tables[0], "util_pct", lambda util: util.list.len() > _GPUS)
     others = sum(_count(parts, "seconds", lambda seconds: seconds != 60) for parts in tables)
     if others:
-        yield f"the time that {others:,} samples stand for, which a reader takes to be a minute"
+        yield f"durations of {others:,} samples, which a reader assumes to be a minute"
     if wide:
         yield f"utilisation of GPUs beyond the {_GPUS}th of a machine, in {wide:,} samples"
