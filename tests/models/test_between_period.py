@@ -96,17 +96,21 @@ def test_effects_have_the_given_deviations_and_correlations() -> None:
     assert np.corrcoef(np.transpose(both))[0, 1] == pytest.approx(0.5, abs=0.07)
 
 
-def test_job_classes_vary_more_after_changing_days() -> None:
-    given = CLASSES_ONLY.with_values(daily_change_power=0.5, class_sd=0.5)
-    spread = [effects(given, 300, daily_change=change)[0].std() for change in (1.0, 4.0, 1e9)]
-    # the daily change is limited to 0.1 to 5
-    assert np.divide(spread, spread[0]) == pytest.approx([1, 2, np.sqrt(5)], rel=0.02)
-
-
-def test_job_classes_vary_more_after_short_windows() -> None:
-    given = CLASSES_ONLY.with_values(short_window_power=0.5, class_sd=0.4)
-    spread = [effects(given, 300, days=days)[0].std() for days in (7, PERIOD_D, 100)]
-    assert spread == pytest.approx([0.8, 0.4, 0.4], rel=0.02)
+def test_periods_vary_more_after_changing_days_and_short_windows() -> None:
+    given = NORMAL.with_values(
+        class_sd=0.5, daily_change_power=0.5, short_window_power=0.5, dispersion_sd=0.4
+    )
+    # the daily change is limited to 0.1 to 5, and no window is longer than a period
+    by_window = {(28, 1): 1, (28, 4): 2, (28, 9): 5**0.5, (28, 0): 0.1**0.5, (7, 1): 2, (99, 1): 1}
+    for (days, change), factor in by_window.items():
+        assert given.class_deviation(days, change) == pytest.approx(0.5 * factor)
+    # the sampling variance of a week is four times that of the next period
+    deviations = [given.dispersion_deviation(days) for days in (7, 28, 99)]
+    assert deviations == pytest.approx([0.4 * 2.5**0.5, 0.4, 0.4])
+    only = given.with_values(activity_sd=0, gpu_time_compensation=0, class_sd_slope=0)
+    log_jobs, log_dispersion = effects(only, 600, days=7, daily_change=4)
+    spread = log_jobs.std(), log_dispersion.std()
+    assert spread == pytest.approx((0.5 * 4, deviations[0]), rel=0.08)
 
 
 @pytest.mark.parametrize(("correction", "middle"), [(0, np.median), (1, np.mean)])
@@ -242,13 +246,6 @@ def test_gpu_time_gained_by_some_classes_is_lost_by_others(compensation: float) 
         assert total.mean() == pytest.approx(0, abs=0.05)
     else:
         assert total.std() > 1.2 * given.activity_sd.value
-
-
-def test_dispersion_varies_more_after_short_windows() -> None:
-    spread = [effects(NORMAL, 800, days=d)[1].std() for d in (7, PERIOD_D, 10 * PERIOD_D)]
-    # the sampling variance of a week is four times that of the next period
-    expected = NORMAL.dispersion_sd.value
-    assert spread == pytest.approx([expected * np.sqrt((4 + 1) / 2), expected, expected], rel=0.08)
 
 
 def test_job_classes_partition_jobs_and_gpu_time() -> None:
