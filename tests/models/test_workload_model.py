@@ -76,7 +76,8 @@ def test_jobs_days_load_and_cluster_size() -> None:
     small = MODEL.sample(jobs=500, gpus=8, seed=0)
     assert (small.jobs["gpus"] <= 8).all()
     assert small.machines["gpus"].sum() == 8
-    assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].sum() == 20
+    assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].to_list() == [8, 8, 4]
+    assert MODEL.sample(jobs=10, gpus=1).machines["gpus"].to_list() == [1]
     later = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs["submitted_at"]
     assert (later >= datetime(2024, 1, 1)).all()
 
@@ -90,6 +91,9 @@ def test_jobs_days_load_and_cluster_size() -> None:
         {"jobs": 5, "gpus": 0},
         {"jobs": 5, "days": 1, "load": 3},
         {"jobs": 5, "start": datetime(2024, 1, 2)},
+        {"jobs": 5, "start": datetime(2024, 1, 1, 1)},
+        {"jobs": 5, "gpus": 8, "offered": 0},
+        {"jobs": 1, "gpus": 8, "offered": 0.5},
     ],
 )
 def test_impossible_samples_are_errors(size: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ import re
 from importlib.resources import files
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.models.validation.calibration import WORKLOAD_MODEL
@@ -111,12 +110,18 @@ def plot(result: Result) -> Figure:
     fig, axes = figures.canvas(3, width=10.5, height=2.9, sharey=True)
     jobs = table[table["draws"] == INDEPENDENT_JOBS].set_index("statistics")["winkler"]
     table = table.assign(score=table["winkler"] / table["statistics"].map(jobs))
+    order = list(dict.fromkeys(table["statistics"]))[::-1]
     for ax, title, column, label, wanted in (
         (axes[0], "coverage", "all_pairs_pct", "in 90 % intervals, %", CONFIDENCE_PCT),
         (axes[1], "width and misses", "score", f"Winkler score, {INDEPENDENT_JOBS} = 1", None),
         (axes[2], "interval width", "pit_middle_pct", "PIT in the middle half, %", 50),
     ):
-        _markers(ax, table, column)
+        for i, (draws, rows) in enumerate(table.groupby("draws", sort=False)):
+            marker, size = ("D", 7) if draws == WORKLOAD_MODEL else ("o", 5)
+            at, color = rows["statistics"].map(order.index), figures.CYCLE[i]
+            ax.plot(rows[column], at, marker, color=color, label=str(draws), markersize=size)
+        ax.set_yticks(range(len(order)), order)
+        ax.set_ylim(-0.5, len(order) - 0.5)
         ax.set_xlim(0, None if wanted is None else 103)
         if wanted is not None:
             ax.axvline(wanted, color=figures.CYCLE[2], linewidth=2.5, zorder=0)
@@ -125,17 +130,6 @@ def plot(result: Result) -> Figure:
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=5, frameon=False, fontsize=8.5)
     return fig
-
-
-def _markers(ax: Axes, table: pd.DataFrame, column: str) -> None:
-    order = list(dict.fromkeys(table["statistics"]))[::-1]
-    for i, (draws, rows) in enumerate(table.groupby("draws", sort=False)):
-        at = [order.index(s) for s in rows["statistics"]]
-        marker, size = ("D", 7) if draws == WORKLOAD_MODEL else ("o", 5)
-        color = figures.CYCLE[i]
-        ax.plot(rows[column], at, marker, color=color, label=str(draws), markersize=size)
-    ax.set_yticks(range(len(order)), order)
-    ax.set_ylim(-0.5, len(order) - 0.5)
 
 
 def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
