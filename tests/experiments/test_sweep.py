@@ -74,8 +74,15 @@ def test_an_interrupted_sweep_is_resumed(
         return outcome_of(run)
 
     monkeypatch.setattr(sweeps, "outcome_of", counted)
-    sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
+    result = sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
     assert len(asked) == 1
+    assert not result.caveats and "1 workload, 2 policies, 3 seeds" in result.sentences[-1]
+    shown = sweeps.policy_table(result.table)
+    assert shown["load"].tolist() == [1.1, 1.1] and shown["against fifo"][0] == ""
+    assert (
+        f"literature at a load of 1.1: the mean completion time changes against fifo by las "
+        f"{shown['against fifo'][1]}." == result.sentences[0]
+    )
     for name in ("sweep.csv", "changes.csv"):
         assert (out / name).read_bytes() == (swept / name).read_bytes()
 
@@ -106,8 +113,13 @@ def test_invalid_sweeps_raise(tmp_path: Path) -> None:
         plan_runs(["literature"], ["fifo", "last"])
     with pytest.raises(UnknownNameError, match="workload model"):
         plan_runs([tmp_path / "none"], ["fifo"])
-    with pytest.raises(SimulationError, match="one seed"):
-        plan_runs(["literature"], ["fifo"], seeds=0)
+    for workloads, policies, seeds in (
+        (["literature"], ["fifo"], 0),
+        ([], ["fifo"], 1),
+        (["philly"], [], 1),
+    ):
+        with pytest.raises(SimulationError, match="one workload, one policy and one seed"):
+            plan_runs(workloads, policies, seeds=seeds)
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     with pytest.raises(SimulationError, match="is a recorded trace"):
         plan_runs([tmp_path / "t"], ["fifo"], seeds=2)
