@@ -125,8 +125,15 @@ def test_words_and_curves(result: Result) -> None:
     assert {"completions", "snapshot"} <= set(result.reads)
     curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
     assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
-    axes = plot(result).axes
-    assert len(axes) == 3 and len(axes[0].lines) == 2
+
+
+def test_the_figure_has_the_times_of_each_trace_and_the_use_of_gpu_time(result: Result) -> None:
+    times, waits, use = plot(result).axes
+    for ax, one, two in ((times, (600, 2400), (2100, 2400)), (waits, (1, 600), (300, 1800))):
+        ends = [(line.get_xdata()[0], line.get_xdata()[-1]) for line in ax.lines]  # type: ignore[index]
+        assert ends == [pytest.approx(one), pytest.approx(two)]
+    heights = [round(bar.get_height(), 6) for bar in use.patches]  # type: ignore[attr-defined]
+    assert heights == pytest.approx([25, 100 / 3] * 2, abs=1e-5)
 
 
 def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
