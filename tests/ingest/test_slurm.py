@@ -74,6 +74,33 @@ def test_records_become_jobs_and_attempts(tmp_path: Path, delimiter: str) -> Non
     assert waits == [("1", 1, 300.0), ("2", 1, 600.0), ("3", 1, 600.0), ("3", 2, 1800.0)]
 
 
+def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path) -> None:
+    """Run time of suspended jobs, clocks that step back, signals, and the user who cancelled."""
+    header = "JobIDRaw|UID|User|State|ExitCode|Submit|Eligible|Start|End|ElapsedRaw|Suspended"
+    midnight, one, two = (f"2026-01-01T0{hour}:00:00" for hour in range(3))
+    lines = (
+        f"1|7|ann|COMPLETED|0:0|{midnight}|{midnight}|{midnight}|{two}|3600|01:00:00",
+        f"2|7|ann|COMPLETED|3:0|{one}|{midnight}|{one}|{two}|3600|00:00:00",
+        f"3|8||CANCELLED by 7|0:9|{midnight}|{one}|{one}|{two}|3600|00:00:00",
+        f"4|9|bob|CANCELLED by 0|0:0|{midnight}|{midnight}|{one}|{two}|3600|00:00:00",
+        f"5|9|bob|CANCELLED by 8|0:0|{midnight}|{midnight}|{one}|{two}|3600|00:00:00",
+        f"6|9|bob|RUNNING|0:0|{midnight}|{midnight}|{one}|Unknown|1800|00:30:00",
+    )
+    ingest("slurm", write(tmp_path, *lines, header=header), tmp_path / "t")
+    with Trace(tmp_path / "t") as trace:
+        found = trace.sql(
+            "select job_id, run_s, exit_code, ended_by, eligible_at from attempts order by all"
+        ).fetchall()
+    assert found == [
+        ("1", 3600.0, 0, None, at("00:00:00")),
+        ("2", None, 3, None, at("01:00:00")),
+        ("3", None, 128 + 9, "ann", at("01:00:00")),
+        ("4", None, 0, "root", at("00:00:00")),
+        ("5", None, 0, "8", at("00:00:00")),
+        ("6", None, 0, None, at("00:00:00")),
+    ]
+
+
 def test_a_servers_gpus_are_the_most_held_at_once(tmp_path: Path) -> None:
     ingest("slurm", write(tmp_path, *LINES), tmp_path / "t")
     with Trace(tmp_path / "t") as trace:

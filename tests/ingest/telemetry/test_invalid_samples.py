@@ -238,7 +238,12 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
         "DCGM_FI_PROF_SM_UTIL_RATIO": "1.004",
     }
     labels = {"gpu": "", "Hostname": "", "minor_number": "0", "instance": "m1:9445"}
-    text = answer(*(series(name, (T, value), **labels) for name, value in told.items()))
+    # a device's memory is the largest of its readings, in one hour or in several
+    smaller = [(T + 60, "39e9"), (T + 3600, "38e9")]
+    text = answer(
+        *(series(name, (T, value), **labels) for name, value in told.items()),
+        series("nvidia_gpu_memory_total_bytes", *smaller, **labels),
+    )
     # an expression has lost the name of its metric
     unnamed = answer(
         {"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]},
