@@ -7,7 +7,6 @@ with users as (
     uid,
     any_value("user") as user
   from records
-  where uid is not null and "user" is not null
   group by all
 )
 
