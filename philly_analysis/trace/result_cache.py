@@ -35,7 +35,7 @@ _METADATA = b"philly_analysis"
 _FIELDS = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
 
 
-_ACTIVE = re.compile(rb"script|<[!?]|&#(?!39;)|[^\w]on\w+\s*=\s*[\"']", re.IGNORECASE)
+_ACTIVE = re.compile(rb"script|<!(?!--)|<[?]|&#(?!39;)|[^\w]on\w+\s*=\s*[\"']", re.IGNORECASE)
 """Scripts, event handlers and entities in SVG, which no figure of the package has."""
 
 
