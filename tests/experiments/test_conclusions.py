@@ -1,6 +1,5 @@
 """Check headlines by source of jobs: the simulations, the verdicts and the page."""
 
-import heapq
 from collections.abc import Mapping, Sequence
 from math import exp, log, sqrt
 from pathlib import Path
@@ -16,9 +15,9 @@ from philly_analysis.experiments import conclusions
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, outcomes
 from philly_analysis.experiments.job_sources import EnsembleJobs, ModelJobs, TraceJobs
-from philly_analysis.parallel import workers
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load, load_of
+from tests.experiments.test_systems import queue_jct_h
 from tests.simulator.drawn import job
 from tests.simulator.literature import literature
 
@@ -30,6 +29,8 @@ def test_months_of_every_source_offer_the_load() -> None:
         EnsembleJobs(months),
         TraceJobs(literature(200, 64, 1)),
     )
+    drawn = sources[0](500, 64, 1)
+    assert len(drawn) == 500 and load_of(drawn, 64) == pytest.approx(1, rel=0.001)
     for source in sources:
         month = source.month(64, 0.7, 3)
         assert load_of(month, 64) == pytest.approx(0.7, rel=0.001)
@@ -43,13 +44,8 @@ def test_arms_run_the_same_jobs_and_fifo_is_a_queue() -> None:
     )
     found = outcomes(month, seed=2)
     assert {m[0] for m in found.values()} == {600}
-    free_at_s, jct_s = [0.0] * GPUS, []
-    for s in month:
-        start_s = max(s.submit_s, heapq.heappop(free_at_s))
-        heapq.heappush(free_at_s, start_s + s.run_s)
-        jct_s.append(start_s + s.run_s - s.submit_s)
     jct_h = {arm: values[MEASURES.index("mean_jct_h")] for arm, values in found.items()}
-    assert jct_h["FIFO"] == pytest.approx(np.mean(jct_s) / 3600)
+    assert jct_h["FIFO"] == pytest.approx(queue_jct_h(month, lambda _: 1.0, GPUS, (0, 600)))
     # jobs of one GPU never block, and shortest remaining time first minimises the mean
     assert jct_h["FIFO with backfill"] == pytest.approx(jct_h["FIFO"])
     assert jct_h["SRTF"] <= min(jct_h["FIFO"], jct_h["LAS"]) * (1 + 1e-9)
@@ -110,29 +106,6 @@ def test_printed_gains_have_a_source() -> None:
     for headline in HEADLINES.values():
         assert (headline.printed is None) == (headline.source == "")
         assert headline.printed is None or headline.printed > 1
-
-
-class FewJobs:
-    """A source of short months."""
-
-    def __call__(self, jobs: int, gpus: int, seed: int) -> list[JobSpec]:
-        return literature(jobs, gpus, seed)
-
-    def month(self, gpus: int, load: float, seed: int) -> list[JobSpec]:
-        return at_load(literature(40, gpus, seed), load, gpus)
-
-
-@pytest.mark.slow
-def test_processes_give_the_same_months() -> None:
-    sources = {
-        n: (FewJobs(), conclusions.MonthSweep(seeds=(3, 1, 2))) for n in ("literature", "other")
-    }
-    here = conclusions.compute(sources)
-    with workers(2) as executor:
-        there = conclusions.compute(sources, executor=executor)
-    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
-    # the same jobs under another name: nothing moves
-    assert not {"shrinks", "survives, larger"} & set(conclusions.verdicts(here.table)["verdict"])
 
 
 def test_the_page_has_a_row_per_headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
