@@ -39,9 +39,9 @@ def test_a_run_equals_a_single_what_if(swept: Path, tmp_path: Path) -> None:
     made = simulate(drawn, "las", tmp_path / "t", load=1.1, gpus=64, seed=2)
     with Trace(made) as trace:
         alone = measures(trace)
-    row = table.set_index(["load", "arm", "seed"]).loc[(1.1, "las", 2)]
+    row = table.set_index(["load", "arm", "seed"]).to_dict("index")[1.1, "las", 2]
     assert row["jobs"] == 60
-    assert row[list(alone)].to_dict() == pytest.approx(alone, nan_ok=True)
+    assert {m: row[m] for m in alone} == pytest.approx(alone, nan_ok=True)
 
 
 def test_changes_are_paired_by_seed(swept: Path) -> None:
