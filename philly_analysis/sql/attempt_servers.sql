@@ -38,7 +38,7 @@ fewest as (
     sizes.gpus,
     min(large.machines)::integer as servers
   from (select distinct pool, gpus from attempts_placed) as sizes
-  left join largest_machines as large
+  inner join largest_machines as large
     on sizes.pool = large.pool and sizes.gpus <= large.gpus
   group by sizes.pool, sizes.gpus
 )

@@ -10,13 +10,11 @@ with wanted as (
     pool,
     machines
   from gang_needs
-  where machines is not null
   union
   select
     pool,
     servers as machines
   from gang_needs
-  where servers > 0
 ),
 
 -- machines that gained (1) or lost (-1) their k-th free GPU

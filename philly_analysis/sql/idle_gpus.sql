@@ -8,8 +8,7 @@
 --   partly_gpu_h    idle on servers of which other GPUs were held: fragments
 with span as (
   select
-    greatest(min(u.moment // 2), any_value(epoch_us(snapshot.complete_from))) as from_us,
-    max(u.moment // 2) as until_us
+    greatest(min(u.moment // 2), any_value(epoch_us(snapshot.complete_from))) as from_us
   from machine_use as u
   cross join snapshot
 ),
@@ -49,7 +48,7 @@ weeks as (
       )
     ) as week
   from stretches
-  where until_us > at_us
+  where until_us is not null
 ),
 
 -- whole microseconds, so that their sum does not hang on the order

@@ -33,7 +33,7 @@ runs as (
     bool_or(is_last and run_s is null) as end_unknown,
     count(*) as runs,
     sum(run_s) as sum_s,
-    max(run_s) filter (where is_last) as last_s,
+    any_value(run_s) filter (where is_last) as last_s,
     sum(run_s * gpus) / 3600 as gpu_h
   from in_order
   group by job_id

@@ -24,8 +24,9 @@ unindexed as (
   select
     machine_id,
     2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
-    gpus * unnest([1, -1]) as change
+    unnest([gpus, -gpus]) as change
   from shares
+  where gpus is not null
 ),
 
 changes as (

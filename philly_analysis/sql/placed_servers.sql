@@ -35,12 +35,11 @@ met as (
   select
     *,
     case
-      when ended_at > started_at
+      -- one that held its GPUs for no time is compared with such ones only, and meets nobody
+      when ended_at >= started_at
         then
           coalesce(max(ended_at) over before_it > started_at, false)
           or coalesce(min(started_at) over after_it < ended_at, false)
-      -- an attempt that held its GPUs for no time meets nobody
-      when ended_at = started_at then false
     end as shared
   from held
   window

@@ -1,0 +1,112 @@
+"""Read rows of a trace as objects, and group and sum them in plain Python."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from philly_analysis.trace.trace import Trace
+
+Row = Any
+"""A row, its columns as attributes."""
+
+
+class Rows:
+    """The rows of each table and relation of a trace, as attributes."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._known: dict[str, list[Row]] = {}
+
+    def __getattr__(self, name: str) -> list[Row]:
+        if name not in self._known:
+            found = self._trace.sql(f"from {name}")
+            self._known[name] = [
+                SimpleNamespace(**dict(zip(found.columns, row, strict=True)))
+                for row in found.fetchall()
+            ]
+        return self._known[name]
+
+
+def by(
+    rows: Iterable[Row], key: str | Callable[[Row], tuple[Any, ...]]
+) -> dict[tuple[Any, ...], list[Row]]:
+    """Group rows by columns, or by a function of the row."""
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[key(row) if callable(key) else tuple(getattr(row, c) for c in key.split())].append(
+            row
+        )
+    return found
+
+
+def cube(
+    rows: list[Row], names: str, without: Any = None
+) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+    """Group rows by every subset of columns; the others have the value `without`."""
+    columns = names.split()
+    for n in range(len(columns) + 1) if rows else ():
+        for kept in itertools.combinations(columns, n):
+            for key, group in by(rows, " ".join(kept)).items():
+                values = dict(zip(kept, key, strict=True))
+                yield tuple(values.get(c, without) for c in columns), group
+
+
+def column(rows: Iterable[Row], name: str) -> list[Any]:
+    """Return the values of a column that are known."""
+    return [v for row in rows if (v := getattr(row, name)) is not None]
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Sum the known values; None without any."""
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def quantile(values: Iterable[float], q: float) -> float | None:
+    """Return the quantile between the two nearest values; None without any."""
+    known = list(values)
+    return float(np.quantile(known, q)) if known else None
+
+
+def curve(*key: Any, values: list[float], cols: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return rows of the percentiles 0 to 100 of a group."""
+    at = np.percentile(values, range(101)) if values else [None] * 101
+    return [(*key, *cols, p, v) for p, v in enumerate(at)]
+
+
+def seconds(earlier: datetime | None, later: datetime | None) -> float | None:
+    """Seconds between two moments; None if one is unknown."""
+    return None if earlier is None or later is None else (later - earlier).total_seconds()
+
+
+def ratio(one: float | None, other: float | None) -> float | None:
+    """Quotient; None if one is unknown or the divisor is zero."""
+    return None if one is None or not other else one / other
+
+
+def bucket(gpus: int | None, *ends: int) -> str | None:
+    """Bucket of a number of GPUs: the study's gang sizes, unless other ends are given."""
+    if not gpus:
+        return None
+    low = 1
+    for end in ends or (1, 4, 8):
+        if gpus <= end:
+            return str(low) if low == end else f"{low}-{end}"
+        low = end + 1
+    return f">{low - 1}"
+
+
+def monday(moment: datetime) -> datetime:
+    """Start of the week of a moment."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday())
+
+
+def minute(moment: datetime) -> datetime:
+    """Start of the minute of a moment."""
+    return moment.replace(second=0, microsecond=0)

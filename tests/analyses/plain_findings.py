@@ -1,0 +1,687 @@
+"""References of the relations that each answer one question, in plain Python."""
+
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from tests.analyses.plain import (
+    Row,
+    Rows,
+    bucket,
+    by,
+    column,
+    cube,
+    curve,
+    monday,
+    quantile,
+    ratio,
+    seconds,
+    total,
+)
+from tests.analyses.plain_relations import DAY, Out, first, keyed, us
+
+
+def total_of(rows: list[Row], name: str) -> float:
+    """Sum the known values of a column; 0 without any."""
+    return float(sum(column(rows, name)))
+
+
+def with_all(rows: list[Row], name: str) -> list[tuple[Any, list[Row]]]:
+    """Groups by a column, and all rows as the group `all`."""
+    return [(key if some is not rows else "all", some)
+            for (key,), some in [*by(rows, name).items(), (("all",), rows)] if some]  # fmt: skip
+
+
+def arrivals(t: Rows) -> Out:
+    found = defaultdict(list)
+    for h in t.arrival_hours:
+        found[h.hour.isoweekday(), h.hour.hour].append(h.jobs)
+    return ((*key, len(n), sum(n), sum(n) / len(n)) for key, n in found.items())
+
+
+def arrivals_bursts(t: Rows) -> Out:
+    moments = sorted(j.submitted_at for j in t.gpu_jobs if j.flag is None)
+    gaps = [(b - a).total_seconds() for a, b in pairwise(moments)]
+    n = [h.jobs for h in t.arrival_hours]
+    yield (len(n), np.std(gaps) / np.mean(gaps), 100 * gaps.count(0) / len(gaps),
+           np.var(n) / np.mean(n), sum(j.flag is not None for j in t.gpu_jobs))  # fmt: skip
+
+
+def concentration(t: Rows) -> Out:
+    for kind in ("user", "vc"):
+        sums = [(-total_of(rows, "gpu_h"), -len(rows), name)
+                for (name,), rows in by(t.job_runs, kind).items() if name]  # fmt: skip
+        every, gpu_h, jobs = sorted(sums), 0.0, 0
+        for rank, (held, made, name) in enumerate(every, 1):
+            gpu_h, jobs = gpu_h - held, jobs - made
+            yield (
+                kind,
+                rank,
+                name,
+                -made,
+                -held,
+                100 * rank / len(every),
+                -100 * jobs / sum(s[1] for s in every),
+                -100 * gpu_h / sum(s[0] for s in every),
+            )
+
+
+def delay_causes(t: Rows) -> Out:
+    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    for w in t.wait_causes:
+        for cause in ("none", "held", "fair_share", "fragmentation", "unknown"):
+            sums = found[w.method, w.vc or "(none)", bucket(w.gpus), w.first, cause]
+            sums[0] += w.cause == cause
+            sums[1] += getattr(w, f"{cause}_s", 0)
+            sums[2] += w.full_s
+    for key, (waits, time_s, full_s) in found.items():
+        if waits or time_s > 0:
+            yield *key, waits, time_s, full_s if key[-1] == "fragmentation" else None
+
+
+def delay_causes_no_quota(t: Rows) -> Out:
+    given = {q.vc for q in t.given_quotas}
+    yield (sum(w.vc not in given and bool(w.gpus) for w in t.waits),)
+
+
+def failure_costs_pool(t: Rows) -> Out:
+    runs = [r for r in t.attempt_runs if r.flag is None and r.gpus]
+    # an unknown run time counts as one of five minutes or more
+    pooled = sum(min([300.0, *column([r], "run_s")]) for r in runs if r.attempt == 1 and r.gpus > 1)
+    yield 5, sum(r.run_s * r.gpus for r in runs if r.run_s is not None) / 3600, pooled / 3600
+
+
+def failure_costs(t: Rows) -> Out:
+    help_of = {h.reason: h for h in t.retry_help}
+    hopeless = {r for r, h in help_of.items() if h.retried >= 5 and not h.passed}
+    stops: dict[str, Row] = {}
+    for f in sorted(t.failed_attempts, key=lambda f: f.attempt):
+        if f.reason in hopeless:
+            stops.setdefault(f.job_id, f)
+    saved: dict[str, float] = defaultdict(float)
+    for r in t.attempt_runs:
+        stop = stops.get(r.job_id)
+        if stop and r.attempt > stop.attempt and r.flag is None and None not in (r.run_s, r.gpus):
+            saved[stop.reason] += r.run_s * r.gpus / 3600
+    for reason, rows in with_all(t.failed_attempts, "reason"):
+        early = [f for f in rows if f.first and f.run_s is not None and f.run_s <= 300]
+        helps = [h for r, h in help_of.items() if reason in (r, "all")]
+        yield (reason, len(column(rows, "gpu_h")), total_of(rows, "gpu_h"), len(early),
+               sum((f.gpus - 1) * f.run_s / 3600 for f in early if (f.gpus or 0) > 1),
+               total(h.retried for h in helps), total(h.passed for h in helps),
+               reason in hopeless if reason in help_of else None,
+               sum(saved.values()) if reason == "all" else saved[reason])  # fmt: skip
+
+
+def failure_reasons(t: Rows) -> Out:
+    every = t.failed_attempts
+    for reason, rows in with_all(every, "reason"):
+        times = column(rows, "run_s")
+        tier = "" if reason == "all" else max(f.tier for f in rows)
+        demand = Counter(f.demand for f in rows)
+        yield (
+            reason,
+            tier,
+            len(rows),
+            len({f.job_id for f in rows}),
+            len(set(column(rows, "user"))),
+            len(times),
+            *(quantile(times, q) for q in (0.5, 0.9, 0.95)),
+            ratio(100 * sum(times), total_of(every, "run_s")) if times else None,
+            demand["1"],
+            demand["2-4"],
+            demand[">4"],
+            total(column(rows, "gpu_h")),
+            ratio(100 * total_of(rows, "gpu_h"), total_of(every, "gpu_h")),
+        )
+
+
+def failure_reasons_no_output(t: Rows) -> Out:
+    jobs, known = {j.job_id: j for j in t.gpu_jobs}, keyed(t.failures)
+    yield (sum((a.job_id, a.attempt) not in known and a.job_id in jobs
+               and (a.end_reason or jobs[a.job_id].status) in ("failed", "out_of_memory", "Failed")
+               for a in t.attempts),)  # fmt: skip
+
+
+def failure_repetition(t: Rows) -> Out:
+    for reason, rows in with_all(t.failed_attempts, "reason"):
+        jobs, users = len({f.job_id for f in rows}), Counter(column(rows, "user"))
+        yield (reason, len(rows), jobs, len(users), len(rows) / jobs, ratio(len(rows), len(users)),
+               100 * max(users.values()) / len(rows) if users else None)  # fmt: skip
+
+
+def failure_statuses(t: Rows) -> Out:
+    groups = [
+        *by(t.status_failures, "ending exit_code").items(),
+        (("all", None), t.status_failures),
+    ]
+    for key, rows in groups:
+        times = column(rows, "run_s")
+        yield (
+            *key,
+            len(rows),
+            len({f.job_id for f in rows}),
+            quantile(times, 0.5),
+            ratio(100 * sum(s <= 300 for s in times), len(times)),
+            total(column(rows, "gpu_h")),
+        )
+
+
+def time_to_failure(t: Rows) -> Out:
+    for key, rows in cube(t.timed_failures, "reason demand", without="all"):
+        cols = (len(rows), total_of(rows, "gpu_h"))
+        yield from curve(*key, cols=cols, values=column(rows, "run_s"))
+
+
+def gang_failures(t: Rows) -> Out:
+    gangs = {(s.job_id, s.attempt): s for s in t.held_servers}.values()
+    for (servers,), rows in by(gangs, "servers").items():
+        yield servers, len(rows), sum((s.until_at - s.started_at) / DAY for s in rows)
+
+
+def gang_failures_gpus(t: Rows) -> Out:
+    known = [r for r in t.attempt_runs if r.gpus and r.run_s is not None and r.flag is None]
+    for (gpus,), rows in by(known, "gpus").items():
+        yield gpus, len(rows), total_of(rows, "run_s") / 86_400
+
+
+def node_failures(t: Rows) -> Out:
+    for (machine,), rows in by(t.held_servers, "machine_id").items():
+        days, reached = 0.0, datetime(1970, 1, 1)
+        for s in sorted(rows, key=lambda s: (s.started_at, s.until_at)):
+            days += max(timedelta(0), s.until_at - max(s.started_at, reached)) / DAY
+            reached = max(reached, s.until_at)
+        yield machine, len(rows), days
+
+
+def gpus_in_use(t: Rows) -> Out:
+    for d in t.vc_days:
+        yield d.day, d.vc or "(none)", d.gpu_h / 24
+
+
+def how_used(t: Rows) -> Out:
+    for (user,), rows in by(t.sampled_attempts, "user").items():
+        minutes, idle, pct = (total_of(rows, c) for c in ("minutes", "idle_min", "sum_pct"))
+        yield user, len(rows), minutes / 60, idle / 60, pct / 6000
+
+
+def level(pct: float) -> float:
+    """Lower end of the quarter of 0 to 100 that a utilisation is in; -1 for none."""
+    return 25 * (ceil(pct / 25) - 1)
+
+
+def how_used_levels(t: Rows) -> Out:
+    found: dict[float, float] = defaultdict(float)
+    for b in t.gpu_util_bins:
+        found[-1 if b.bin == 0 else level(b.bin)] += b.minutes / 60
+    yield from found.items()
+
+
+def how_used_by_summary(t: Rows) -> Out:
+    known = [s for s in t.summarised_attempts if s.gpu_h]
+    key_of = lambda s: (s.user, -1 if s.mean_pct == 0 else level(s.mean_pct))  # noqa: E731
+    for key, rows in by(known, key_of).items():
+        yield (
+            *key,
+            len(rows),
+            total_of(rows, "gpu_h"),
+            sum(s.gpu_h * s.mean_pct for s in rows) / 100,
+        )
+
+
+def gpu_util_summaries(t: Rows) -> Out:
+    for key, rows in cube(t.summarised_attempts, "gpus status"):
+        timed = [s for s in rows if s.gpu_h is not None]
+        gpu_h = total_of(timed, "gpu_h")
+        mean = ratio(sum(s.mean_pct * s.gpu_h for s in timed), gpu_h)
+        yield from curve(*key, cols=(len(rows), gpu_h, mean), values=column(rows, "mean_pct"))
+
+
+def read_off(bins: list[Row]) -> list[float]:
+    """Percentiles of a histogram of whole percents, linear within each bin but the first."""
+    minutes: dict[int, float] = defaultdict(float)
+    for b in bins:
+        minutes[b.bin] += b.minutes
+    at, grid = sorted(minutes), []
+    for p in range(101):
+        left = p * sum(minutes.values()) / 100
+        for n in at:
+            if left <= minutes[n] + 1e-9 or n == at[-1]:
+                grid.append(n - 1 + left / minutes[n] if n else 0.0)
+                break
+            left -= minutes[n]
+    return grid
+
+
+def curves(key: tuple[Any, ...], cols: tuple[Any, ...], bins: list[Row]) -> Out:
+    return ((*key, *cols, p, v) for p, v in enumerate(read_off(bins)))
+
+
+def means(rows: list[Row]) -> tuple[float, float]:
+    minutes = total_of(rows, "minutes")
+    return minutes / 60, total_of(rows, "sum_pct") / minutes
+
+
+def gpu_util(t: Rows) -> Out:
+    bins = dict(cube(t.gpu_util_bins, "gpus status"))
+    for key, rows in cube(t.sampled_attempts, "gpus status"):
+        gpu_h, mean = means(rows)
+        cols = (len(rows), gpu_h, 100 * total_of(rows, "idle_min") / gpu_h / 60, mean)
+        yield from curves(key, cols, bins[key])
+
+
+def gpu_util_by_servers(t: Rows) -> Out:
+    bins = by(t.gpu_util_bins, "gpus servers")
+    for key, rows in by(t.sampled_attempts, "gpus servers").items():
+        if key[0] > 1:
+            cols = (len(rows), len(set(column(rows, "user"))), *means(rows))
+            yield from curves(key, cols, bins[key])
+
+
+def gpu_util_dedicated(t: Rows) -> Out:
+    alone = [a for a in t.sampled_attempts if a.dedicated and a.gpus > 1]
+    for (gpus, servers), rows in by(alone, "gpus servers").items():
+        gpu_h, mean = means(rows)
+        idle = 100 * total_of(rows, "idle_min") / gpu_h / 60
+        bins = [b for b in t.gpu_util_bins if b.dedicated and b.gpus == gpus]
+        yield from curves((gpus, servers), (len(rows), gpu_h, idle, mean), bins)
+
+
+def notebook_gpu_util(t: Rows) -> Out:
+    known, groups = [b for b in t.notebook_gpu_util_bins if b.bin is not None], defaultdict(list)
+    for b in known:
+        groups[5, b.gpus, b.status or "unknown"].append(b)
+        if b.dedicated and b.gpus >= 8:
+            groups[6, b.gpus, None].append(b)
+    for key, rows in groups.items():
+        yield from curves(key, means(rows), rows)
+
+
+def host_util(t: Rows) -> Out:
+    groups = defaultdict(list)
+    for b in t.host_util_bins:
+        for servers in ("all", "with a job" if b.attempts else "without a job"):
+            if b.bin is not None:
+                groups[b.resource, servers].append(b)
+    for key, rows in groups.items():
+        yield from curves(key, means(rows), rows)
+
+
+def job_status(t: Rows) -> Out:
+    every = total_of(t.job_runs, "gpu_h")
+    for (status,), rows in by(t.job_runs, "status").items():
+        gpu_h = total_of(rows, "gpu_h")
+        yield (status or "(none)", len(rows), 100 * len(rows) / len(t.job_runs), gpu_h,
+               100 * gpu_h / every, sum(r.censored for r in rows))  # fmt: skip
+
+
+def locality_effect(t: Rows) -> Out:
+    gangs = [a for a in t.sampled_attempts if a.gpus > 1]
+    key = lambda a: (a.user or a.job_id, a.gpus, a.status, a.spread, a.co_tenants)  # noqa: E731
+    for group, some in by(gangs, key).items():
+        yield *group, len(some), total_of(some, "minutes"), total_of(some, "sum_pct")
+
+
+def gpus_are_used_little(t: Rows) -> Out:
+    for key, some in by(t.sampled_attempts, lambda a: (a.user or a.job_id, bucket(a.gpus))).items():
+        yield *key, len(some), total_of(some, "minutes"), total_of(some, "sum_pct")
+
+
+def locality_relaxation(t: Rows) -> Out:
+    placed = [w for w in t.large_waits if w.servers is not None]
+    for key, rows in by(placed, "gang servers").items():
+        grid = (quantile(column(rows, "wait_s"), q) for q in (0.1, 0.5, 0.9))
+        yield *key, len(rows), sum(w.spread for w in rows), *grid
+
+
+def notebook_definitions(t: Rows) -> Out:
+    for quantity, ours, theirs, value in (
+        ("run time", t.trusted_runs, t.notebook_runs, "run_s"),
+        ("wait", t.trusted_waits, t.notebook_waits, "wait_s"),
+    ):
+        for definition, rows in (("ours", ours), ("notebook", theirs)):
+            for (gang,), some in by(rows, "gang").items():
+                key = (quantity, definition, gang)
+                yield from curve(*key, cols=(len(some),), values=column(some, value))
+
+
+def notebook_definitions_waits(t: Rows) -> Out:
+    zeros = sum(w.wait_s == 0 and bool(w.gpus) for w in t.waits)
+    ours, theirs = (quantile(column(r, "wait_s"), 0.5) for r in (t.trusted_waits, t.notebook_waits))
+    yield sum(w.stale for w in t.notebook_waits), zeros, ours, theirs
+
+
+def out_of_order(t: Rows) -> Out:
+    found = Counter((o.vc, bucket(o.gpus)) for o in t.overtakings)
+    overtook = Counter((o.vc, bucket(o.gpus)) for o in t.overtakings if o.overtook)
+    return ((*key, n, overtook[key]) for key, n in found.items())
+
+
+def out_of_order_overtaken(t: Rows) -> Out:
+    found: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+    for o in t.overtaken_gangs:
+        found[bucket(o.waiter_gpus)][0] += o.overtakings
+        found[bucket(o.waiter_gpus)][1] += o.harmless
+    return ((gang, *sums) for gang, sums in found.items())
+
+
+def overview(t: Rows) -> Out:
+    jobs = {j.job_id for j in t.gpu_jobs}
+    made = Counter(j.submitted_at.date() for j in t.gpu_jobs)
+    ran = Counter(a.started_at.date() for a in t.attempts if a.started_at and a.job_id in jobs)
+    day = t.snapshot[0].began_at.date()
+    while day <= t.snapshot[0].ended_at.date():
+        yield day, made[day], ran[day], sum(d.gpu_h for d in t.vc_days if d.day == day)
+        day += DAY
+
+
+def queueing_delay(t: Rows) -> Out:
+    groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for w in t.trusted_waits:
+        for vc in (w.vc or "(none)", None):
+            groups[vc, w.gang].append(w.wait_s)
+    for key, values in groups.items():
+        yield from curve(*key, cols=(len(values), values.count(0)), values=values)
+
+
+def retries(t: Rows) -> Out:
+    for gang, rows in with_all(t.started_jobs, "gang"):
+        made, ends = column(rows, "attempts"), column(rows, "failed")
+        yield (
+            gang,
+            len(rows),
+            sum(made),
+            sum(made) / len(made) - 1,
+            100 * sum(n > 1 for n in made) / len(made),
+            len(ends),
+            ratio(100 * sum(ends), len(ends)),
+        )
+
+
+def run_policy(t: Rows) -> Out:
+    known = [r for r in t.job_runs if r.flag is None and r.gpus and not r.censored
+             and None not in (r.span_s, r.sum_s, r.last_s)]  # fmt: skip
+    again = [r for r in known if r.attempts > 1]
+    for policy in ("span", "sum", "last"):
+        every, retried = ([getattr(r, f"{policy}_s") for r in some] for some in (known, again))
+        cols = (len(known), len(again), sum(every) / 3600)
+        curves_ = (curve(values=values) for values in (every, retried))
+        for (p, run_s), (_, retried_s) in zip(*curves_, strict=True):
+            yield policy, *cols, p, run_s, retried_s
+
+
+def run_time(t: Rows) -> Out:
+    for (gang,), rows in by(t.trusted_runs, "gang").items():
+        steps = [s for s in t.run_survival if s.gang == gang and s.ended]
+        for p in range(101):
+            reached = [s.run_s for s in steps if s.ended_frac >= p / 100 - 1e-9]
+            running = sum(r.censored for r in rows)
+            yield gang, len(rows), running, p, min(reached, default=None)
+
+
+def run_time_over_week(t: Rows) -> Out:
+    ended = [s.ended_frac for s in t.run_survival if s.gang == "all" and s.run_s <= 604_800]
+    yield (100 * (1 - max(ended, default=0)),)
+
+
+def time_asked(t: Rows) -> Out:
+    for gang, rows in with_all(t.limited_runs, "gang"):
+        used = column(rows, "used_frac")
+        cols = (len(rows), sum(r.at_limit for r in rows), sum(f < 0.1 for f in used),
+                total_of(rows, "used_gpu_h"), total_of(rows, "unused_gpu_h"))  # fmt: skip
+        yield from curve(gang, cols=cols, values=used)
+
+
+def usage(t: Rows) -> Out:
+    jobs, runs = {j.job_id: j for j in t.gpu_jobs}, keyed(t.attempt_runs)
+    found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, 0.0, []])
+
+    def group(j: Row, at: datetime) -> list[Any]:
+        names = (j.account or "(none)", j.user or "(none)", j.vc or "(none)")
+        return found[*names, monday(at).date()]
+
+    for j in jobs.values():
+        group(j, j.submitted_at)[0] += 1
+    for a in t.attempt_weeks:
+        found[a.account, a.user, a.vc, a.week][1] += a.gpu_h or 0
+    for w in t.trusted_waits:
+        j, r = jobs[w.job_id], runs.get((w.job_id, w.attempt))
+        weight = None if r is None or None in (r.run_s, r.gpus) else r.run_s * r.gpus * j.gpu_frac
+        group(j, w.since_at)[2].append((w.wait_s, weight))
+    for key, (made, gpu_h, waited) in found.items():
+        times = [s for s, _ in waited]
+        weighed = total(s * n for s, n in waited if n is not None)
+        yield (*key, made, gpu_h, len(times), quantile(times, 0.5), quantile(times, 0.9),
+               ratio(weighed, total(n for _, n in waited)))  # fmt: skip
+
+
+def usage_idle(t: Rows) -> Out:
+    used = keyed(t.sampled_attempts)
+    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for a in t.attempt_weeks:
+        if u := used.get((a.job_id, a.attempt)):
+            sums = found[a.account, a.user, a.vc, a.week]
+            sums[0] += u.minutes * a.part / 60
+            sums[1] += u.idle_min * a.part / 60
+    return ((*key, *sums) for key, sums in found.items())
+
+
+def wait_states(t: Rows) -> Out:
+    found = defaultdict(list)
+    for w in t.wait_spans:
+        for state in ("held", "throttled", "refused", "pending"):
+            if (wait_s := getattr(w, f"{state}_s")) > 0:
+                found[state, bucket(w.gpus), w.reason or "(none)"].append((wait_s, w))
+    for key, rows in found.items():
+        times = [s for s, _ in rows]
+        yield (
+            *key,
+            len(rows),
+            sum(w.outcome == "started" for _, w in rows),
+            sum(times) / 3600,
+            sum(s * w.gpus for s, w in rows) / 3600,
+            quantile(times, 0.5),
+            quantile(times, 0.9),
+        )
+
+
+def waits_by_day(t: Rows) -> Out:
+    found = defaultdict(list)
+    for w in t.trusted_waits:
+        found[w.since_at.date()].append(w)
+    for day, rows in found.items():
+        times = column(rows, "wait_s")
+        yield (
+            day,
+            len(rows),
+            times.count(0),
+            quantile(times, 0.5),
+            quantile(times, 0.9),
+            max(times),
+            sum(w.wait_s * w.gpus for w in rows) / 3600,
+        )
+
+
+def why_failures(t: Rows) -> Out:
+    for key, rows in by(t.failed_attempts, "user reason").items():
+        times = column(rows, "run_s")
+        yield *key, len(rows), sum(s <= 300 for s in times), len(times), total_of(rows, "gpu_h")
+
+
+def by_user(t: Rows, rows: list[Row], *sums: str, of: str = "") -> Out:
+    """Waits by user and gang: their number, those of more than 10 minutes, sums of columns."""
+    users = {j.job_id: j.user for j in t.jobs}
+    key = lambda w: (*(getattr(w, c) for c in of.split()), users[w.job_id], bucket(w.gpus))  # noqa: E731
+    for group, some in by(rows, key).items():
+        yield (*group, len(some), sum(w.wait_s > 600 for w in some),
+               *(total_of(some, c) for c in sums))  # fmt: skip
+
+
+def why_waits(t: Rows) -> Out:
+    sums = ("held_s", "fair_share_s", "full_s", "fragmentation_s", "unknown_s")
+    for *key, held, quota, full, apart, unknown in by_user(t, t.wait_causes, *sums, of="method"):
+        yield *key, held, quota, full, apart - full, unknown
+
+
+def why_waits_by_reason(t: Rows) -> Out:
+    return by_user(t, t.wait_spans, "held_s", "throttled_s", "refused_s", "pending_s")
+
+
+def why_waits_unknown(t: Rows) -> Out:
+    return by_user(t, t.trusted_waits, "wait_s")
+
+
+def wide_gangs(t: Rows) -> Out:
+    for key, rows in by(t.wide_attempts, "gang vc account").items():
+        wide = [w for w in rows if w.wide]
+        yield (*key, len(rows), len(wide), total_of(wide, "servers"), total_of(wide, "fewest"),
+               total_of(rows, "gpu_h"), total_of(wide, "gpu_h"))  # fmt: skip
+
+
+def workload_account(t: Rows) -> Out:
+    found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    for j in t.workload_jobs:
+        part = "left out" if j.left_out else "still running" if j.censored else "ended"
+        sums = found[part, j.left_out or ""]
+        sums[0] += 1
+        sums[1] += (j.service_s or 0) * (j.gpus or 0) * j.gpu_frac / 3600
+    return ((*key, *sums) for key, sums in found.items())
+
+
+def worst_offenders_failed(t: Rows) -> Out:
+    lost = [f for f in t.status_failures if f.gpu_h]
+    for key, rows in by(lost, "job_id user").items():
+        yield *key, len(rows), total_of(rows, "gpu_h")
+
+
+def worst_offenders_idle(t: Rows) -> Out:
+    for key, rows in by(t.sampled_attempts, "job_id user").items():
+        yield *key, total_of(rows, "minutes") / 60, total_of(rows, "idle_min") / 60
+
+
+def failures_come_early(t: Rows) -> Out:
+    for r in t.job_runs:
+        if (
+            r.status == "Failed"
+            and r.gpus
+            and r.flag is None
+            and r.last_s is not None
+            and not r.censored
+        ):
+            yield r.user, r.submitted_at.date(), r.last_s
+
+
+def failures_repeat(t: Rows) -> Out:
+    ended = [r for r in t.job_runs if r.status and r.user and r.attempts and r.gpus]
+    for (user,), rows in by(ended, "user").items():
+        order = sorted(rows, key=lambda r: (r.submitted_at, r.job_id))
+        pairs = [(a.status == "Failed", b.status == "Failed") for a, b in pairwise(order)]
+        for after in {a for a, _ in pairs}:
+            yield user, after, sum(a == after for a, _ in pairs), pairs.count((after, True))
+
+
+def fragmentation_delays_most(t: Rows) -> Out:
+    causes = {(c.job_id, c.attempt): c for c in t.wait_causes if c.method == "given"}
+    waited = [w for w in t.trusted_waits if w.wait_s > w.held_s and (w.job_id, w.attempt) in causes]
+    for key, rows in by(waited, lambda w: (w.since_at.date(), w.gang)).items():
+        mine = [causes[w.job_id, w.attempt] for w in rows]
+        fair, apart = total_of(mine, "fair_share_s"), total_of(mine, "fragmentation_s")
+        yield *key, len(rows), fair, apart, fair + apart
+
+
+def gpu_time_is_in_few_jobs(t: Rows) -> Out:
+    return ((j.user, j.submitted_at.date(), j.gpu_h) for j in t.workload_jobs if not j.left_out)
+
+
+def gpu_time_is_of_few_users(t: Rows) -> Out:
+    mine = [j for j in t.workload_jobs if not j.left_out and j.user]
+    for (user,), rows in by(mine, "user").items():
+        yield user, len(rows), total_of(rows, "gpu_h")
+
+
+def jobs_are_short(t: Rows) -> Out:
+    for r in t.trusted_runs:
+        yield r.user, r.submitted_at.date(), None if r.censored else r.run_s
+
+
+def known_columns(t: Rows) -> Out:
+    jobs, moments = t.jobs, column(t.jobs, "submitted_at")
+    users = column(jobs, "user")
+    yield (
+        len(jobs),
+        sum(bool(j.gpus) for j in jobs),
+        min(moments),
+        max(moments),
+        len(users),
+        len(set(users)),
+        *(len(column(jobs, c)) for c in ("vc", "status", "gpus")),
+        len(set(column(jobs, "cluster"))),
+        len(t.attempts),
+        len(column(t.attempts, "started_at")),
+        sum(first(a.run_s, seconds(a.started_at, a.ended_at)) is not None for a in t.attempts),
+        sum(a.attempt > 1 for a in t.attempts),
+        len(t.given_quotas),
+    )
+
+
+def large_gangs_are_spread(t: Rows) -> Out:
+    users = {j.job_id: j.user or j.job_id for j in t.jobs}
+    found = defaultdict(list)
+    for s in t.attempt_servers:
+        if (s.gpus or 0) > 1:
+            found[users[s.job_id], bucket(s.gpus)].append(s.spread)
+    return ((*key, len(spread), sum(spread)) for key, spread in found.items())
+
+
+def large_gangs_fail_more(t: Rows) -> Out:
+    ended = [r for r in t.job_runs if r.status and r.attempts and r.gpus]
+    for key, rows in by(ended, lambda r: (r.user, r.submitted_at.date(), bucket(r.gpus))).items():
+        yield *key, len(rows), sum(r.status == "Failed" for r in rows)
+
+
+def load_follows_the_day(t: Rows) -> Out:
+    found = Counter((j.submitted_at.date(), j.submitted_at.hour)
+                    for j in t.jobs if j.flag is None and j.gpus != 0)  # fmt: skip
+    return ((*key, n) for key, n in found.items())
+
+
+def out_of_order_is_harmless(t: Rows) -> Out:
+    key_of = lambda o: (o.started_at.date(), bucket(o.waiter_gpus))  # noqa: E731
+    for key, rows in by(t.overtaken_attempts, key_of).items():
+        yield *key, len(rows), sum(o.harmless for o in rows)
+
+
+def starts_out_of_order(t: Rows) -> Out:
+    for key, rows in by(t.overtakings, lambda o: (o.started_at.date(), bucket(o.gpus))).items():
+        yield *key, len(rows), sum(o.overtook for o in rows)
+
+
+def unsuccessful_jobs_cost_most(t: Rows) -> Out:
+    known = [r for r in t.job_runs if r.status and r.gpus and r.flag is None]
+    for key, rows in by(known, lambda r: (r.user, r.submitted_at.date(), r.status)).items():
+        yield *key, len(rows), total_of(rows, "gpu_h")
+
+
+def waits_rise_with_gangs(t: Rows) -> Out:
+    for key, rows in by(t.trusted_waits, lambda w: (w.since_at.date(), w.gang)).items():
+        yield *key, len(rows), sum(w.wait_s - w.held_s >= 600 for w in rows)
+
+
+def occupancy(t: Rows) -> Out:
+    sizes = {pool: rows for (pool,), rows in by(t.machine_pools, "pool").items()}
+    found: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
+    for u in t.pool_use:
+        since = max(u.from_us, us(t.snapshot[0].complete_from))
+        servers, gpus = len(sizes[u.pool]), total_of(sizes[u.pool], "gpus")
+        if u.until_us is not None and u.until_us > since:
+            parts = (100 * u.servers_empty / servers, 100 * u.servers_full / servers)
+            found[u.pool, gpus, 100 * u.gpus_used // gpus].append((u.until_us - since, *parts))
+    for key, rows in found.items():
+        held = sum(h for h, _, _ in rows)
+        empty = [e for _, e, _ in rows]
+        yield (*key, held / 3.6e9, sum(h * e for h, e, _ in rows) / held, min(empty), max(empty),
+               sum(h * (100 - e - f) for h, e, f in rows) / held)  # fmt: skip

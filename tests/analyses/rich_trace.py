@@ -1,0 +1,162 @@
+"""A random trace with a value or a null in every column that a relation reads, and many ties."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from philly_analysis.study import END_REASONS, STATUSES
+from philly_analysis.trace.schema import TABLES
+
+START = datetime(2017, 10, 30)
+"""A Monday; the second hour that Pacific time repeats is on the Sunday after."""
+
+DAYS = 13
+END = START + timedelta(days=28)
+"""The last moment of the log, a Monday as well."""
+
+_CAPS = {"m0": 16, "m1": 8, "m2": 8, "m3": 4, "m4": 2, "m5": 1, "w4": 4, "w8": 8, "u0": 3, "c0": 0}
+_REASONS = ("GPU ECC error", "CUDA failure", "Import error", "No signature")
+_FINE = (None, "gpu_fell_off_bus", "nvlink_error", "node_failure", "connection_reset")
+_WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "QOSNotAllowed")
+
+
+def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame]:
+    """Return tables whose rows overlap, tie, end at once, lack times, and are flagged.
+
+    Parameters
+    ----------
+    estimated
+        Whether no quotas are given.
+    """
+    rng = np.random.default_rng(seed)
+
+    def one(*values: Any) -> Any:
+        return values[rng.integers(len(values))]
+
+    def minutes(n: float) -> timedelta:
+        return timedelta(minutes=float(n))
+
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
+    rows["machines"] = [
+        {
+            "machine_id": machine,
+            "gpus": gpus,
+            "gpus_listed": one(gpus, gpus, gpus + 1),
+            "gpu_model": "v100" if gpus > 4 else "a100",
+            "pool": {"m0": "p/a", "w4": "p/a", "u0": "x"}.get(machine, "p/b"),
+        }
+        for machine, gpus in _CAPS.items()
+    ]
+    places = [(m, g) for m, n in _CAPS.items() for g in range(n) if m[0] == "m"]
+    for i in range(220):
+        status = one(None, *STATUSES)
+        hours = 4 * int(rng.integers(DAYS * 6)) + one(0, 0, 0.5, 1)
+        job, submitted = f"j{i}", START + minutes(60 * hours)
+        gpus = one(None, 0, 1, 1, 1, 2, 4, 5, 8, 8, 12, 16, 20, 24)
+        rows["jobs"].append(
+            {
+                "job_id": job,
+                "vc": one(None, "v0", "v0", "v1", "v2"),
+                "user": one(None, *(f"u{u}" for u in range(5))),
+                "account": one(None, "a0", "a1"),
+                "gpus": gpus,
+                "submitted_at": submitted,
+                "eligible_at": one(None, None, submitted, submitted + minutes(one(20, 300))),
+                "status": status,
+                "time_limit_s": one(None, 60.0, 3600.0, 36_000.0),
+                "gpu_frac": one(None, 1.0, 0.5),
+                "pool": (pool := one(*6 * ["p"], "p/a")),
+                "gpu_model": None if pool == "p/a" else one(*8 * [None], "v100", "h100"),
+                "flag": "left_truncated"
+                if submitted < START + minutes(600)
+                else one(*8 * [None], "odd"),
+            }
+        )
+        now = submitted
+        for attempt in range(1, rng.integers(0, 5)):
+            started = min(now + minutes(one(0, 0, 10, 30, 600, 5000)), END)
+            ended = (
+                started
+                + minutes(one(0, 1, 5, 10, 60, 61, 600, 3000, 10_081))
+                + timedelta(seconds=one(0, 0, 0, 30))
+            )
+            ended = min(one(*9 * [ended], END), END)
+            key = {"job_id": job, "attempt": attempt}
+            rows["attempts"].append(
+                {
+                    **key,
+                    "started_at": one(*7 * [started], None),
+                    "ended_at": one(*7 * [ended], None),
+                    "run_s": one(None, None, None, 0.0, 59.0, 900_000.0),
+                    "gpus": one(None, gpus, gpus, 0),
+                    "end_reason": one(None, None, None, *END_REASONS),
+                    "exit_code": one(None, 0, 1, 137),
+                    "eligible_at": one(None, None, started, started - minutes(5)),
+                    "wait_reason": one(*_WAITS),
+                    "guest": one(None, False, True),
+                    "work_s": one(None, 10.0),
+                    "flag": one(*8 * [None], "odd", "fake_start"),
+                }
+            )
+            held = [places[k] for k in rng.choice(len(places), gpus or 1, replace=False)]
+            if gpus in (4, 8) and one(True, False):
+                held = [(f"w{gpus}", g) for g in range(gpus)]
+            named, boxes = one(False, True, True), one((None,), (None, 0, 1))
+            for machine in dict.fromkeys(m for m, _ in held):
+                its = [g for m, g in held if m == machine]
+                where = key | {"machine_id": machine}
+                if named:
+                    rows["placements"] += [
+                        where | {"gpu": g, "container": one(*boxes)} for g in its
+                    ]
+                elif i % 7:
+                    rows["placements"].append(where | {"gpus": one(None, len(its))})
+            if one(True, False):
+                reason = (
+                    "Never helped" if status in ("Killed", "Failed") and gpus else one(*_REASONS)
+                )
+                told = {"reason": reason, "tier": one(None, "AE"), "fine": one(*_FINE)}
+                rows["failures"].append(key | told)
+            rows["summaries"] += [
+                {
+                    **key,
+                    "worker": f"w{w}",
+                    "gpus": one(None, 1, 2),
+                    "util_pct": (util := one(None, 0.0, 25.0, 60.0, 100.0)),
+                    "gpu_mem_used_gb": one(4.0, 20.0, None if util is None else 8.0),
+                    "gpu_mem_gb": 16.0,
+                    "seconds": one(None, 100.0, 9000.0),
+                }
+                for w in range(rng.integers(3))
+            ]
+            now = ended - minutes(one(0, 0, 0, 0, 50))
+    # whole hours, but minutes around the hour that clocks repeat
+    hours = [START + minutes(60 * h) for h in range(24 * (DAYS + 1))]
+    fine = START + minutes((6 * 24 + 7) * 60)
+    moments = [h for h in hours if not 0 <= (h - fine) / minutes(60) < 4]
+    moments += [fine + minutes(m) for m in range(240)]
+    for machine, gpus in _CAPS.items():
+        for at in moments:
+            if machine in ("m5", "c0", "u0") or one(True, False, False):
+                continue
+            seconds = (
+                one(None, 60.0) if fine <= at < fine + minutes(240) else one(None, 900.0, 3600.0)
+            )
+            key = {"sampled_at": at, "machine_id": machine, "seconds": seconds}
+            util = [
+                one(None, 0.0, 0.0, 7.5, 25.0, 100.0) for _ in range(max(gpus - one(0, 0, 1), 0))
+            ]
+            rows["gpu_samples"].append(key | {"util_pct": util})
+            used = {"cpu_pct": one(None, 0.0, 40.5), "mem_used_gb": one(None, 8.0), "mem_gb": 64.0}
+            rows["host_samples"].append(key | used)
+    rows["virtual_clusters"] = (
+        [] if estimated else [{"vc": "v0", "gpus": 9}, {"vc": "v1", "gpus": 4}]
+    )
+    tables = {}
+    for name, some in rows.items():
+        schema = pl.DataFrame(TABLES[name].arrow.empty_table()).schema
+        if some:
+            tables[name] = pl.DataFrame(some, schema=schema)
+    return tables
