@@ -471,10 +471,10 @@ def wide_attempts(t: Rows) -> Out:
     for s in t.attempt_servers:
         if (s.gpus or 0) > 1 and (j := jobs.get(s.job_id)):
             r = runs.get((s.job_id, s.attempt))
-            known = r is not None and r.flag is None and r.run_s is not None
+            run_s = r.run_s if r and r.flag is None else None
             yield (s.job_id, s.attempt, j.vc or "(none)", j.account or "(none)", j.user, s.gpus,
                    bucket(s.gpus), s.servers, s.fewest_servers, s.spread,
-                   r.run_s * s.gpus * j.gpu_frac / 3600 if known else None)  # fmt: skip
+                   None if run_s is None else run_s * s.gpus * j.gpu_frac / 3600)  # fmt: skip
 
 
 def large_waits(t: Rows) -> Out:
@@ -645,7 +645,8 @@ def idle_gpus(t: Rows) -> Out:
     caps = {m.machine_id: m.gpus for m in t.machines if m.gpus}
     changes = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
     epoch = datetime(1970, 1, 1)
-    free, found = dict(caps), defaultdict(lambda: [0.0, 0.0, 0.0])
+    free = dict(caps)
+    found: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     at = max(t.snapshot[0].complete_from, epoch + timedelta(microseconds=changes[0][0] // 2))
     for moment, machine, after in changes:
         until = epoch + timedelta(microseconds=moment // 2)
@@ -813,7 +814,7 @@ def busy_gpus(t: Rows) -> Out:
 def machine_use(t: Rows) -> Out:
     caps, runs = {m.machine_id: m.gpus for m in t.machines}, keyed(t.attempt_runs)
     servers = Counter((p.job_id, p.attempt) for p in t.placements)
-    changes = defaultdict(list)
+    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for b in t.busy_gpus:
         changes[b.machine_id] += starts_and_ends(b.started_at, b.until_at, 1)
     for p in t.placements:
@@ -843,7 +844,7 @@ def free_capacity(t: Rows) -> Out:
 
 
 def vc_use(t: Rows) -> Out:
-    changes = defaultdict(list)
+    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for r in t.attempt_runs:
         if (
             r.vc
@@ -937,7 +938,8 @@ def overtaken_attempts(t: Rows) -> Out:
 def pool_use(t: Rows) -> Out:
     for (pool,), machines in by(t.machine_pools, "pool").items():
         caps = {m.machine_id: m.gpus for m in machines}
-        free, found = dict(caps), []
+        free = dict(caps)
+        found: list[tuple[Any, ...]] = []
         for u in sorted(t.machine_use, key=lambda u: u.moment):
             if u.machine_id in caps:
                 free[u.machine_id] = u.free_after
