@@ -950,8 +950,9 @@ def pool_use(t: Rows) -> Out:
                 )
                 found = [f for f in found if f[1] < u.moment // 2]
                 found.append((pool, u.moment // 2, used, empty, full))
-        for one, two in pairwise([*found, None]):
-            yield *one[:2], two and two[1], *one[2:]
+        ends = [*(f[1] for f in found[1:]), None]
+        for one, until in zip(found, ends[: len(found)], strict=True):
+            yield *one[:2], until, *one[2:]
 
 
 def clock_events(t: Rows) -> Out:
