@@ -362,10 +362,10 @@ def out_of_order(t: Rows) -> Out:
 
 
 def out_of_order_overtaken(t: Rows) -> Out:
-    found: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+    found: dict[Any, list[float]] = defaultdict(lambda: [0, 0])
     for o in t.overtaken_gangs:
         found[bucket(o.waiter_gpus)][0] += o.overtakings
-        found[bucket(o.waiter_gpus)][1] += o.harmless
+        found[bucket(o.waiter_gpus)][1] += total_of([o], "harmless")
     return ((gang, *sums) for gang, sums in found.items())
 
 
@@ -649,10 +649,10 @@ def load_follows_the_day(t: Rows) -> Out:
     return ((*key, n) for key, n in found.items())
 
 
-def out_of_order_is_harmless(t: Rows) -> Out:
+def overtaken_without_room(t: Rows) -> Out:
     key_of = lambda o: (o.started_at.date(), bucket(o.waiter_gpus))  # noqa: E731
     for key, rows in by(t.overtaken_attempts, key_of).items():
-        yield *key, len(rows), sum(o.harmless for o in rows)
+        yield *key, len(rows), total_of(rows, "harmless")
 
 
 def starts_out_of_order(t: Rows) -> Out:

@@ -699,7 +699,7 @@ def wait_spans(t: Rows) -> Out:
 
 def overtaken_gangs(t: Rows) -> Out:
     for (gpus,), rows in by(t.overtaken_attempts, "waiter_gpus").items():
-        yield gpus, len(rows), sum(o.harmless for o in rows)
+        yield gpus, len(rows), sum(column(rows, "harmless"))
 
 
 def notebook_runs(t: Rows) -> Out:
@@ -931,8 +931,8 @@ def overtaken_attempts(t: Rows) -> Out:
     for o in t.overtakings:
         if o.overtook:
             there = free.get((o.pool, needs[o.pool, o.waiter_gpus]))
-            harmless = there is not None and there(2 * us(o.started_at)) < o.waiter_gpus
-            yield o.job_id, o.attempt, o.started_at, o.waiter_gpus, harmless
+            no_room = there is not None and there(2 * us(o.started_at)) < o.waiter_gpus
+            yield o.job_id, o.attempt, o.started_at, o.waiter_gpus, no_room
 
 
 def pool_use(t: Rows) -> Out:
