@@ -58,8 +58,10 @@ class Claim:
         The study's result.
     needs
         Tables, or columns of ``known_columns``, that a trace must have.
+    relation
+        Relation with its rows.
     measure
-        The computation from the rows of the relation.
+        The computation from these rows.
     effect
         Name of the effect.
     threshold
@@ -76,8 +78,6 @@ class Claim:
         Samples selected by one of these can, with a note on the page.
     caveat
         Limit of every answer.
-    relation
-        Relation with its rows; empty: that of its name.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Claim:
     question: str
     published: Published
     needs: tuple[str, ...]
+    relation: str
     measure: Measure
     effect: str
     threshold: float
@@ -94,10 +95,6 @@ class Claim:
     invalid_for: frozenset[str] = frozenset()
     biased_by: frozenset[str] = frozenset()
     caveat: str = ""
-    relation: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "relation", self.relation or self.name)
 
     def verdict(self, effect: Estimate) -> Verdict:
         """Return the verdict of an effect and its interval.

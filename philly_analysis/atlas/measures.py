@@ -21,7 +21,7 @@ Group: TypeAlias = tuple[str, Sequence[object]]
 Unit = Literal["times", "%", "points", "s"]
 Shape = Literal["bars", "lengths", "shares", "hours"]
 
-_GANGS = dict(zip(GANGS, GANGS, strict=True))
+_GANGS = {gang: gang for gang in GANGS}
 _THIRD_OF_DAY_H = 8
 
 
@@ -64,7 +64,7 @@ def share_of(
     *,
     counts: str | None = None,
     scale: float = 100,
-    among: Sequence[str] = GANGS,
+    among: Sequence[str] | None = None,
 ) -> Measure:
     """Measure one sum over another, in percent, with a bar per gang bucket.
 
@@ -79,16 +79,16 @@ def share_of(
     counts
         Column of the number of observations; None: `total`.
     among
-        Gang buckets that count.
+        Gang buckets that count; None: all rows.
     """
     of = counts or total
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
-        if among is not GANGS:
+        if among:
             rows = rows.where(rows["gang"].isin(among), 0)
         return scale * ratio(r.sums(rows[part]), r.sums(rows[total]))
 
-    groups = _count(of, counted) if among is GANGS else _count_by(of, "gang", (counted, among))
+    groups = _count_by(of, "gang", (counted, among)) if among else _count(of, counted)
     panel = bars(part, total, "gang", {g: g for g in gangs}, counts=of, scale=scale)
     return Measure(statistic, groups, panel, "bars", "%")
 
@@ -275,3 +275,18 @@ def _count_by(column: str, by: str, *groups: Group) -> Counts:
     return lambda rows: {
         name: rows[column].where(rows[by].isin(values), 0) for name, values in groups
     }
+
+
+MEASURES: dict[str, Callable[..., Measure]] = {
+    measure.__name__: measure
+    for measure in (
+        share_of,
+        ratio_of_shares,
+        median_of,
+        top_tenth_of,
+        cost_ratio,
+        spread_minus_packed,
+        day_ratio,
+    )
+}
+"""Every measure by name, as the catalogue of claims refers to it."""

@@ -149,6 +149,13 @@ def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
         assert claim.question.endswith(".") and claim.published.text.endswith(".")
 
 
+@pytest.mark.parametrize("table", ["[[claim]]", "[claim.measure]", "[claim.published]"])
+def test_an_unknown_key_of_the_catalogue_is_refused(table: str) -> None:
+    text = (FOLDER / "catalogue.toml").read_text("utf-8")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        catalogue.read_claims(text.replace(table, f"{table}\ncolour = 1", 1))
+
+
 def test_what_the_study_prints_is_what_is_published() -> None:
     printed = {n: c.published.value for n, c in CLAIMS.items() if c.published.value is not None}
     number = {k: v.published for k, v in numbers().items()}
