@@ -1,4 +1,4 @@
-"""Commands that write, on a small trace: input, call, and check of the output."""
+"""Define commands that write, on a small trace: inputs, command line and check of the output."""
 
 import atexit
 import json
@@ -28,13 +28,13 @@ import pyarrow.parquet as pq
 from philly_analysis.atomic import recover
 from philly_analysis.exports.sidecar_writer import sidecar_of
 from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
-from tests.faults.published import know, publish
+from tests.faults.dataset_server import register, serve
 
 ROOT = Path(__file__).parents[2]
 _VOLATILE = ("made_at", "file", "run_with")
-_GOES_ON = ".fetching"
-_LEFT = (".partial", ".old-", ".lock-", "ingest-", ".part", _GOES_ON)
-_SAID = re.compile(r"^philly: .+", re.MULTILINE)
+_RESUMED = ".fetching"
+_TEMPORARY = (".partial", ".old-", ".lock-", "ingest-", ".part", _RESUMED)
+_MESSAGE = re.compile(r"^philly: .+", re.MULTILINE)
 _PATIENCE_S = 3600
 _ADDRESS = "address"
 _FRACTION = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
@@ -45,38 +45,38 @@ FORKED.set_forkserver_preload(["philly_analysis.api", "philly_analysis.ingest.bu
 
 @dataclass(frozen=True)
 class Command:
-    """A command that is disturbed.
+    """A command to inject faults into.
 
     Attributes
     ----------
-    typed
-        What is typed; ``{at}`` is the folder of a round, ``{once}`` of what is prepared once,
-        ``{published}`` the address of what is published.
-    finds
-        Which of the things prepared stands where in the folder, ``trace:out``, by spaces.
-    again
-        What is added to type it once more when it has done its work.
-    reads
-        It only reads, and writes only what can be computed again.
+    line
+        The command line; ``{at}`` is the folder of a round, ``{once}`` the folder of shared
+        inputs, ``{published}`` the address of the dataset server.
+    inputs
+        Shared inputs to copy to the folder of a round: ``trace:out``, separated by spaces.
+    rerun
+        Options to add when the output exists.
+    read_only
+        The command writes only what can be computed again.
     """
 
-    typed: str
-    finds: str = ""
-    again: str = ""
-    reads: bool = False
+    line: str
+    inputs: str = ""
+    rerun: str = ""
+    read_only: bool = False
 
     def words(self, at: Path, *, done: bool = False) -> list[str]:
-        """Return what is typed in the folder of a round; `done`: it has its outcome already."""
-        typed = f"{self.typed} {self.again}" if done else self.typed
+        """Return the words of the command line in a round; `done`: its output exists."""
+        line = f"{self.line} {self.rerun}" if done else self.line
         once = at.parent / "once"
         published = (once / _ADDRESS).read_text()
-        return [word.format(at=at, once=once, published=published) for word in shlex.split(typed)]
+        return [word.format(at=at, once=once, published=published) for word in shlex.split(line)]
 
     def prepare(self, at: Path) -> None:
-        """Lay there what the command finds, and a place for scratch."""
+        """Copy the inputs of the command to a folder, and create a folder for scratch files."""
         (at / "tmp").mkdir(parents=True, exist_ok=True)
-        for found in self.finds.split():
-            what, _, where = found.partition(":")
+        for entry in self.inputs.split():
+            what, _, where = entry.partition(":")
             source = at.parent / "once" / what
             if source.is_dir():
                 shutil.copytree(source, at / where)
@@ -85,19 +85,21 @@ class Command:
 
 
 COMMANDS = {
-    "ingest": Command("ingest philly {once}/raw {at}/out", again="--force"),
+    "ingest": Command("ingest philly {once}/raw {at}/out", rerun="--force"),
     "ingest --force": Command("ingest philly {once}/raw {at}/out --force", "other:out"),
     "ingest --append": Command("ingest slurm {once}/sacct2.txt {at}/out --append", "slurm:out"),
-    "simulate": Command("simulate {once}/trace fifo {at}/out", again="--force"),
+    "simulate": Command("simulate {once}/trace fifo {at}/out", rerun="--force"),
     "simulate --force": Command("simulate {once}/trace fifo {at}/out --force", "other:out"),
     "stored relations": Command(
-        "query {at}/out 'select count(*) from gpu_use, waits, wait_causes'", "trace:out", reads=True
+        "query {at}/out 'select count(*) from gpu_use, waits, wait_causes'",
+        "trace:out",
+        read_only=True,
     ),
     "report": Command("report {at}/out --out {at}/reports", "trace:out"),
     "report again": Command("report {at}/out --out {at}/reports", "answered:out page:reports/out"),
-    "sample": Command("sample philly-attempts {at}/out --jobs 60", again="--force"),
+    "sample": Command("sample philly-attempts {at}/out --jobs 60", rerun="--force"),
     "sample --force": Command("sample philly-attempts {at}/out --jobs 60 --force", "trace:out"),
-    "export": Command("export {once}/trace swf {at}/jobs.swf", again="--force"),
+    "export": Command("export {once}/trace swf {at}/jobs.swf", rerun="--force"),
     "export --force": Command(
         "export {once}/trace swf {at}/jobs.swf --force",
         "other.swf:jobs.swf other.swf.json:jobs.swf.json",
@@ -119,31 +121,31 @@ COMMANDS = {
     ),
     "fetch": Command("fetch mine {at}/out --url {published}"),
 }
-"""The first eight are those of the campaign: a hundred kills of each."""
+"""Commands by name; the campaign kills the first eight a hundred times each."""
 CAMPAIGN = tuple(COMMANDS)[:8]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit status, negative by a signal, and what it said of errors."""
+    """The exit status of a command, negative after a signal, and its standard error."""
 
     status: int
-    said: str
+    stderr: str
 
     @property
-    def clear(self) -> bool:
-        """It did what was asked, or said why not, whatever libraries said besides."""
-        said = _SAID.search(self.said) and "Traceback (most" not in self.said
-        return self.status == 0 or (self.status == 1 and bool(said))
+    def explained(self) -> bool:
+        """The command succeeded, or failed with a message and without a traceback."""
+        message = _MESSAGE.search(self.stderr) and "Traceback (most" not in self.stderr
+        return self.status == 0 or (self.status == 1 and bool(message))
 
 
 class Running:
-    """A command that was started, in a process group of its own."""
+    """A running command in a process group of its own."""
 
     def __init__(
         self, words: list[str], scratch: Path, limits: Mapping[int, int] | None = None
     ) -> None:
-        self._said, other = FORKED.Pipe(duplex=False)
+        self._pipe, other = FORKED.Pipe(duplex=False)
         self._process: BaseProcess = FORKED.Process(
             target=_philly, args=(words, str(scratch), other, dict(limits or {}))
         )
@@ -151,40 +153,40 @@ class Running:
         other.close()
 
     def wait(self) -> Ended:
-        """Wait until it has ended."""
+        """Wait for the end of the command."""
         self._process.join(_PATIENCE_S)
         if self._process.exitcode is None:
             self.kill()
-            raise AssertionError("it hangs")
-        return Ended(self._process.exitcode, self._heard())
+            raise AssertionError("the command hangs")
+        return Ended(self._process.exitcode, self._stderr())
 
     def kill(self) -> bool:
-        """Kill it and its children with -9; tell whether it was still running."""
+        """Kill the command and its children with -9; return whether it was still running."""
         ran = self._process.is_alive()
         if ran and self._process.pid:
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:  # it has no group of its own yet
+            except ProcessLookupError:  # before it created its own group
                 os.kill(self._process.pid, signal.SIGKILL)
         self._process.join()
         with suppress(ProcessLookupError):
-            for _ in range(500):  # its children are dead, and gone a moment later
+            for _ in range(500):  # its children may still be zombies
                 os.killpg(self._process.pid or 0, 0)
                 time.sleep(0.01)
         return ran and self._process.exitcode == -signal.SIGKILL
 
-    def _heard(self) -> str:
-        said = b""
-        while self._said.poll():
+    def _stderr(self) -> str:
+        stderr = b""
+        while self._pipe.poll():
             try:
-                said += os.read(self._said.fileno(), 1 << 16) or self._said.recv_bytes()
+                stderr += os.read(self._pipe.fileno(), 1 << 16) or self._pipe.recv_bytes()
             except EOFError:
                 break
-        return said.decode(errors="replace")
+        return stderr.decode(errors="replace")
 
 
-def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, int]) -> None:
-    """Be the command, in a process that was forked for it."""
+def _philly(words: list[str], scratch: str, stderr: Connection, limits: dict[int, int]) -> None:
+    """Run the command in a forked process."""
     from philly_analysis.cli import main
 
     os.setsid()
@@ -192,33 +194,33 @@ def _philly(words: list[str], scratch: str, said: Connection, limits: dict[int, 
     os.chdir(scratch)
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
-    os.dup2(said.fileno(), 2)
-    said.close()
+    os.dup2(stderr.fileno(), 2)
+    stderr.close()
     sys.argv = ["philly", *words]
-    know(words)
+    register(words)
     for kind, most in limits.items():
         resource.setrlimit(kind, (most, resource.RLIM_INFINITY))
     try:
         main()
     finally:
-        atexit._run_exitfuncs()  # as a process does that was not forked
+        atexit._run_exitfuncs()  # a forked process does not run them
 
 
-def typed(
+def run_fresh(
     words: list[str],
     scratch: Path,
     memory: int = resource.RLIM_INFINITY,
     first: Callable[[], None] | None = None,
 ) -> Ended:
-    """Run a command to its end with so many bytes, as one that is typed: it has yet to load.
+    """Run a command in a new interpreter, with a limit on its address space.
 
     Parameters
     ----------
     first
-        What its process does before it becomes the command.
+        Function to call in the new process before the command starts.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.published", str(memory), *words],
+        [sys.executable, "-m", "tests.faults.dataset_server", str(memory), *words],
         cwd=scratch,
         env=os.environ
         | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch), "OPENBLAS_NUM_THREADS": "1"},
@@ -232,22 +234,16 @@ def typed(
 
 
 def finish(words: list[str], scratch: Path) -> None:
-    """Run a command to its end.
-
-    Raises
-    ------
-    AssertionError
-        It fails.
-    """
+    """Run a command, which must succeed."""
     ended = Running(words, scratch).wait()
-    assert ended.status == 0, f"{' '.join(words)}: {ended.said[-1500:] or ended.status}"
+    assert ended.status == 0, f"{' '.join(words)}: {ended.stderr[-1500:] or ended.status}"
 
 
 def prepare(once: Path) -> None:
-    """Make what the rounds start from: small raw logs, traces of them, and what else stands."""
+    """Create the shared inputs of all rounds: small raw logs, traces, models and pages."""
     scratch = once / "tmp"
     scratch.mkdir(parents=True)
-    (once / _ADDRESS).write_text(publish(once / "published"))
+    (once / _ADDRESS).write_text(serve(once / "published"))
     made = [sys.executable, "data/generate.py", str(once / "raw"), "--days", "2", "--jobs", "150"]
     subprocess.run([*made, "--machines", "8"], cwd=ROOT, check=True, capture_output=True)
     lines = ["JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"] + [
@@ -257,7 +253,7 @@ def prepare(once: Path) -> None:
     ]
     (once / "sacct1.txt").write_text("\n".join(lines[:600]) + "\n")
     (once / "sacct2.txt").write_text("\n".join([lines[0], *lines[500:]]) + "\n")
-    for typed in (
+    for line in (
         "ingest philly {}/raw {}/trace",
         "ingest slurm {}/sacct1.txt {}/slurm",
         "sample philly-attempts {}/other --jobs 40",
@@ -267,7 +263,7 @@ def prepare(once: Path) -> None:
         "report {}/other --out {}/reports",
         "compare {}/other {}/slurm --out {}/compared",
     ):
-        finish(typed.format(*[once] * typed.count("{}")).split(), scratch)
+        finish(line.format(*[once] * line.count("{}")).split(), scratch)
     (once / "reports" / "other").rename(once / "page")
     shutil.copytree(once / "trace", once / "answered")
     finish(f"report {once}/answered --out {once}/reports".split(), scratch)
@@ -276,19 +272,19 @@ def prepare(once: Path) -> None:
 
 
 def outcome(at: Path) -> dict[str, str]:
-    """Return what stands in the folder of a round, each thing that appears whole by its path.
+    """Return a digest of each output in the folder of a round, by its path.
 
     Raises
     ------
     PhillyError, OSError, AssertionError
-        Something is not whole.
+        An output is incomplete.
     """
     found: dict[str, str] = {}
     folders = [at]
-    for folder in folders:  # grows while it is walked
+    for folder in folders:  # grows in the loop
         for path in sorted(folder.iterdir()):
             name = path.relative_to(at).as_posix()
-            if any(word in path.name for word in _LEFT):
+            if any(word in path.name for word in _TEMPORARY):
                 continue
             if not path.is_dir():
                 found[name] = _file(path)
@@ -297,10 +293,8 @@ def outcome(at: Path) -> dict[str, str]:
             elif any(path.glob("*.html")):
                 found[name] = page(path)
             elif sidecar_of(path).exists() or (path / "map.toml").exists():
-                told = {
-                    file.name: _file(file) for file in sorted(path.rglob("*")) if file.is_file()
-                }
-                found[name] = repr(told)
+                files = sorted(file for file in path.rglob("*") if file.is_file())
+                found[name] = repr({file.name: _file(file) for file in files})
             elif name != "tmp":
                 folders.append(path)
     return found
@@ -309,20 +303,20 @@ def outcome(at: Path) -> dict[str, str]:
 def rows_of(trace: Path) -> str:
     """Return a digest of all rows of all tables of a trace."""
     manifest = Manifest.read(recover(trace))
-    told = sha256()
+    digest = sha256()
     for name in sorted(n for n in manifest.files if "/" not in n):
         tables = [pq.read_table(path) for path in manifest.paths(trace, name)]
         rows = sorted(repr(row) for table in tables for row in table.to_pylist())
         assert len(rows) == manifest.rows.get(name, len(rows)), f"{name}: rows are missing"
-        told.update("\n".join([name, *rows]).encode())
-    return told.hexdigest()
+        digest.update("\n".join([name, *rows]).encode())
+    return digest.hexdigest()
 
 
 def page(folder: Path) -> str:
-    """Return a digest of a page's tables; it ends, and each table that it links to is there."""
+    """Return a digest of a page's tables, and check that the page is complete."""
     [file] = folder.glob("*.html")
     text = file.read_text("utf-8")
-    assert text.rstrip().endswith("</html>"), f"half a page: {folder}"
+    assert text.rstrip().endswith("</html>"), f"incomplete page: {folder}"
     tables = {path.name: path.read_text("utf-8") for path in sorted(folder.rglob("*.csv"))}
     assert tables, f"no tables: {folder}"
     return digest_of(repr(tables))
@@ -330,38 +324,38 @@ def page(folder: Path) -> str:
 
 def _file(path: Path) -> str:
     data = path.read_bytes()
-    if path.suffix == ".json" and isinstance(told := json.loads(data), dict):
-        data = repr({k: v for k, v in told.items() if k not in _VOLATILE}).encode()
+    if path.suffix == ".json" and isinstance(fields := json.loads(data), dict):
+        data = repr({k: v for k, v in fields.items() if k not in _VOLATILE}).encode()
     return digest_of(data.decode(errors="replace"))
 
 
 def digest_of(text: str) -> str:
-    """Return a digest of a text, whatever order its numbers were added up in."""
+    """Return a digest of a text that does not depend on rounding errors of its numbers."""
     return sha256(_FRACTION.sub(lambda n: f"{float(n[0]):.9g}", text).encode()).hexdigest()
 
 
-def derived(at: Path) -> dict[str, str]:
-    """Read every stored relation of a round's trace, and return digests of their rows."""
-    told = {}
+def stored_relations(at: Path) -> dict[str, str]:
+    """Return a digest of the rows of every stored relation of a round's trace."""
+    found = {}
     for folder in sorted((at / "out" / DERIVED).glob("*.parquet")):
         rows = pl.read_parquet(sorted(folder.glob("*.parquet")))
-        rows = rows.with_columns(cs.float().round_sig_figs(9))  # as `digest_of`, of many rows
+        rows = rows.with_columns(cs.float().round_sig_figs(9))  # as in `digest_of`
         text = rows.sort(rows.columns).write_csv()
-        told[folder.name.rpartition("-")[0]] = sha256(text.encode()).hexdigest()
-    return told
+        found[folder.name.rpartition("-")[0]] = sha256(text.encode()).hexdigest()
+    return found
 
 
-def left_behind(at: Path, *, kept: bool = False) -> list[str]:
-    """Return what a command that was broken off can have left: half of things, locks, spill.
+def leftovers(at: Path, *, kept: bool = False) -> list[str]:
+    """Return temporary files of an interrupted command: partial output, locks, spilled data.
 
     Parameters
     ----------
     kept
-        Also what it keeps for the next time, to go on with.
+        Include partial downloads, which the next run resumes.
     """
     return [
         str(path.relative_to(at))
         for path in at.rglob("*")
-        if (any(word in path.name for word in _LEFT) or path.parent == at / "tmp")
-        and (kept or _GOES_ON not in str(path))
+        if (any(word in path.name for word in _TEMPORARY) or path.parent == at / "tmp")
+        and (kept or _RESUMED not in str(path))
     ]

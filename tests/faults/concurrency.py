@@ -1,4 +1,4 @@
-"""Run commands that write to one place at once, and queries while a trace is replaced."""
+"""Run two commands on one output at once, and queries while a trace is replaced."""
 
 import random
 import shutil
@@ -19,7 +19,7 @@ from tests.faults.commands import (
     Command,
     Running,
     finish,
-    left_behind,
+    leftovers,
     outcome,
 )
 
@@ -38,8 +38,8 @@ PAIRS: dict[str, tuple[Command, Command]] = {
     "two fetches": (COMMANDS["fetch"], COMMANDS["fetch"]),
     "two fits": (COMMANDS["fit"], COMMANDS["fit"]),
 }
-"""What the first finds is what both find."""
-_QUESTIONS = (
+"""Pairs of commands by name; the inputs are those of the first."""
+_QUERIES = (
     "select count(*) from jobs",
     "select sum(gpus) from jobs",
     "select count(*) from attempts",
@@ -47,32 +47,34 @@ _QUESTIONS = (
 )
 
 
-def race(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
-    """Start two commands at about the same time, so often; return how often how many succeeded.
+def race(name: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
+    """Start two commands at about the same time, `count` times; count how many succeeded.
 
     Raises
     ------
     AssertionError
-        What stands is neither's, or neither succeeds, or one says nothing of why it does not.
+        The output is that of neither, neither succeeds, or one fails without a message.
     """
     pair, found = PAIRS[name], Counter[str]()
     before, known, takes_s = _in_order(pair, at)
     for number in range(count):
         place = at / "round"
         pair[0].prepare(place)
-        first, second = dice.sample(pair, 2)
+        first, second = rng.sample(pair, 2)
         one = Running(first.words(place), place / "tmp")
-        time.sleep(dice.uniform(0, takes_s))
+        time.sleep(rng.uniform(0, takes_s))
         both = one, Running(second.words(place), place / "tmp")
         ends = [running.wait() for running in both]
         where = f"{name}, round {number}"
-        assert all(end.clear for end in ends), f"{where}: {[end.said for end in ends]}"
-        assert any(end.status == 0 for end in ends), f"{where}: {[end.said for end in ends]}"
+        assert all(end.explained for end in ends), f"{where}: {[end.stderr for end in ends]}"
+        assert any(end.status == 0 for end in ends), f"{where}: {[end.stderr for end in ends]}"
         after = outcome(place)
         for piece in after.keys() | before.keys():
-            assert after.get(piece) in known.get(piece, ()), f"{where}: {piece} is nobody's"
-        assert not (left := left_behind(place, kept=True)), f"{where}: left: {left}"
-        found["both" if not any(end.status for end in ends) else "one, and one said why not"] += 1
+            assert after.get(piece) in known.get(piece, ()), (
+                f"{where}: {piece} is the output of neither"
+            )
+        assert not (left := leftovers(place, kept=True)), f"{where}: left: {left}"
+        found["both" if not any(end.status for end in ends) else "one"] += 1
         shutil.rmtree(place)
     return found
 
@@ -80,7 +82,7 @@ def race(name: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
 def _in_order(
     pair: tuple[Command, Command], at: Path
 ) -> tuple[dict[str, str], dict[str, set[str | None]], float]:
-    """Return what stood before, what may stand after, and how long the first takes."""
+    """Return the outputs before, the possible outputs after, and the time of the first command."""
     known: dict[str, set[str | None]] = {}
     takes_s = 0.0
     place = at / "in-order"
@@ -92,43 +94,43 @@ def _in_order(
             for command in order:
                 ended = Running(command.words(place), place / "tmp").wait()
                 takes_s = takes_s or time.monotonic() - began
-                assert ended.clear, ended.said
-                for piece, told in outcome(place).items():
-                    known.setdefault(piece, {before.get(piece)}).add(told)
+                assert ended.explained, ended.stderr
+                for piece, digest in outcome(place).items():
+                    known.setdefault(piece, {before.get(piece)}).add(digest)
             shutil.rmtree(place)
     return before, known, takes_s
 
 
-def read_while_replaced(count: int, at: Path, dice: random.Random) -> Counter[str]:
-    """Replace a trace so often, by turns by two, and ask it meanwhile; return what was answered.
+def read_while_replaced(count: int, at: Path, rng: random.Random) -> Counter[str]:
+    """Replace a trace by two others in turns while it is queried; count answers and errors.
 
     Raises
     ------
     AssertionError
-        Answers are those of neither trace.
+        A result mixes the two traces.
     """
     once, place = at / "once", at / "round"
     place.mkdir()
     out, known = place / "out", {}
     for name in ("trace", "other"):
         shutil.copytree(once / name, place / name)
-        finish(["query", str(place / name), _QUESTIONS[-1]], at / "once" / "tmp")
+        finish(["query", str(place / name), _QUERIES[-1]], at / "once" / "tmp")
         with Trace(place / name) as trace:
-            known[tuple(trace.sql(asked).fetchall()[0][0] for asked in _QUESTIONS)] = name
+            known[tuple(trace.sql(sql).fetchall()[0][0] for sql in _QUERIES)] = name
     shutil.copytree(place / "trace", out)
-    heard, told = FORKED.Pipe(duplex=False)
-    reader = FORKED.Process(target=_read, args=(str(out), told, dice.random()))
+    received, sender = FORKED.Pipe(duplex=False)
+    reader = FORKED.Process(target=_read, args=(str(out), sender, rng.random()))
     reader.start()
-    told.close()
+    sender.close()
     found = Counter[str]()
     for number in range(count):
-        time.sleep(dice.uniform(0, 0.3))
+        time.sleep(rng.uniform(0, 0.3))
         with atomic_write(out) as partial:
             shutil.copytree(place / ("other" if number % 2 else "trace"), partial)
-        while heard.poll():
-            answers = heard.recv()
+        while received.poll():
+            answers = received.recv()
             if isinstance(answers, str):
-                found["said"] += 1
+                found["refused"] += 1
             else:
                 assert answers in known, f"a mixture: {answers} is none of {list(known)}"
                 found["answered"] += 1
@@ -138,13 +140,13 @@ def read_while_replaced(count: int, at: Path, dice: random.Random) -> Counter[st
     return found
 
 
-def _read(path: str, told: Connection, seed: float) -> None:
-    dice = random.Random(seed)
+def _read(path: str, sender: Connection, seed: float) -> None:
+    rng = random.Random(seed)
     while True:
         try:
             with Trace(path) as trace:
-                asked = [trace.sql(question) for question in _QUESTIONS]
-                time.sleep(dice.uniform(0, 0.1))
-                told.send(tuple(rows.fetchall()[0][0] for rows in asked))
+                relations = [trace.sql(sql) for sql in _QUERIES]
+                time.sleep(rng.uniform(0, 0.1))
+                sender.send(tuple(rows.fetchall()[0][0] for rows in relations))
         except (PhillyError, duckdb.Error) as error:
-            told.send(str(error))
+            sender.send(str(error))

@@ -1,8 +1,8 @@
 """Faults of a command, one round at a time: kills, full and read-only disks, limits of memory.
 
-Each fault runs a command in a folder of its own and says how that went. What stands afterwards must
-be what stood before or what the command makes undisturbed; the same command must then work, and
-nothing may be left beside it.
+Each fault runs a command in a folder of its own. Afterwards every output must be the old one or the
+one that the command writes without a fault; the same command must then succeed, and leave no
+temporary files.
 """
 
 import os
@@ -18,26 +18,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from philly_analysis.errors import PhillyError
+from tests.faults.cgroup import group
 from tests.faults.commands import (
     COMMANDS,
     Command,
     Ended,
     Running,
-    derived,
-    left_behind,
+    leftovers,
     outcome,
-    typed,
+    run_fresh,
+    stored_relations,
 )
-from tests.faults.group import group
 from tests.faults.mounts import BIND, READ_ONLY, REMOUNT, may_mount, mount, unmount
 
+Injected = tuple[str, Ended | None]
+"""The effect of a fault, and how the command ended unless it was killed."""
 _TRIES = 3
-"""Rounds at most for each fault that is wanted: a command may be over before it meets its own."""
+"""Limit on rounds per fault: a command may end before the fault occurs."""
 
 
 @dataclass(frozen=True)
-class Undisturbed:
-    """A command that nothing befell: what stood before and after, and what it took."""
+class Baseline:
+    """A run without a fault: the outputs before and after, and the time and space it took."""
 
     command: Command
     before: dict[str, str]
@@ -48,42 +50,36 @@ class Undisturbed:
     largest: int
 
     @classmethod
-    def of(cls, command: Command, at: Path) -> "Undisturbed":
-        """Run it once.
-
-        Raises
-        ------
-        AssertionError
-            It fails though nothing befell it.
-        """
-        place = at / "undisturbed"
+    def of(cls, command: Command, at: Path) -> "Baseline":
+        """Run the command once, which must succeed."""
+        place = at / "baseline"
         command.prepare(place)
         before, held = outcome(place), _bytes(place)
         began = time.monotonic()
         ended = Running(command.words(place), place / "tmp").wait()
         takes_s = time.monotonic() - began
-        assert ended.status == 0, ended.said
+        assert ended.status == 0, ended.stderr
         sizes = [path.stat().st_size for path in place.rglob("*") if path.is_file()]
-        after, relations, grows = outcome(place), derived(place), _bytes(place) - held
-        assert left_behind(place, kept=True) == [], left_behind(place, kept=True)
+        after, relations, grows = outcome(place), stored_relations(place), _bytes(place) - held
+        assert leftovers(place, kept=True) == [], leftovers(place, kept=True)
         shutil.rmtree(place)
         return cls(command, before, after, relations, takes_s, max(grows, 1 << 16), max(sizes))
 
 
 class Fault(ABC):
-    """Something that befalls a command.
+    """Something that disturbs a command.
 
     Attributes
     ----------
-    lives
-        The command lives on: it must say what is wrong, and leave nothing behind.
+    survives
+        The command continues: it must print what is wrong, and leave no temporary files.
     """
 
-    lives: bool = True
+    survives: bool = True
 
     @contextmanager
-    def around(self, place: Path) -> Iterator[None]:
-        """Prepare a place for a round, which is empty, and leave it so."""
+    def prepared(self, place: Path) -> Iterator[None]:
+        """Create the folder of a round, and remove it."""
         place.mkdir()
         try:
             yield
@@ -91,140 +87,120 @@ class Fault(ABC):
             shutil.rmtree(place, ignore_errors=True)
 
     @abstractmethod
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        """Run the command while it happens; return what came of it, empty: it did not happen."""
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        """Run the command with the fault; return its effect (empty: none) and how it ended."""
 
-    def passes(self, place: Path) -> None:  # noqa: B027 - most is over with the command
-        """End what befell."""
+    def undo(self, place: Path) -> None:  # noqa: B027 - most faults end with the command
+        """End the fault."""
 
-    def why_not(self, at: Path) -> str:
-        """Say why it cannot be had here; empty: it can."""
+    def unavailable(self, at: Path) -> str:
+        """Return why the fault cannot be injected here; empty: it can."""
         return ""
 
 
 class Killed(Fault):
-    """The command's process group is killed with -9 at a random moment of the time it takes."""
+    """The command's process group is killed with -9 at a random moment of its run."""
 
-    lives = False
+    survives = False
 
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        running = Running(usual.command.words(place), place / "tmp")
-        time.sleep(dice.uniform(0, usual.takes_s))
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        running = Running(baseline.command.words(place), place / "tmp")
+        time.sleep(rng.uniform(0, baseline.takes_s))
         return "killed" if running.kill() else "", None
 
 
 class FileSize(Fault):
-    """No file may become larger than some size: stands for a quota, and goes without a mount."""
+    """The size of files is limited, as by a quota; it needs no mount."""
 
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        most = int(usual.largest ** dice.random())
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        most = int(baseline.largest ** rng.random())
         ended = Running(
-            usual.command.words(place), place / "tmp", {resource.RLIMIT_FSIZE: most}
+            baseline.command.words(place), place / "tmp", {resource.RLIMIT_FSIZE: most}
         ).wait()
         return "", ended
 
 
 class Memory(Fault):
-    """Limit the process's address space, as `ulimit -v` does, from its start.
+    """The address space is limited, as by `ulimit -v`; a library may then abort the process."""
 
-    A library may end it then, as a kill does.
-    """
+    survives = False
 
-    lives = False
-
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        most = int(2 ** dice.uniform(26, 32))
-        ended = typed(usual.command.words(place), place / "tmp", most)
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        most = int(2 ** rng.uniform(26, 32))
+        ended = run_fresh(baseline.command.words(place), place / "tmp", most)
         return "ended" if ended.status else "", None
 
 
-class MemoryOfAll(Fault):
-    """The command's processes may have so much memory together: past it the kernel kills one."""
+class CgroupMemory(Fault):
+    """The memory of all its processes is limited: beyond it the kernel kills one of them."""
 
-    lives = False
+    survives = False
 
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        with group(int(2 ** dice.uniform(26, 30))) as held:
-            ended = typed(usual.command.words(place), place / "tmp", first=held.join)
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        with group(int(2 ** rng.uniform(26, 30))) as held:
+            ended = run_fresh(baseline.command.words(place), place / "tmp", first=held.join)
             killed = held.killed()
         return f"killed, {'ended' if ended.status else 'done'}" if killed else "", None
 
-    def why_not(self, at: Path) -> str:
+    def unavailable(self, at: Path) -> str:
         try:
             with group(1 << 30):
                 return ""
         except OSError as error:
-            return f"no group of processes can be made here ({error.strerror})"
+            return f"no cgroup can be created here ({error.strerror})"
 
 
-class FullDisk(Fault):
-    """The disk becomes full: a tmpfs with some of the room that the command needs."""
+class _Disk(Fault):
+    """A fault of the disk, which is mounted on the folder of a round."""
 
-    @contextmanager
-    def around(self, place: Path) -> Iterator[None]:
-        place.mkdir()
-        mount("tmpfs", place, "tmpfs", 0, "size=1g")
-        try:
-            yield
-        finally:
-            unmount(place)
-        place.rmdir()
-
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        disk = os.statvfs(place)
-        held = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
-        room = int(usual.grows * dice.uniform(0, 1.2))
-        mount("tmpfs", place, "tmpfs", REMOUNT, f"size={held + room}")
-        return "", Running(usual.command.words(place), place / "tmp").wait()
-
-    def passes(self, place: Path) -> None:
-        mount("tmpfs", place, "tmpfs", REMOUNT, "size=1g")
-
-    def why_not(self, at: Path) -> str:
-        return may_mount(at)
-
-
-class ReadOnly(Fault):
-    """The disk that is written to is read-only; there is scratch elsewhere."""
+    kind = ""
+    flags = 0
+    options = ""
 
     @contextmanager
-    def around(self, place: Path) -> Iterator[None]:
+    def prepared(self, place: Path) -> Iterator[None]:
         place.mkdir()
-        mount(str(place), place, "", BIND, "")
+        mount(str(place), place, self.kind, self.flags, self.options)
         try:
             yield
         finally:
             unmount(place)
         shutil.rmtree(place)
 
-    def befall(
-        self, usual: Undisturbed, place: Path, dice: random.Random
-    ) -> tuple[str, Ended | None]:
-        mount("", place, "", REMOUNT | BIND | READ_ONLY, "")
+    def undo(self, place: Path) -> None:
+        mount(str(place), place, self.kind, REMOUNT | self.flags, self.options)
+
+    def unavailable(self, at: Path) -> str:
+        return may_mount(at)
+
+
+class FullDisk(_Disk):
+    """The disk fills up: a tmpfs with a random part of the space that the command needs."""
+
+    kind = "tmpfs"
+    options = "size=1g"
+
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        disk = os.statvfs(place)
+        used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+        free = int(baseline.grows * rng.uniform(0, 1.2))
+        mount(str(place), place, self.kind, REMOUNT, f"size={used + free}")
+        return "", Running(baseline.command.words(place), place / "tmp").wait()
+
+
+class ReadOnly(_Disk):
+    """The disk of the output is read-only; scratch space is elsewhere."""
+
+    flags = BIND
+
+    def inject(self, baseline: Baseline, place: Path, rng: random.Random) -> Injected:
+        mount(str(place), place, "", REMOUNT | BIND | READ_ONLY, "")
         scratch = place.with_name("scratch")
         scratch.mkdir(exist_ok=True)
-        ended = Running(usual.command.words(place), scratch).wait()
-        assert usual.command.reads == (ended.status == 0), f"{ended.status}: {ended.said}"
-        assert not any(scratch.iterdir()), "scratch is left"
-        return "said" if ended.status else "worked", ended
-
-    def passes(self, place: Path) -> None:
-        mount("", place, "", REMOUNT | BIND, "")
-
-    def why_not(self, at: Path) -> str:
-        return may_mount(at)
+        ended = Running(baseline.command.words(place), scratch).wait()
+        assert baseline.command.read_only == (ended.status == 0), f"{ended.status}: {ended.stderr}"
+        assert not any(scratch.iterdir()), "scratch files are left"
+        return "refused" if ended.status else "succeeded", ended
 
 
 FAULTS: dict[str, Fault] = {
@@ -233,58 +209,60 @@ FAULTS: dict[str, Fault] = {
     "file size": FileSize(),
     "read-only": ReadOnly(),
     "memory": Memory(),
-    "cgroup": MemoryOfAll(),
+    "cgroup": CgroupMemory(),
 }
 
 
-def rounds(fault: str, command: str, count: int, at: Path, dice: random.Random) -> Counter[str]:
-    """Let a fault befall a command so often; return how often what came of it.
+def rounds(fault: str, command: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
+    """Inject a fault into a command `count` times, and count the effects.
 
     Raises
     ------
     AssertionError
-        Something was lost, or left, or does not work any more.
+        Output was lost, temporary files are left, or the command fails when it is repeated.
     """
-    happens, found = FAULTS[fault], Counter[str]()
-    usual = Undisturbed.of(COMMANDS[command], at)
+    injected, found = FAULTS[fault], Counter[str]()
+    baseline = Baseline.of(COMMANDS[command], at)
     for number in range(_TRIES * count):
-        if sum(found.values()) - found["in time"] >= count:
+        if sum(found.values()) - found["not hit"] >= count:
             break
         where, place = f"{fault}, {command}, round {number}", at / "round"
         try:
-            with happens.around(place):
-                found[_round(happens, usual, place, dice)] += 1
+            with injected.prepared(place):
+                found[_round(injected, baseline, place, rng)] += 1
         except (PhillyError, OSError, AssertionError) as error:
             raise AssertionError(f"{where}: {error}") from error
     return found
 
 
-def _round(happens: Fault, usual: Undisturbed, place: Path, dice: random.Random) -> str:
-    command = usual.command
+def _round(injected: Fault, baseline: Baseline, place: Path, rng: random.Random) -> str:
+    command = baseline.command
     command.prepare(place)
-    came, ended = happens.befall(usual, place, dice)
+    result, ended = injected.inject(baseline, place, rng)
     if ended:
-        came = came or ("said" if ended.status else "in time")
-        assert ended.clear, f"{ended.status}: {ended.said}"
+        result = result or ("refused" if ended.status else "not hit")
+        assert ended.explained, f"{ended.status}: {ended.stderr}"
     found = outcome(place)
-    pieces = {*usual.before, *usual.after}
-    assert found.keys() <= pieces, f"there is {found.keys() - pieces}"
-    for piece in pieces:
-        known = usual.before.get(piece), usual.after.get(piece)
-        assert found.get(piece) in known, f"{piece} is neither the old one nor the new one"
-    if happens.lives:
-        assert left_behind(place) == [], f"left by one that lives: {left_behind(place)}"
-    happens.passes(place)
-    done = any(found.get(piece) and usual.after[piece] for piece in usual.after)
+    outputs = {*baseline.before, *baseline.after}
+    assert found.keys() <= outputs, f"unexpected: {found.keys() - outputs}"
+    for output in outputs:
+        known = baseline.before.get(output), baseline.after.get(output)
+        assert found.get(output) in known, f"{output} is neither the old nor the new one"
+    if injected.survives:
+        assert leftovers(place) == [], f"left by a command that survived: {leftovers(place)}"
+    injected.undo(place)
+    done = any(found.get(output) and baseline.after[output] for output in baseline.after)
     ended = Running(command.words(place, done=done), place / "tmp").wait()
-    assert ended.status == 0, f"does not work again: {ended.said}"
+    assert ended.status == 0, f"fails when it is repeated: {ended.stderr}"
     now = outcome(place)
-    other = [piece for piece in now | usual.after if now.get(piece) != usual.after.get(piece)]
-    assert not other, f"{', '.join(other)}: another outcome when it is done again"
-    # those of which the answers are kept may never be stored
-    assert derived(place).items() <= usual.relations.items(), "other stored relations"
-    assert left_behind(place, kept=True) == [], f"left: {left_behind(place, kept=True)}"
-    return came or "in time"
+    other = [
+        output for output in now | baseline.after if now.get(output) != baseline.after.get(output)
+    ]
+    assert not other, f"{', '.join(other)}: differs when the command is repeated"
+    # relations whose results are cached may never be stored
+    assert stored_relations(place).items() <= baseline.relations.items(), "stored relations differ"
+    assert leftovers(place, kept=True) == [], f"left: {leftovers(place, kept=True)}"
+    return result or "not hit"
 
 
 def _bytes(folder: Path) -> int:

@@ -10,14 +10,14 @@ REMOUNT, BIND, READ_ONLY = 32, 4096, 1
 
 
 def may_mount(at: Path) -> str:
-    """Say why nothing can be mounted; empty: it can. The harness is begun under ``unshare -rm``."""
+    """Return why mounting fails; empty: it works, as it does under ``unshare -rm``."""
     place = at / "mounted"
     place.mkdir(exist_ok=True)
     try:
         mount("tmpfs", place, "tmpfs", 0, "size=1m")
         unmount(place)
     except OSError as error:
-        return f"mounts are not allowed here ({error.strerror}): begin it under `unshare -rm`"
+        return f"mounts are not allowed here ({error.strerror}): run under `unshare -rm`"
     return ""
 
 
@@ -29,6 +29,6 @@ def mount(what: str, where: Path, kind: str, flags: int, options: str) -> None:
 
 
 def unmount(where: Path) -> None:
-    """Take it off, if need be when nobody uses it any more."""
+    """Unmount a folder, if need be as soon as it is no longer in use."""
     if _LIBC.umount2(str(where).encode(), 2):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(where))

@@ -19,15 +19,17 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_is_added_up_in_another_order_is_the_same() -> None:
-    said = [digest_of(f"hours,{hours}\n") for hours in ("144.0", "144.00000000000003", "144.0001")]
-    assert said[0] == said[1] != said[2]
+def test_digests_ignore_rounding_errors() -> None:
+    digests = [
+        digest_of(f"hours,{hours}\n") for hours in ("144.0", "144.00000000000003", "144.0001")
+    ]
+    assert digests[0] == digests[1] != digests[2]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", ["kill -9", "file size"])
-def test_what_befalls_a_command_leaves_the_old_or_the_new(
+def test_a_disturbed_command_leaves_the_old_or_the_new_output(
     fault: str, command: str, at: Path
 ) -> None:
     rounds(fault, command, 1, at, random.Random(f"{fault} {command}"))
@@ -35,7 +37,7 @@ def test_what_befalls_a_command_leaves_the_old_or_the_new(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["kill -9", "full disk", "read-only", "cgroup"])
-def test_the_harness_counts_what_was_survived(fault: str) -> None:
+def test_the_campaign_counts_faults_without_losses(fault: str) -> None:
     words = ["--rounds", "1", "--fault", fault, "--on", "ingest --force"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults", *words],

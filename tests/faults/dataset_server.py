@@ -1,6 +1,6 @@
-"""Publish a public trace on a local server, for ``fetch`` in its own process.
+"""Serve a public trace on a local server, for ``fetch`` in its own process.
 
-``python -m tests.faults.published BYTES WORD …`` is ``philly WORD …`` with so much memory.
+``python -m tests.faults.dataset_server BYTES WORD …`` is ``philly WORD …`` with a limit on memory.
 """
 
 import hashlib
@@ -19,32 +19,26 @@ from urllib.request import urlopen
 
 _BLOCK = 1 << 16
 _PAUSE_S = 0.002
-_KNOWN = "dataset.json"
+_DIGESTS = "dataset.json"
 
 
-def publish(folder: Path) -> str:
-    """Serve a trace of two archives from a folder for as long as this process runs.
-
-    Returns
-    -------
-    str
-        The address of its folder.
-    """
+def serve(folder: Path) -> str:
+    """Serve a trace of two archives for as long as this process runs, and return its address."""
     folder.mkdir()
-    dice = random.Random(1)
+    rng = random.Random(1)
     for n in range(2):
-        rows = b"".join(
-            b"%d,%s\n" % (row, dice.randbytes(40).hex().encode()) for row in range(9000)
-        )
+        rows = b"".join(b"%d,%s\n" % (row, rng.randbytes(40).hex().encode()) for row in range(9000))
         member = tarfile.TarInfo(f"cluster0{n}.csv")
         member.size = len(rows)
         with tarfile.open(folder / f"{n}.tar.gz", "w:gz") as packed:
             packed.addfile(member, io.BytesIO(rows))
-    told = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    (folder / _KNOWN).write_text(json.dumps(told))
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
+    }
+    (folder / _DIGESTS).write_text(json.dumps(digests))
 
     class Handler(BaseHTTPRequestHandler):
-        """Sends a file slowly, from where it is asked for."""
+        """Sends a file slowly, from the requested offset."""
 
         def do_GET(self) -> None:
             data = (folder / Path(self.path).name).read_bytes()
@@ -60,7 +54,7 @@ def publish(folder: Path) -> str:
                     self.wfile.write(data[at : at + _BLOCK])
                     time.sleep(_PAUSE_S)
             except OSError:
-                pass  # whoever asked was killed
+                pass  # the client was killed
 
         def log_message(self, *words: object) -> None:
             """Say nothing."""
@@ -70,16 +64,16 @@ def publish(folder: Path) -> str:
     return f"http://127.0.0.1:{server.server_port}/"
 
 
-def know(words: list[str]) -> None:
-    """Where it is what is to be fetched, let the package know what is published."""
+def register(words: list[str]) -> None:
+    """Add the served dataset to the catalogue if the command is ``fetch``."""
     if words[0] != "fetch":
         return
     from philly_analysis.ingest.downloads import catalogue
     from philly_analysis.ingest.downloads.http_file import RemoteFile
 
-    with urlopen(words[-1] + _KNOWN) as answer:  # noqa: S310 - it is our own
-        told = json.load(answer)
-    files = tuple(RemoteFile(name, words[-1] + name, sha256) for name, sha256 in told.items())
+    with urlopen(words[-1] + _DIGESTS) as answer:  # noqa: S310 - the local server
+        digests = json.load(answer)
+    files = tuple(RemoteFile(name, words[-1] + name, sha256) for name, sha256 in digests.items())
     one = catalogue.Dataset(words[1], "", "", "table", files, map="itp-2021", unpack=True)
     catalogue.published = lambda: {one.name: one}  # type: ignore[assignment]
 
@@ -90,7 +84,7 @@ def _main() -> None:
     most, *words = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (int(most), int(most)))
     sys.argv = ["philly", *words]
-    know(words)
+    register(words)
     app()
 
 
