@@ -1,11 +1,12 @@
-"""Write tiny raw archives by hand, and read their ingested tables."""
+"""Write small raw files, ingest them, and read the tables."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from philly_analysis import ingest
@@ -54,9 +55,27 @@ def write_archive(folder: Path, jobs: Sequence[Any], **files: Sequence[str]) -> 
     return folder
 
 
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files by their paths in a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def assert_equal_tables(one: Path, other: Path, names: Sequence[str] = ()) -> None:
+    """Check that tables of two traces, by default all, have the same rows in any order."""
+    with Trace(one) as a, Trace(other) as b:
+        assert names or a.tables == b.tables
+        for name in names or a.tables:
+            mine, theirs = (t.answer(name).pl().sort(pl.all()) for t in (a, b))
+            assert mine.equals(theirs), name
+
+
 @dataclass(slots=True)
 class Ingested:
-    """A trace made from a tiny archive, and questions about it."""
+    """A trace that a test ingested, and queries of it."""
 
     trace: Trace
     manifest: Manifest
@@ -79,15 +98,27 @@ class Ingested:
         return note
 
 
-@pytest.fixture
-def made(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Ingested]:
-    """Return a function that writes an archive, ingests it and opens the trace."""
+Ingest = Callable[..., Ingested]
 
-    def make(*jobs: Any, **files: Sequence[str]) -> Ingested:
-        raw = write_archive(tmp_path / "raw", jobs, **files)
-        manifest = ingest("philly", raw, tmp_path / "trace")
-        trace = Trace(tmp_path / "trace")
+
+@pytest.fixture
+def ingested(tmp_path: Path, request: pytest.FixtureRequest) -> Ingest:
+    """Return a function that ingests raw files of a source and opens the trace."""
+
+    def run(source: str, raw: Path, out: Path = tmp_path / "t", **options: Any) -> Ingested:
+        manifest = ingest(source, raw, out, **options)
+        trace = Trace(out)
         request.addfinalizer(trace.close)
         return Ingested(trace, manifest)
+
+    return run
+
+
+@pytest.fixture
+def made(tmp_path: Path, ingested: Ingest) -> Ingest:
+    """Return a function that writes and ingests an archive of Philly."""
+
+    def make(*jobs: Any, **files: Sequence[str]) -> Ingested:
+        return ingested("philly", write_archive(tmp_path / "raw", jobs, **files))
 
     return make

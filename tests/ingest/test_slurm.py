@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import permutations
 from pathlib import Path
@@ -12,7 +13,7 @@ from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.node_list import expand_hosts
-from philly_analysis.trace.trace import Trace
+from tests.ingest.conftest import Ingest, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"
 HEADER = (
@@ -43,38 +44,44 @@ def at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-01-01T{clock}")
 
 
-@pytest.mark.parametrize(
+DELIMITERS = pytest.mark.parametrize(
     "delimiter", ["|", "^|^", *(pytest.param(d, marks=pytest.mark.slow) for d in (";|;", "\x1f"))]
 )
-def test_records_become_jobs_and_attempts(tmp_path: Path, delimiter: str) -> None:
-    ingest("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "t")
-    with Trace(tmp_path / "t") as trace:
-        jobs = trace.sql(
-            "select job_id, vc, gpus, status, eligible_at, time_limit_s, round(mem_gb, 3) "
-            "from jobs order by all"
-        ).fetchall()
-        attempts = trace.sql(
-            "select job_id, attempt, started_at, ended_at, end_reason, exit_code "
-            "from attempts order by all"
-        ).fetchall()
-        waits = trace.sql("select job_id, attempt, wait_s from waits order by all").fetchall()
-    assert jobs == [
+WHEN = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
+
+
+@DELIMITERS
+def test_records_become_jobs_and_attempts(tmp_path: Path, ingested: Ingest, delimiter: str) -> None:
+    got = ingested("slurm", write(tmp_path, *LINES, delimiter=delimiter))
+    assert got.rows(
+        "select job_id, vc, gpus, status, eligible_at, time_limit_s, round(mem_gb, 3) "
+        "from jobs order by all"
+    ) == [
         ("1", "gpu", 4, "Pass", at("00:01:00"), 7200.0, 536.871),  # 500 x 2^30 bytes
         ("2", "gpu", 16, "Killed", None, None, 1.074),
         ("3", "gpu", 1, None, None, None, None),
         ("4", "cpu", 0, None, None, None, None),
     ]
-    assert attempts == [
+    assert got.rows(
+        "select job_id, attempt, started_at, ended_at, end_reason, exit_code "
+        "from attempts order by all"
+    ) == [
         ("1", 1, at("00:05:00"), at("01:05:00"), "completed", 0),
         ("2", 1, at("00:20:00"), at("00:50:00"), "killed", 128 + 15),
         ("3", 1, at("00:20:00"), at("00:50:00"), "preempted", 0),
         ("3", 2, at("01:20:00"), None, None, 0),
         ("4", 1, None, None, None, 0),
     ]
-    assert waits == [("1", 1, 300.0), ("2", 1, 600.0), ("3", 1, 600.0), ("3", 2, 1800.0)]
+    waits = [("1", 1, 300.0), ("2", 1, 600.0), ("3", 1, 600.0), ("3", 2, 1800.0)]
+    assert got.rows("select job_id, attempt, wait_s from waits order by all") == waits
+    # a server has at least as many GPUs as were held on it at once
+    machines = [("g1", 4 + 8), ("g2", 8), ("g3", 1)]
+    assert got.rows("select machine_id, gpus from machines order by all") == machines
 
 
-def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path) -> None:
+def test_fields_of_an_attempt_that_other_fields_decide(
+    tmp_path: Path, ingested: Ingest
+) -> None:
     """Run time of suspended jobs, clocks that step back, signals, and the user who cancelled."""
     header = "JobIDRaw|UID|User|State|ExitCode|Submit|Eligible|Start|End|ElapsedRaw|Suspended"
     midnight, one, two = (f"2026-01-01T0{hour}:00:00" for hour in range(3))
@@ -86,12 +93,9 @@ def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path) -> None:
         f"5|9|bob|CANCELLED by 8|0:0|{midnight}|{midnight}|{one}|{two}|3600|00:00:00",
         f"6|9|bob|RUNNING|0:0|{midnight}|{midnight}|{one}|Unknown|1800|00:30:00",
     )
-    ingest("slurm", write(tmp_path, *lines, header=header), tmp_path / "t")
-    with Trace(tmp_path / "t") as trace:
-        found = trace.sql(
-            "select job_id, run_s, exit_code, ended_by, eligible_at from attempts order by all"
-        ).fetchall()
-    assert found == [
+    got = ingested("slurm", write(tmp_path, *lines, header=header))
+    query = "select job_id, run_s, exit_code, ended_by, eligible_at from attempts order by all"
+    assert got.rows(query) == [
         ("1", 3600.0, 0, None, at("00:00:00")),
         ("2", None, 3, None, at("01:00:00")),
         ("3", None, 128 + 9, "ann", at("01:00:00")),
@@ -101,191 +105,149 @@ def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path) -> None:
     ]
 
 
-def test_a_servers_gpus_are_the_most_held_at_once(tmp_path: Path) -> None:
-    ingest("slurm", write(tmp_path, *LINES), tmp_path / "t")
-    with Trace(tmp_path / "t") as trace:
-        machines = trace.sql("select machine_id, gpus from machines order by all").fetchall()
-    assert machines == [("g1", 4 + 8), ("g2", 8), ("g3", 1)]
-
-
-def test_what_is_no_job_is_counted(tmp_path: Path) -> None:
-    step = LINES[0].replace("|1|", "|1.batch|", 1)
-    bar = LINES[0].replace("a100=4", "a100=4|4")
-    when = LINES[0].replace("2026-01-01T00:00:00", "yesterday")
-    back = LINES[0].replace("2026-01-01T01:05:00", "2026-01-01T00:04:00")
-    manifest = ingest("slurm", write(tmp_path, *LINES, step, bar, when, back), tmp_path / "t")
-    [account] = [a for a in manifest.accounts if a.table == "attempts"]
-    assert (account.read, account.kept) == (9, 5)
-    assert account.rejected == {
-        "Submit is not a time": 1,
-        "a step of a job, not a job": 1,
-        "it ended before it started": 1,
-        "the number of fields is not that of the header": 1,
+def test_lines_that_are_not_jobs_are_rejected(tmp_path: Path, ingested: Ingest) -> None:
+    wrong = {
+        LINES[0].replace("|1|", "|1.batch|", 1): "a step of a job, not a job",
+        LINES[0].replace("a100=4", "a100=4|4"): "the number of fields is not that of the header",
+        LINES[0].replace("2026-01-01T00:00:00", "yesterday"): "Submit is not a time",
+        LINES[0].replace(
+            "2026-01-01T01:05:00", "2026-01-01T00:04:00"
+        ): "it ended before it started",
     }
-    with Trace(tmp_path / "t") as trace:
-        lines = trace.sql("select source_line from rejects order by all").fetchall()
-    assert lines == [(7,), (8,), (9,), (10,)]
+    got = ingested("slurm", write(tmp_path, *LINES, *wrong))
+    assert (got.account("attempts").read, got.account("attempts").kept) == (9, 5)
+    assert got.rejects("attempts") == list(enumerate(wrong.values(), 7))
 
 
-def test_a_file_whose_fields_are_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="fit no list of fields known here"):
-        ingest("slurm", write(tmp_path, header=LINES[0][3:]), tmp_path / "t")
-    header = HEADER.replace("State", "Flags").replace("End", "Priority")
-    raw = write(tmp_path, *LINES, header=header)
-    with pytest.raises(InputError, match="lacks the fields State, End"):
-        ingest("slurm", raw, tmp_path / "t")
-    with pytest.raises(InputError, match="no sacct output"):
-        ingest("slurm", tmp_path / "nowhere", tmp_path / "t")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "delimiter", ["|", "^|^", *(pytest.param(d, marks=pytest.mark.slow) for d in (";|;", "\x1f"))]
+    ("lines", "header", "message"),
+    [
+        ((), LINES[0][3:], "fit no list of fields known here"),
+        (
+            LINES,
+            HEADER.replace("State", "Flags").replace("End", "Priority"),
+            "lacks the fields State, End",
+        ),
+        (
+            [x.replace("|1|", "|1.0|", 1) for x in LINES[:1] * 2],
+            HEADER,
+            "nothing in .* can be kept: 2 a step of a job",
+        ),
+    ],
 )
-def test_a_documented_list_needs_no_header(tmp_path: Path, delimiter: str) -> None:
-    ingest("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "with")
-    ingest(
-        "slurm",
-        write(tmp_path, *LINES[1:], header=LINES[0], delimiter=delimiter),
-        tmp_path / "without",
-    )
-    for table in ("jobs", "attempts", "placements", "machines"):
-        with Trace(tmp_path / "with") as one, Trace(tmp_path / "without") as other:
-            assert one.sql(f"from {table}").pl().equals(other.sql(f"from {table}").pl())
-
-
-def test_nothing_kept_is_an_error(tmp_path: Path) -> None:
-    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
-    raw = write(tmp_path, record("1.0", *when), record("1.batch", *when))
-    with pytest.raises(InputError, match=r"nothing in .* can be kept: 2 a step of a job"):
-        ingest("slurm", raw, tmp_path / "t")
+def test_a_file_without_known_jobs_is_refused(
+    tmp_path: Path, ingested: Ingest, lines: Sequence[str], header: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        ingested("slurm", write(tmp_path, *lines, header=header))
+    with pytest.raises(InputError, match="no sacct output"):
+        ingested("slurm", tmp_path / "nowhere")
     assert not (tmp_path / "t").exists()
 
 
-def record(number: str, submit: str, start: str, end: str, **fields: str) -> str:
-    """Return a line with these fields; the rest is that of a job which ran well on one GPU."""
-    values = {
+@pytest.mark.slow
+@DELIMITERS
+def test_a_documented_list_of_fields_needs_no_header(
+    tmp_path: Path, ingested: Ingest, delimiter: str
+) -> None:
+    ingested("slurm", write(tmp_path, *LINES, delimiter=delimiter), tmp_path / "with")
+    bare = write(tmp_path, *LINES[1:], header=LINES[0], delimiter=delimiter)
+    ingested("slurm", bare, tmp_path / "without")
+    assert_equal_tables(
+        tmp_path / "with", tmp_path / "without", ("jobs", "attempts", "placements", "machines")
+    )
+
+
+def record(number: str, when: Sequence[str] = WHEN, **fields: str) -> str:
+    """Return a line of these fields; the others are those of a job that completed on one GPU."""
+    submit, start, end = when
+    values = dict.fromkeys(HEADER.split("|"), "") | {
         "JobIDRaw": number,
         "JobID": number,
         "Partition": "gpu",
         "User": "ann",
         "State": "COMPLETED",
         "ExitCode": "0:0",
+        "TimelimitRaw": "60",
         "Submit": submit,
         "Eligible": submit,
         "Start": start,
         "End": end,
-        "TimelimitRaw": "60",
         "NNodes": "1",
         "NCPUS": "1",
-        "ReqTRES": "",
         "AllocTRES": "gres/gpu=1",
         "NodeList": "g1",
-    } | fields
-    return "|".join(values[name] for name in HEADER.split("|"))
+        **fields,
+    }
+    return "|".join(values.values())
 
 
-def rows(trace: Path, sql: str) -> list[tuple[object, ...]]:
-    with Trace(trace) as opened:
-        return opened.sql(sql).fetchall()
-
-
-def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:
-    first = record("7", "2025-01-01T00:00:00", "2025-01-01T00:00:05", "2025-01-01T01:00:00")
-    later = record("7", "2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
-    other = record(
-        "7", "2026-01-01T01:00:00", "2026-01-01T01:00:05", "2026-01-01T02:00:00", User="bob"
-    )
-    ingest("slurm", write(tmp_path, later, first, other), tmp_path / "t")
-    assert rows(tmp_path / "t", "select job_id, attempt from attempts order by all") == [
-        ("7", 1),
-        ("7@2026-01-01T00:00:00", 1),
-        ("7@2026-01-01T01:00:00", 1),
+def test_a_job_number_that_is_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
+    first = [x.replace("2026", "2025") for x in WHEN]
+    later = ("2026-01-01T01:00:00", "2026-01-01T01:00:05", "2026-01-01T02:00:00")
+    lines = record("7"), record("7", first), record("7", later, User="bob")
+    got = ingested("slurm", write(tmp_path, *lines))
+    assert got.rows(
+        "select job_id, attempt, scheduler_id from attempts join jobs using (job_id) order by all"
+    ) == [
+        ("7", 1, "7"),
+        ("7@2026-01-01T00:00:00", 1, "7"),
+        ("7@2026-01-01T01:00:00", 1, "7"),
     ]
-    assert rows(tmp_path / "t", "select distinct scheduler_id from jobs") == [("7",)]
 
 
 @pytest.mark.slow
-def test_the_latest_reading_wins_in_whatever_order_files_are_read(tmp_path: Path) -> None:
-    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
-    readings = {
-        "waits": record(
-            "7",
-            when[0],
-            "Unknown",
-            "Unknown",
-            State="PENDING",
-            NodeList="None assigned",
-            AllocTRES="",
-            ReqTRES="gres/gpu=1",
-        ),
-        "runs": record("7", *when, "Unknown", State="RUNNING"),
-        "ended": record("7", *when, "2026-01-01T01:00:00"),
-    }
-    for order in permutations(readings):
-        raw = tmp_path / "".join(order)
-        raw.mkdir()
-        for i, name in enumerate(order):
-            (raw / f"{i}.txt").write_text(f"{HEADER}\n{readings[name]}\n")
-        manifest = ingest("slurm", raw, raw / "t")
-        [account] = [a for a in manifest.accounts if a.table == "attempts"]
-        assert account.rejected == {"an earlier reading of a record": 2}
-        assert rows(
-            raw / "t",
-            "select started_at, ended_at, end_reason, status "
-            "from attempts join jobs using (job_id)",
+def test_the_latest_record_wins_in_any_order_of_files(tmp_path: Path, ingested: Ingest) -> None:
+    waiting = {"State": "PENDING", "NodeList": "None assigned", "AllocTRES": ""}
+    readings = (
+        record("7", (WHEN[0], "Unknown", "Unknown"), ReqTRES="gres/gpu=1", **waiting),
+        record("7", (*WHEN[:2], "Unknown"), State="RUNNING"),
+        record("7"),
+    )
+    for i, order in enumerate(permutations(readings)):
+        files = {f"{n}.txt": f"{HEADER}\n{line}\n" for n, line in enumerate(order)}
+        got = ingested("slurm", write_files(tmp_path / f"raw{i}", files), tmp_path / f"t{i}")
+        assert got.account("attempts").rejected == {"an earlier reading of a record": 2}
+        assert got.rows(
+            "select started_at, ended_at, end_reason, status from attempts join jobs using (job_id)"
         ) == [(at("00:00:05"), at("01:00:00"), "completed", "Pass")]
 
 
-def test_parts_of_gpus(tmp_path: Path) -> None:
-    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    write(
-        raw,
-        record("1", *when, AllocTRES="cpu=1,gres/gpu:a100_2g.10gb=1,gres/gpu=1"),
-        record("2", *when, AllocTRES="cpu=1,gres/gpu:1g.6gb=2", NodeList="g2"),
-        record("3", *when, AllocTRES="cpu=1,gres/shard=2", NodeList="s1"),
-        record("4", *when, AllocTRES="cpu=1,gres/shard=2", NodeList="s2"),
-        record("5", *when, AllocTRES="cpu=1,gres/gpu:7g.40gb=1", NodeList="g3"),
-    )
-    (raw / "nodes.txt").write_text(
-        "NodeName=s1 CPUTot=8 RealMemory=1000 Gres=gpu:t4:2(S:0),shard:t4:16(S:0) Partitions=gpu\n"
-    )
-    manifest = ingest("slurm", raw, tmp_path / "t")
-    assert rows(tmp_path / "t", "select job_id, gpus, gpu_frac from jobs order by all") == [
-        ("1", 1, 2 / 7),
-        ("2", 2, 1 / 4),
-        ("3", 1, 2 / 8),
-        ("4", 0, None),
-        ("5", 1, None),
+def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: Ingest) -> None:
+    held = {
+        ("gres/gpu:a100_2g.10gb=1,gres/gpu=1", "g1"): (1, 2 / 7),
+        ("gres/gpu:1g.6gb=2", "g2"): (2, 1 / 4),
+        ("gres/shard=2", "s1"): (1, 2 / 8),
+        ("gres/shard=2", "s2"): (0, None),
+        ("gres/gpu:7g.40gb=1", "g3"): (1, None),
+    }
+    lines = [
+        record(str(i), AllocTRES=f"cpu=1,{gres}", NodeList=node)
+        for i, (gres, node) in enumerate(held)
     ]
-    assert any(note.startswith("1 attempts held shards") for note in manifest.notes)
+    nodes = "NodeName=s1 CPUTot=8 RealMemory=1000 Gres=gpu:t4:2(S:0),shard:t4:16(S:0)"
+    files = {"nodes.txt": f"{nodes} Partitions=gpu\n", "sacct.txt": "\n".join([HEADER, *lines, ""])}
+    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    assert got.rows("select gpus, gpu_frac from jobs order by job_id") == list(held.values())
+    assert got.note("attempts held shards").startswith("1 ")
 
 
-def test_a_heterogeneous_job_is_one_job_a_component(tmp_path: Path) -> None:
-    when = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
-    components = [record(f"{9 + i}", *when, JobID=f"9+{i}") for i in range(3)]
-    ingest("slurm", write(tmp_path, *components), tmp_path / "t")
-    assert rows(tmp_path / "t", "select job_id, scheduler_id from jobs order by all") == [
-        ("10", "9+1"),
-        ("11", "9+2"),
-        ("9", "9+0"),
-    ]
+def test_each_component_of_a_heterogeneous_job_is_a_job(tmp_path: Path, ingested: Ingest) -> None:
+    components = [record(f"{9 + i}", JobID=f"9+{i}") for i in range(3)]
+    got = ingested("slurm", write(tmp_path, *components))
+    expected = [("10", "9+1"), ("11", "9+2"), ("9", "9+0")]
+    assert got.rows("select job_id, scheduler_id from jobs order by all") == expected
 
 
-def test_a_file_that_was_cut_off_is_counted_and_the_rest_kept(tmp_path: Path) -> None:
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    whole = (PRINTED / "wide_D.txt.gz").read_bytes()
-    (raw / "cut.txt.gz").write_bytes(whole[: len(whole) // 2])
-    (raw / "whole.txt.gz").write_bytes(whole)
-    manifest = ingest("slurm", raw, tmp_path / "t")
-    assert any("cut.txt.gz was passed over" in note for note in manifest.notes)
-    assert manifest.rows["attempts"] == 665
+def test_a_truncated_file_is_skipped_with_a_note(tmp_path: Path, ingested: Ingest) -> None:
+    packed = (PRINTED / "wide_D.txt.gz").read_bytes()
+    files = {"cut.txt.gz": packed[: len(packed) // 2], "complete.txt.gz": packed}
+    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    assert got.note("cut.txt.gz was passed over")
+    assert got.manifest.rows["attempts"] == 665
 
 
-def test_the_command_asks_for_what_is_read_back(tmp_path: Path) -> None:
+def test_the_printed_command_requests_fields_that_slurm_has() -> None:
     command = slurm_command("2026-01-01", "2026-02-01", "alpha")
     assert " --clusters=alpha -S 2026-01-01 -E 2026-02-01 " in command
     fields = command.split(" -o ")[1].split(",")
@@ -305,43 +267,38 @@ def test_the_command_asks_for_what_is_read_back(tmp_path: Path) -> None:
         ("", []),
     ],
 )
-def test_node_lists(text: str, named: list[str]) -> None:
+def test_node_lists_expand_to_hosts(text: str, named: list[str]) -> None:
     assert expand_hosts(text) == named
 
 
-def test_gpus_of_running_jobs_are_those_that_scontrol_showed(tmp_path: Path) -> None:
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    (raw / "sacct.txt.gz").write_bytes((PRINTED / "wide_D_us.txt.gz").read_bytes())
+def test_gpus_of_running_jobs_are_those_of_scontrol(tmp_path: Path, ingested: Ingest) -> None:
+    shown = sorted(PRINTED.glob("running/*_scontrol_show_job_d*"))
+    files = {file.name: file.read_bytes() for file in shown}
+    files["sacct.txt.gz"] = (PRINTED / "wide_D_us.txt.gz").read_bytes()
     expected = set()
-    for file in sorted(PRINTED.glob("running/*_scontrol_show_job_d*")):
-        (raw / file.name).write_bytes(file.read_bytes())
+    for file in shown:
         text = gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
         cluster = "alpha" if "alpha" in file.name else "beta"
         for job in re.split(r"(?:^|\n)(?=JobId=\d)", text)[1:]:
             number = job.split()[0].removeprefix("JobId=")
-            for nodes, gpus in re.findall(
-                r"\sNodes=(\S+) CPU_IDs=.*?GRES=gpu:\w+:\d\(IDX:(\S+)\)", job
-            ):
+            gres = r"\sNodes=(\S+) CPU_IDs=.*?GRES=gpu:\w+:\d\(IDX:(\S+)\)"
+            for nodes, gpus in re.findall(gres, job):
                 first, _, last = gpus.partition("-")
                 for node in expand_hosts(nodes):
                     for gpu in range(int(first), int(last or first) + 1):
                         expected.add((f"{cluster}:{number}", f"{cluster}:{node}", gpu))
     assert len(expected) >= 20
-    manifest = ingest("slurm", raw, tmp_path / "t")
-    with Trace(tmp_path / "t") as trace:
-        known = trace.sql(
-            "select job_id, machine_id, gpu from placements where gpu is not null"
-        ).fetchall()
-        held = trace.sql(
-            "select job_id, attempt, machine_id, sum(coalesce(gpus, 1)) from placements "
-            "group by all"
-        ).fetchall()
-    assert set(known) == expected
-    assert len(known) == len(expected)
-    assert manifest.rows["attempts"] == 665
-    ingest("slurm", raw / "sacct.txt.gz", tmp_path / "unshown")
-    with Trace(tmp_path / "unshown") as trace:
-        plain = trace.sql("select job_id, attempt, machine_id, gpus from placements").fetchall()
-    # as many on each server as sacct says, where it says
-    assert {r for r in plain if r[3] is not None} <= set(held)
+    raw = write_files(tmp_path / "raw", files)
+    got = ingested("slurm", raw)
+    indexed = got.rows("select job_id, machine_id, gpu from placements where gpu is not null")
+    assert set(indexed) == expected
+    assert len(indexed) == len(expected)
+    assert got.manifest.rows["attempts"] == 665
+    held = got.rows(
+        "select job_id, attempt, machine_id, sum(coalesce(gpus, 1)) from placements group by all"
+    )
+    plain = ingested("slurm", raw / "sacct.txt.gz", tmp_path / "plain").rows(
+        "select job_id, attempt, machine_id, gpus from placements where gpus is not null"
+    )
+    # each server has as many as sacct prints
+    assert set(plain) <= set(held)
