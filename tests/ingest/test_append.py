@@ -3,15 +3,12 @@
 import itertools
 import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -23,10 +20,10 @@ from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
-from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
-from tests.ingest.conftest import attempt, job, write_archive
+from tests.ingest.conftest import assert_equal_tables, attempt, job, write_archive, write_files
 from tests.ingest.test_slurm_output import PRINTED
 
 SERVERS = ["scontrol_show_node_o.alpha.txt", "scontrol_show_node_o.beta.txt"]
@@ -42,14 +39,11 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> bool:
     return one.keys() == other.keys() and all(one[name].equals(other[name]) for name in one)
 
 
-def assert_same(grown: Path, whole: Path) -> None:
-    one, other = tables(grown), tables(whole)
-    assert one.keys() == other.keys()
-    for name, rows in one.items():
-        assert rows.equals(other[name]), name
+def assert_same(grown: Path, complete: Path) -> None:
+    assert_equal_tables(grown, complete)
     counts = [
         {a.table: (a.read, a.kept) for a in Manifest.read(trace).accounts}
-        for trace in (grown, whole)
+        for trace in (grown, complete)
     ]
     assert counts[0] == counts[1]
 
@@ -61,10 +55,12 @@ def contents(trace: Path) -> dict[Path, bytes | None]:
 
 
 def printed(out: Path, files: Iterable[Path]) -> Path:
-    out.mkdir()
-    for file in files:
-        shutil.copyfile(file, out / file.name)
-    return out
+    return write_files(out, {file.name: file.read_bytes() for file in files})
+
+
+def account(manifest: Manifest, table: str) -> Account:
+    [found] = [a for a in manifest.accounts if a.table == table]
+    return found
 
 
 def grow(source: str, pages: Iterable[Path], out: Path) -> Manifest:
@@ -77,7 +73,7 @@ def grow(source: str, pages: Iterable[Path], out: Path) -> Manifest:
 @pytest.mark.parametrize(
     ("seed", "pages"), [(0, 3), *(pytest.param(n, 12, marks=pytest.mark.slow) for n in range(8))]
 )
-def test_windows_as_they_were_printed_appended_in_any_order_are_one_ingest(
+def test_recorded_windows_appended_in_any_order_equal_one_ingest(
     tmp_path: Path, seed: int, pages: int
 ) -> None:
     prints = [
@@ -110,17 +106,17 @@ def line(
 
 
 @pytest.mark.slow
-def test_a_page_printed_under_one_name_each_day_does_not_pile_up(tmp_path: Path) -> None:
+def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None:
     """Each day's print shows the two before it; the records are kept once, and all counted."""
     read, out = 0, tmp_path / "t"
     for day in range(4):
         rows = [line(d, d) for d in range(max(0, day - 2), day)] + [line(day, day, "RUNNING")]
         read += len(rows)
         manifest = ingest("slurm", page(tmp_path / "sacct.txt", rows), out, append=True)
-    [account] = [a for a in manifest.accounts if a.table == "attempts"]
-    assert (account.read, account.kept) == (read, 4)
-    assert account.read == account.kept + sum(account.rejected.values())
-    assert set(account.rejected) == {
+    counted = account(manifest, "attempts")
+    assert (counted.read, counted.kept) == (read, 4)
+    assert counted.read == counted.kept + sum(counted.rejected.values())
+    assert set(counted.rejected) == {
         "an earlier reading of a record",
         "the same record, printed again",
     }
@@ -129,12 +125,10 @@ def test_a_page_printed_under_one_name_each_day_does_not_pile_up(tmp_path: Path)
     assert pl.read_parquet(out / file).height <= 2 * 4 + 3
     whole = page(tmp_path / "once.txt", [*(line(d, d) for d in range(3)), line(3, 3, "RUNNING")])
     ingest("slurm", whole, tmp_path / "whole")
-    one, other = tables(out), tables(tmp_path / "whole")
-    for table in ("jobs", "attempts", "placements", "machines"):
-        assert one[table].equals(other[table])
+    assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
 
 
-def test_the_same_files_again_change_nothing(tmp_path: Path) -> None:
+def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     page(raw / "1.txt", [line(1, 0), line(2, 1)])
@@ -152,7 +146,7 @@ def test_the_same_files_again_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_servers_alone_and_a_quiet_night_can_be_appended(tmp_path: Path) -> None:
+def test_servers_alone_and_an_empty_page_can_be_appended(tmp_path: Path) -> None:
     rows = [line(1, 0), line(2, 1)]
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("NodeName=n1 Gres=gpu:a100:8 CPUTot=64 RealMemory=1000 Partitions=p\n")
@@ -166,7 +160,7 @@ def test_servers_alone_and_a_quiet_night_can_be_appended(tmp_path: Path) -> None
         ingest("slurm", other, tmp_path / "t", append=True)
 
 
-def test_a_page_without_a_header_is_laid_out_as_one_read_before(tmp_path: Path) -> None:
+def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Path) -> None:
     ingest("slurm", page(tmp_path / "1.txt", [line(1, 0), line(2, 0)]), tmp_path / "t")
     bare = tmp_path / "2.txt"
     bare.write_text("\n".join([line(3, 1), line(4, 1), ""]), "utf-8")
@@ -176,7 +170,7 @@ def test_a_page_without_a_header_is_laid_out_as_one_read_before(tmp_path: Path) 
     assert manifest.rows["jobs"] == 4
 
 
-def test_failed_output_follows_its_attempt(tmp_path: Path) -> None:
+def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
     failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]
     logs = tmp_path / "logs"
@@ -195,16 +189,16 @@ def test_failed_output_follows_its_attempt(tmp_path: Path) -> None:
             ("a:7", 2, "GPU out of memory"),
             ("a:8", 1, "No signature"),
         ]
-    [account] = [a for a in manifest.accounts if a.table == "failures"]
-    assert (account.read, account.rejected) == (3, {"the job is unknown": 1})
+    counted = account(manifest, "failures")
+    assert (counted.read, counted.rejected) == (3, {"the job is unknown": 1})
     # read again once the job has ended, its output is judged again
     (logs / "a:8.out").write_text("Segmentation fault (core dumped)\n")
     more = page(tmp_path / "3.txt", [line(2, 4, cluster="b")])
     manifest = ingest("slurm", more, out, failures=logs, append=True)
     with Trace(out) as trace:
         assert ("a:8", 1, "Invalid memory access") in trace.sql(rows).fetchall()
-    [account] = [a for a in manifest.accounts if a.table == "failures"]
-    assert account.read == account.kept + sum(account.rejected.values())
+    counted = account(manifest, "failures")
+    assert counted.read == counted.kept + sum(counted.rejected.values())
 
 
 MAP = """
@@ -227,7 +221,7 @@ def table_of(folder: Path, files: dict[str, range]) -> Path:
 
 
 @pytest.mark.slow
-def test_a_table_without_ids_grows(tmp_path: Path) -> None:
+def test_a_table_without_job_ids_can_be_appended_to(tmp_path: Path) -> None:
     files = {"jobs-a.csv": range(5), "jobs-b.csv": range(5, 10)}
     for name, days in files.items():
         ingest("table", table_of(tmp_path / name, {name: days}), tmp_path / "t", append=True)
@@ -275,7 +269,7 @@ def philly_day(
 
 
 @pytest.mark.slow
-def test_an_archive_cut_by_days_is_one_archive(tmp_path: Path) -> None:
+def test_an_archive_appended_by_days_equals_one_archive(tmp_path: Path) -> None:
     order = [9, 0]
     grow("philly", [philly_day(tmp_path / f"d{d}", [d]) for d in order], tmp_path / "t")
     ingest("philly", philly_day(tmp_path / "all", order), tmp_path / "w")
@@ -284,14 +278,14 @@ def test_an_archive_cut_by_days_is_one_archive(tmp_path: Path) -> None:
     assert set(one.notes) == set(other.notes)
 
 
-def test_samples_that_are_there_already_are_rejected_on_their_line(tmp_path: Path) -> None:
+def test_repeated_samples_are_rejected_by_line(tmp_path: Path) -> None:
     ingest("philly", philly_day(tmp_path / "one", [0], ["m1"]), tmp_path / "t")
     manifest = ingest("philly", philly_day(tmp_path / "two", [0, 1]), tmp_path / "t", append=True)
     for table, lines in (("gpu_samples", 48), ("host_samples", 96)):
-        [account] = [a for a in manifest.accounts if a.table == table]
+        counted = account(manifest, table)
         halves = lines // 48
-        assert (account.read, account.kept) == (60 * halves, 48 * halves)
-        assert account.rejected == {"the key (sampled_at, machine_id) repeats": 12 * halves}
+        assert (counted.read, counted.kept) == (60 * halves, 48 * halves)
+        assert counted.rejected == {"the key (sampled_at, machine_id) repeats": 12 * halves}
     with Trace(tmp_path / "t") as trace:
         rejected = trace.sql(
             "select source_line from rejects where source_file = 'cluster_gpu_util' order by all"
@@ -317,7 +311,7 @@ def stored(trace: Path, names: Sequence[str] = STORED) -> dict[str, set[tuple[st
     }
 
 
-def test_a_new_day_computes_its_week_and_no_other(tmp_path: Path) -> None:
+def test_a_new_day_recomputes_only_its_week(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0, 9]), out)
     before = stored(out, ["gpu_use_bins"])["gpu_use_bins"]
@@ -329,7 +323,7 @@ def test_a_new_day_computes_its_week_and_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_was_appended_what_is_stored_is_that_of_one_ingest(
+def test_materialised_relations_after_appends_equal_those_of_one_ingest(
     tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -378,7 +372,7 @@ def smi(file: Path, first: int, last: int) -> Path:
 
 
 @pytest.mark.slow
-def test_telemetry_grows_beside_its_jobs(tmp_path: Path) -> None:
+def test_telemetry_is_appended_with_its_jobs(tmp_path: Path) -> None:
     """The third append brings an hour that is there already, and the job that ended in it."""
     pages = [
         [line(1, 0), line(4, 0, "RUNNING")],
@@ -395,11 +389,11 @@ def test_telemetry_grows_beside_its_jobs(tmp_path: Path) -> None:
     every = smi(tmp_path / "all" / "n1.csv", 0, 240)
     raw = printed(tmp_path / "raw", [tmp_path / f"{i}.txt" for i in range(3)])
     ingest("slurm", raw, tmp_path / "w", telemetry=every)
-    one, other = tables(tmp_path / "t"), tables(tmp_path / "w")
-    assert same(one, other)
-    [account] = [a for a in grown.accounts if a.table == "gpu_samples"]
-    assert (account.read, account.kept) == (540, 480)
-    assert account.rejected == {"the machine has a sample of that time already": 60}
+    assert_equal_tables(tmp_path / "t", tmp_path / "w")
+    one = tables(tmp_path / "t")
+    counted = account(grown, "gpu_samples")
+    assert (counted.read, counted.kept) == (540, 480)
+    assert counted.rejected == {"the machine has a sample of that time already": 60}
     # without telemetry, what it told of stays
     ingest("slurm", page(tmp_path / "3.txt", [line(10, 1)]), tmp_path / "t", append=True)
     now = tables(tmp_path / "t")
@@ -446,7 +440,7 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_wherever_an_append_is_killed_the_trace_is_old_or_new(tmp_path: Path, every: bool) -> None:
+def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: bool) -> None:
     one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
     ingest("philly", one, tmp_path / "old")
     shutil.copytree(tmp_path / "old", tmp_path / "new")
@@ -475,7 +469,7 @@ def test_wherever_an_append_is_killed_the_trace_is_old_or_new(tmp_path: Path, ev
     assert left and set((out / "parts").rglob("*.parquet")) <= named
 
 
-def test_a_reader_goes_on_while_the_trace_grows(tmp_path: Path) -> None:
+def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0]), out)
     before = tables(out)
@@ -490,26 +484,27 @@ def test_a_reader_goes_on_while_the_trace_grows(tmp_path: Path) -> None:
             assert other.sql("select count(*) from waits").fetchall() == [(2,)]
 
 
-def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) -> None:
+def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     out, raw = tmp_path / "t", table_of(tmp_path / "raw", {"jobs-a.csv": range(5)})
     more = table_of(tmp_path / "more", {"jobs-b.csv": range(5, 10)})
     typed = ["ingest", "table", str(raw), str(out), "--append"]
     for said in ("trace up to date", "Nothing new: raw was read before."):
         result = CliRunner().invoke(app, typed)
         assert result.exit_code == 0 and said in result.output + result.stderr
-    with writer.append_to(out), pytest.raises(TraceError, match="another process is appending"):
-        ingest("table", more, out, append=True)
-    with writer.append_to(out), pytest.raises(TraceError, match="another process is appending"):
-        ingest("table", more, out, force=True)
-    with pytest.raises(TraceError, match="not both"):
-        ingest("table", more, out, append=True, force=True)
-    with pytest.raises(TraceError, match="is recorded and"):
-        ingest("table", more, out, append=True, synthetic=True)
-    with pytest.raises(TraceError, match="is a trace of table, and slurm"):
-        ingest("slurm", page(tmp_path / "page.txt", [line(1, 1)]), out, append=True)
     (tmp_path / "none").mkdir()
-    with pytest.raises(TraceError, match="not a trace"):
-        ingest("table", more, tmp_path / "none", append=True)
+    sacct = page(tmp_path / "page.txt", [line(1, 1)])
+    refusals: tuple[tuple[str, Path, Path, dict[str, Any], str], ...] = (
+        ("table", more, out, {"append": True, "force": True}, "not both"),
+        ("table", more, out, {"append": True, "synthetic": True}, "is recorded and"),
+        ("slurm", sacct, out, {"append": True}, "is a trace of table, and slurm"),
+        ("table", more, tmp_path / "none", {"append": True}, "not a trace"),
+    )
+    for source, new, to, options, message in refusals:
+        with pytest.raises(TraceError, match=message):
+            ingest(source, new, to, **options)
+    for mode in ("append", "force"):
+        with writer.append_to(out), pytest.raises(TraceError, match="another process is append"):
+            ingest("table", more, out, append=mode == "append", force=mode == "force")
     assert list((tmp_path / "none").iterdir()) == []
     shutil.rmtree(out / "raw")
     manifest = Manifest.read(out)
@@ -518,37 +513,3 @@ def test_two_do_not_append_at_once_and_not_to_what_does_not_fit(tmp_path: Path) 
     with pytest.raises(TraceError, match="stored no raw records"):
         ingest("table", more, out, append=True)
     assert tables(out)["jobs"].height == 5
-
-
-_APPEND = """
-import sys
-from philly_analysis import ingest
-print("begins", flush=True)
-ingest("philly", sys.argv[1], sys.argv[2], append=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_leaves_the_old_trace_or_the_new(tmp_path: Path) -> None:
-    raw = philly_day(tmp_path / "1", range(1, 40))
-    ingest("philly", philly_day(tmp_path / "0", [0]), tmp_path / "old")
-    shutil.copytree(tmp_path / "old", tmp_path / "new")
-    begun = time.monotonic()
-    ingest("philly", raw, tmp_path / "new", append=True)
-    takes_s = time.monotonic() - begun
-    old, new = tables(tmp_path / "old"), tables(tmp_path / "new")
-    out, found = tmp_path / "t", set()
-    shutil.copytree(tmp_path / "old", out)
-    for i in range(25):
-        command = [sys.executable, "-c", _APPEND, str(raw), str(out)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout
-            process.stdout.readline()
-            time.sleep(takes_s * 2 * i / 25)
-            process.send_signal(signal.SIGKILL)
-        held = tables(out)
-        assert same(held, old) or same(held, new)
-        found.add("new" if same(held, new) else "old")
-    assert "old" in found
-    ingest("philly", raw, out, append=True)
-    assert same(tables(out), new)

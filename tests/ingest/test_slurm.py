@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.node_list import expand_hosts
@@ -79,9 +78,7 @@ def test_records_become_jobs_and_attempts(tmp_path: Path, ingested: Ingest, deli
     assert got.rows("select machine_id, gpus from machines order by all") == machines
 
 
-def test_fields_of_an_attempt_that_other_fields_decide(
-    tmp_path: Path, ingested: Ingest
-) -> None:
+def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path, ingested: Ingest) -> None:
     """Run time of suspended jobs, clocks that step back, signals, and the user who cancelled."""
     header = "JobIDRaw|UID|User|State|ExitCode|Submit|Eligible|Start|End|ElapsedRaw|Suspended"
     midnight, one, two = (f"2026-01-01T0{hour}:00:00" for hour in range(3))

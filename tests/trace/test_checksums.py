@@ -12,7 +12,7 @@ from philly_analysis import Trace, ingest, verify
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST
-from tests.faults.test_damage import flip
+from tests.faults.damage import flip_bit
 from tests.ingest.test_append import line, page
 
 SAID = {
@@ -67,7 +67,7 @@ def test_a_trace_with_sha256_digests_is_read_and_appended_to(trace: Path, tmp_pa
 def test_damage_of_a_trace_with_sha256_digests_is_found(trace: Path) -> None:
     file = trace / "jobs.parquet"
     stat = file.stat()
-    flip(file, random.Random(1))
+    flip_bit(file, random.Random(1))
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert verify(trace).set_index("file")["state"]["jobs.parquet"] == "damaged"
     with Trace(trace) as opened, pytest.raises(TraceError, match="is damaged"):
