@@ -1,72 +1,16 @@
-"""Formats and dialects: the program that reads each, and how files are written and checked."""
+"""Dialects of formats, from TOML: the program that reads each, and the layouts of its files."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import polars as pl
-
-from philly_analysis.errors import UnknownNameError
 from philly_analysis.exports.layout import Layout
-from philly_analysis.exports.request import Request
-from philly_analysis.study import Estimates
+
+FILE = ""
+"""Name of the only file of an export that is no folder."""
 
 _FORMATS = Path(__file__).parent / "formats"
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """What a program accepts of a file by its own rules.
-
-    Attributes
-    ----------
-    jobs
-        Jobs; the parts of a gang that was split count as one.
-    gpu_s
-        Their GPU-seconds in the program's own terms; None: it has run times of its own.
-    """
-
-    jobs: int
-    gpu_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """Sentences on a written file, for its sidecar.
-
-    Attributes
-    ----------
-    assumed, not_carried
-        What the file needs and the workload lacks; what of the workload did not fit.
-    sources
-        Where assumed numbers come from.
-    """
-
-    assumed: tuple[str, ...] = ()
-    not_carried: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """The functions of a dialect.
-
-    Attributes
-    ----------
-    write
-        Writes a request to a file, or into a folder.
-    accepted
-        Counts what the program accepts of a written file.
-    validate
-        Returns the violations of every byte-level rule in a file or folder. The second argument
-        is the program's own file of measured speeds, or None.
-    """
-
-    write: Callable[[Request, Path], Notes]
-    accepted: Callable[[Request, Path], Accepted]
-    validate: Callable[[Path, Path | None], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +19,8 @@ class Dialect:
 
     Attributes
     ----------
+    format, name
+        Names that users type.
     program
         Name of the program that reads it; others that read the same file may follow.
     source
@@ -88,6 +34,13 @@ class Dialect:
         Which jobs the program accepts, by its own code.
     carries, not_carried
         What of a job is in the file, and sentences on what never is.
+    assumed, sources
+        Sentences: what every file needs and a workload lacks; where such numbers come from.
+        ``$throughputs`` is the name of the program's own file.
+    profiles
+        Table of published profiles that jobs draw from; empty: none.
+    layouts
+        Layout of each delimited file by its name, that of the jobs first.
     folder
         Whether an export is a folder of several files.
     gangs
@@ -100,77 +53,37 @@ class Dialect:
         Whether jobs without a run time are excluded.
     """
 
+    format: str
     name: str
-    codec: Codec
     program: str
     rules: str
     carries: str
+    layouts: Mapping[str, Layout]
     source: str = ""
     needs: str = ""
     command: str = ""
-    not_carried: tuple[str, ...] = ()
+    not_carried: Sequence[str] = ()
+    assumed: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    profiles: str = ""
     folder: bool = False
-    gangs: tuple[int, ...] = ()
-    estimates: tuple[Estimates, ...] = ()
+    gangs: Sequence[int] = ()
+    estimates: Sequence[str] = ()
     throughputs: str = ""
     timed: bool = True
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format, by the name that users type; its first dialect is the default."""
-
-    name: str
-    dialects: tuple[Dialect, ...]
-
-    def dialect(self, name: str | None = None) -> Dialect:
-        """Return a dialect by name, or the default.
-
-        Raises
-        ------
-        UnknownNameError
-            The format has no dialect of that name.
-        """
-        if name is None:
-            return self.dialects[0]
-        for dialect in self.dialects:
-            if dialect.name == name:
-                return dialect
-        raise UnknownNameError(f"dialect of {self.name}", name, [d.name for d in self.dialects])
+    def __str__(self) -> str:
+        """Return its name for a message."""
+        return f"{self.format} ({self.name})"
 
 
-def _description(name: str) -> dict[str, Any]:
-    return tomllib.loads((_FORMATS / f"{name}.toml").read_text("utf-8"))
-
-
-def read_layouts(name: str) -> dict[str, Layout]:
-    """Return the layouts of the delimited files in a format's description, by name."""
-    return {key: Layout.of(**table) for key, table in _description(name)["layouts"].items()}
-
-
-def read_format(name: str, **codecs: Codec) -> Format:
-    """Return a format from its description and the codec of each of its dialects."""
+def read_dialects(name: str) -> list[Dialect]:
+    """Return the dialects in a format's description, the default first."""
+    description = tomllib.loads((_FORMATS / f"{name}.toml").read_text("utf-8"))
+    layouts = {k: Layout.of(**table) for k, table in description.get("layouts", {}).items()}
     dialects = []
-    for dialect, table in _description(name)["dialects"].items():
-        table |= {key: tuple(table.get(key, ())) for key in ("not_carried", "gangs")}
-        table["estimates"] = tuple(map(Estimates, table.get("estimates", ())))
-        dialects.append(Dialect(dialect, codecs[dialect], **table))
-    return Format(name, tuple(dialects))
-
-
-def accepted_jobs(
-    request: Request, gpus: pl.Series, run_s: pl.Series, kept: pl.Series | None = None
-) -> Accepted:
-    """Count what a program accepts of a file with one record per row of ``request.jobs``.
-
-    Parameters
-    ----------
-    gpus, run_s
-        Of each record, as the program reads them from the file.
-    kept
-        Which records it accepts; None: all.
-    """
-    jobs = request.jobs["job_id"]
-    kept = pl.Series([True]).new_from_index(0, gpus.len()) if kept is None else kept
-    gpu_s = (gpus.cast(pl.Float64) * run_s.cast(pl.Float64)).filter(kept).sum()
-    return Accepted(jobs.filter(kept).n_unique(), float(gpu_s))
+    for dialect, table in description["dialects"].items():
+        files = table.pop("files", {FILE: dialect} if dialect in layouts else {})
+        table["layouts"] = {file: layouts[layout] for file, layout in files.items()}
+        dialects.append(Dialect(name, dialect, **table))
+    return dialects

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 import numpy as np
 import polars as pl
 
-from philly_analysis.errors import ExportError
+from philly_analysis.errors import ExportError, UnknownNameError
+from philly_analysis.exports.dialect import Dialect
 from philly_analysis.exports.estimates import estimated_s
 from philly_analysis.exports.gangs import PART, adapt_gangs
 from philly_analysis.exports.sanitize import plain_names
@@ -47,7 +49,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A workload, prepared for any format.
+    """A workload, prepared for a dialect.
 
     Attributes
     ----------
@@ -75,17 +77,18 @@ class Request:
         The program's own file (or folder) of measured speeds.
     """
 
+    dialect: Dialect
     workload: Workload
     runnable: Demand
     demand: Demand
     jobs: pl.DataFrame
     cluster: Cluster
     rng: np.random.Generator
-    run_policy: RunPolicy
-    estimates: Estimates | None = None
-    gang_notes: tuple[str, ...] = ()
-    arrival_factor: float = 1.0
-    throughputs: Path | None = None
+    run_policy: str
+    estimates: Estimates | None
+    gang_notes: tuple[str, ...]
+    arrival_factor: float
+    throughputs: Path | None
 
     @property
     def nodes(self) -> int:
@@ -94,9 +97,18 @@ class Request:
 
     @property
     def speeds_file(self) -> Path:
-        """The program's own file of measured speeds, for dialects that require it."""
+        """The program's own file of measured speeds, for dialects that require it.
+
+        Raises
+        ------
+        ExportError
+            The request has none.
+        """
         if self.throughputs is None:
-            raise ExportError("the consumer's own file of measured speeds is missing.")
+            raise ExportError(
+                f"{self.dialect} needs {self.dialect.throughputs}, which is not part of this "
+                "package: give its path as throughputs=PATH."
+            )
         return self.throughputs
 
     @property
@@ -108,50 +120,40 @@ class Request:
         """Return the estimate of each job's run time, in s."""
         return estimated_s(self.estimates or Estimates.EXACT, self.jobs, self.rng)
 
+    def with_file_name(self, sentences: Sequence[str]) -> list[str]:
+        """Return sentences that name the program's own file."""
+        name = self.throughputs and self.throughputs.name
+        return [Template(sentence).substitute(throughputs=name) for sentence in sentences]
+
     def quotas(self) -> tuple[dict[str, int], str]:
         """Return GPUs by virtual cluster, and a sentence on where they come from."""
         return quotas_of(self.workload, self.cluster.gpus)
 
 
-def prepare(
-    workload: Workload,
-    options: ExportOptions,
-    *,
-    run_policy: RunPolicy,
-    gangs: Gangs,
-    estimates: Estimates | None,
-    sizes: Sequence[int],
-    timed: bool,
-) -> Request:
-    """Prepare a workload for any format.
-
-    Parameters
-    ----------
-    options
-        Its load and target cluster, seed, and file of measured speeds.
-    sizes
-        Gang sizes that the program accepts; empty: all.
-    gangs
-        What becomes of other gangs.
-    estimates
-        Kind of estimated run times.
-    timed
-        False if the program needs no run times, so that no job needs to have one.
+def prepare(workload: Workload, dialect: Dialect, options: ExportOptions) -> Request:
+    """Prepare a workload for a dialect.
 
     Raises
     ------
+    ExportError
+        The dialect has no field for estimated run times, and some are requested.
+    UnknownNameError
+        There is no such run policy, treatment of gangs or kind of estimates.
     WorkloadError
         No job can be run, the cluster has no GPUs, or the jobs offer no load to rescale.
     """
-    runnable = demand_of(workload, run_policy)
+    timed, estimates = dialect.timed, _estimates(dialect, options.estimates)
+    if options.gangs not in list(Gangs):
+        raise UnknownNameError("treatment of gangs", options.gangs, list(Gangs))
+    runnable = demand_of(workload, options.run_policy)
     if timed:
         runnable = require_jobs(runnable)
     machines = fleet(options.machines) if isinstance(options.machines, str) else options.machines
     target = target_cluster(workload, runnable, gpus=options.gpus, machines=machines)
     demand = runnable.within(target.gpus) if timed else runnable
     gang_notes: tuple[str, ...] = ()
-    if sizes:
-        demand, gang_notes = adapt_gangs(demand, sizes, gangs)
+    if dialect.gangs:
+        demand, gang_notes = adapt_gangs(demand, dialect.gangs, Gangs(options.gangs))
     if timed:
         demand = require_jobs(demand)
     factor = 1.0
@@ -165,6 +167,7 @@ def prepare(
     name = plain_names(jobs["job_id"])
     is_part = pl.col(PART).is_not_null()
     return Request(
+        dialect=dialect,
         workload=workload,
         runnable=runnable,
         demand=demand,
@@ -178,9 +181,20 @@ def prepare(
         ),
         cluster=target,
         rng=np.random.default_rng(options.seed),
-        run_policy=run_policy,
+        run_policy=str(options.run_policy),
         estimates=estimates,
         gang_notes=gang_notes,
         arrival_factor=factor,
         throughputs=None if options.throughputs is None else Path(options.throughputs),
     )
+
+
+def _estimates(dialect: Dialect, wanted: Estimates | str | None) -> Estimates | None:
+    """Return the kind of estimates to write; None if the format holds none."""
+    if wanted is None:
+        return Estimates(dialect.estimates[0]) if dialect.estimates else None
+    if wanted not in list(Estimates):
+        raise UnknownNameError("kind of estimates", wanted, list(Estimates))
+    if wanted not in dialect.estimates:
+        raise ExportError(f"{dialect} has no field for estimated run times: omit estimates=.")
+    return Estimates(wanted)

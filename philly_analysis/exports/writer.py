@@ -1,15 +1,13 @@
 """Write a workload in the file format of another tool, with a sidecar of what was assumed."""
 
 from datetime import UTC, datetime
-from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.dialect import Accepted, Dialect, Format
+from philly_analysis.exports.codec import Accepted, Format
 from philly_analysis.exports.estimates import MEANING
 from philly_analysis.exports.formats.batsim import BATSIM
 from philly_analysis.exports.formats.gavel import GAVEL
@@ -22,12 +20,19 @@ from philly_analysis.exports.formats.pollux import POLLUX, SIA
 from philly_analysis.exports.formats.swf import SWF
 from philly_analysis.exports.formats.synergy import SYNERGY
 from philly_analysis.exports.formats.tiresias import TIRESIAS
+from philly_analysis.exports.profiles import read_profiles
 from philly_analysis.exports.request import ExportOptions, Request, prepare
-from philly_analysis.exports.sidecar import Exported, cluster_notes, run_with, unnamed_notes
-from philly_analysis.exports.sidecar_writer import export_digests, replace_export, sidecar_of
+from philly_analysis.exports.sidecar import (
+    Exported,
+    cluster_notes,
+    export_digests,
+    replace_export,
+    run_with,
+    sidecar_of,
+    unnamed_notes,
+)
 from philly_analysis.progress import step
 from philly_analysis.results import count, share
-from philly_analysis.study import Estimates, Gangs, RunPolicy
 from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Workload
 
@@ -42,7 +47,6 @@ LEAST_ACCEPTED = 0.99
 """Share of jobs and of GPU time that a program must accept, or the export is refused."""
 
 _VIOLATIONS_SHOWN = 5
-_Name = TypeVar("_Name", bound=StrEnum)
 
 
 def export(
@@ -54,27 +58,12 @@ def export(
     """Write a workload in another tool's format: see :func:`philly_analysis.export`."""
     chosen = _format(format)
     dialect = chosen.dialect(options.dialect)
-    run_policy = _named(RunPolicy, "run policy", options.run_policy)
-    gangs = _named(Gangs, "treatment of gangs", options.gangs)
-    estimates = _estimates(chosen.name, dialect, options.estimates)
+    codec = chosen.codecs[dialect.name]
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
     if not workload.jobs.height:
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
-    if dialect.throughputs and options.throughputs is None:
-        raise ExportError(
-            f"{chosen.name} ({dialect.name}) needs {dialect.throughputs}, which is not part of "
-            "this package: give its path as throughputs=PATH."
-        )
-    request = prepare(
-        workload,
-        options,
-        run_policy=run_policy,
-        gangs=gangs,
-        estimates=estimates,
-        sizes=dialect.gangs,
-        timed=dialect.timed,
-    )
+    request = prepare(workload, dialect, options)
     file = Path(file)
     with (
         step(f"exporting {workload.name} for {chosen.name}"),
@@ -82,24 +71,25 @@ def export(
     ):
         if dialect.folder:
             new.mkdir()
-        notes = dialect.codec.write(request, new)
-        if found := dialect.codec.validate(new, request.throughputs):
+        notes = codec.write(request, new)
+        if found := codec.validate(dialect, new, request.throughputs):
             raise ExportError(
-                f"{workload.name} cannot be written for {chosen.name} ({dialect.name}): "
+                f"{workload.name} cannot be written for {dialect}: "
                 + "; ".join(found[:_VIOLATIONS_SHOWN])
             )
-        accepted = dialect.codec.accepted(request, new)
+        accepted = codec.accepted(request, new)
         if not options.partial:
-            _refuse(request, dialect, accepted)
-        timed = dialect.timed
+            _refuse(request, accepted)
+        timed, estimates = dialect.timed, request.estimates
         records = (request if timed else request.workload).jobs.height
+        published = [read_profiles(dialect.profiles).source] if dialect.profiles else []
         result = Exported(
             workload=workload.name,
             synthetic=workload.synthetic,
             format=chosen.name,
             dialect=dialect.name,
             file=str(file),
-            run_with=run_with(request, dialect, file, records),
+            run_with=run_with(request, file, records),
             jobs=records,
             jobs_read=accepted.jobs,
             gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
@@ -114,11 +104,12 @@ def export(
                 *cluster_notes(request.cluster),
                 *request.gang_notes,
                 *([f"estimated run times: {MEANING[estimates]}"] if estimates else []),
+                *request.with_file_name(dialect.assumed),
                 *notes.assumed,
             ),
-            sources=notes.sources,
+            sources=(*published, *request.with_file_name(dialect.sources)),
             seed=options.seed,
-            run_policy=run_policy.value,
+            run_policy=request.run_policy,
             cluster_gpus=request.cluster.gpus,
             offered_load=request.offered_load,
             arrivals_stretched=request.arrival_factor,
@@ -164,9 +155,11 @@ def validate(
     ExportError
         There is no such file.
     """
-    codec = _format(format).dialect(dialect).codec
+    chosen = _format(format)
+    described = chosen.dialect(dialect)
+    speeds = Path(throughputs) if throughputs else None
     try:
-        return codec.validate(Path(file), Path(throughputs) if throughputs else None)
+        return chosen.codecs[described.name].validate(described, Path(file), speeds)
     except OSError as error:
         raise ExportError(f"{file} cannot be read: {error.strerror or error}") from None
 
@@ -182,29 +175,12 @@ def _format(name: str) -> Format:
     raise UnknownNameError("export format", name, FORMATS)
 
 
-def _named(names: type[_Name], what: str, name: str) -> _Name:
-    if name not in list(names):
-        raise UnknownNameError(what, name, list(names))
-    return names(name)
-
-
-def _estimates(name: str, dialect: Dialect, wanted: Estimates | str | None) -> Estimates | None:
-    """Return the kind of estimates to write; None if the format holds none."""
-    if wanted is None:
-        return dialect.estimates[0] if dialect.estimates else None
-    kind = _named(Estimates, "kind of estimates", wanted)
-    if kind not in dialect.estimates:
-        raise ExportError(
-            f"{name} ({dialect.name}) has no field for estimated run times: omit estimates=."
-        )
-    return kind
-
-
-def _refuse(request: Request, dialect: Dialect, accepted: Accepted) -> None:
+def _refuse(request: Request, accepted: Accepted) -> None:
     """Refuse an export of which its program would accept too little.
 
     If the program has run times of its own, the GPU time is that of the jobs in the file.
     """
+    dialect = request.dialect
     jobs, gpu_h = request.runnable.jobs.height, request.runnable.gpu_s / 3600
     accepted_h = (request.demand.gpu_s if accepted.gpu_s is None else accepted.gpu_s) / 3600
     enough = accepted.jobs >= LEAST_ACCEPTED * jobs and accepted_h >= LEAST_ACCEPTED * gpu_h

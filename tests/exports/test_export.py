@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from philly_analysis import atomic, export, exports
 from philly_analysis.errors import ExportError, PhillyError, WorkloadError
 from philly_analysis.exports import formats, validate
-from philly_analysis.exports.dialect import Format
+from philly_analysis.exports.codec import Format
 from philly_analysis.exports.estimates import ROUND_TIMES_H, user_history
 from philly_analysis.exports.gangs import adapt_gangs
 from philly_analysis.exports.profiles import assign, read_profiles

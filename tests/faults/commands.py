@@ -26,7 +26,7 @@ import polars.selectors as cs
 import pyarrow.parquet as pq
 
 from philly_analysis.atomic import recover
-from philly_analysis.exports.sidecar_writer import sidecar_of
+from philly_analysis.exports.sidecar import sidecar_of
 from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
 from tests.faults.dataset_server import register, serve
 

@@ -103,27 +103,26 @@ _FORMAT = '''\
 
 import polars as pl
 
-from philly_analysis.exports.delimited import FILE, Content, delimited
-from philly_analysis.exports import dialect
+from philly_analysis.exports import codec
+from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.request import Request
 
 
-def _content(request: Request) -> Content:
+def _content(request: Request) -> codec.Content:
     rows = request.jobs.select(
         "id",
         submit_time=pl.col("submit_s").round().cast(pl.Int64),
         num_gpu="gpus",
         duration=pl.col("run_s").round().clip(1).cast(pl.Int64),
     )
-    return Content({FILE: rows}, dialect.Notes())
+    return codec.Content({FILE: rows})
 
 
-def _accepted(request: Request, rows: pl.DataFrame) -> dialect.Accepted:
-    return dialect.accepted_jobs(request, rows["num_gpu"], rows["duration"])
+def _accepted(request: Request, rows: pl.DataFrame) -> codec.Accepted:
+    return codec.accepted_jobs(request, rows["num_gpu"], rows["duration"])
 
 
-_LAYOUTS = {FILE: dialect.read_layouts("tiny")["tiny"]}
-TINY = dialect.read_format("tiny", tiny=delimited(_LAYOUTS, _content, _accepted))
+TINY = codec.read_format("tiny", tiny=codec.delimited(_content, _accepted))
 '''
 _FORMAT_TOML = """\
 [dialects.tiny]

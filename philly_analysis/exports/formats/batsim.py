@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.dialect import Accepted, Codec, Notes, accepted_jobs, read_format
+from philly_analysis.exports.codec import Accepted, Codec, Notes, accepted_jobs, read_format
+from philly_analysis.exports.dialect import Dialect
 from philly_analysis.exports.request import Request
 from philly_analysis.results import count
 
@@ -45,12 +46,7 @@ def _write(request: Request, path: Path, profile: str) -> Notes:
         file.write('\n],\n"profiles": {\n')
         file.write(",\n".join(delays))
         file.write("\n}}\n")
-    return Notes(
-        assumed=(
-            "a job is a delay: how fast it runs never changes",
-            *([f"{count(instant, 'run')} of no time: 1 ms each"] if instant else []),
-        ),
-    )
+    return Notes((f"{count(instant, 'run')} of no time: 1 ms each",) if instant else ())
 
 
 def _accepted(request: Request, path: Path) -> Accepted:
@@ -61,7 +57,7 @@ def _accepted(request: Request, path: Path) -> Accepted:
     return accepted_jobs(request, pl.Series([job["res"] for job in jobs]), run_s)
 
 
-def _validate(path: Path, _: Path | None, profile: str) -> list[str]:
+def _validate(_: Dialect, path: Path, __: Path | None, profile: str) -> list[str]:
     try:
         workload: dict[str, Any] = json.loads(path.read_text("utf-8"))
         resources, jobs, profiles = (workload[k] for k in ("nb_res", "jobs", "profiles"))

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.dialect import Accepted, accepted_jobs
-from philly_analysis.exports.layout import COUNT, NAME, Layout, violations
+from philly_analysis.exports.codec import Accepted, Written, accepted_jobs
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS
 from philly_analysis.workload import SERVER
@@ -22,66 +20,34 @@ _QUOTAS = {"vc": pl.String, "quota": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Which submissions a mode of a simulator accepts.
+class Mode:
+    """How a simulator reads a log.
 
     Attributes
     ----------
     counts_from
-        It accepts none before, and counts from the first line that it accepts.
+        It accepts no submission before, and counts from the first line that it accepts.
     opens, closes
         It accepts jobs submitted as long after that line as these are after `counts_from`.
+    vc
+        Name of the one virtual cluster that has all nodes; empty: each has its own.
     """
 
     counts_from: datetime
     opens: datetime
     closes: datetime
+    vc: str = ""
 
     @property
     def anchored(self) -> bool:
         """Whether the log needs a first line only to count from."""
         return self.opens > self.counts_from
 
-    @property
-    def length_s(self) -> float:
-        """Seconds from the first job to the last that it accepts."""
-        return (self.closes - self.opens).total_seconds()
-
-    def shift(self, first: datetime) -> timedelta:
-        """Return the shift of submissions that moves the first one inside."""
-        if self.anchored:
-            return self.opens - first
-        return max(self.counts_from - first, timedelta(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """How a simulator reads a log.
-
-    Attributes
-    ----------
-    log
-        Name of the log's file.
-    key
-        Its column that identifies a job.
-    vc
-        Name of the one virtual cluster that has all nodes; empty: each has its own.
-    """
-
-    log: str
-    key: str
-    window: Window
-    vc: str
-
-    @property
-    def estimates(self) -> Layout:
-        """Layout of the tables of estimated run times."""
-        return Layout({self.key: NAME, "priority": COUNT}, unique=self.key)
-
     def rows(self, request: Request) -> tuple[pl.DataFrame, tuple[str, ...]]:
         """Return the lines of the log, and sentences on what was assumed for them."""
-        jobs, window = request.jobs, self.window
-        shift = window.shift(jobs["submitted_at"][0])
+        jobs, first = request.jobs, request.jobs["submitted_at"][0]
+        # the shift of submissions moves the first one inside the window
+        shift = self.opens - first if self.anchored else max(self.counts_from - first, timedelta(0))
         assumed = []
         if shift:
             assumed.append(f"submissions moved by {shift}: the reader's window is fixed")
@@ -95,26 +61,26 @@ class Mode:
             vc=pl.lit(self.vc) if self.vc else pl.col("vc_id"),
             gpu_num="gpus",
             cpu_num=pl.col("cpus_due").round().cast(pl.Int64),
-            state=state.replace_strict(_STATES) if window.anchored else state,
+            state=state.replace_strict(_STATES) if self.anchored else state,
             submit_time=(pl.col("submitted_at") + shift).dt.strftime(CLOCK),
             duration="duration_s",
             job_type="job_type",
             priority=request.estimated_s().round().cast(pl.Int64),
         )
-        if window.anchored:
+        if self.anchored:
             # a predictor of run times has no other history than the mean of this line
             anchor = rows.head(1).with_columns(
                 job_id=pl.lit("counted-from"),
                 jobname=pl.lit("counted-from"),
-                submit_time=pl.lit(f"{window.counts_from:{CLOCK}}"),
+                submit_time=pl.lit(f"{self.counts_from:{CLOCK}}"),
                 duration=pl.lit(round(float(jobs["run_s"].mean() or 0)), pl.Int64).clip(1),  # type: ignore[arg-type]
             )
             rows = pl.concat([anchor, rows], how="vertical_relaxed")
             assumed.append(
-                f"a first line of {window.counts_from:%F}, from which the reader counts; it runs "
+                f"a first line of {self.counts_from:%F}, from which the reader counts; it runs "
                 "none before its window"
             )
-        total = -(-request.cluster.gpus // SERVER.gpus)
+        total = _nodes(request)
         nodes = f"{total:,} nodes of 8 GPUs, {total * SERVER.gpus:,} in all"
         if self.vc:
             assumed.append(f"{nodes}; all virtual clusters are one, {self.vc!r}")
@@ -130,7 +96,7 @@ class Mode:
         ExportError
             Virtual clusters have nodes of their own, too few for their largest gangs.
         """
-        total = -(-request.cluster.gpus // SERVER.gpus)
+        total = _nodes(request)
         if self.vc:
             return {self.vc: total}
         quotas, _ = request.quotas()
@@ -151,25 +117,27 @@ class Mode:
         nodes = _apportion(total, vcs["least"].to_list(), weights)
         return dict(zip(vcs["vc_id"].to_list(), nodes, strict=True))
 
-    def check(self, path: Path, rows: pl.DataFrame, vcs: list[str], file: str) -> list[str]:
+    def check(self, log: Written, vcs: list[str], file: str) -> list[str]:
         """Return violations of the log: unknown virtual clusters, lines before the window."""
-        found = violations(
-            path, rows["vc"], ~rows["vc"].is_in(vcs), f"virtual cluster that {file} lacks"
-        )
-        opens = self.window.counts_from
-        early = rows["submit_time"].str.to_datetime(CLOCK, strict=False) < opens
-        return found + violations(path, rows["submit_time"], early, f"submission before {opens:%F}")
+        unknown = ~log.rows["vc"].is_in(vcs)
+        early = log.rows["submit_time"].str.to_datetime(CLOCK, strict=False) < self.counts_from
+        return [
+            *log.violations("vc", unknown, f"virtual cluster that {file} lacks"),
+            *log.violations("submit_time", early, f"submission before {self.counts_from:%F}"),
+        ]
 
     def accepted(self, request: Request, rows: pl.DataFrame) -> Accepted:
         """Count the jobs that are submitted inside the window."""
         at = rows["submit_time"].str.to_datetime(CLOCK)
-        since_s = (at - at[0]).dt.total_seconds()
-        opens_s = (self.window.opens - self.window.counts_from).total_seconds()
-        closes_s = (self.window.closes - self.window.counts_from).total_seconds()
-        inside = since_s.is_between(opens_s, closes_s)
-        if self.window.anchored:
+        since = at - at[0]
+        inside = since.is_between(self.opens - self.counts_from, self.closes - self.counts_from)
+        if self.anchored:
             rows, inside = rows.slice(1), inside.slice(1)
         return accepted_jobs(request, rows["gpu_num"], rows["duration"].cast(pl.Int64), inside)
+
+
+def _nodes(request: Request) -> int:
+    return -(-request.cluster.gpus // SERVER.gpus)
 
 
 def _apportion(total: int, least: list[int], weights: list[int]) -> list[int]:

@@ -2,22 +2,20 @@
 
 import ast
 import json
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.delimited import FILE, Content, delimited, unknown
-from philly_analysis.exports.dialect import (
+from philly_analysis.exports.codec import (
     Accepted,
-    Codec,
-    Notes,
+    Content,
+    Written,
     accepted_jobs,
+    delimited,
     read_format,
-    read_layouts,
 )
-from philly_analysis.exports.layout import violations
+from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.profiles import assign, check_gangs, read_profiles
 from philly_analysis.exports.request import Request
 
@@ -47,10 +45,10 @@ def read_speeds(path: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row").filter(pl.col("steps_per_s") > 0)
 
 
-def _content(request: Request, dialect: str) -> Content:
-    published, file = read_profiles("gavel"), request.speeds_file
-    table = published.table.filter(pl.col(dialect) == 1).join(read_speeds(file), "job_type")
-    jobs = request.jobs
+def _content(request: Request) -> Content:
+    jobs, file = request.jobs, request.speeds_file
+    published = read_profiles("gavel").table.filter(pl.col(request.dialect.name) == 1)
+    table = published.join(read_speeds(file), "job_type")
     check_gangs(jobs, table, file)
     rows = assign(jobs, table, request.rng, by="gpus").with_columns(
         total_steps=(pl.col("run_s") * pl.col("steps_per_s")).round().cast(pl.Int64).clip(1),
@@ -61,36 +59,28 @@ def _content(request: Request, dialect: str) -> Content:
         duration=pl.col("run_s").round().cast(pl.Int64).clip(1),
         arrival_time=pl.col("submit_s").round_sig_figs(15),
     )
-    notes = Notes(
-        assumed=(
-            "job type (model and batch size): drawn uniformly among those with a speed at the "
-            "job's gang size, unless the workload names one of them",
-            f"steps: run time x the {_WORKER} speed of {file.name}",
-            "priority 1 and no SLO for every job; commands are not fit for a real cluster",
-        ),
-        sources=(published.source, f"speeds: {file.name}, as given"),
-    )
-    return Content({FILE: rows}, notes)
+    return Content({FILE: rows})
 
 
-def _check(path: Path, rows: pl.DataFrame, throughputs: Path | None) -> list[str]:
+def _check(file: Written) -> list[str]:
+    rows = file.rows
     needs_data = (rows["needs_data_dir"] == "1") & ~rows["command"].str.contains("%s", literal=True)
-    found = violations(path, rows["command"], needs_data, "command without %s for its data")
-    if throughputs is not None:
-        scaled = rows.rename({"scale_factor": "gpus"})
-        wrong = unknown(scaled, read_speeds(throughputs), ["job_type", "gpus"])
-        found += violations(path, rows["job_type"], wrong, "job type without a speed at its scale")
+    found = file.violations("command", needs_data, "command without %s for its data")
+    if file.throughputs is not None:
+        speeds = read_speeds(file.throughputs).rename({"gpus": "scale_factor"})
+        key = ["job_type", "scale_factor"]
+        found += file.unknown(speeds, key, "job type without a speed at its scale")
     return found
 
 
-def _accepted(request: Request, rows: pl.DataFrame, dialect: str) -> Accepted:
+def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
     speeds = read_speeds(request.speeds_file).with_columns(pl.col("gpus").cast(pl.String))
     of_type = rows.select("job_type", gpus="scale_factor").join(
         speeds, on=["job_type", "gpus"], how="left", maintain_order="left"
     )
     run_s = rows["total_steps"].cast(pl.Int64) / of_type["steps_per_s"]
     accepted = rows.height
-    if dialect == "shockwave":
+    if request.dialect.name == "shockwave":
         accepted = _before_idle(rows["arrival_time"].cast(pl.Float64), run_s)
     kept = pl.int_range(rows.height, eager=True) < accepted
     return accepted_jobs(request, rows["scale_factor"], run_s, kept)
@@ -114,13 +104,5 @@ def _before_idle(at_s: pl.Series, run_s: pl.Series) -> int:
     return arrived
 
 
-def _codec(dialect: str) -> Codec:
-    return delimited(
-        {FILE: read_layouts("gavel")[dialect]},
-        partial(_content, dialect=dialect),
-        partial(_accepted, dialect=dialect),
-        _check,
-    )
-
-
-GAVEL = read_format("gavel", gavel=_codec("gavel"), shockwave=_codec("shockwave"))
+_CODEC = delimited(_content, _accepted, _check)
+GAVEL = read_format("gavel", gavel=_CODEC, shockwave=_CODEC)

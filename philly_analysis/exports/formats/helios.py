@@ -5,23 +5,15 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-import polars as pl
-
-from philly_analysis.exports.delimited import Content, delimited
-from philly_analysis.exports.dialect import Codec, Notes, read_format, read_layouts
-from philly_analysis.exports.formats.cluster_log import LGB, Mode, Window
+from philly_analysis.exports.codec import Codec, Content, Notes, Written, delimited, read_format
+from philly_analysis.exports.formats.cluster_log import LGB, Mode
 from philly_analysis.exports.request import Request
 
 LOG, VC_SIZES = "cluster_log.csv", "vc_dict_homo.pkl"
 
 _OCTOBER = datetime(2017, 10, 1)
-_PHILLY = Mode(LOG, "jobname", Window(_OCTOBER, _OCTOBER, datetime(2017, 11, 30, 23, 59)), "philly")
-_NATIVE = Mode(
-    LOG,
-    "job_id",
-    Window(datetime(2020, 4, 1), datetime(2020, 7, 1), datetime(2020, 7, 31, 23, 59)),
-    "",
-)
+_PHILLY = Mode(_OCTOBER, _OCTOBER, datetime(2017, 11, 30, 23, 59), "philly")
+_NATIVE = Mode(datetime(2020, 4, 1), datetime(2020, 7, 1), datetime(2020, 7, 31, 23, 59))
 
 
 def _content(request: Request, mode: Mode) -> Content:
@@ -45,22 +37,17 @@ def _sizes(path: Path) -> object:
             return error
 
 
-def _check(path: Path, rows: pl.DataFrame, _: Path | None, mode: Mode) -> list[str]:
-    sizes = _sizes(path.with_name(VC_SIZES))
+def _check(file: Written, mode: Mode) -> list[str]:
+    sizes = _sizes(file.path.with_name(VC_SIZES))
     if not isinstance(sizes, dict) or not all(
         isinstance(vc, str) and type(n) is int and n > 0 for vc, n in sizes.items()
     ):
         return [f"{VC_SIZES}: not a dictionary of nodes by virtual cluster: {sizes!r}"]
-    return mode.check(path, rows, list(sizes), VC_SIZES)
+    return mode.check(file, list(sizes), VC_SIZES)
 
 
-def _codec(name: str, mode: Mode) -> Codec:
-    return delimited(
-        {LOG: read_layouts("helios")[name], LGB: mode.estimates},
-        partial(_content, mode=mode),
-        mode.accepted,
-        partial(_check, mode=mode),
-    )
+def _codec(mode: Mode) -> Codec:
+    return delimited(partial(_content, mode=mode), mode.accepted, partial(_check, mode=mode))
 
 
-HELIOS = read_format("helios", helios=_codec("helios", _PHILLY), native=_codec("native", _NATIVE))
+HELIOS = read_format("helios", helios=_codec(_PHILLY), native=_codec(_NATIVE))

@@ -7,10 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.delimited import Content, delimited, unknown
-from philly_analysis.exports.dialect import Codec, Notes, read_format, read_layouts
-from philly_analysis.exports.formats.cluster_log import CLOCK, LGB, Mode, Window
-from philly_analysis.exports.layout import violations
+from philly_analysis.exports.codec import Codec, Content, Notes, Written, delimited, read_format
+from philly_analysis.exports.formats.cluster_log import CLOCK, LGB, Mode
 from philly_analysis.exports.profiles import assign
 from philly_analysis.exports.request import Request
 
@@ -18,17 +16,10 @@ FULL_LOG, VC_LIST, EBM = "cluster_full_log.csv", "vc_config.csv", "ebm.csv"
 FORECAST = "throughput_pred.csv"
 
 _FORECAST_S = 600
-_PROFILE = ["dataset", "model", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem"]
+_PROFILE = ["model", "dataset", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem"]
 _OCTOBER = datetime(2017, 10, 1)
-_PHILLY = Mode(
-    FULL_LOG, "job_id", Window(_OCTOBER, _OCTOBER, datetime(2017, 10, 7, 23, 59)), "philly"
-)
-_VENUS = Mode(
-    FULL_LOG,
-    "job_id",
-    Window(datetime(2020, 4, 1), datetime(2020, 9, 1), datetime(2020, 9, 26, 23, 59)),
-    "venus",
-)
+_PHILLY = Mode(_OCTOBER, _OCTOBER, datetime(2017, 10, 7, 23, 59), "philly")
+_VENUS = Mode(datetime(2020, 4, 1), datetime(2020, 9, 1), datetime(2020, 9, 26, 23, 59), "venus")
 
 
 def read_measured(path: Path) -> pl.DataFrame:
@@ -49,10 +40,10 @@ def read_measured(path: Path) -> pl.DataFrame:
     return table.with_columns(job_type="model")
 
 
-def _forecast(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
+def _forecast(rows: pl.DataFrame, mode: Mode) -> pl.DataFrame:
     """Return jobs and GPUs submitted in each ten minutes of the window: a perfect forecast."""
     at = rows["submit_time"].str.to_datetime(CLOCK)
-    first = window.opens if window.anchored else at[0]
+    first = mode.opens if mode.anchored else at[0]
     slot = ((at - first).dt.total_seconds() // _FORECAST_S).cast(pl.Int64)
     counts = (
         rows.select(slot=slot, gpus="gpu_num")
@@ -60,7 +51,7 @@ def _forecast(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
         .group_by("slot")
         .agg(submit_gpu_job=pl.len(), submit_gpu_num=pl.col("gpus").sum())
     )
-    slots = int(window.length_s // _FORECAST_S) + 1
+    slots = int((mode.closes - mode.opens).total_seconds() // _FORECAST_S) + 1
     start = pl.lit(first) + pl.duration(seconds=pl.col("slot") * _FORECAST_S)
     return (
         pl.DataFrame({"slot": pl.int_range(slots, eager=True)})
@@ -76,49 +67,27 @@ def _forecast(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 def _content(request: Request, mode: Mode) -> Content:
     rows, assumed = mode.rows(request)
-    file = request.speeds_file
     nodes = mode.nodes(request)
-    notes = Notes(
-        assumed=(
-            *assumed,
-            "model, batch size, precision, speed, GPU utilisation and memory: drawn uniformly "
-            f"among the profiles of {file.name}, unless the workload names a model",
-            f"{FORECAST}: the very numbers of jobs and GPUs to come, every ten minutes",
-        ),
-        sources=(f"profiles: {file.name}, as given",),
-    )
     tables = {
-        FULL_LOG: assign(rows, read_measured(file), request.rng),
+        FULL_LOG: assign(rows, read_measured(request.speeds_file), request.rng),
         VC_LIST: pl.DataFrame({"": list(nodes), "num": list(nodes.values())}),
         LGB: rows,
         EBM: rows,
-        FORECAST: _forecast(rows, mode.window),
+        FORECAST: _forecast(rows, mode),
     }
-    return Content(tables, notes)
+    return Content(tables, Notes(assumed))
 
 
-def _check(path: Path, rows: pl.DataFrame, profiles: Path | None, mode: Mode) -> list[str]:
-    vcs = _LAYOUTS["virtual_clusters"].read(path.with_name(VC_LIST))[""]
-    found = mode.check(path, rows, vcs.to_list(), VC_LIST)
-    if profiles is not None:
-        wrong = unknown(rows, read_measured(profiles), _PROFILE)
-        found += violations(path, rows["model"], wrong, "profile that the reader does not know")
+def _check(file: Written, mode: Mode) -> list[str]:
+    found = mode.check(file, file.beside(VC_LIST)[""].to_list(), VC_LIST)
+    if file.throughputs is not None:
+        measured = read_measured(file.throughputs)
+        found += file.unknown(measured, _PROFILE, "profile that the reader does not know")
     return found
 
 
-_LAYOUTS = read_layouts("lucid")
+def _codec(mode: Mode) -> Codec:
+    return delimited(partial(_content, mode=mode), mode.accepted, partial(_check, mode=mode))
 
 
-def _codec(name: str, mode: Mode) -> Codec:
-    layouts = {
-        FULL_LOG: _LAYOUTS[name],
-        VC_LIST: _LAYOUTS["virtual_clusters"],
-        LGB: mode.estimates,
-        EBM: mode.estimates,
-        FORECAST: _LAYOUTS["forecast"],
-    }
-    content, check = partial(_content, mode=mode), partial(_check, mode=mode)
-    return delimited(layouts, content, mode.accepted, check)
-
-
-LUCID = read_format("lucid", lucid=_codec("lucid", _PHILLY), venus=_codec("venus", _VENUS))
+LUCID = read_format("lucid", lucid=_codec(_PHILLY), venus=_codec(_VENUS))

@@ -1,12 +1,15 @@
 """Pods and nodes in the layout of Alibaba's cluster-trace-gpu-v2023, for FGD's simulator."""
 
-from pathlib import Path
-
 import polars as pl
 
-from philly_analysis.exports.delimited import Content, delimited
-from philly_analysis.exports.dialect import Accepted, Notes, read_format, read_layouts
-from philly_analysis.exports.layout import violations
+from philly_analysis.exports.codec import (
+    Accepted,
+    Content,
+    Notes,
+    Written,
+    delimited,
+    read_format,
+)
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS
 from philly_analysis.workload import Cluster
@@ -18,7 +21,6 @@ _MODEL = "P100"
 _MIB_PER_GB = 1024
 _PHASES = {PASS: "Succeeded", FAILED: "Failed", KILLED: "Failed"}
 
-_LAYOUTS = read_layouts("openb")
 _NODE = """apiVersion: v1
 kind: Node
 metadata:
@@ -100,7 +102,7 @@ def _content(request: Request) -> Content:
         )
     )
     nodes = _nodes(request.cluster)
-    assumed = ["every pod is latency-sensitive (LS) and takes any GPU model"]
+    assumed = []
     if int((jobs["gpus"] > _POD_GPUS).sum()):
         assumed.append("gangs over 8 GPUs: one pod per 8 GPUs, and one for the rest")
     for column, total, unit in (("cpus", server.cpus, "CPUs"), ("mem_gb", server.mem_gb, "GB")):
@@ -119,16 +121,18 @@ def _rounded(value: pl.Expr) -> pl.Expr:
     return value.round().cast(pl.Int64)
 
 
-def _check(path: Path, rows: pl.DataFrame, _: Path | None) -> list[str]:
-    times = rows.select(pl.col("creation_time", "scheduled_time", "deletion_time").cast(pl.Int64))
+def _check(file: Written) -> list[str]:
+    times = file.rows.select(
+        pl.col("creation_time", "scheduled_time", "deletion_time").cast(pl.Int64)
+    )
     early = times["scheduled_time"] < times["creation_time"]
     gone = times["deletion_time"] < times["scheduled_time"]
-    found = violations(path, rows["scheduled_time"], early, "scheduled before creation")
-    found += violations(path, rows["deletion_time"], gone, "deleted before it was scheduled")
+    found = file.violations("scheduled_time", early, "scheduled before creation")
+    found += file.violations("deletion_time", gone, "deleted before it was scheduled")
     prefix = "  name: "
-    lines = path.with_name(NODES_YAML).read_text("utf-8").split("\n")
+    lines = file.path.with_name(NODES_YAML).read_text("utf-8").split("\n")
     names = [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
-    if names != _LAYOUTS["nodes"].read(path.with_name(NODES))["sn"].to_list():
+    if names != file.beside(NODES)["sn"].to_list():
         found.append(f"{NODES_YAML}: its nodes are not those of {NODES}")
     return found
 
@@ -143,9 +147,4 @@ def _accepted(_: Request, rows: pl.DataFrame) -> Accepted:
     return Accepted(times["job"].n_unique(), float(gpu_s))
 
 
-OPENB = read_format(
-    "openb",
-    openb=delimited(
-        {PODS: _LAYOUTS["pods"], NODES: _LAYOUTS["nodes"]}, _content, _accepted, _check
-    ),
-)
+OPENB = read_format("openb", openb=delimited(_content, _accepted, _check))

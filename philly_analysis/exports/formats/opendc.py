@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.dialect import Accepted, Codec, Notes, accepted_jobs, read_format
+from philly_analysis.exports.codec import Accepted, Codec, Notes, accepted_jobs, read_format
+from philly_analysis.exports.dialect import Dialect
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Trace
 
@@ -118,13 +119,9 @@ def _write(request: Request, folder: Path) -> Notes:
     jobs = request.jobs
     sampled = measured.len()
     assumed = [
-        f"a GPU runs at {_GPU_MHZ:g} MHz (P100 base clock), a CPU core at {_CPU_MHZ:g} MHz",
-        "a job's CPUs are as busy as its GPUs",
-        *(
-            f"{column} of {jobs[column].null_count():,} jobs: a server's share per GPU"
-            for column in ("cpus", "mem_gb")
-            if jobs[column].null_count()
-        ),
+        f"{column} of {jobs[column].null_count():,} jobs: a server's share per GPU"
+        for column in ("cpus", "mem_gb")
+        if jobs[column].null_count()
     ]
     if unsampled := jobs.height - sampled:
         assumed.append(f"GPUs of {unsampled:,} jobs without samples: busy all the time")
@@ -135,7 +132,7 @@ def _write(request: Request, folder: Path) -> Notes:
     return Notes(tuple(assumed))
 
 
-def _validate(folder: Path, _: Path | None) -> list[str]:
+def _validate(_: Dialect, folder: Path, __: Path | None) -> list[str]:
     found = []
     for name, schema in ((TASKS, _TASKS), (FRAGMENTS, _FRAGMENTS)):
         try:

@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.dialect import Accepted, Codec, Notes, read_format, read_layouts
+from philly_analysis.exports.codec import Accepted, Codec, Notes, read_format
+from philly_analysis.exports.dialect import Dialect
 from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
 from philly_analysis.exports.layout import NAME, TIMESTAMP, violations
 from philly_analysis.exports.placement import place
@@ -30,7 +31,6 @@ _ENTRY = {
 }
 _ATTEMPT = {"start_time": _TIMES, "end_time": _TIMES}
 _DETAIL = {"ip": NAME}
-_MACHINES = read_layouts("philly")["machines"]
 
 
 def _clock(column: str) -> pl.Expr:
@@ -165,7 +165,7 @@ def _write(request: Request, folder: Path) -> Notes:
         file.write("\n]\n")
     machines = _machine_list(workload, invented)
     if machines.height:
-        _MACHINES.write(machines, folder / MACHINE_LIST)
+        request.dialect.layouts[MACHINE_LIST].write(machines, folder / MACHINE_LIST)
     lost = list(write_samples(workload, folder))
     times = (workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
@@ -232,16 +232,15 @@ def _validate_log(log: object) -> list[str]:
     return found
 
 
-def _validate(folder: Path, _: Path | None) -> list[str]:
+def _validate(dialect: Dialect, folder: Path, _: Path | None) -> list[str]:
     try:
         found = _validate_log(json.loads((folder / JOB_LOG).read_text("utf-8")))
     except ValueError as error:
         return [f"{JOB_LOG}: not JSON ({error})"]
-    if (folder / MACHINE_LIST).is_file():
-        found += _MACHINES.validate(folder / MACHINE_LIST)
-    for name, file in SAMPLE_FILES.items():
+    samples = {name: file.layout for name, file in SAMPLE_FILES.items()}
+    for name, layout in {**dialect.layouts, **samples}.items():
         if (folder / name).is_file():
-            found += file.layout.validate(folder / name)
+            found += layout.validate(folder / name)
     return found
 
 

@@ -1,13 +1,9 @@
 """Inputs of Pollux (OSDI'21) and Sia (SOSP'23): workloads, and a summary to draw them from."""
 
-from functools import partial
-from pathlib import Path
-
 import polars as pl
 
-from philly_analysis.exports.delimited import FILE, Content, delimited
-from philly_analysis.exports.dialect import Accepted, Codec, Notes, read_format, read_layouts
-from philly_analysis.exports.layout import violations
+from philly_analysis.exports.codec import Accepted, Content, Written, delimited, read_format
+from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.request import Request
 
@@ -25,7 +21,7 @@ def _summary(request: Request) -> Content:
         num_gpus="gpus",
         gpu_time=seconds * pl.col("gpus"),
     )
-    return Content({FILE: rows}, Notes())
+    return Content({FILE: rows})
 
 
 def _drawable(rows: pl.DataFrame) -> pl.DataFrame:
@@ -39,29 +35,28 @@ def _accepted_summary(request: Request, rows: pl.DataFrame) -> Accepted:
     return Accepted(request.jobs["job_id"].filter(kept).n_unique(), None)
 
 
-def _check_summary(path: Path, text: pl.DataFrame, _: Path | None) -> list[str]:
-    rows = _drawable(text)
+def _check_summary(file: Written) -> list[str]:
+    rows = _drawable(file.rows)
     wrong = rows["duration"] * rows["num_gpus"].cast(pl.Int64) != rows["gpu_time"]
-    found = violations(path, rows["gpu_time"], wrong, "gpu_time is not duration x num_gpus")
+    found = file.violations("gpu_time", wrong, "gpu_time is not duration x num_gpus")
     # for a job that it draws the generator looks up those of its class that ran at most a day
     for least, below in ((10, 100), (100, _MOST_GPU_H)):
         gpu_h = pl.col("gpu_time") / 3600
         of_class = rows.filter("kept").filter((gpu_h >= least) & (gpu_h < below))
         if of_class.height and not (of_class["duration"] <= _DAY_S).any():
             found.append(
-                f"{path.name}: {of_class.height} jobs of {least} to {below} GPU hours, but none "
-                "of them within a day: the generator crashes when it draws one"
+                f"{file.path.name}: {of_class.height} jobs of {least} to {below} GPU hours, but "
+                "none of them within a day: the generator crashes when it draws one"
             )
     return found
 
 
-def _content(request: Request, name: str) -> Content:
-    published = read_profiles("pollux")
+def _content(request: Request) -> Content:
     group = pl.lit(_LARGEST)
     for most, label in sorted(_CLASSES_H.items(), reverse=True):
         group = pl.when(pl.col("gpu_s") / 3600 < most).then(pl.lit(label)).otherwise(group)
     classed = request.jobs.with_columns(gpu_time=group)
-    rows = assign(classed, published.table, request.rng, by="gpu_time").select(
+    rows = assign(classed, read_profiles("pollux").table, request.rng, by="gpu_time").select(
         name=pl.format("{}-{}", "job_type", pl.int_range(pl.len())),
         time=pl.col("submit_s").round().cast(pl.Int64),
         application="job_type",
@@ -69,45 +64,25 @@ def _content(request: Request, name: str) -> Content:
         batch_size=pl.min_horizontal(pl.col("least_batch") * pl.col("gpus"), "most_batch"),
         category=pl.lit("adaptive"),
     )
-    notes = Notes(
-        assumed=(
-            "application drawn among those of the job's GPU-time class (below 1, 10, 100 h and "
-            "above); its profile, not the trace, decides how long the job runs",
-            "batch size is the application's least times the gang size, up to its largest",
-            *(["every job is adaptive"] if name == "sia" else []),
-        ),
-        sources=(published.source,),
-    )
-    return Content({FILE: rows}, notes)
+    return Content({FILE: rows})
 
 
 def _accepted(request: Request, _: pl.DataFrame) -> Accepted:
     return Accepted(request.jobs["job_id"].n_unique(), None)
 
 
-def _check(path: Path, rows: pl.DataFrame, _: Path | None) -> list[str]:
-    limits = rows.join(
-        read_profiles("pollux").table,
-        left_on="application",
-        right_on="job_type",
-        how="left",
-        maintain_order="left",
-    )
+def _check(file: Written) -> list[str]:
+    profiles = read_profiles("pollux").table.rename({"job_type": "application"})
+    limits = file.rows.join(profiles, on="application", how="left", maintain_order="left")
     batch = limits["batch_size"].cast(pl.Int64)
     outside = (batch < limits["least_batch"]) | (batch > limits["most_batch"])
-    return violations(path, rows["batch_size"], outside, "batch size outside its range")
+    return file.violations("batch_size", outside, "batch size outside its range")
 
 
-def _codec(name: str) -> Codec:
-    layout = read_layouts(name)["workload"]
-    return delimited({FILE: layout}, partial(_content, name=name), _accepted, _check)
-
-
+_WORKLOAD = delimited(_content, _accepted, _check)
 POLLUX = read_format(
     "pollux",
-    pollux=_codec("pollux"),
-    generator=delimited(
-        {FILE: read_layouts("pollux")["summary"]}, _summary, _accepted_summary, _check_summary
-    ),
+    pollux=_WORKLOAD,
+    generator=delimited(_summary, _accepted_summary, _check_summary),
 )
-SIA = read_format("sia", sia=_codec("sia"))
+SIA = read_format("sia", sia=_WORKLOAD)

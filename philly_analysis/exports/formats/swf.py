@@ -1,18 +1,17 @@
 """The Standard Workload Format 2.2 of the Parallel Workloads Archive: 18 numbers a line."""
 
-from pathlib import Path
-
 import polars as pl
 
-from philly_analysis.exports.delimited import FILE, Content, delimited
-from philly_analysis.exports.dialect import (
+from philly_analysis.exports.codec import (
     Accepted,
+    Content,
     Notes,
+    Written,
     accepted_jobs,
+    delimited,
     read_format,
-    read_layouts,
 )
-from philly_analysis.exports.layout import violations
+from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.request import Request
 from philly_analysis.exports.sanitize import plain_names
 from philly_analysis.study import FAILED, KILLED, PASS
@@ -94,20 +93,19 @@ def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
     return accepted_jobs(request, rows["req_procs"], rows["run"])
 
 
-def _check(path: Path, rows: pl.DataFrame, _: Path | None) -> list[str]:
-    lines = path.read_text("utf-8").split("\n")
+def _check(file: Written) -> list[str]:
+    name, jobs = file.path.name, file.rows.height
+    lines = file.path.read_text("utf-8").split("\n")
     head = {k.strip(): v for k, _, v in (c[1:].partition(":") for c in lines if c[:1] == ";")}
     if missing := [key for key in _HEADER if key not in head]:
-        return [f"{path.name}: no header comment {key}" for key in missing]
+        return [f"{name}: no header comment {key}" for key in missing]
     found = [
-        f"{path.name}: {key} is {head[key].strip()}, not {rows.height}"
+        f"{name}: {key} is {head[key].strip()}, not {jobs}"
         for key in ("MaxJobs", "MaxRecords")
-        if int(head[key]) != rows.height
+        if int(head[key]) != jobs
     ]
-    large = rows["alloc_procs"].cast(pl.Int64) > int(head["MaxProcs"])
-    return found + violations(path, rows["alloc_procs"], large, "more processors than MaxProcs")
+    large = file.rows["alloc_procs"].cast(pl.Int64) > int(head["MaxProcs"])
+    return found + file.violations("alloc_procs", large, "more processors than MaxProcs")
 
 
-SWF = read_format(
-    "swf", swf=delimited({FILE: read_layouts("swf")["swf"]}, _content, _accepted, _check)
-)
+SWF = read_format("swf", swf=delimited(_content, _accepted, _check))

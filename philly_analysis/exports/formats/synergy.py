@@ -2,14 +2,15 @@
 
 import polars as pl
 
-from philly_analysis.exports.delimited import FILE, Content, delimited
-from philly_analysis.exports.dialect import (
+from philly_analysis.exports.codec import (
     Accepted,
+    Content,
     Notes,
     accepted_jobs,
+    delimited,
     read_format,
-    read_layouts,
 )
+from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.request import Request
 
@@ -24,21 +25,14 @@ def _first_id(jobs: int) -> int:
 
 
 def _content(request: Request) -> Content:
-    published = read_profiles("synergy")
     first = _first_id(request.jobs.height)
-    rows = assign(request.jobs, published.table, request.rng).with_columns(
+    rows = assign(request.jobs, read_profiles("synergy").table, request.rng).with_columns(
         job_id=pl.int_range(pl.len()) + first,
         model="job_type",
         arrival_s=pl.col("submit_s").round(3),
         num_iterations=(pl.col("run_s") / pl.col("iteration_s")).round().cast(pl.Int64).clip(1),
     )
     notes = Notes(
-        assumed=(
-            "model, and with it CPU and memory demand: drawn by the artifact's task split, unless "
-            "the workload names one",
-            "run time is that with GPU-proportional CPUs and memory (3 CPUs, 62.5 GB a GPU)",
-        ),
-        sources=(published.source,),
         not_carried=(
             f"job ids: numbered from {first} by submission, then job id, because the simulator "
             f"measures jobs {_MEASURED[0]} to {_MEASURED[1] - 1}",
@@ -60,7 +54,4 @@ def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
     return accepted_jobs(request, rows["gpus"], run_s, ~idle.cum_max())
 
 
-SYNERGY = read_format(
-    "synergy",
-    replay=delimited({FILE: read_layouts("synergy")["replay"]}, _content, _accepted),
-)
+SYNERGY = read_format("synergy", replay=delimited(_content, _accepted))

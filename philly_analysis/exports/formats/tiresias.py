@@ -1,21 +1,47 @@
-"""Inputs of Tiresias' simulator (NSDI'19), and of its successors with a similar CSV of jobs."""
+"""Inputs of Tiresias' simulator (NSDI'19), and CSVs of jobs of Muri, ElasticFlow and PAI."""
+
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from philly_analysis.exports.delimited import Content, delimited
-from philly_analysis.exports.dialect import Notes, read_format
-from philly_analysis.exports.formats.elasticflow import ELASTICFLOW
-from philly_analysis.exports.formats.job_csv import LAYOUTS, accepted, job_rows
-from philly_analysis.exports.formats.muri import MURI
-from philly_analysis.exports.formats.pai import PAI
-from philly_analysis.exports.profiles import assign, read_profiles
+from philly_analysis.errors import ExportError
+from philly_analysis.exports.codec import (
+    Accepted,
+    Content,
+    Notes,
+    Written,
+    accepted_jobs,
+    delimited,
+    read_format,
+)
+from philly_analysis.exports.dialect import FILE
+from philly_analysis.exports.profiles import assign, check_gangs, read_profiles
 from philly_analysis.exports.request import Request
-from philly_analysis.workload import Cluster
 
 JOBS, CLUSTER, GPU_TIMES = "jobs.csv", "cluster.csv", "yarn-gput1000.csv"
+
 _GPU_TIMES = 1000
 _MEMORY_GB = 10**12
+_SLOWER = 1.015
+"""Factor on the iteration times of Muri's files: the cost of its profiling."""
+_DEADLINES = (0.5, 1.5)
+
+
+def _rows(jobs: pl.DataFrame, unit_s: float = 1.0) -> pl.DataFrame:
+    """Add the columns that all dialects share, times in whole units of `unit_s` seconds."""
+    submit = (pl.col("submit_s") / unit_s).round().cast(pl.Int64)
+    return jobs.with_columns(
+        job_id="id",
+        num_gpu="gpus",
+        submit_time=submit,
+        duration=(pl.col("run_s") / unit_s).round().cast(pl.Int64).clip(1),
+        interval=submit.diff().fill_null(0),
+    )
+
+
+def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
+    return accepted_jobs(request, rows["num_gpu"], rows["duration"])
 
 
 def _homogeneous(request: Request) -> tuple[str, ...]:
@@ -29,58 +55,140 @@ def _homogeneous(request: Request) -> tuple[str, ...]:
     )
 
 
-def _cluster_row(target: Cluster) -> pl.DataFrame:
-    server = target.server
-    return pl.DataFrame(
+def _tiresias(request: Request) -> Content:
+    jobs, server = _rows(request.jobs), request.cluster.server
+    rows = assign(jobs, read_profiles("tiresias").table, request.rng).with_columns(
+        model_name="job_type", iterations="duration"
+    )
+    cluster = pl.DataFrame(
         {
-            "num_switch": [1],
-            "num_node_p_switch": [-(-target.gpus // server.gpus)],
-            "num_gpu_p_node": [server.gpus],
+            "num_switch": 1,
+            "num_node_p_switch": request.nodes,
+            "num_gpu_p_node": server.gpus,
             # a job that exceeds the simulator's CPUs never starts; its preemptive schedules never
             # return memory when placing by yarn, until no job fits
-            "num_cpu_p_node": [max(128, round(server.cpus or 0))],
-            "mem_p_node": [_MEMORY_GB],
+            "num_cpu_p_node": max(128, round(server.cpus or 0)),
+            "mem_p_node": _MEMORY_GB,
         }
-    )
-
-
-def _content(request: Request) -> Content:
-    models = read_profiles("tiresias")
-    jobs = job_rows(request.jobs)
-    rows = assign(jobs, models.table, request.rng).with_columns(
-        model_name="job_type", iterations="duration"
     )
     ranks = (np.arange(_GPU_TIMES) + 0.5) / _GPU_TIMES
     gpu_s = np.quantile(jobs["gpu_s"].to_numpy(), ranks, method="inverted_cdf")
     quantiles = pl.DataFrame({"duration": gpu_s.round().astype(int).clip(1)})
-    notes = Notes(
-        assumed=(
-            "model: drawn uniformly among the simulator's nine, unless the workload names one; it "
-            "decides its memory and network log only",
-            "iterations: one a second (its schedulers do not read them)",
-            *_homogeneous(request),
-            f"{CLUSTER}: one switch; at least 128 CPUs a server and memory without end, so that "
-            "GPUs decide",
-            f"{GPU_TIMES}: the {_GPU_TIMES} quantiles of the GPU-seconds of these very jobs",
-        ),
-        sources=(models.source,),
+    tables = {JOBS: rows, CLUSTER: cluster, GPU_TIMES: quantiles}
+    return Content(tables, Notes(_homogeneous(request)))
+
+
+def _muri(request: Request) -> Content:
+    jobs = _rows(request.jobs, unit_s=1e-3)
+    each = pl.col("iteration_time") * _SLOWER
+    rows = assign(jobs, read_profiles("muri").table, request.rng, by="gpus").with_columns(
+        model_name="job_type",
+        iterations=(pl.col("duration") / each).round().cast(pl.Int64).clip(1),
+        priority=pl.lit(0),
     )
-    tables = {JOBS: rows, CLUSTER: _cluster_row(request.cluster), GPU_TIMES: quantiles}
-    return Content(tables, notes)
+    return Content({FILE: rows})
+
+
+def _check_muri(file: Written) -> list[str]:
+    numbers = file.rows.select(pl.col("iterations", "iteration_time", "duration").cast(pl.Float64))
+    each = numbers["iteration_time"] * _SLOWER
+    wrong = (numbers["iterations"] * each - numbers["duration"]).abs() > each
+    return file.violations("duration", wrong, "duration is not iterations x iteration_time")
+
+
+def _accepted_muri(request: Request, rows: pl.DataFrame) -> Accepted:
+    each_s = rows["iteration_time"].cast(pl.Float64) * _SLOWER / 1000
+    return accepted_jobs(request, rows["num_gpu"], rows["iterations"].cast(pl.Float64) * each_s)
+
+
+def read_speeds(folder: Path) -> pl.DataFrame:
+    """Read ElasticFlow's folder of throughputs: job_type, batch_size, gpus, iterations_per_s.
+
+    Raises
+    ------
+    ExportError
+        The folder is missing, or one of its files has another layout.
+    """
+    tables = []
+    try:
+        for file in sorted(folder.glob("*.csv")):
+            wide = pl.read_csv(file.read_bytes(), infer_schema=False)
+            tables.append(
+                wide.unpivot(index="global_batch_size").select(
+                    job_type=pl.lit(file.stem),
+                    batch_size=pl.col("global_batch_size").cast(pl.Int64),
+                    gpus=pl.col("variable").cast(pl.Int32),
+                    iterations_per_s=pl.col("value").cast(pl.Float64),
+                )
+            )
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ExportError(
+            f"{folder} is not a folder of ElasticFlow's throughputs ({error}): each file should "
+            "be <model>.csv with the columns global_batch_size,1,2,4,..."
+        ) from None
+    if not tables:
+        raise ExportError(f"{folder} holds no <model>.csv: give ElasticFlow's throughputs folder.")
+    # elastic policies divide by the speed at every number of GPUs and crash where one is missing
+    complete = (pl.col("iterations_per_s").fill_null(0) > 0).all().over("job_type", "batch_size")
+    return pl.concat(tables).filter(complete)
+
+
+def _elasticflow(request: Request) -> Content:
+    table, jobs = read_speeds(request.speeds_file), _rows(request.jobs)
+    check_gangs(jobs, table, request.speeds_file)
+    slack = pl.Series(request.rng.uniform(*_DEADLINES, jobs.height))
+    rows = assign(jobs, table, request.rng, by="gpus").with_columns(
+        job_id=pl.int_range(pl.len()),
+        model_name="job_type",
+        iteration=(pl.col("run_s") * pl.col("iterations_per_s")).round().cast(pl.Int64).clip(1),
+        ddl=(pl.col("submit_time") + (slack * pl.col("duration")).floor().cast(pl.Int64)).clip(1),
+        best_effort=pl.lit(0),
+    )
+    return Content({FILE: rows})
+
+
+def _check_elasticflow(file: Written) -> list[str]:
+    late = file.rows["ddl"].cast(pl.Int64) < file.rows["submit_time"].cast(pl.Int64)
+    found = file.violations("ddl", late, "a deadline before submission")
+    if file.throughputs is not None:
+        speeds = read_speeds(file.throughputs).rename({"job_type": "model_name", "gpus": "num_gpu"})
+        key = ["model_name", "batch_size", "num_gpu"]
+        found += file.unknown(speeds, key, "model without a speed")
+    return found
+
+
+def _pai(request: Request) -> Content:
+    jobs = _rows(request.jobs)
+    estimate = request.estimated_s().round(1)
+    gpu_estimate = (estimate * pl.col("gpus")).round(1)
+    rows = jobs.with_columns(
+        # the simulator's log requires numbers, and its job order breaks ties by them
+        job_id=pl.int_range(pl.len()),
+        user="user_id",
+        # it counts each of several instances as a job, and one node has all GPUs
+        num_inst=pl.lit(1),
+        num_cpu=pl.col("cpus_due").round(2),
+        gpu_type=pl.lit("MISC"),
+        wait_time=pl.col("wait_s").clip(0).fill_null(0).round(1),
+        user_dur=estimate,
+        user_gpu_dur=gpu_estimate,
+        group_dur=estimate,
+        group_gpu_dur=gpu_estimate,
+    )
+    unknown_cpus = jobs["cpus"].null_count()
+    notes = Notes(
+        (
+            *([f"CPUs of {unknown_cpus:,} jobs: their share of a server"] if unknown_cpus else []),
+            *(["waits not known: 0"] if jobs["wait_s"].null_count() else []),
+        )
+    )
+    return Content({FILE: rows}, notes)
 
 
 TIRESIAS = read_format(
     "tiresias",
-    tiresias=delimited(
-        {
-            JOBS: LAYOUTS["tiresias"],
-            CLUSTER: LAYOUTS["cluster"],
-            GPU_TIMES: LAYOUTS["gpu_times"],
-        },
-        _content,
-        accepted,
-    ),
-    muri=MURI,
-    elasticflow=ELASTICFLOW,
-    pai=PAI,
+    tiresias=delimited(_tiresias, _accepted),
+    muri=delimited(_muri, _accepted_muri, _check_muri),
+    elasticflow=delimited(_elasticflow, _accepted, _check_elasticflow),
+    pai=delimited(_pai, _accepted),
 )
