@@ -1,9 +1,9 @@
-"""Check the output, errors, completion and start-up time of the command line."""
+"""Check the output, errors, completion and imports of the command line."""
 
 import csv
 import io
 import json
-import resource
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -20,6 +20,7 @@ from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
+from tests.support.command_line import invoke, run
 from tests.support.small_traces import paper_trace
 
 
@@ -28,71 +29,60 @@ def path(tmp_path: Path) -> Path:
     return paper_trace(tmp_path / "paper")
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(w) for w in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-def test_version() -> None:
-    assert run("--version")[:2] == (0, f"philly-analysis {metadata.version('philly-analysis')}\n")
-    assert philly_analysis.__version__ == metadata.version("philly-analysis")
-
-
-def test_the_package_runs_as_a_module() -> None:
+def test_the_command_and_the_module_print_the_version() -> None:
+    version = metadata.version("philly-analysis")
     words = (sys.executable, "-m", "philly_analysis", "--version")
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout == run("--version")[1]
+    assert done.stdout == run("--version") == f"philly-analysis {version}\n"
+    assert philly_analysis.__version__ == version
 
 
-def _cpu_s(*words: str) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *words], capture_output=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+HEAVY = {"duckdb", "jinja2", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy"}
+COMPLETED = {"_PHILLY_COMPLETE": "complete_bash", "COMP_WORDS": "philly ana", "COMP_CWORD": "1"}
+CALL = "import philly_analysis.cli\ntry: philly_analysis.cli.app(prog_name='philly')\nfinally: "
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("code", "words", "env", "printed"),
     [
-        ("-c", "import philly_analysis"),
-        ("-m", "philly_analysis", "--help"),
-        ("-m", "philly_analysis", "analyze", "--help"),
-        ("-m", "philly_analysis", "sweep", "--help"),
+        ("import philly_analysis\n", "", {}, ""),
+        (CALL, "--help", {}, "simulate"),
+        (CALL, "analyze --help", {}, "--run-policy"),
+        (CALL, "sweep --help", {}, "--seeds"),
+        (CALL, "", COMPLETED, "analyze"),
     ],
 )
-def test_start_up_takes_less_than_a_third_of_a_second(words: tuple[str, ...]) -> None:
-    """Take the minimum of three runs, as other processes share the caches."""
-    assert min(_cpu_s(*words) for _ in range(3)) <= 0.3
+def test_imports_help_and_completion_do_not_import_the_libraries_for_data(
+    code: str, words: str, env: dict[str, str], printed: str
+) -> None:
+    report = "import sys; print('imported:', *sys.modules)"
+    command = [sys.executable, "-c", code + report, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | env)
+    output, _, imported = done.stdout.rpartition("imported: ")
+    assert printed in output
+    assert HEAVY & set(imported.split()) == set() != set(imported.split())
 
 
 def test_the_data_dictionary_names_each_column() -> None:
-    code, out, _ = run("tables", "--csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(run("tables", "--csv"))))
     assert [(r["table"], r["column"]) for r in rows] == [
         (t.name, c.name) for t in TABLES.values() for c in t.columns
     ]
 
 
-def test_tables_of_a_trace_have_no_rows_where_absent(path: Path) -> None:
-    _, out, _ = run("tables", path, "--json")
-    rows = {r["table"]: r["rows"] for r in json.loads(out)}
-    assert rows["placements"] == 13
-    assert rows["gpu_samples"] is None
-
-
-def test_query_prints_csv_and_json(path: Path) -> None:
+def test_tables_and_queries_are_printed_as_csv_and_json(path: Path) -> None:
+    rows = {r["table"]: r["rows"] for r in json.loads(run("tables", path, "--json"))}
+    assert (rows["placements"], rows["gpu_samples"]) == (13, None)
     text = "select job_id, gpus from jobs order by all"
-    assert run("query", path, text, "--csv")[1] == "job_id,gpus\na,1\nb,2\nc,8\n"
-    assert json.loads(run("query", path, text, "--json")[1])[2] == {"job_id": "c", "gpus": 8}
-    assert "job_id" in run("query", path, text)[1]
+    assert run("query", path, text, "--csv") == "job_id,gpus\na,1\nb,2\nc,8\n"
+    assert json.loads(run("query", path, text, "--json"))[2] == {"job_id": "c", "gpus": 8}
+    shown = run("query", path, "select '[red]x[/red]' as \"[b]\"")
+    assert "[red]x[/red]" in shown and "[b]" in shown, "text from logs is not markup"
 
 
 def test_findings_are_one_json_document(path: Path) -> None:
-    _, out, _ = run("analyze", path, "run_time", "overview", "--json")
-    found = json.loads(out, parse_constant=pytest.fail)
+    printed = run("analyze", path, "run_time", "overview", "--json")
+    found = json.loads(printed, parse_constant=pytest.fail)
     assert list(found) == ["run_time", "overview"]
     with Trace(path) as trace:
         result = analyze(trace, ["run_time"])["run_time"]
@@ -110,14 +100,11 @@ def test_findings_are_one_json_document(path: Path) -> None:
 
 
 def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path: Path) -> None:
-    _, out, _ = run("analyze", path, "run_time", "--csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
+    rows = list(csv.DictReader(io.StringIO(run("analyze", path, "run_time", "--csv"))))
     assert list(rows[0]) == ["gang", "jobs", "censored", "percentile", "run_s"]
-    _, out, _ = run("analyze", path, "run_time", "overview", "--csv", "--out", tmp_path / "tables")
-    assert sorted(f.name for f in (tmp_path / "tables").iterdir()) == [
-        "overview.csv",
-        "run_time.csv",
-    ]
+    run("analyze", path, "run_time", "overview", "--csv", "--out", tmp_path / "tables")
+    files = sorted(f.name for f in (tmp_path / "tables").iterdir())
+    assert files == ["overview.csv", "run_time.csv"]
     with (tmp_path / "tables" / "run_time.csv").open(newline="") as file:
         assert [r["run_s"] for r in csv.DictReader(file)] == [
             f"{float(r['run_s'])}" if r["run_s"] else "" for r in rows
@@ -144,17 +131,9 @@ def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path:
     ],
 )
 def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], message: str) -> None:
-    code, out, err = run(*(w.format(path=path) for w in words))
-    assert code == 1
-    assert out == ""
-    assert message in err
-    assert err.count("\n") == 1
-
-
-def test_text_from_logs_is_not_markup(path: Path) -> None:
-    _, out, _ = run("query", path, "select '[red]x[/red]' as \"[b]\"")
-    assert "[red]x[/red]" in out
-    assert "[b]" in out
+    done = invoke(*(w.format(path=path) for w in words))
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -178,7 +157,7 @@ def test_a_shell_completes_words(words: str, among: set[str]) -> None:
 
 
 def test_a_simulation_prints_mean_completion_time_and_wait(path: Path, tmp_path: Path) -> None:
-    _, out, _ = run("simulate", path, "fifo", tmp_path / "what-if")
+    out = run("simulate", path, "fifo", tmp_path / "what-if")
     with Trace(tmp_path / "what-if") as trace:
         [(jobs, jct, wait)] = trace.sql(
             "select count(*), avg(jct_s), avg(wait_s) from completions"
@@ -191,8 +170,8 @@ def test_a_simulation_prints_mean_completion_time_and_wait(path: Path, tmp_path:
 
 
 def test_a_sample_and_its_export_print_the_limits_of_the_model(tmp_path: Path) -> None:
-    _, sampled, _ = run("sample", "philly", tmp_path / "jobs", "--jobs", "40")
-    _, exported, _ = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
+    sampled = run("sample", "philly", tmp_path / "jobs", "--jobs", "40")
+    exported = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
     for out in (sampled, exported):
         assert "note: Only passed jobs" in " ".join(out.split())
 
@@ -217,7 +196,7 @@ def test_the_source_is_detected_from_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_demo_writes_its_page_to_any_folder(tmp_path: Path) -> None:
-    code, out, _ = run("demo", tmp_path / "mine")
+    out = run("demo", tmp_path / "mine")
     page = tmp_path / "mine" / "reports" / "sample" / "report.html"
-    assert code == 0 and "report written to" in out
+    assert "report written to" in out
     assert "Synthetic data." in page.read_text("utf-8")

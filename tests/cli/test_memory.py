@@ -6,10 +6,9 @@ from importlib import import_module
 import duckdb
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError
+from tests.support.command_line import invoke
 
 
 def raised_from(cause: Exception) -> InputError:
@@ -37,12 +36,12 @@ def test_a_lack_of_memory_is_one_line_and_exit_1(
         raise error
 
     monkeypatch.setattr(INGEST, "slurm_command", fail)
-    done = CliRunner().invoke(app, ["slurm-command"])
+    done = invoke("slurm-command")
     assert done.exit_code == 1
     assert done.stderr == "philly: there is not enough memory for this. Give it more.\n"
 
 
 def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(INGEST, "slurm_command", lambda *_: 1 / 0)
-    done = CliRunner().invoke(app, ["slurm-command"])
-    assert isinstance(done.exception, ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        invoke("slurm-command")

@@ -1,0 +1,20 @@
+"""Run the command line in this process."""
+
+from typer.testing import CliRunner, Result
+
+from philly_analysis.cli import app
+
+
+def invoke(*words: object) -> Result:
+    """Run a command; an error that is not an exit is raised."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def run(*words: object) -> str:
+    """Run a command that succeeds, and return its output."""
+    done = invoke(*words)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
