@@ -6,7 +6,9 @@ starts at once or samples are few. An offset found in one period need not apply 
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from itertools import pairwise
+from operator import itemgetter
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,7 +32,10 @@ AGREE_MIN = 2
 """Largest offset, in minutes, that rounding of the log and job teardown explain."""
 
 _FEWEST_EVENTS = 10
+_TABLE = ["from_at", "until_at", "found_min", "event", "offset_min", "events", "step_pct"]
 Floats = NDArray[np.float64]
+_Falls: TypeAlias = tuple[Floats, Floats, Floats]
+"""By offset: fall of utilisation in standard errors, mean step, number of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,9 @@ def estimate_offset(trace: Trace, samples: Literal["gpu", "host"], what: str) ->
     found = periods(steps)
     known = [(p, p.offset_min) for p in found if p.offset_min is not None]
     offsets = [p.offset_min for p, _ in known] or [None]
+    weakest = min((p.z for p, _ in known), default=None)
     agree = "cannot say" if not known else "yes" if all(p.agrees for p, _ in known) else "no"
-    table = pd.concat([_curves(steps, p) for p in found]) if found else _curves(steps, None)
+    table = pd.concat([_curves(steps, p) for p in found]) if found else pd.DataFrame(columns=_TABLE)
     manager, manager_sentence = _manager_starts(trace)
     [(longest,)] = trace.answer(f"longest_{samples}_reading").fetchall()
     unclear = len(found) - len(known)
@@ -103,11 +109,7 @@ def estimate_offset(trace: Trace, samples: Literal["gpu", "host"], what: str) ->
             Fact("periods", len(found), "periods with one offset each"),
             Fact("offset_min", offsets[-1], "minutes that the samples are ahead, last period"),
             Fact("first_offset_min", offsets[0], "the same, first period with a clear step"),
-            Fact(
-                "weakest_z",
-                min((p.z for p, _ in known), default=None),
-                "least clear step that counts, in standard errors",
-            ),
+            Fact("weakest_z", weakest, "least clear step that counts, in standard errors"),
             *manager,
         ),
         (
@@ -180,30 +182,27 @@ def periods(steps: pd.DataFrame) -> list[Period]:
     sums = np.zeros((3, len(weeks) + 1, len(offsets)))
     sums[:, 1:] = np.cumsum([n, n * mean, (n - 1).clip(0) * sd**2 + n * mean**2], axis=1)
 
-    def falls(first: int, last: int) -> tuple[Floats, Floats, Floats]:
+    def falls(first: int, last: int) -> _Falls:
         return _z(*(sums[:, last] - sums[:, first]))
 
-    best = [0.0]
-    cuts: list[int] = []
+    # score of the best partition of the first weeks, with the first week of each period
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
     for last in range(1, len(weeks) + 1):
-        scores = [
-            best[first] + float(np.max(falls(first, last)[0], initial=0)) ** 2 - SPLIT_GAIN
-            for first in range(last)
+        partitions = [
+            (
+                score + float(np.max(falls(first, last)[0], initial=0)) ** 2 - SPLIT_GAIN,
+                [*cuts, first],
+            )
+            for first, (score, cuts) in enumerate(best)
         ]
-        cuts.append(int(np.argmax(scores)))
-        best.append(scores[cuts[-1]])
-    ranges: list[tuple[int, int]] = []
-    last = len(weeks)
-    while last > 0:
-        ranges.insert(0, (cuts[last - 1], last))
-        last = cuts[last - 1]
+        best.append(max(partitions, key=itemgetter(0)))
 
     def period(first: int, last: int) -> Period:
         from_at, last_week = (pd.Timestamp(weeks[i]).to_pydatetime() for i in (first, last - 1))
-        return _period(from_at, last_week + timedelta(weeks=1), offsets, *falls(first, last))
+        return _period(from_at, last_week + timedelta(weeks=1), offsets, falls(first, last))
 
     found: list[tuple[int, Period]] = []
-    for first, last in ranges:
+    for first, last in pairwise([*best[-1][1], len(weeks)]):
         new = period(first, last)
         # steps of different size may split weeks of one offset
         if found and found[-1][1].offset_min == new.offset_min is not None:
@@ -213,7 +212,7 @@ def periods(steps: pd.DataFrame) -> list[Period]:
     return [p for _, p in found]
 
 
-def _z(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
+def _z(n: Floats, total: Floats, squares: Floats) -> _Falls:
     """Return the fall of utilisation in standard errors, the mean step and the events."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / n
@@ -223,13 +222,9 @@ def _z(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Float
 
 
 def _period(
-    from_at: datetime,
-    until_at: datetime,
-    offsets: NDArray[np.int_],
-    z: Floats,
-    mean: Floats,
-    n: Floats,
+    from_at: datetime, until_at: datetime, offsets: NDArray[np.int_], falls: _Falls
 ) -> Period:
+    z, mean, n = falls
     peak = at = int(np.argmax(z))
     near = np.abs(offsets - offsets[peak])
     rival = float(np.max(z[near > 60], initial=0))
@@ -258,23 +253,17 @@ def _roundness(offset_min: int) -> int:
     return next(i for i, unit in enumerate((60, 15, 5, 1)) if offset_min % unit == 0)
 
 
-def _curves(steps: pd.DataFrame, period: Period | None) -> pd.DataFrame:
+def _curves(steps: pd.DataFrame, period: Period) -> pd.DataFrame:
     """Return the mean steps of one period: a row per event and offset."""
-    rows = steps.iloc[:0]
-    if period is not None:
-        rows = steps[(steps["week"] >= period.from_at) & (steps["week"] < period.until_at)]
-    total = (
-        rows.assign(change=rows["events"] * rows["step_pct"])
-        .groupby(["event", "offset_min"], as_index=False)[["events", "change"]]
-        .sum()
-    )
-    total["step_pct"] = total["change"] / total["events"]
-    total["from_at"] = period.from_at if period else None
-    total["until_at"] = period.until_at if period else None
-    total["found_min"] = (
-        float(period.offset_min) if period and period.offset_min is not None else None
-    )
-    return total[["from_at", "until_at", "found_min", "event", "offset_min", "events", "step_pct"]]
+    rows = steps[(steps["week"] >= period.from_at) & (steps["week"] < period.until_at)]
+    rows = rows.assign(change=rows["events"] * rows["step_pct"])
+    total = rows.groupby(["event", "offset_min"], as_index=False)[["events", "change"]].sum()
+    return total.assign(
+        step_pct=total["change"] / total["events"],
+        from_at=period.from_at,
+        until_at=period.until_at,
+        found_min=None if period.offset_min is None else float(period.offset_min),
+    )[_TABLE]
 
 
 def _manager_starts(trace: Trace) -> tuple[tuple[Fact, ...], str]:

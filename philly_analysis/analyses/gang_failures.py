@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.node_failures import (
     DAY_S,
-    NOT_RECORDED,
     basis,
+    count_by,
     finite,
     incidents,
     lost_attempts,
@@ -70,14 +70,12 @@ def compute(trace: Trace) -> Result:
     """Project the mean time to failure of gangs from that of servers, and compare with theirs."""
     seen = _servers(trace) if {"placements", "machines"} <= trace.tables else _gpus(trace)
     table = _projection(seen)
-    recorded = records_failures(trace)
-    if not recorded:
+    if not records_failures(trace):
         table = table.head(0)
     several = seen.gangs[seen.gangs["parts"] > 1]
     expected = float((several["gang_days"] * several["parts"]).sum()) * seen.rate.per_unit
     lost = int(several["lost"].sum())
     reported = table[table["gpus"].isin(_REPORTED_GPUS)].to_dict("records")
-    times = ("mttf_s", "mttf_low_s", "mttf_high_s")
     facts = (
         Fact("part", seen.part, "part of a gang"),
         Fact("parts", seen.parts, f"{seen.part}s observed"),
@@ -88,7 +86,7 @@ def compute(trace: Trace) -> Result:
             for row in reported
             for fact in interval_facts(
                 f"mttf_{row['gpus']}_gpus{{}}_s",
-                [finite(row[t]) for t in times],
+                [finite(row[t]) for t in _TIMES],
                 f"projected mean time to failure of {row['gpus']:,} GPUs",
             )
         ),
@@ -100,7 +98,7 @@ def compute(trace: Trace) -> Result:
         f"{seen.part}s add up, so that twice as many run half as long (as in Kokolis et al., HPCA "
         "2025). Failures of a whole rack or network, or by gang size, are not included. Beyond "
         "the sizes that ran it is an extrapolation.",
-        basis(trace) if recorded else NOT_RECORDED,
+        basis(trace),
         ""
         if seen.part == "server"
         else "The log names no servers: rates are per GPU, and attempts that one server loses "
@@ -117,27 +115,18 @@ def _servers(trace: Trace) -> _Exposure:
     sizes = trace.answer("machines").df()["gpus"]
     sizes = sizes[sizes > 0].mode()
     attempts = rows.drop_duplicates(["job_id", "attempt"])
-    gangs["lost"] = gangs["parts"].map(attempts.groupby("servers").size()).fillna(0).astype("int64")
-    return _Exposure(
-        part="server",
-        gpus=int(sizes.max()) if len(sizes) else 1,
-        parts=int(held["machine_id"].nunique()),
-        rate=Rate(int(attempts["begins"].sum()), days),
-        gangs=gangs,
-    )
+    gangs["lost"] = count_by(gangs["parts"], attempts["servers"])
+    rate = Rate(int(attempts["begins"].sum()), days)
+    gpus = int(sizes.max()) if len(sizes) else 1
+    return _Exposure("server", gpus, int(held["machine_id"].nunique()), rate, gangs)
 
 
 def _gpus(trace: Trace) -> _Exposure:
     lost = lost_attempts(trace)
     gangs = trace.answer("gang_failures_gpus").df().rename(columns={"gpus": "parts"})
-    gangs["lost"] = gangs["parts"].map(lost.groupby("gpus").size()).fillna(0).astype("int64")
-    return _Exposure(
-        part="GPU",
-        gpus=1,
-        parts=int(gangs["parts"].max()) if len(gangs) else 0,
-        rate=Rate(len(lost), float((gangs["parts"] * gangs["gang_days"]).sum())),
-        gangs=gangs,
-    )
+    gangs["lost"] = count_by(gangs["parts"], lost["gpus"])
+    rate = Rate(len(lost), float((gangs["parts"] * gangs["gang_days"]).sum()))
+    return _Exposure("GPU", 1, int(gangs["parts"].max()) if len(gangs) else 0, rate, gangs)
 
 
 def _projection(seen: _Exposure) -> pd.DataFrame:
@@ -145,27 +134,24 @@ def _projection(seen: _Exposure) -> pd.DataFrame:
     rows = []
     below, parts = 0, 1
     while parts * seen.gpus <= LARGEST_GPUS or parts == 1:
-        mean, low, high = (DAY_S * t for t in seen.rate.mean_time(parts))
         ran = seen.gangs[seen.gangs["parts"].between(below + 1, parts)]
         own = Rate(int(ran["lost"].sum()), float(ran["gang_days"].sum()))
-        own_mean, own_low, own_high = (DAY_S * t for t in own.mean_time())
-        rows.append(
-            {
-                "parts": parts,
-                "gpus": parts * seen.gpus,
-                "mttf_s": mean,
-                "mttf_low_s": low,
-                "mttf_high_s": high,
-                "attempts": int(ran["attempts"].sum()),
-                "gang_days": own.exposure,
-                "lost": own.events,
-                "seen_mttf_s": own_mean,
-                "seen_low_s": own_low,
-                "seen_high_s": own_high,
-            }
+        projected, measured = (
+            [DAY_S * days for days in times]
+            for times in (seen.rate.mean_time(parts), own.mean_time())
         )
+        attempts = int(ran["attempts"].sum())
+        counts = (attempts, own.exposure, own.events)
+        rows.append((parts, parts * seen.gpus, *projected, *counts, *measured))
         below, parts = parts, 2 * parts
-    return pd.DataFrame(rows).replace([np.inf, -np.inf], np.nan)
+    return pd.DataFrame(rows, columns=_COLUMNS).replace([np.inf, -np.inf], np.nan)
+
+
+_TIMES = ("mttf_s", "mttf_low_s", "mttf_high_s")
+_COLUMNS = [
+    *("parts", "gpus", *_TIMES, "attempts", "gang_days", "lost"),
+    *("seen_mttf_s", "seen_low_s", "seen_high_s"),
+]
 
 
 def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float) -> list[str]:

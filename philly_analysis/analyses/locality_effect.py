@@ -4,7 +4,7 @@ Not an experiment: the scheduler chose which gangs to spread, and its reason (a 
 lower utilisation too. Few strata have both spread and packed attempts, so intervals are wide.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -69,16 +69,14 @@ def compute(trace: Trace) -> Result:
             if part.empty:
                 continue
             effect = effect_of_spread(part, rng)
-            arms = part.groupby("spread").agg(
-                attempts=("attempts", "sum"), users=("user", "nunique")
-            )
-            row = {"among": among, "gpus": gpus, "strata": effect.strata}
-            for column in arms:
-                row |= {
-                    f"packed_{column}": int(arms[column][False]),
-                    f"spread_{column}": int(arms[column][True]),
-                }
-            rows.append(row | {name: getattr(effect, name) for name in _EFFECT})
+            kinds = part.groupby("spread")
+            attempts, users = kinds["attempts"].sum(), kinds["user"].nunique()
+            counts = {
+                f"{name}_{what}": int(n[spread])
+                for what, n in (("attempts", attempts), ("users", users))
+                for spread, name in ((False, "packed"), (True, "spread"))
+            }
+            rows.append({"among": among, "gpus": gpus} | counts | asdict(effect))
     table = pd.DataFrame(rows, columns=_COLUMNS).astype({"gpus": "Int64"})
     overall = {str(row["among"]): row for _, row in table[table["gpus"].isna()].iterrows()}
     facts = [
@@ -106,11 +104,10 @@ def compute(trace: Trace) -> Result:
     )
 
 
-_EFFECT = ("packed_pct", "spread_pct", "effect_pct", "low_pct", "high_pct")
 _COLUMNS = [
     *("among", "gpus", "strata"),
     *("packed_attempts", "spread_attempts", "packed_users", "spread_users"),
-    *_EFFECT,
+    *("packed_pct", "spread_pct", "effect_pct", "low_pct", "high_pct"),
 ]
 
 

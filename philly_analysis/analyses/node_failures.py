@@ -34,11 +34,6 @@ DAY_S = 86_400.0
 SAME_S = 300
 """Attempts lost on a server within so many seconds are lost to one failure."""
 
-NOT_RECORDED = (
-    "The log only records whether jobs completed, failed or were killed, so server failures cannot "
-    "be distinguished."
-)
-
 _SIGNIFICANT = 0.01
 _NAMED = 3
 _SHOWN = 12
@@ -51,10 +46,8 @@ def compute(trace: Trace) -> Result:
         table = table.head(0)
     lost = incidents(lost_attempts(trace), trace.answer("held_servers").df())
     began = lost[lost["begins"]]
-    alone = began[began["servers"] == 1].groupby("machine_id").size()
-    among = began[began["servers"] > 1].groupby("machine_id").size()
-    table["failures"] = table["machine_id"].map(alone).fillna(0).astype("int64")
-    table["in_gangs"] = table["machine_id"].map(among).fillna(0).astype("int64")
+    table["failures"] = count_by(table["machine_id"], began.query("servers == 1")["machine_id"])
+    table["in_gangs"] = count_by(table["machine_id"], began.query("servers > 1")["machine_id"])
     times_days = [
         Rate(int(n), float(d)).mean_time()
         for n, d in zip(table["failures"], table["days_held"], strict=True)
@@ -83,7 +76,7 @@ def compute(trace: Trace) -> Result:
         facts,
         _sentences(table, rate, uneven, p),
         (
-            basis(trace) if records_failures(trace) else NOT_RECORDED,
+            basis(trace),
             "Days are those with jobs on the server: idle servers and repairs are not observed. "
             f"Attempts lost on a server within {SAME_S // 60} minutes count as one failure.",
             "The log does not name which server of a gang failed: such a failure counts for the "
@@ -110,6 +103,11 @@ def lost_attempts(trace: Trace) -> pd.DataFrame:
 
 def basis(trace: Trace) -> str:
     """Return the sentence about which attempts count as lost to a server."""
+    if not records_failures(trace):
+        return (
+            "The log only records whether jobs completed, failed or were killed, so server "
+            "failures cannot be distinguished."
+        )
     known = "An attempt counts as lost if the scheduler records a server failure"
     if "failures" not in trace.tables:
         return f"{known}; failures that it records as the job's, or finds later, are unknown."
@@ -144,6 +142,11 @@ def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
     rows["fresh"] = since.isna() | (since > SAME_S)
     rows["begins"] = rows.groupby(["job_id", "attempt"])["fresh"].transform("all").astype(bool)
     return rows.drop(columns="fresh")
+
+
+def count_by(keys: pd.Series, rows: pd.Series) -> pd.Series:
+    """Return how many of the rows have each of the keys."""
+    return keys.map(rows.value_counts()).fillna(0).astype("int64")
 
 
 def finite(value: float) -> float | None:

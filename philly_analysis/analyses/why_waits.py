@@ -5,7 +5,9 @@ an unknown cause. Estimated quotas, as for every public trace, shift time betwee
 and free GPUs.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -49,65 +51,11 @@ class Cause:
     label: str
     meaning: str
     advice: str
-    color: str
+    color: str = figures.ACCENT
 
 
-CAUSES = {
-    "full": Cause(
-        "too few free GPUs",
-        "fewer GPUs were free than the gang needs",
-        "Better packing does not shorten this part: only fewer GPU hours at busy times, or more "
-        "GPUs. Allocated but idle GPUs are listed below.",
-        figures.ACCENT,
-    ),
-    "scattered": Cause(
-        "fragmentation",
-        "enough GPUs were free, but on more servers than the gang needs",
-        "Keep small jobs off empty servers, migrate them, or let a gang spread after a while and "
-        "measure the effect on utilisation.",
-        "#d9822b",
-    ),
-    "quota": Cause(
-        "over quota",
-        "the virtual cluster would have exceeded its quota",
-        "Quotas are the limit, not GPUs: let virtual clusters borrow unused quota, or raise the "
-        "quotas of those that wait.",
-        "#8e5ea2",
-    ),
-    "held": Cause(
-        "held by its user",
-        "the job was not eligible to start",
-        "These jobs have a dependency, a hold or a start time set by their users, which no "
-        "scheduler can shorten.",
-        "#9c8755",
-    ),
-    "throttled": Cause(
-        "limit reached",
-        "the job was throttled by a limit of its user, account or array",
-        "Limits are the cause, not GPUs: raise those that keep GPUs free while jobs wait.",
-        "#8e5ea2",
-    ),
-    "refused": Cause(
-        "request refused",
-        "the job requested more than its limit",
-        "Report this at submission: such jobs only start when limits or requests change.",
-        "#c4473f",
-    ),
-    "pending": Cause(
-        "priority and machines",
-        "the job was pending for priority or machines",
-        "The log does not show whether GPUs were free meanwhile: ingest placements and the list "
-        "of servers.",
-        figures.ACCENT,
-    ),
-    "unknown": Cause(
-        "unknown",
-        "the cause is unknown",
-        "The scheduler's own log has the rest: priorities, limits, the length of its cycle. A "
-        "trace of all jobs, with placements and servers, also explains more.",
-        "#c9d0d8",
-    ),
-}
+_TEXTS = tomllib.loads(Path(__file__).with_name("why_waits.toml").read_text("utf-8"))
+CAUSES = {cause: Cause(**fields) for cause, fields in _TEXTS.items()}
 
 _LEAST_KNOWN = 0.2
 """Least share of the waiting time with a known cause for a main cause."""
