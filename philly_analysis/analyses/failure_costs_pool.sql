@@ -2,7 +2,8 @@
 -- One row.
 --   pool_min    minutes that a gang spends in the pool: failures within them count as early
 --   held_gpu_h  GPU hours that attempts with trusted times held
---   cost_gpu_h  GPU hours that the pool would spend on first attempts of more than one GPU
+--   cost_gpu_h  GPU hours that the pool would spend on first attempts of more than one GPU; one of
+--                unknown run time counts with pool_min
 with pool as (
   select 5 as pool_min
 )

@@ -1,13 +1,18 @@
--- How busy did each job keep its GPUs, and how full, as a monitor summed it up?
+-- How busy did each job keep its GPUs, and how full, as a monitor summarised it?
 -- One row per job with a summary of its GPUs.
 --   job_id        job
---   util_frac     mean utilisation of its GPUs, 0 to 1; null: not told
---   gpu_mem_frac  most of a GPU's memory in use, 0 to 1; null: not told
+--   util_frac     mean utilisation of its GPUs, 0 to 1; null: unknown
+--   gpu_mem_frac  most of a GPU's memory in use, 0 to 1; null: unknown
 select
   job_id,
   sum(util_pct * coalesce(gpus, 1))
   / nullif(sum(coalesce(gpus, 1)) filter (where util_pct is not null), 0) / 100 as util_frac,
-  max(least(gpu_mem_used_gb / nullif(gpu_mem_gb, 0), 1)) as gpu_mem_frac
-from summaries
-where util_pct is not null or gpu_mem_used_gb / nullif(gpu_mem_gb, 0) is not null
+  max(case when mem_frac > 1 then 1 else mem_frac end) as gpu_mem_frac
+from (
+  select
+    *,
+    gpu_mem_used_gb / nullif(gpu_mem_gb, 0) as mem_frac
+  from summaries
+)
+where util_pct is not null or mem_frac is not null
 group by job_id

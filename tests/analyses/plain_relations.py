@@ -23,6 +23,7 @@ from tests.analyses.plain import (
 )
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+EPOCH = datetime(1970, 1, 1)
 Out = Iterator[tuple[Any, ...]]
 
 
@@ -428,6 +429,16 @@ def spreads_by_group(t: Rows) -> Out:
         yield (*key, len(values), sum(c for _, c in values), *grid)
 
 
+def queueing_delay_by_group(t: Rows) -> Out:
+    for what, *key, waits, _, p5, p25, p50, p75, p95, p99 in spreads_by_group(t):
+        if what == "wait":
+            yield *key, waits, p5, p25, p50, p75, p95, p99
+
+
+def run_time_by_group(t: Rows) -> Out:
+    return (row[1:] for row in spreads_by_group(t) if row[0] == "run time")
+
+
 def run_survival(t: Rows) -> Out:
     for kind in ("1", "2-4", "5-8", ">8", "all"):
         jobs = [r for r in t.trusted_runs if kind in ("all", r.gang)]
@@ -495,6 +506,159 @@ def held_servers(t: Rows) -> Out:
                    r.started_at, r.until_at)  # fmt: skip
 
 
+def own_minutes(a: Row) -> tuple[datetime | None, datetime | None]:
+    """Start of the first minute and end of the last that an attempt holds; None: unknown."""
+    end = a.ended_at and minute(a.ended_at + MINUTE - timedelta(microseconds=1))
+    return a.started_at and minute(a.started_at), end
+
+
+def shared(held: list[tuple[Any, Row]]) -> Iterator[bool]:
+    """Whether another attempt held the same thing for some time, every pair compared."""
+    holders = defaultdict(list)
+    for thing, a in held:
+        if a.started_at and a.ended_at and a.started_at < a.ended_at:
+            holders[thing].append(a)
+    for thing, a in held:
+        yield a in holders[thing] and any(
+            o is not a and a.started_at < o.ended_at and o.started_at < a.ended_at
+            for o in holders[thing]
+        )
+
+
+def placed_gpus(t: Rows) -> Out:
+    made, held = keyed(t.attempts), []
+    for g in t.indexed_gpus:
+        a = made[g.job_id, g.attempt]
+        if a.started_at and a.ended_at:
+            held.append((a.started_at, g.job_id, g.attempt, g.machine_id, g.gpu, a))
+    held.sort(key=lambda h: h[:-1])
+    met = shared([((machine, gpu), a) for *_, machine, gpu, a in held])
+    for n, ((*_, machine, gpu, a), both) in enumerate(zip(held, met, strict=True), 1):
+        since, until = own_minutes(a)
+        yield (n, a.job_id, a.attempt, machine, gpu, since, until, (until - since) / MINUTE,
+               "gpu_shared" if both else "gpu_exact")  # fmt: skip
+
+
+def placed_servers(t: Rows) -> Out:
+    made = keyed(t.attempts)
+    groups = by(t.placements, "job_id attempt machine_id")
+    held = [(key[2], made[key[:2]], some) for key, some in groups.items()]
+    held.sort(key=lambda h: (h[1].started_at or datetime.max, h[1].job_id, h[1].attempt, h[0]))
+    met = shared([(machine, a) for machine, a, _ in held])
+    for n, ((machine, a, some), both) in enumerate(zip(held, met, strict=True), 1):
+        since, until = own_minutes(a)
+        known = all(p.gpu is not None or p.gpus is not None for p in some)
+        due = seconds(since, until)
+        yield (n, a.job_id, a.attempt, machine, sum(first(p.gpus, 1) for p in some) if known else None,
+               since, until, None if due is None else due / 60,
+               None if due is None else "node_shared" if both else "node_exclusive")  # fmt: skip
+
+
+def server_tenants(t: Rows) -> Out:
+    timed = [s for s in t.placed_servers if s.from_at and s.until_at and s.from_at < s.until_at]
+    for (machine,), held in by(timed, "machine_id").items():
+        for since, until in pairwise(sorted({m for s in held for m in (s.from_at, s.until_at)})):
+            if n := sum(s.from_at <= since and s.until_at >= until for s in held):
+                yield machine, since, until, n
+
+
+def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
+    """Minutes and sums of the readings inside intervals (…, machine, place, from, until)."""
+    seen = by(samples, "machine_id")
+    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for *key, machine, place, since, until in intervals:
+        for s in seen.get((machine,), []):
+            end = s.sampled_at + timedelta(seconds=first(s.seconds, 60))
+            inside = (min(until, end) - max(since, s.sampled_at)) / MINUTE
+            if inside > 0 and place < len(values := readings(s)):
+                pct = values[place]
+                sums = found[*key, monday(s.sampled_at), None if pct is None else ceil(pct)]
+                sums[0] += inside
+                sums[1] += inside * (pct or 0)
+    return ((*key, n, None if key[-1] is None else pct) for key, (n, pct) in found.items())
+
+
+def readings(s: Row) -> list[float | None]:
+    """Utilisation of each GPU; of a host sample that of CPU and memory."""
+    if hasattr(s, "util_pct"):
+        return list(s.util_pct)
+    return [s.cpu_pct, None if s.mem_used_gb is None else 100 * s.mem_used_gb / s.mem_gb]
+
+
+def gpu_use_bins(t: Rows) -> Out:
+    held = ((p.placement, p.machine_id, p.gpu, p.from_at, p.until_at) for p in t.placed_gpus)
+    return binned(t.gpu_samples, held)
+
+
+def host_use_bins(t: Rows) -> Out:
+    held = ((s.holding, resource, s.machine_id, place, s.from_at, s.until_at)
+            for s in t.placed_servers if s.from_at and s.until_at
+            for place, resource in enumerate(("cpu", "mem")))  # fmt: skip
+    return binned(t.host_samples, held)
+
+
+def host_util_bins(t: Rows) -> Out:
+    tenants, intervals = by(t.server_tenants, "machine_id"), []
+    for (machine,) in by(t.host_samples, "machine_id"):
+        held = tenants.get((machine,), [])
+        cuts = {m for s in held for m in (s.from_at, s.until_at)}
+        number = {s.from_at: min(s.attempts, 2) for s in held}
+        for since, until in pairwise(sorted(cuts | {EPOCH, datetime(2200, 1, 1)})):
+            for place, resource in enumerate(("cpu", "mem")):
+                intervals.append((number.get(since, 0), resource, machine, place, since, until))
+    return binned(t.host_samples, intervals)
+
+
+def around_events(samples: list[Row], events: Iterable[tuple[int, datetime, str, int]]) -> Out:
+    """Known readings from 740 minutes before each event (number, moment, machine, place)."""
+    seen = by(samples, "machine_id")
+    for number, at, machine, place in events:
+        for s in seen.get((machine,), []):
+            if -740 * MINUTE <= s.sampled_at - at < 740 * MINUTE and place < len(readings(s)):
+                pct = readings(s)[place]
+                if pct is not None:
+                    minutes = first(s.seconds, 60) / 60
+                    yield number, at, monday(s.sampled_at), s.sampled_at, minutes, pct
+
+
+def gpu_clock_readings(t: Rows) -> Out:
+    events = ((e.number, e.event_at, e.machine_id, e.gpu) for e in t.clock_events)
+    return around_events(t.gpu_samples, events)
+
+
+def host_clock_readings(t: Rows) -> Out:
+    events = ((e.number, e.event_at, e.machine_id, 0) for e in t.clock_events)
+    return around_events(t.host_samples, events)
+
+
+def pools(t: Rows) -> Out:
+    def machines(asked: tuple[Any, ...]) -> frozenset[str]:
+        _, pool, model = asked
+        return frozenset(
+            m.machine_id for m in t.machines
+            if m.gpus and (pool in (None, m.pool) or (m.pool or "").startswith(f"{pool}/"))
+            and model in (None, m.gpu_model)
+        )  # fmt: skip
+
+    def name(asked: tuple[Any, ...]) -> tuple[int, str]:
+        _, pool, model = asked
+        parts = [pool and f"pool {pool}", model and f"{model} GPUs"]
+        text = ", ".join(filter(None, parts)) or "any machine"
+        return len(text), text
+
+    every = {(j.cluster, j.pool, j.gpu_model) for j in t.jobs}
+    for asked in every:
+        its = machines(asked)
+        alike = [o for o in every if machines(o) == its] if its else [asked]
+        yield *asked, min(map(name, alike))[1], len(its)
+
+
+def job_pools(t: Rows) -> Out:
+    names = {(p.cluster, p.named, p.gpu_model): p.pool for p in t.pools}
+    for j in t.jobs:
+        yield j.job_id, names[j.cluster, j.pool, j.gpu_model]
+
+
 def largest_machines(t: Rows) -> Out:
     for (pool,), machines in by(t.pool_machines, "pool").items():
         held = 0
@@ -549,10 +713,16 @@ def cluster_size(t: Rows) -> Out:
 
 
 def gpu_sample_hours(t: Rows) -> Out:
-    found: dict[datetime, float] = defaultdict(float)
-    for s in t.gpu_samples:
-        found[s.sampled_at.replace(minute=0)] += (s.seconds or 60) / 60
-    yield from found.items()
+    return by_hour(t.gpu_samples)
+
+
+def host_sample_hours(t: Rows) -> Out:
+    return by_hour(t.host_samples)
+
+
+def by_hour(samples: list[Row]) -> Out:
+    for (hour,), some in by(samples, lambda s: (s.sampled_at.replace(minute=0),)).items():
+        yield hour, sum(s.seconds or 60 for s in some) / 60
 
 
 def gpu_use(t: Rows) -> Out:
@@ -768,9 +938,6 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                         found[key][0] += inside / MINUTE
                         found[key][1] += inside / MINUTE * (pct or 0)
     return ((*k, n, None if k[-1] is None else s) for k, (n, s) in found.items())
-
-
-EPOCH = datetime(1970, 1, 1)
 
 
 def us(moment: datetime) -> int:

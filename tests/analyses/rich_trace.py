@@ -22,6 +22,48 @@ _FINE = (None, "gpu_fell_off_bus", "nvlink_error", "node_failure", "connection_r
 _WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "QOSNotAllowed")
 
 
+def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Add attempts, in a pool of their own, that touch, that have no times, that last a week, that are sampled."""
+    # job: minutes that its attempts start and end at (None: unknown), the GPUs that they hold
+    cases: dict[str, tuple[list[tuple[int | None, int | None]], list[tuple[str, int]]]] = {
+        "packed": ([(0, 60)], [("q0", 0), ("q0", 1)]),
+        "spread": ([(60, 120)], [("q0", 0), ("q1", 0)]),
+        "week": ([(120, 120 + 7 * 1440)], [("q0", 0)]),
+        "untimed": ([(None, None)] * 2, []),
+        "no GPUs": ([(0, None), (50, 60)], []),
+    } | {f"hopeless {i}": ([(0, 30), (40, 50)], []) for i in range(5)}
+    begin = START + timedelta(hours=12)
+    for job, (attempts, held) in cases.items():
+        hopeless = job.startswith("hopeless")
+        own = {"user": None, "status": "Killed"} if hopeless else {"user": "u0", "status": "Pass"}
+        rows["jobs"].append(
+            {"job_id": job, "vc": "v0", "gpus": max(len(held), 1), "submitted_at": begin,
+             "time_limit_s": 3600.0, "pool": "q", **own}
+        )  # fmt: skip
+        for n, times in enumerate(attempts, 1):
+            since, until = (None if m is None else begin + timedelta(minutes=m) for m in times)
+            key = {"job_id": job, "attempt": n}
+            rows["attempts"].append(
+                {**key, "started_at": since, "ended_at": until,
+                 "run_s": 60.0 if since is None else None,
+                 "gpus": 0 if since and not until else None}
+            )  # fmt: skip
+            rows["placements"] += [key | {"machine_id": m, "gpu": g} for m, g in held]
+            if hopeless and n == 1:
+                rows["failures"].append(key | {"reason": "Five retries"})
+        if job == "week":
+            rows["failures"].append(key | {"reason": "Once"})
+    rows["machines"] += [
+        {"machine_id": m, "gpus": 2, "gpus_listed": 2, "gpu_model": "v100", "pool": "q"}
+        for m in ("q0", "q1")
+    ]
+    rows["gpu_samples"] += [
+        {"sampled_at": begin + timedelta(hours=h), "machine_id": m, "seconds": 3600.0,
+         "util_pct": [25.0, 50.0]}
+        for h in range(2) for m in ("q0", "q1")
+    ]  # fmt: skip
+
+
 def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame]:
     """Return tables whose rows overlap, tie, end at once, lack times, and are flagged.
 
@@ -89,7 +131,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
                     **key,
                     "started_at": one(*7 * [started], None),
                     "ended_at": one(*7 * [ended], None),
-                    "run_s": one(None, None, None, 0.0, 59.0, 900_000.0),
+                    "run_s": one(None, None, None, 0.0, 59.0, 300.0, 303.0, 900_000.0),
                     "gpus": one(None, gpus, gpus, 0),
                     "end_reason": one(None, None, None, *END_REASONS),
                     "exit_code": one(None, 0, 1, 137),
@@ -125,13 +167,14 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
                     "worker": f"w{w}",
                     "gpus": one(None, 1, 2),
                     "util_pct": (util := one(None, 0.0, 25.0, 60.0, 100.0)),
-                    "gpu_mem_used_gb": one(4.0, 20.0, None if util is None else 8.0),
+                    "gpu_mem_used_gb": one(None, 4.0, 20.0),
                     "gpu_mem_gb": 16.0,
                     "seconds": one(None, 100.0, 9000.0),
                 }
                 for w in range(rng.integers(3))
             ]
             now = ended - minutes(one(0, 0, 0, 0, 50))
+    add_corner_cases(rows)
     # whole hours, but minutes around the hour that clocks repeat
     hours = [START + minutes(60 * h) for h in range(24 * (DAYS + 1))]
     fine = START + minutes((6 * 24 + 7) * 60)

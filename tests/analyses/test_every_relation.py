@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses import plain_findings, plain_relations
-from tests.analyses.clusters import write_tables
+from tests.analyses.clusters import trace_of, write_tables
 from tests.analyses.plain import Rows
 from tests.analyses.rich_trace import rich_tables
+from tests.analyses.test_every_finding import EMPTY
+from tests.support.small_traces import at
 
 REFERENCES = {
     name: function
@@ -58,3 +61,22 @@ def test_a_relation_has_the_rows_of_its_reference(
         assert mine == tuple(
             pytest.approx(v, rel=1e-9, abs=1e-9) if isinstance(v, float) else v for v in due
         )
+
+
+def test_an_empty_trace_has_rows_in_relations_of_one_row_only(tmp_path: Path) -> None:
+    with Trace(write_tables(tmp_path / "t", EMPTY)) as trace:
+        rows = {name: len(trace.sql(f"from {name}").fetchall()) for name in relations()}
+    assert rows.pop("wait_reasons") > 1
+    one = {name for name, r in relations().items() if r.row.startswith(("One row.", "One row,"))}
+    assert {name: n for name, n in rows.items() if n} == dict.fromkeys(one, 1)
+
+
+@pytest.mark.parametrize("last", [(9, 1, 2), (0, 9, None), (0, 8, 9)])
+def test_a_log_ends_with_its_last_submission_start_or_end(
+    tmp_path: Path, last: tuple[int, int, int | None]
+) -> None:
+    submitted, started, ended = last
+    jobs = [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 1, submitted, "Pass")]
+    attempts = [("a", 1, 0, 1), ("b", 1, started, ended)]
+    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
+        assert trace.sql("select ended_at from snapshot").fetchall() == [(at(9),)]
