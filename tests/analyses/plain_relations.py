@@ -548,10 +548,10 @@ def placed_servers(t: Rows) -> Out:
     for n, ((machine, a, some), both) in enumerate(zip(held, met, strict=True), 1):
         since, until = own_minutes(a)
         known = all(p.gpu is not None or p.gpus is not None for p in some)
+        gpus = sum(first(p.gpus, 1) for p in some) if known else None
         due = seconds(since, until)
-        yield (n, a.job_id, a.attempt, machine, sum(first(p.gpus, 1) for p in some) if known else None,
-               since, until, None if due is None else due / 60,
-               None if due is None else "node_shared" if both else "node_exclusive")  # fmt: skip
+        met_by = None if due is None else "node_shared" if both else "node_exclusive"
+        yield (n, a.job_id, a.attempt, machine, gpus, since, until, ratio(due, 60), met_by)
 
 
 def server_tenants(t: Rows) -> Out:

@@ -23,7 +23,7 @@ _WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "Q
 
 
 def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Add attempts, in a pool of their own, that touch, that have no times, that last a week, that are sampled."""
+    """Add a pool whose attempts touch one another, have no times, last a week, or are sampled."""
     # job: minutes that its attempts start and end at (None: unknown), the GPUs that they hold
     cases: dict[str, tuple[list[tuple[int | None, int | None]], list[tuple[str, int]]]] = {
         "packed": ([(0, 60)], [("q0", 0), ("q0", 1)]),
@@ -182,10 +182,12 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
     moments += [fine + minutes(m) for m in range(240)]
     for machine, gpus in _CAPS.items():
         for at in moments:
-            if machine in ("m5", "c0", "u0") or one(True, False, False):
+            if machine in ("m5", "c0") or one(True, False, False):
                 continue
             seconds = (
-                one(None, 60.0) if fine <= at < fine + minutes(240) else one(None, 900.0, 3600.0)
+                one(None, 60.0)
+                if fine <= at < fine + minutes(240)
+                else one(None, 431.7, 900.0, 3600.0)
             )
             key = {"sampled_at": at, "machine_id": machine, "seconds": seconds}
             util = [

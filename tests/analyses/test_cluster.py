@@ -1,107 +1,14 @@
 """Compare occupancy, overtaking and locality with plain-Python references on a random cluster."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
-from philly_analysis.analyses import gpus_in_use, locality_relaxation, occupancy, out_of_order
+from philly_analysis.analyses import locality_relaxation, out_of_order
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.analyses.references import capacities, held_minutes, trusted_waits
+from tests.analyses.clusters import frame, trace_of
 from tests.support.facts import number
-
-Cluster = tuple[dict[str, pl.DataFrame], Trace]
-
-
-@pytest.fixture(params=range(3))
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    tables = random_tables(request.param + 20, jobs=90)
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        yield tables, trace
-
-
-def test_occupancy_equals_a_walk(cluster: Cluster) -> None:
-    tables, trace = cluster
-    busy, _, _ = held_minutes(tables)
-    caps = capacities(tables)
-    times = [t for _, t in busy]
-    expected = defaultdict(list)
-    for t in range(min(times), max(times) + 1):
-        used = {m: len(busy.get((m, t), ())) for m in caps}
-        level = 100 * sum(used.values()) // sum(caps.values())
-        empty = 100 * sum(n == 0 for n in used.values()) / len(caps)
-        partly = 100 * sum(0 < n < caps[m] for m, n in used.items()) / len(caps)
-        expected[level].append((empty, partly))
-    table = occupancy.compute(trace).table.set_index("used_pct").drop(columns=["pool", "gpus"])
-    assert list(table.index) == sorted(expected)
-    for level, rows in expected.items():
-        empty, partly = np.mean(rows, axis=0)
-        lo, hi = min(e for e, _ in rows), max(e for e, _ in rows)
-        assert list(table.loc[level]) == pytest.approx([len(rows) / 60, empty, lo, hi, partly])
-
-
-def test_gpus_in_use_per_day_and_vc_equal_a_walk(cluster: Cluster) -> None:
-    tables, trace = cluster
-    _, used, _ = held_minutes(tables)
-    result = gpus_in_use.compute(trace)
-    assert result.table["mean_gpus"].sum() * 24 * 60 == pytest.approx(sum(used.values()))
-    largest = pd.Series(used).groupby(level=0, dropna=False).sum().max()
-    assert result.fact("largest_vc_pct") == pytest.approx(100 * largest / sum(used.values()))
-
-
-def test_overtaking_equals_a_comparison_of_all_pairs(cluster: Cluster) -> None:
-    tables, trace = cluster
-    waits = trusted_waits(trace)
-    rows = trace.sql("select * from overtakings").pl().to_dicts()
-    ours = {(r["job_id"], r["attempt"]): r for r in rows}
-    assert len(ours) == len(waits) > 60
-    _, _, minute = held_minutes(tables)
-    caps = capacities(tables)
-    largest = sorted(caps.values(), reverse=True)
-    unplaceable: dict[int, int] = defaultdict(int)
-    for w in waits:
-        waiting = [
-            o
-            for o in waits
-            if o["vc"] == w["vc"]
-            and o["since_at"] < w["since_at"]
-            and o["since_at"] <= w["started_at"] < o["started_at"]
-        ]
-        row = ours[w["job_id"], w["attempt"]]
-        assert row["overtook"] == bool(waiting), w
-        if waiting:
-            first = min(waiting, key=lambda o: (o["since_at"], o["job_id"], o["attempt"]))
-            assert row["waiter_job_id"] == first["job_id"]
-            # a GPU is free for the waiter unless held both before and after this moment
-            t, g = minute(w["started_at"]), first["gpus"]
-            fewest = next((n for n in range(1, 6) if sum(largest[:n]) >= g), 5)
-            free = sorted(
-                (n - len(_held_through(trace, m, t, minute)) for m, n in caps.items()),
-                reverse=True,
-            )
-            unplaceable[g] += sum(free[:fewest]) < g
-    assert unplaceable, "the random cluster has overtakings"
-    counted = dict(trace.sql("select waiter_gpus, harmless from overtaken_gangs").fetchall())
-    assert counted == {g: unplaceable[g] for g in counted}
-    assert sum(r["overtook"] for r in rows) == out_of_order.compute(trace).table["overtook"].sum()
-
-
-def _held_through(
-    trace: Trace, machine: str, t: int, minute: Callable[[datetime], int]
-) -> set[int]:
-    """GPUs whose spell of use began before minute t and ends after it."""
-    [(origin,)] = trace.sql("select min(submitted_at) from jobs").fetchall()
-    rows = trace.sql(
-        "select gpu, started_at, until_at from busy_gpus where machine_id = $m", m=machine
-    ).fetchall()
-    assert minute(origin) == 0
-    return {gpu for gpu, since, until in rows if minute(since) < t < minute(until)}
 
 
 def test_two_jobs_that_swap_and_one_that_does_not(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Compare causes of delay with a hand-drawn cluster, a reference and the simulator."""
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from philly_analysis.analyses import delay_causes
 from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.analyses.references import capacities, held_minutes
+from tests.analyses.clusters import frame, trace_of
 from tests.support.facts import number
 
 _HELD = ("job_id", "attempt", "machine_id", "gpu")
@@ -111,61 +109,6 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert by_cause[["fair_share", "fragmentation", "unknown"]].to_list() == [78, 40, 30]
     assert result.fact("fair_share_pct") == pytest.approx(200 / 3)
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
-@pytest.mark.parametrize("given", [True, False])
-def test_seconds_by_cause_equal_a_walk(tmp_path: Path, seed: int, given: bool) -> None:
-    tables = random_tables(seed, jobs=90)
-    quotas = {"v0": 9, "v1": 4}
-    if given:
-        columns = ("vc", "gpus")
-        tables["virtual_clusters"] = frame("virtual_clusters", columns, quotas.items())
-    busy, used, minute = held_minutes(tables)
-    caps = capacities(tables)
-    if not given:
-        for vc in ("v0", "v1", "v2"):
-            times = [t for (v, t), n in used.items() if v == vc and n]
-            levels = sorted(used[vc, t] for t in range(min(times), max(times) + 1))
-            quotas[vc] = levels[int(np.ceil(0.99 * len(levels))) - 1]
-        # a quota holds the largest gang of its virtual cluster
-        ran = tables["attempts"].filter(pl.col("started_at").is_not_null())
-        gangs = (
-            tables["jobs"]
-            .join(ran, on="job_id", how="semi")
-            .group_by("vc")
-            .agg(pl.col("gpus").max())
-        )
-        largest_gang = dict(gangs.iter_rows())
-        quotas = {vc: max(n, largest_gang[vc]) for vc, n in quotas.items()}
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        if not given:
-            rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
-            assert dict(rows) == quotas
-        rows = trace.sql(
-            """
-            select c.*, w.since_at, w.started_at from wait_causes as c
-            inner join waits as w using (job_id, attempt)
-            where method in ('given', 'p99')
-            """
-        ).pl()
-    assert rows.height > 50
-    largest = sorted(caps.values(), reverse=True)
-    for r in rows.iter_rows(named=True):
-        fewest = next((n for n in range(1, 6) if sum(largest[:n]) >= r["gpus"]), len(largest))
-        parts: Counter[str] = Counter()
-        for t in range(minute(r["since_at"]), minute(r["started_at"])):
-            free = sorted((n - len(busy[m, t]) for m, n in caps.items()), reverse=True)
-            if r["vc"] in quotas and used[r["vc"], t] + r["gpus"] > quotas[r["vc"]]:
-                parts["fair_share_s"] += 60
-            elif sum(free[:fewest]) < r["gpus"]:
-                parts["fragmentation_s"] += 60
-                parts["full_s"] += 60 * (sum(free) < r["gpus"])
-            else:
-                parts["unknown_s"] += 60
-        assert {k: r[k] for k in ("fair_share_s", "fragmentation_s", "full_s", "unknown_s")} == {
-            k: parts[k] for k in ("fair_share_s", "fragmentation_s", "full_s", "unknown_s")
-        }, (r["job_id"], r["attempt"])
 
 
 @pytest.mark.slow

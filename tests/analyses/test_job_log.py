@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -12,7 +11,7 @@ from philly_analysis.analyses.published import compare_published
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+from tests.analyses.clusters import frame, trace_of
 from tests.support.small_traces import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 
 # minutes; the log ends at 60 with job d still running
@@ -68,23 +67,6 @@ def test_waits_of_zero_count(hand_drawn: Trace) -> None:
     assert table.loc[("2-4", 50), "wait_s"] == 300
     assert table.loc[("2-4", 100), "wait_s"] == 1200
     assert table.loc[("5-8", 50), "wait_s"] == 1500
-
-
-def test_percentiles_of_waits_equal_numpy(tmp_path: Path) -> None:
-    with Trace(write_tables(tmp_path / "t", random_tables(2, jobs=300))) as trace:
-        table = queueing_delay.compute(trace).table
-        waits = trace.sql(
-            "select coalesce(vc, '(none)') as vc, gang_bucket(gpus) as gang, wait_s from waits "
-            "where wait_s >= 0 and gpus > 0"
-        ).df()
-    groups = {**dict(list(waits.groupby(["vc", "gang"])))}
-    groups |= {(None, gang): rows for gang, rows in waits.groupby("gang")}
-    assert len(groups) * 101 == len(table)
-    for (vc, gang), rows in groups.items():
-        here = table["vc"].isna() if vc is None else table["vc"] == vc
-        ours = table[here & (table["gang"] == gang)]
-        assert ours["waits"].iloc[0] == len(rows)
-        np.testing.assert_allclose(ours["wait_s"], np.percentile(rows["wait_s"], range(101)))
 
 
 def test_negative_waits_and_flags_are_excluded_and_counted(tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """Compare the archive notebook's definitions with a transcription of its loops."""
 
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from philly_analysis.analyses import notebook_definitions
@@ -15,45 +12,7 @@ from philly_analysis.study import published_numbers
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
-from tests.support.facts import number
-
-
-def _loops(tables: dict[str, pl.DataFrame]) -> tuple[list[Any], list[Any]]:
-    """Run the notebook's loops: (job, run time) and (vc, wait) in seconds, zeros filtered."""
-    attempts = defaultdict(list)
-    for a in tables["attempts"].sort("job_id", "attempt").iter_rows(named=True):
-        attempts[a["job_id"]].append(a)
-    runs, waits = [], []
-    for job in tables["jobs"].iter_rows(named=True):
-        made = attempts[job["job_id"]]
-        if not made or not job["gpus"]:
-            continue
-        start, end = made[0]["started_at"], made[-1]["ended_at"]
-        if start is not None and end is not None:
-            runs.append((job["job_id"], (end - start).total_seconds()))
-        queueing_delay, queue_time = 0.0, job["submitted_at"]
-        for attempt in made:
-            start_time = attempt["started_at"]
-            if queue_time is not None and start_time is not None:
-                queueing_delay = (start_time - queue_time).total_seconds()
-            waits.append((job["vc"], queueing_delay))
-            queue_time = attempt["ended_at"]
-    return runs, [(vc, wait) for vc, wait in waits if wait]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_relations_equal_the_loops(tmp_path: Path, seed: int) -> None:
-    tables = random_tables(seed, jobs=150)
-    runs, waits = _loops(tables)
-    key = lambda row: (row[0] or "", row[1])  # noqa: E731
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        ours = trace.sql("select job_id, run_s from notebook_runs").fetchall()
-        assert sorted(ours) == sorted(runs)
-        ours = trace.sql("select vc, wait_s from notebook_waits").fetchall()
-        assert sorted(ours, key=key) == sorted(waits, key=key)
-        [(stale,)] = trace.sql("select count(*) from notebook_waits where stale").fetchall()
-        assert stale == number(notebook_definitions.compute(trace), "stale_waits") > 0
+from tests.analyses.clusters import frame, random_tables, trace_of
 
 
 def test_containers_count_as_servers(tmp_path: Path) -> None:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import CensoredData, ecdf
 
 from philly_analysis.analyses import run_time
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import random_tables, trace_of, write_tables
+from tests.analyses.clusters import trace_of
 
 Row = tuple[str | int | None, ...]
 
@@ -45,29 +44,6 @@ def test_running_jobs_count_as_longer_than_seen(remission: Trace) -> None:
 
 def test_the_share_beyond_a_time_is_the_survival_there(remission: Trace) -> None:
     assert run_time.compute(remission).fact("over_one_week_pct") == pytest.approx(44.8, abs=0.05)
-
-
-@pytest.mark.parametrize("policy", ["span", "sum", "last"])
-def test_percentiles_equal_scipy_on_a_flawed_trace(tmp_path: Path, policy: str) -> None:
-    path = write_tables(tmp_path / "t", random_tables(3, jobs=200))
-    with Trace(path, run_policy=policy) as trace:
-        table = run_time.compute(trace).table
-        runs = trace.sql(
-            "select gang_bucket(gpus) as gang, run_s, censored from job_runs "
-            "where gpus > 0 and run_s is not null and flag is null"
-        ).df()
-    assert runs["censored"].any()
-    for gang, group in runs.groupby("gang"):
-        ended = group.loc[~group["censored"], "run_s"]
-        running = group.loc[group["censored"], "run_s"]
-        curve = ecdf(CensoredData(uncensored=ended, right=running)).cdf
-        ours = table[table["gang"] == gang].set_index("percentile")["run_s"]
-        for p in range(1, 101):
-            reached = np.flatnonzero(curve.probabilities >= p / 100 - 1e-9)
-            if len(reached):
-                assert ours[p] == curve.quantiles[reached[0]]
-            else:
-                assert np.isnan(ours[p])
 
 
 def test_sentence_of_the_trend(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import fsum
 from pathlib import Path
 
@@ -15,163 +14,19 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import (
-    gpu_util,
     gpu_util_by_servers,
-    gpu_util_dedicated,
-    host_util,
     locality_effect,
 )
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, trace_of, write_tables
+from tests.analyses.clusters import frame, trace_of
 from tests.analyses.samples import (
-    MINUTE,
-    Tables,
-    by_attempt,
     floor,
     gpu_frame,
-    mem_pct,
-    minutes_of,
-    sampled_cluster,
 )
-from tests.analyses.test_gpu_use import overlaps, walked
 from tests.support import archives
 from tests.support.facts import number
 from tests.support.small_traces import at
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Tables:
-    return sampled_cluster(11)
-
-
-@pytest.fixture(scope="module")
-def trace(cluster: Tables, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    with Trace(write_tables(tmp_path_factory.mktemp("util") / "t", cluster)) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def readings(cluster: Tables) -> pd.DataFrame:
-    """One row per GPU-minute of a GPU that nobody else held."""
-    shared = overlaps(cluster, lambda machine, gpu: (machine, gpu))
-    jobs = {r["job_id"]: r for r in cluster["jobs"].iter_rows(named=True)}
-    caps = dict(cluster["machines"].iter_rows())
-    attempts = by_attempt(cluster)
-    rows = []
-    for (job, attempt, machine, gpu), values in walked(cluster).items():
-        if shared[(job, attempt), (machine, gpu)]:
-            continue
-        held = attempts[job, attempt]["held"]
-        servers = {m for m, _ in held}
-        whole = sum(caps[m] for m in servers) == len(held)
-        sizes = sorted(caps.values(), reverse=True)
-        fewest = next(n for n in range(1, 9) if sum(sizes[:n]) >= len(held))
-        rows += [
-            (
-                job,
-                attempt,
-                len(held),
-                jobs[job]["status"],
-                len(servers),
-                whole and len(servers) == fewest,
-                u,
-            )
-            for u in values
-            if u is not None
-        ]
-    columns = ["job_id", "attempt", "gpus", "status", "servers", "dedicated", "util_pct"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def matches(rows: pd.DataFrame, values: pd.Series) -> None:
-    """A finding's rows of one group are those of the values, percentiles to within a point."""
-    rows = rows.sort_values("percentile")
-    assert list(rows["percentile"]) == list(range(101))
-    assert rows["mean_pct"].to_numpy() == pytest.approx(fsum(values) / len(values), rel=1e-9)
-    exact = np.percentile(values, range(101), method="inverted_cdf")
-    assert np.all(np.abs(rows["util_pct"].to_numpy() - exact) <= 1 + 1e-9)
-    assert np.all(np.diff(rows["util_pct"]) >= -1e-9)
-
-
-def test_every_cell_of_size_and_status(trace: Trace, readings: pd.DataFrame) -> None:
-    table = gpu_util.compute(trace).table
-    cells = table.groupby(["gpus", "status"], dropna=False)
-    assert cells.ngroups > 10
-    for _, rows in cells:
-        some = readings
-        for column in ("gpus", "status"):
-            if not rows[column].isna().all():
-                some = some[some[column] == rows[column].iloc[0]]
-        matches(rows, some["util_pct"])
-        assert rows["gpu_h"].iloc[0] == pytest.approx(len(some) / 60)
-        assert rows["idle_pct"].iloc[0] == pytest.approx(100 * (some["util_pct"] == 0).mean())
-        assert rows["attempts"].iloc[0] == len(
-            set(zip(some["job_id"], some["attempt"], strict=True))
-        )
-
-
-def test_every_number_of_servers(trace: Trace, readings: pd.DataFrame) -> None:
-    table = gpu_util_by_servers.compute(trace).table
-    groups = readings[readings["gpus"] > 1].groupby(["gpus", "servers"])
-    assert len(table) == 101 * groups.ngroups
-    for (gpus, servers), some in groups:
-        matches(table[(table["gpus"] == gpus) & (table["servers"] == servers)], some["util_pct"])
-
-
-def test_gangs_that_have_their_servers_to_themselves(tmp_path: Path) -> None:
-    held = {
-        "whole": [("a", g) for g in range(4)],
-        "part": [("b", g) for g in range(2)],  # half of a server
-        "two": [("c", g) for g in range(4)] + [("d", g) for g in range(4)],
-        "small": [("e", 0), ("e", 1), ("f", 0), ("f", 1)],  # whole servers, but more than needed
-    }
-    busy = {"whole": 80.0, "part": 10.0, "two": 40.0, "small": 20.0}
-    machine_of = {m: j for j, gpus in held.items() for m, _ in gpus}
-    path = trace_of(
-        tmp_path / "t",
-        [(j, "v", "u", len(gpus), 0, "Pass") for j, gpus in held.items()],
-        [(j, 1, 0, 30) for j in held],
-        machines=frame(
-            "machines", ("machine_id", "gpus"), [(m, 2 if m in "ef" else 4) for m in "abcdef"]
-        ),
-        placements=frame(
-            "placements",
-            ("job_id", "attempt", "machine_id", "gpu"),
-            [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus],
-        ),
-        gpu_samples=gpu_frame(
-            [(at(i), m, [busy[machine_of[m]]] * 4) for i in range(30) for m in "abcdef"]
-        ),
-    )
-    with Trace(path) as trace:
-        result = gpu_util_dedicated.compute(trace)
-    assert result.fact("mean_4_pct") == 80
-    assert result.fact("mean_8_pct") == 40
-    assert set(result.table["gpus"]) == {4, 8}
-    assert set(result.table["servers"]) == {1, 2}
-
-
-def test_servers_with_a_job_and_without(trace: Trace, cluster: Tables) -> None:
-    table = host_util.compute(trace).table
-    busy = defaultdict(set)
-    for a in by_attempt(cluster).values():
-        for minute in minutes_of(a):
-            for machine, _ in a["held"]:
-                busy[machine].add(minute)
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for r in cluster["host_samples"].iter_rows(named=True):
-        state = "with a job" if r["sampled_at"] in busy[r["machine_id"]] else "without a job"
-        for servers in (state, "all"):
-            for resource, pct in (("cpu", r["cpu_pct"]), ("mem", mem_pct(r))):
-                if pct is not None:
-                    values[resource, servers].append(pct)
-    groups = table.groupby(["resource", "servers"])
-    assert set(groups.groups) == set(values)
-    for name, rows in groups:
-        key = str(name[0]), str(name[1])
-        matches(rows, pd.Series(values[key]))
-        assert rows["server_h"].iloc[0] == pytest.approx(len(values[key]) / 60)
 
 
 def cells(rows: list[tuple[str, int, str, bool, float, float]]) -> pd.DataFrame:
@@ -269,68 +124,6 @@ def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) ->
     assert table["spread_attempts"].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
     assert said in result.sentences[0]
     assert result.fact("effect_all_pct") == pytest.approx(spread_pct)
-
-
-def test_the_notebooks_definition_matches_minutes_as_strings(tmp_path: Path) -> None:
-    """Across the end of summer time, whose repeated hour its dictionary overwrites."""
-    rng = np.random.default_rng(9)
-    dst = datetime(2017, 11, 5, 9)
-    samples = [
-        (dst + k * MINUTE, m, [float(u) for u in rng.random(8) * 100])
-        for k in range(-900, 1_500)
-        for m in ("m0", "m1")
-        if rng.random() > 0.1
-    ]
-    began = dst - timedelta(hours=16, seconds=-20)
-    jobs = [("one", 1), ("eight", 8), ("two", 2)]
-    held = {
-        "one": [("m0", 3)],
-        "eight": [("m1", g) for g in range(8)],
-        "two": [("m0", 0), ("m0", 1)],
-    }
-    path = trace_of(
-        tmp_path / "t",
-        pl.DataFrame(
-            [(j, "v", "u", n, began, "Pass") for j, n in jobs],
-            schema=["job_id", "vc", "user", "gpus", "submitted_at", "status"],
-            orient="row",
-        ),
-        pl.DataFrame(
-            [(j, 1, began, dst + timedelta(hours=15, minutes=7)) for j, _ in jobs],
-            schema=["job_id", "attempt", "started_at", "ended_at"],
-            orient="row",
-        ),
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
-        placements=frame(
-            "placements",
-            ("job_id", "attempt", "machine_id", "gpu"),
-            [(j, 1, m, g) for j, gpus in held.items() for m, g in gpus],
-        ),
-        gpu_samples=gpu_frame(samples),
-    )
-    # the notebook's own way: a dictionary by wall-clock string, filled in the order of time
-    strings = {}
-    for moment, machine, util in samples:
-        local = moment - timedelta(hours=7 if moment < dst else 8)
-        strings[f"{local:%Y-%m-%d %H:%M}", machine] = util
-    expected: dict[int, list[float]] = {1: [], 8: []}
-    minute = floor(began)
-    while minute < dst + timedelta(hours=15, minutes=7):
-        for job, gpus in (("one", 1), ("eight", 8)):
-            for machine, gpu in held[job]:
-                if at_once := strings.get((f"{minute:%Y-%m-%d %H:%M}", machine)):
-                    expected[gpus].append(at_once[gpu])
-        minute += MINUTE
-    with Trace(path) as trace:
-        table = trace.answer("notebook_gpu_util").df()
-    for gpus in (1, 8):
-        rows = table[(table["figure"] == 5) & (table["gpus"] == gpus)]
-        assert set(rows["status"]) == {"Pass"}
-        assert rows["gpu_h"].iloc[0] == pytest.approx(len(expected[gpus]) / 60)
-        matches(rows, pd.Series(expected[gpus]))
-    dedicated = table[table["figure"] == 6]
-    assert set(dedicated["gpus"]) == {8}
-    assert dedicated["status"].isna().all()
 
 
 @pytest.mark.real_data

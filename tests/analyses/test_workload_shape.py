@@ -1,9 +1,7 @@
 """Compare arrivals, concentration, groups and run policies with NumPy and known numbers."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -11,22 +9,13 @@ import pytest
 from philly_analysis.analyses import (
     arrivals,
     concentration,
-    queueing_delay_by_group,
     run_policy,
-    run_time_by_group,
-    waits_by_day,
 )
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import random_tables, trace_of, write_tables
+from tests.analyses.clusters import trace_of
 from tests.support.facts import number
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    with Trace(write_tables(tmp_path_factory.mktemp("s") / "t", random_tables(5, 300))) as opened:
-        yield opened
 
 
 def test_gini_of_known_distributions() -> None:
@@ -34,65 +23,6 @@ def test_gini_of_known_distributions() -> None:
     assert concentration.gini(pd.Series([0, 0, 0, 5])) == 0.75
     assert concentration.gini(pd.Series([1, 2, 3, 4])) == pytest.approx(0.25)
     assert concentration.gini(pd.Series([7])) is None
-
-
-def test_concentration_adds_up(trace: Trace) -> None:
-    table = concentration.compute(trace).table
-    jobs = trace.sql('select "user", vc, gpu_h from job_runs').df()
-    for kind in ("user", "vc"):
-        rows = table[table["kind"] == kind].sort_values("rank")
-        sums = jobs.groupby(kind)["gpu_h"].agg(["sum", "size"]).sort_values("sum", ascending=False)
-        assert rows["name"].to_list() == sums.index.to_list()
-        np.testing.assert_allclose(
-            rows["gpu_h_pct"], 100 * sums["sum"].cumsum() / sums["sum"].sum()
-        )
-        np.testing.assert_allclose(
-            rows["jobs_pct"], 100 * sums["size"].cumsum() / sums["size"].sum()
-        )
-
-
-def test_arrivals_by_hour_of_the_week(trace: Trace) -> None:
-    result = arrivals.compute(trace)
-    at = trace.sql("select submitted_at from jobs where gpus > 0").df()["submitted_at"]
-    counts = at.groupby([at.dt.day_of_week + 1, at.dt.hour]).size()
-    table = result.table.set_index(["weekday", "hour"])
-    assert table["jobs"][table["jobs"] > 0].to_dict() == counts.to_dict()
-    hours = pd.Series(0, pd.date_range(at.min().floor("h"), at.max().floor("h"), freq="h"))
-    hours = hours.add(at.dt.floor("h").value_counts(), fill_value=0)
-    assert table["hours"].sum() == len(hours)
-    assert result.fact("hourly_dispersion") == pytest.approx(hours.var(ddof=0) / hours.mean())
-    gaps = at.sort_values().diff().dt.total_seconds().dropna()
-    assert result.fact("gap_cv") == pytest.approx(gaps.std(ddof=0) / gaps.mean())
-    assert result.fact("zero_gap_pct") == pytest.approx(100 * (gaps == 0).mean())
-
-
-def test_waits_by_day_and_group_equal_numpy(trace: Trace) -> None:
-    waits = trace.sql('select *, "user" as who from waits where flag is null and gpus > 0').df()
-    days = waits_by_day.compute(trace).table
-    by_day = waits.groupby(waits["since_at"].dt.date)["wait_s"]
-    np.testing.assert_allclose(days["p90_s"], by_day.quantile(0.9))
-    assert days["gpu_wait_h"].sum() == pytest.approx((waits["wait_s"] * waits["gpus"]).sum() / 3600)
-    table = queueing_delay_by_group.compute(trace).table.set_index(["kind", "name"])
-    monday = waits["since_at"].dt.to_period("W-SUN").dt.start_time.dt.strftime("%Y-%m-%d")
-    for kind, key in (
-        ("user", waits["who"].fillna("(none)")),
-        ("vc", waits["vc"].fillna("(none)")),
-        ("week", monday),
-    ):
-        groups = waits.groupby(key)["wait_s"]
-        assert table.loc[kind]["waits"].to_dict() == groups.size().to_dict()
-        for p in (5, 25, 50, 75, 95, 99):
-            np.testing.assert_allclose(table.loc[kind][f"p{p}_s"], groups.quantile(p / 100))
-
-
-def test_run_times_by_group_equal_numpy(trace: Trace) -> None:
-    runs = trace.sql(
-        "select coalesce(vc, '(none)') as vc, run_s from job_runs "
-        "where flag is null and gpus > 0 and run_s is not null"
-    ).df()
-    table = run_time_by_group.compute(trace).table.set_index(["kind", "name"]).loc["vc"]
-    np.testing.assert_allclose(table["p75_s"], runs.groupby("vc")["run_s"].quantile(0.75))
-    assert table["jobs"].sum() == len(runs)
 
 
 def test_three_policies_of_three_jobs(tmp_path: Path) -> None:
