@@ -506,7 +506,7 @@ def held_servers(t: Rows) -> Out:
                    r.started_at, r.until_at)  # fmt: skip
 
 
-def own_minutes(a: Row) -> tuple[datetime | None, datetime | None]:
+def own_minutes(a: Row) -> tuple[Any, Any]:
     """Start of the first minute and end of the last that an attempt holds; None: unknown."""
     end = a.ended_at and minute(a.ended_at + MINUTE - timedelta(microseconds=1))
     return a.started_at and minute(a.started_at), end

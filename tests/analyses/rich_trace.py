@@ -25,7 +25,7 @@ _WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "Q
 def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Add a pool whose attempts touch one another, have no times, last a week, or are sampled."""
     # job: minutes that its attempts start and end at (None: unknown), the GPUs that they hold
-    cases: dict[str, tuple[list[tuple[int | None, int | None]], list[tuple[str, int]]]] = {
+    cases: dict[str, tuple[Any, list[tuple[str, int]]]] = {
         "packed": ([(0, 60)], [("q0", 0), ("q0", 1)]),
         "spread": ([(60, 120)], [("q0", 0), ("q1", 0)]),
         "week": ([(120, 120 + 7 * 1440)], [("q0", 0)]),

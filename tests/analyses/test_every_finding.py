@@ -22,7 +22,7 @@ from tests.support.strategies import one_in, tables
 
 Tables = dict[str, pl.DataFrame]
 
-EMPTY = {name: pl.from_arrow(table.arrow.empty_table()) for name, table in TABLES.items()}
+EMPTY = {name: pl.DataFrame(table.arrow.empty_table()) for name, table in TABLES.items()}
 
 
 def answers(given_tables: Tables, folder: str) -> dict[str, Result]:

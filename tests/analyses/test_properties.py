@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import pandas as pd
 import pytest
 
 from philly_analysis.report.findings import ANALYSES
@@ -84,32 +83,3 @@ def test_every_analysis_answers_and_draws(
     # drawing is slow, and these are the likeliest to fail
     if odd in ("empty", "hostile names"):
         assert "<svg" in figures.svg(figure)
-
-
-@pytest.fixture(scope="module")
-def one_and_shuffled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trace, Trace]]:
-    """The same trace twice, its rows in another order the second time."""
-    folder = tmp_path_factory.mktemp("shuffled")
-    tables = random_tables(12)
-    shuffled = {t: rows.sample(fraction=1, shuffle=True, seed=1) for t, rows in tables.items()}
-    with (
-        Trace(write_tables(folder / "a", tables)) as one,
-        Trace(write_tables(folder / "b", shuffled)) as other,
-    ):
-        yield one, other
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", _NAMES)
-def test_the_order_of_rows_does_not_matter(
-    name: str, one_and_shuffled: tuple[Trace, Trace]
-) -> None:
-    one, other = one_and_shuffled
-    a, b = ANALYSES[name].compute(one), ANALYSES[name].compute(other)
-    pd.testing.assert_frame_equal(a.table, b.table, check_exact=False, rtol=1e-9)
-    assert [f.name for f in a.facts] == [f.name for f in b.facts]
-    for mine, theirs in zip(a.facts, b.facts, strict=True):
-        if isinstance(mine.value, float):
-            assert mine.value == pytest.approx(theirs.value, rel=1e-9, abs=1e-12)
-        else:
-            assert mine.value == theirs.value

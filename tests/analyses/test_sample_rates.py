@@ -20,7 +20,7 @@ from tests.analyses.samples import (
 )
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
-ANSWERS = (
+ANSWERS = [
     "gpu_use",
     "gpu_use_bins",
     "attempt_use",
@@ -41,7 +41,7 @@ ANSWERS = (
     "notebook_gpu_util_bins",
     "occupancy",
     "overview",
-)
+]
 
 BARE = {"gpu_util_dedicated", "notebook_gpu_util", "notebook_gpu_util_bins"}
 """Answers that the random cluster may have no rows for."""
