@@ -20,28 +20,12 @@ from tests.analyses.samples import (
 )
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
-ANSWERS = [
-    "gpu_use",
-    "gpu_use_bins",
-    "attempt_use",
-    "gpu_util_bins",
-    "gpu_use_gaps",
-    "sampled_attempts",
-    "gpu_util",
-    "gpu_util_by_servers",
-    "gpu_util_dedicated",
-    "locality_effect",
-    "model_use",
-    "gpu_sample_hours",
-    "host_sample_hours",
-    "host_use_bins",
-    "host_util_bins",
-    "host_util",
-    "notebook_gpu_util",
-    "notebook_gpu_util_bins",
-    "occupancy",
-    "overview",
-]
+ANSWERS = (
+    "gpu_use gpu_use_bins attempt_use gpu_util_bins gpu_use_gaps sampled_attempts gpu_util "
+    "gpu_util_by_servers gpu_util_dedicated locality_effect model_use gpu_sample_hours "
+    "host_sample_hours host_use_bins host_util_bins host_util notebook_gpu_util "
+    "notebook_gpu_util_bins occupancy overview"
+)
 
 BARE = {"gpu_util_dedicated", "notebook_gpu_util", "notebook_gpu_util_bins"}
 """Answers that the random cluster may have no rows for."""
@@ -83,7 +67,7 @@ def test_every_answer_is_that_of_one_sample_a_minute(
     seconds: float, per_minute: tuple[Tables, Trace], tmp_path: Path
 ) -> None:
     tables, trace = per_minute
-    questions = {name: f"from {name}" for name in ANSWERS} | {"opendc": opendc.UTILISATION}
+    questions = {name: f"from {name}" for name in ANSWERS.split()} | {"opendc": opendc.UTILISATION}
     with Trace(write_tables(tmp_path / "t", resampled(tables, seconds))) as other:
         for name, question in questions.items():
             one, same = (t.sql(question).pl() for t in (trace, other))
