@@ -16,13 +16,7 @@ from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.table.map_keys import KEYS, Kind
 from philly_analysis.ingest.table.rows import open_text, raw_fields, store
-from philly_analysis.ingest.table.table_map import (
-    FIELDS,
-    PER_PART,
-    Layout,
-    TableMap,
-    load_map,
-)
+from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Layout, TableMap, load_map
 from philly_analysis.trace import JOBS
 
 _MAP = "map.toml"

@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.table.map_keys import (
-    KEYS,
-    ORIGINS,
-    Kind,
-    Parse,
-    delimiter,
-    text,
-    texts,
-)
+from philly_analysis.ingest.table.map_keys import KEYS, ORIGINS, Kind, Parse, delimiter, text, texts
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
 
