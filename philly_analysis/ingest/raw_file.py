@@ -22,15 +22,21 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """A surrogate as JSON may escape it: text that no file can store."""
 _POINTER_BYTES = 1024
 """A Git LFS pointer is smaller, by its specification."""
+_GROUP_LINES = 10_000
+"""Limit on the lines of a group; the rest is not read."""
 _FIRST_LINES = 50
 """Lines by which the kind of a file is detected."""
 
 
+def is_gzipped(path: Path) -> bool:
+    """Whether a file is gzipped, so that it can only be read from its start."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading bytes, unpacked if it is gzipped, whatever its name."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path) if is_gzipped(path) else path.open("rb")  # type: ignore[return-value]
 
 
 @contextmanager
@@ -85,6 +91,21 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, decode_line(line)
 
 
+def line_groups(path: Path, prefix: str) -> Iterator[tuple[int, str]]:
+    """Yield groups of lines, each from a line with a prefix to the next, and their first numbers.
+
+    The first group also has the lines before it.
+    """
+    first, lines = 1, list[str]()
+    for number, line in text_lines(path):
+        if line.startswith(prefix) and lines:
+            yield first, "\n".join(lines)
+            first, lines = number, []
+        if len(lines) < _GROUP_LINES:
+            lines.append(line)
+    yield first, "\n".join(lines)
+
+
 def first_lines(path: Path, lines: int = _FIRST_LINES) -> list[str]:
     """Return the first lines of a file, without their ends.
 
@@ -106,8 +127,10 @@ Detect = Callable[[Path], Read | None]
 """Returns what reads a file, or None for an unknown kind; raises InputError for another kind."""
 
 
-def read_files(files: Iterable[Path], *detectors: Detect) -> dict[Path, str]:
-    """Read each file as the first detector finds it.
+def read_files(
+    files: Iterable[Path], *detectors: Detect, begin: Callable[[Path], None] = lambda _: None
+) -> dict[Path, str]:
+    """Read each file as the first detector finds it, after a call of `begin`.
 
     Each detector runs on all files that are left by those before it, so that a later one may
     compare a file without a header with files that were read.
@@ -124,6 +147,7 @@ def read_files(files: Iterable[Path], *detectors: Detect) -> dict[Path, str]:
         for file in left:
             try:
                 if read := detect(file):
+                    begin(file)
                     read(file)
                 else:
                     unknown.append(file)

@@ -45,8 +45,9 @@ def typed_columns(table: Table, present: Collection[str]) -> str:
 
 
 def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Create an empty view of a table that the raw files cannot fill, for SELECTs that read it."""
-    con.execute(f"create view {table.name} as select {typed_columns(table, ())} where false")
+    """Create an empty view of a table that the raw files did not fill, for SELECTs that read it."""
+    empty = f"select {typed_columns(table, ())} where false"
+    con.execute(f"create view if not exists {table.name} as {empty}")
 
 
 def arrow_table(rows: Iterable[Sequence[object]], schema: pa.Schema) -> pa.Table:

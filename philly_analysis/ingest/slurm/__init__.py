@@ -139,9 +139,9 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
     if first.startswith("JobId="):
         return partial(read_running, con)
     if first.startswith("NodeName="):
-        return partial(inventory.read_scontrol, con)
+        return partial(inventory.read_nodes, con, inventory.scontrol_nodes)
     if columns := inventory.sinfo_columns(first):
-        return partial(inventory.read_sinfo, con, *columns)
+        return partial(inventory.read_nodes, con, partial(inventory.sinfo_nodes, *columns))
     return None
 
 
@@ -156,7 +156,7 @@ def _detect_json(con: duckdb.DuckDBPyConnection, file: Path) -> Read:
             "it is JSON of squeue or scontrol, which has no finished jobs. "
             f"Print it with: {slurm_command()}"
         )
-    return partial(inventory.read_json, con)
+    return partial(inventory.read_nodes, con, inventory.json_nodes)
 
 
 def _detect_bare(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -> Read:

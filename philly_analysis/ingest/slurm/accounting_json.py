@@ -53,7 +53,6 @@ def _fields(job: dict[str, Any]) -> dict[str, str | None]:
     )
     name = _state(state.get("current"))
     by = job.get("kill_request_user")
-    limit = time.get("limit")
     return {
         "jobidraw": number_text(job.get("job_id")),
         "jobid": _job_id(job),
@@ -69,7 +68,7 @@ def _fields(job: dict[str, Any]) -> dict[str, str | None]:
         "start": _time(time.get("start")),
         "end": _time(time.get("end")),
         "elapsedraw": number_text(time.get("elapsed")),
-        "timelimitraw": number_text(limit),
+        "timelimitraw": number_text(time.get("limit")),
         "suspended": number_text(time.get("suspended")),
         "ncpus": number_text(as_object(job.get("required")).get("CPUs")),
         "reqtres": _resources(tres.get("requested")),

@@ -1,14 +1,21 @@
 """Read the servers of a cluster from ``scontrol show node``, ``sinfo`` and their JSON."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from philly_analysis.ingest.raw_file import json_items, nesting_errors, open_bytes, text_lines
+from philly_analysis.ingest.raw_file import (
+    json_items,
+    line_groups,
+    nesting_errors,
+    open_bytes,
+    text_lines,
+)
 from philly_analysis.ingest.slurm.accounting_json import as_object, first_word, number_text
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.sql import insert_rows
@@ -32,8 +39,7 @@ INVENTORY = pa.schema(
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
 _MOST = 2**31 - 1
-_MOST_LINES = 200
-"""Limit on the lines of one server."""
+_SCONTROL = re.compile(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)")
 _SPLIT = re.compile(r",(?![^(]*\))")
 
 Node = dict[str, Any]
@@ -59,29 +65,23 @@ def generic_resources(text: str | None) -> tuple[int, int, list[str]]:
     return gpus, shards, list(dict.fromkeys(models))
 
 
-def read_scontrol(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Add the servers of ``scontrol show node``, one a line (``-o``) or over several."""
-    _insert(con, path, _scontrol_nodes(path))
+def read_nodes(
+    con: duckdb.DuckDBPyConnection, nodes: Callable[[Path], Iterable[Node]], path: Path
+) -> None:
+    """Add the servers that a reader yields of a file."""
+    with nesting_errors():
+        rows = [{"source_file": path.name, **node} for node in nodes(path)]
+    insert_rows(con, "inventory", pa.Table.from_pylist(rows, INVENTORY))
 
 
-def _scontrol_nodes(path: Path) -> Iterator[Node]:
-    start, lines = 0, list[str]()
-    for number, line in text_lines(path):
-        if line.startswith("NodeName=") and lines:
-            yield from _scontrol_node(start, "\n".join(lines))
-            lines = []
-        start = start if lines else number
-        if len(lines) < _MOST_LINES:
-            lines.append(line)
-    yield from _scontrol_node(start, "\n".join(lines))
-
-
-def _scontrol_node(line: int, text: str) -> Iterator[Node]:
-    found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)", text))
-    if name := found.get("NodeName"):
-        resources = (found.get("Gres"), found.get("CPUTot"), found.get("RealMemory"))
-        partitions = found.get("Partitions", "").split(",")
-        yield _node(line, text.strip(), None, name, resources, partitions)
+def scontrol_nodes(path: Path) -> Iterator[Node]:
+    """Yield the servers of ``scontrol show node``, one a line (``-o``) or over several."""
+    for number, text in line_groups(path, "NodeName="):
+        found = dict(_SCONTROL.findall(text))
+        if name := found.get("NodeName"):
+            resources = (found.get("Gres"), found.get("CPUTot"), found.get("RealMemory"))
+            partitions = found.get("Partitions", "").split(",")
+            yield _node(number, text.strip(), None, name, resources, partitions)
 
 
 def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
@@ -92,31 +92,18 @@ def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
     return (names, delimiter) if named and {"GRES", "CPUS", "MEMORY"} & set(names) else None
 
 
-def read_sinfo(
-    con: duckdb.DuckDBPyConnection, names: list[str], delimiter: str | None, path: Path
-) -> None:
-    """Add the servers of ``sinfo -N -o``, which lists a server once for each partition."""
-
-    def nodes() -> Iterator[Node]:
-        for number, line in text_lines(path):
-            values = dict(zip(names, (v.strip() for v in line.split(delimiter)), strict=False))
-            if number == 1:
-                continue
-            partition = values.get("PARTITION", "").rstrip("*")
-            resources = [values.get(name) for name in ("GRES", "CPUS", "MEMORY")]
-            for node in expand_hosts(values.get("NODELIST") or values.get("HOSTNAMES") or ""):
-                yield _node(number, line, None, node, resources, [partition])
-
-    _insert(con, path, nodes())
+def sinfo_nodes(names: list[str], delimiter: str | None, path: Path) -> Iterator[Node]:
+    """Yield the servers of ``sinfo -N -o``, which lists a server once for each partition."""
+    for number, line in islice(text_lines(path), 1, None):
+        values = dict(zip(names, (v.strip() for v in line.split(delimiter)), strict=False))
+        partition = values.get("PARTITION", "").rstrip("*")
+        resources = [values.get(name) for name in ("GRES", "CPUS", "MEMORY")]
+        for node in expand_hosts(values.get("NODELIST") or values.get("HOSTNAMES") or ""):
+            yield _node(number, line, None, node, resources, [partition])
 
 
-def read_json(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Add the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
-    with nesting_errors():
-        _insert(con, path, _json_nodes(path))
-
-
-def _json_nodes(path: Path) -> Iterator[Node]:
+def json_nodes(path: Path) -> Iterator[Node]:
+    """Yield the servers of ``scontrol show nodes --json`` or ``sinfo --json``."""
     cluster = _cluster(path)
     for number, item in enumerate(json_items(path, "nodes", "sinfo"), 1):
         node = as_object(item)
@@ -181,8 +168,3 @@ def _node(
 def _positive(text: Any) -> float | None:
     found = re.match(r"\d{1,30}(\.\d{1,30})?", str(text or ""))
     return float(found[0]) or None if found else None
-
-
-def _insert(con: duckdb.DuckDBPyConnection, path: Path, nodes: Iterable[Node]) -> None:
-    rows = [{"source_file": path.name, **node} for node in nodes]
-    insert_rows(con, "inventory", pa.Table.from_pylist(rows, INVENTORY))

@@ -26,7 +26,7 @@ from philly_analysis.ingest.slurm.fields import (
     slurm_command,
 )
 from philly_analysis.ingest.slurm.rejoin import Layout, Record, rejoin
-from philly_analysis.ingest.sql import arrow_table
+from philly_analysis.ingest.sql import arrow_table, create_table
 
 _BATCH_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
@@ -95,13 +95,11 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
             f"it lacks the {'fields' if missing[1:] else 'field'} {', '.join(missing)}. "
             f"Print it with: {slurm_command()}"
         )
-    con.register("sacct_read", pa.RecordBatchReader.from_batches(_LINES, _batches(path)))
     try:
-        con.execute("create or replace temp table sacct_lines as from sacct_read")
+        lines = pa.RecordBatchReader.from_batches(_LINES, _batches(path))
+        create_table(con, "sacct_lines", lines)
     except duckdb.InvalidInputException as error:
         raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
-    finally:
-        con.unregister("sacct_read")
     place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
     count = len(header.names) + header.ends
     con.execute(
@@ -140,13 +138,12 @@ def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator
     """Add records to the table ``sacct``, in batches."""
     while batch := list(islice(records, _BATCH_RECORDS)):
         rows = ((path.name, r.line, r.raw, r.fault, *map(r.fields.get, READ)) for r in batch)
-        con.register("sacct_read", arrow_table(rows, SACCT))
+        create_table(con, "sacct_batch", arrow_table(rows, SACCT))
         fields = ", ".join(f'{_value(f"{chr(34)}{n}{chr(34)}")} as "{n}"' for n in READ)
         con.execute(
             "insert into sacct by name "
-            f"select source_file, source_line, raw, fault, {fields} from sacct_read"
+            f"select source_file, source_line, raw, fault, {fields} from sacct_batch"
         )
-        con.unregister("sacct_read")
 
 
 def _is_record(place: dict[str, int], header: Header) -> str:

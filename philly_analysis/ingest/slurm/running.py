@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from philly_analysis.ingest.raw_file import text_lines
+from philly_analysis.ingest.raw_file import line_groups
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.sql import arrow_table, insert_rows
 
@@ -28,8 +29,6 @@ _JOB = re.compile(r"JobId=(\d+)\s")
 _START = re.compile(r"\sStartTime=(\S+)")
 _ALLOCATED = re.compile(r"\sNodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*\(IDX:\S*)")
 _GPUS = re.compile(r"gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)")
-_MOST_LINES = 10_000
-"""Limit on the lines of one job: a few, and one for each group of its servers."""
 
 
 def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -38,24 +37,12 @@ def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def _gpus(path: Path) -> Iterator[tuple[Any, ...]]:
-    first, lines = 1, list[str]()
-    for number, line in text_lines(path):
-        if _JOB.match(line):
-            yield from _gpus_of_job(first, " ".join(lines))
-            first, lines = number, []
-        if len(lines) < _MOST_LINES:
-            lines.append(line)
-    yield from _gpus_of_job(first, " ".join(lines))
-
-
-def _gpus_of_job(line: int, text: str) -> Iterator[tuple[Any, ...]]:
-    job, start = _JOB.match(text.lstrip()), _START.search(text)
-    if job is None or start is None:
-        return
-    for nodes, gres in _ALLOCATED.findall(text):
-        for node in expand_hosts(nodes):
-            for indices in _GPUS.findall(gres):
-                for gpu in _expand(indices):
+    for line, text in line_groups(path, "JobId="):
+        job, start = _JOB.match(text), _START.search(text)
+        if job and start:
+            for nodes, gres in _ALLOCATED.findall(text):
+                gpus = [gpu for indices in _GPUS.findall(gres) for gpu in _expand(indices)]
+                for node, gpu in product(expand_hosts(nodes), gpus):
                     yield line, job[1], start[1], node, gpu
 
 

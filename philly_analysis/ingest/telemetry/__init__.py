@@ -69,21 +69,11 @@ def stage_files(telemetry: Telemetry, stage: Stage) -> None:
     clock = Clock(telemetry.zone)
     headers: list[Sequence[str]] = []
 
-    def staging_reader(read: Read) -> Read:
-        def run(file: Path) -> None:
-            stage.begin(file.name, parse_name(file, telemetry.top, clock))
-            read(file)
+    def begin(file: Path) -> None:
+        stage.begin(file.name, parse_name(file, telemetry.top, clock))
 
-        return run
-
-    def detect(file: Path) -> Read | None:
-        read = _detect(file, clock, headers, stage)
-        return None if read is None else staging_reader(read)
-
-    def detect_bare(file: Path) -> Read | None:
-        return staging_reader(_detect_bare(file, clock, headers, stage))
-
-    refused = read_files(telemetry.files, detect, detect_bare)
+    detectors = (partial(d, clock, headers, stage) for d in (_detect, _detect_bare))
+    refused = read_files(telemetry.files, *detectors, begin=begin)
     if refused and not stage.series:
         raise kind_error(refused, "telemetry")
     for file, reason in refused.items():
@@ -97,7 +87,7 @@ def stage_files(telemetry: Telemetry, stage: Stage) -> None:
         )
 
 
-def _detect(file: Path, clock: Clock, headers: list[Sequence[str]], stage: Stage) -> Read | None:
+def _detect(clock: Clock, headers: list[Sequence[str]], stage: Stage, file: Path) -> Read | None:
     """Return what reads a file, or None for one of an unknown kind.
 
     Raises
@@ -125,7 +115,7 @@ def _detect(file: Path, clock: Clock, headers: list[Sequence[str]], stage: Stage
     return None
 
 
-def _detect_bare(file: Path, clock: Clock, headers: Sequence[Sequence[str]], stage: Stage) -> Read:
+def _detect_bare(clock: Clock, headers: list[Sequence[str]], stage: Stage, file: Path) -> Read:
     """Return what reads a file without a header, by another's header or the default fields."""
     lines = [line for line in first_lines(file) if line.strip()]
     for columns in (*headers, nvidia_smi.DEFAULT_FIELDS):

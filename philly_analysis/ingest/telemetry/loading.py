@@ -18,7 +18,7 @@ from philly_analysis.ingest.sql import (
     typed_columns,
 )
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
-from philly_analysis.ingest.telemetry.staging import READINGS, Stage
+from philly_analysis.ingest.telemetry.staging import Stage
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, RAW, Table
 
@@ -54,14 +54,14 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     if any(account.table == GPU_SAMPLES.name for account in builder.accounts):
         raise InputError("the raw logs have GPU samples themselves: omit the telemetry.")
     con = builder.con
-    stage = Stage(builder.scratch / "telemetry")
+    stored_series = sum(pq.read_metadata(f).num_rows for f in store.files(f"{RAW}/series"))
+    stage = Stage(builder.scratch / "telemetry", stored_series)
     stage.folder.mkdir()
     if telemetry and telemetry.files:
         stage_files(telemetry, stage)
     stage.write()
-    for table in (MACHINES, PLACEMENTS):
-        if not _is_view(con, table):  # the source does not fill it
-            create_empty_view(con, table)
+    for table in (MACHINES, PLACEMENTS, GPU_SAMPLES):
+        create_empty_view(con, table)
     _open(con, stage, store)
     for name in _RELATIONS:
         _create(con, name)
@@ -79,33 +79,16 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     con.execute("drop table devices")  # it hides the view of the same name
 
 
-def _is_view(con: duckdb.DuckDBPyConnection, table: Table) -> bool:
-    created = con.sql("select view_name from duckdb_views()").fetchall()
-    return (table.name,) in created
-
-
 def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None:
-    """Create the relations of staged readings, series and files, with the series of before."""
-    before = store.files(f"{RAW}/series")
-    first = 0
-    if before:
-        [(first,)] = con.sql(f"select max(series) + 1 from {parquet_scan(before)}").fetchall()
-    renumbered = f"select * replace ((series + {first})::integer as series)"
-    create_table(con, "series_read", stage.series_table())
-    con.execute(f"create temp table series as {renumbered} from series_read")
+    """Create the relations of staged readings, series and files, with the stored series."""
+    create_table(con, "series", stage.series_table())
     store.merge(con, "series")
     create_table(con, "files", arrow_table(enumerate(stage.files), _FILES))
-    if not stage.parts("readings"):
-        if not before:
-            raise InputError("the telemetry has no utilisation of a GPU.")
-        pq.write_table(READINGS.empty_table(), stage.folder / "readings-none.parquet")
-    con.sql(f"{renumbered} from {parquet_scan(stage.parts('readings'))}").create_view(
-        "telemetry_readings"
-    )
+    if not (stage.series or stage.first_series):
+        raise InputError("the telemetry has no utilisation of a GPU.")
+    con.sql(f"from {parquet_scan(stage.parts('readings'))}").create_view("telemetry_readings")
     samples = store.files(GPU_SAMPLES.name)
     source = parquet_scan(samples, "union_by_name = true") if samples else GPU_SAMPLES.name
-    if not samples and not _is_view(con, GPU_SAMPLES):
-        create_empty_view(con, GPU_SAMPLES)
     [(begins, ends)] = con.sql(
         "select coalesce(min(at_us), 0), coalesce(max(at_us), 0) from telemetry_readings"
     ).fetchall()
@@ -167,9 +150,8 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
             "(select count(*) from checked_readings where measures = 0)"
         ).fetchall()
         kept, unrelated = kept + used, unrelated + other
-    if unreadable := stage.parts("unreadable"):
-        rows = f"from {parquet_scan(unreadable)}"
-        builder.write_rejects(GPU_SAMPLES, "telemetry-unreadable", rows)
+    unreadable = f"from {parquet_scan(stage.parts('unreadable'))}"
+    builder.write_rejects(GPU_SAMPLES, "telemetry-unreadable", unreadable)
     builder.add_account(GPU_SAMPLES, before.read + stage.read - unrelated, before.kept + kept)
     files = [*store.files(GPU_SAMPLES.name), *target.glob("*.parquet")]
     scan = parquet_scan(files, "union_by_name = true")

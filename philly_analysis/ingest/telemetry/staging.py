@@ -124,6 +124,8 @@ class Stage:
 
     Attributes
     ----------
+    first_series
+        Number of the first series, after those of earlier ingests.
     file_name
         Parts of the current file's name.
     says
@@ -135,6 +137,7 @@ class Stage:
     """
 
     folder: Path
+    first_series: int = 0
     files: list[str] = field(default_factory=list)
     file_name: FileName = field(default_factory=FileName)
     series: dict[Series, int] = field(default_factory=dict)
@@ -196,12 +199,10 @@ class Stage:
 
     def write(self) -> None:
         """Write the readings in memory to disk."""
-        if self._rows:
-            self._blocks.append(arrow_table(self._rows, READINGS))
-        if self._blocks:
-            self._write("readings", pa.concat_tables(self._blocks))
-        if self._unreadable:
-            self._write("unreadable", arrow_table(self._unreadable, REJECTED))
+        readings = pa.concat_tables([*self._blocks, arrow_table(self._rows, READINGS)])
+        unreadable = arrow_table(self._unreadable, REJECTED)
+        for kind, rows in (("readings", readings), ("unreadable", unreadable)):
+            pq.write_table(rows, self.folder / f"{kind}-{self._parts:05}.parquet")
         self._parts += 1
         self._blocks, self._rows, self._unreadable, self._in_memory = [], [], [], 0
 
@@ -219,7 +220,7 @@ class Stage:
         return pa.Table.from_pylist(rows, SERIES)
 
     def _number(self, series: Series, says: int) -> int:
-        n = self.series.setdefault(series, len(self.series))
+        n = self.series.setdefault(series, self.first_series + len(self.series))
         self.says[n] = self.says.get(n, 0) | says
         return n
 
@@ -228,6 +229,3 @@ class Stage:
         self._in_memory += n
         if self._in_memory >= _PART_ROWS:
             self.write()
-
-    def _write(self, kind: str, rows: pa.Table) -> None:
-        pq.write_table(rows, self.folder / f"{kind}-{self._parts:05}.parquet")
