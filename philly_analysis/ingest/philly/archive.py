@@ -1,17 +1,13 @@
 """Find the five files of the Philly archive, in its folder or in ``trace-data.tar.gz``."""
 
-import gzip
 import hashlib
-import io
 import shutil
 import tarfile
-import zlib
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.downloads.catalogue import published
+from philly_analysis.ingest.raw_file import gzip_errors
 
 OPTIONAL_FILES = {
     "cluster_machine_list": "machines are those named in the other files",
@@ -22,7 +18,6 @@ OPTIONAL_FILES = {
 """Files that may be missing, and the consequence for the trace."""
 
 FILES = ("cluster_job_log", *OPTIONAL_FILES)
-_READS_PAST_END = 100
 SYNTHETIC = "SYNTHETIC.md"
 """File that marks an archive as not recorded on a cluster."""
 
@@ -76,20 +71,13 @@ def unpack(archive: Path, folder: Path) -> list[str]:
         It is no such archive, is truncated, or has a member that points outside of it.
     """
     folder.mkdir()
-    digest = hashlib.sha256()
     try:
+        with gzip_errors(archive), tarfile.open(archive, "r:gz") as tar:
+            for member in tar:
+                _extract(tar, member, archive, folder)
         with archive.open("rb") as file:
-            tee = _Tee(file, digest.update)
-            with tarfile.open(fileobj=tee, mode="r|gz") as tar:
-                for member in tar:
-                    _extract(tar, member, archive, folder)
-            while tee.read(1 << 20):
-                pass
-    # TypeError: raised by tarfile where the file ends within gzip's header
-    except (
-        *(tarfile.TarError, ValueError, TypeError),
-        *(EOFError, zlib.error, gzip.BadGzipFile),
-    ) as error:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (tarfile.TarError, ValueError, OverflowError) as error:
         raise InputError(
             f"{archive} is not a gzipped tar archive, or was cut off: {error}. Fetch it again."
         ) from None
@@ -99,10 +87,10 @@ def unpack(archive: Path, folder: Path) -> list[str]:
         return []
     size = archive.stat().st_size
     [original] = published()["philly"].files
-    if (size, digest.hexdigest()) == (original.bytes, original.sha256):
+    if (size, digest) == (original.bytes, original.sha256):
         return []
     return [
-        f"WARNING: {archive.name} has {size:,} bytes and sha256 {digest.hexdigest()[:12]}…; the "
+        f"WARNING: {archive.name} has {size:,} bytes and sha256 {digest[:12]}…; the "
         f"published archive has {original.bytes:,} and {original.sha256[:12]}…. It was changed, "
         "or is another one."
     ]
@@ -131,25 +119,3 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folde
     assert source is not None  # noqa: S101 - a plain file has content
     with source, target.open("wb") as out:
         shutil.copyfileobj(source, out, 1 << 20)
-
-
-class _Tee(io.RawIOBase):
-    """A file for reading that passes each block to a callback.
-
-    Repeated reads past its end raise EOFError: `tarfile` would read on for the declared size of a
-    member that is longer than the archive.
-    """
-
-    def __init__(self, file: IO[bytes], callback: Callable[[bytes], None]) -> None:
-        super().__init__()
-        self._file = file
-        self._callback = callback
-        self._past_end = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._past_end += not data
-        if self._past_end > _READS_PAST_END:
-            raise EOFError("a member is longer than the archive")
-        self._callback(data)
-        return data
