@@ -1,12 +1,10 @@
 """Read raw CSV files in blocks of lines; parse each block at once, and reject faulty lines."""
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, count
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import gzip_errors, read_line
+from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes, read_line
 
 _BLOCK_BYTES = 1 << 23
 _INDEX_BYTES = 1 << 17
@@ -29,16 +27,15 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines of a file.
+    """Consecutive lines of a file, numbered from 0.
 
     Attributes
     ----------
-    first, offset
-        Number of the first line, from 1, and its offset in the file.
+    offset
+        Offset of the first line in the file.
     """
 
     text: bytes
-    first: int
     offset: int = 0
 
     @cached_property
@@ -54,24 +51,19 @@ class Block:
         return sum(self.newlines) + (not self.text.endswith(b"\n"))
 
     @property
-    def numbers(self) -> _Numbers:
-        """Numbers of the lines."""
-        return np.arange(self.first, self.first + self.lines)
-
-    @property
     def index(self) -> list[tuple[int, int]]:
         """Numbers and offsets of some lines, about :data:`_INDEX_BYTES` apart."""
-        index = [(self.first, self.offset)]
+        index = [(0, self.offset)]
         passed = accumulate(self.newlines)
         for end, number in zip(count(_INDEX_BYTES, _INDEX_BYTES), passed, strict=False):
             if after := self.text.find(b"\n", end) + 1:
-                index.append((self.first + number + 1, self.offset + after))
+                index.append((number + 1, self.offset + after))
         return index
 
     def texts(self, numbers: _Numbers) -> list[str]:
         """Return the lines with these numbers."""
         lines = self.text.split(b"\n")
-        return [_text(lines[number - self.first]) for number in numbers]
+        return [_text(lines[number]) for number in numbers]
 
 
 @dataclass(slots=True)
@@ -124,7 +116,7 @@ class CsvFile:
         InputError
             The header is another file's, or the file is truncated.
         """
-        with gzip_errors(self.path), self.open() as file:
+        with gzip_errors(self.path), open_bytes(self.path) as file:
             first = file.readline(4096).decode("utf-8", "replace")
         names = tuple(name.strip() for name in first.strip().split(","))
         if names != self.header:
@@ -132,7 +124,7 @@ class CsvFile:
                 f"{self.path}: the first line should be {','.join(self.header)!r}, and is "
                 f"{first.strip()[:120]!r}. Is this the published file, with its header?"
             )
-        if not self.gzipped:
+        if not is_gzipped(self.path):
             with self.path.open("rb") as file:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
@@ -140,17 +132,6 @@ class CsvFile:
                         f"{self.path} ends in the middle of a line, so it was cut off. "
                         "Fetch it again."
                     )
-
-    @property
-    def gzipped(self) -> bool:
-        """Whether it can only be read from its start."""
-        return self.path.suffix == ".gz"
-
-    def open(self) -> IO[bytes]:
-        """Open the file for reading bytes."""
-        if self.gzipped:
-            return gzip.open(self.path)  # type: ignore[return-value]
-        return self.path.open("rb")
 
     def blocks(self) -> Iterator[Block]:
         """Yield the lines below the header, in blocks.
@@ -160,14 +141,13 @@ class CsvFile:
         InputError
             The file is gzipped and truncated.
         """
-        with gzip_errors(self.path), self.open() as file:
-            first, offset = 2, len(read_line(file, self.path))
+        with gzip_errors(self.path), open_bytes(self.path) as file:
+            offset = len(read_line(file, self.path))
             while text := file.read(_BLOCK_BYTES):
                 # the rest of its last line
                 text += b"" if text.endswith(b"\n") else read_line(file, self.path)
-                block = Block(text, first, offset)
-                yield block
-                first, offset = first + block.lines, offset + len(text)
+                yield Block(text, offset)
+                offset += len(text)
 
     def spans(self, group: int) -> Iterator[tuple[Span, ...]]:
         """Yield groups of the spans of the blocks, for a file that is not gzipped."""
@@ -185,16 +165,16 @@ class CsvFile:
                     spans = []
 
     def read_spans(self, spans: tuple[Span, ...]) -> Iterator[Block]:
-        """Yield the blocks of some spans, each with its lines numbered from 0."""
+        """Yield the blocks of some spans."""
         with self.path.open("rb") as file:
             for offset, length in spans:
                 file.seek(offset)
-                yield Block(file.read(length), 0, offset)
+                yield Block(file.read(length), offset)
 
     def parse(self, block: Block) -> ParsedBlock:
         """Parse a block."""
         parsed = ParsedBlock()
-        self._parse(parsed, block.text, block.numbers, self.shapes[0])
+        self._parse(parsed, block.text, np.arange(block.lines), self.shapes[0])
         return parsed
 
     def _parse(
@@ -319,13 +299,13 @@ class CsvFile:
         """
         nearest = np.searchsorted([first for first, _ in index], numbers, side="right") - 1
         ends = [offset for _, offset in index[1:]]
-        with gzip_errors(self.path), self.open() as file:
+        with gzip_errors(self.path), open_bytes(self.path) as file:
             for entry in np.unique(nearest):
                 first, offset = index[entry]
                 file.seek(offset)
                 text = file.read(ends[entry] - offset if entry < len(ends) else -1)
                 found = numbers[nearest == entry]
-                yield from zip(found.tolist(), Block(text, first).texts(found), strict=True)
+                yield from zip(found.tolist(), Block(text).texts(found - first), strict=True)
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())

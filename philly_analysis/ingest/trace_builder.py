@@ -79,7 +79,7 @@ class TraceBuilder:
         counts = self.count_rejects(table) if rejected is None else dict(sorted(rejected.items()))
         self.accounts.append(Account(table.name, read, kept, counts))
 
-    def write_rejects(self, table: Table, name: str, rows: str | list[Rejected]) -> Path:
+    def write_rejects(self, table: Table, name: str, rows: str | list[Rejected]) -> None:
         """Write a file of rejected rows, given as a SELECT or as a list."""
         select = rows if isinstance(rows, str) else "from rejected_rows"
         if not isinstance(rows, str):
@@ -91,7 +91,6 @@ class TraceBuilder:
             f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
             f"{raw} as raw from ({select})) to {path_literal(file)} (format parquet)"
         )
-        return file
 
     def count_rejects(self, table: Table) -> dict[str, int]:
         """Count a table's rejected rows by reason."""

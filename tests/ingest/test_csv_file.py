@@ -3,6 +3,7 @@
 import gzip
 import math
 import tempfile
+from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
 
@@ -51,14 +52,20 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
         file = CsvFile(path, ("header",), shapes, TEXTS, ("NA", ""))
         with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _INDEX_BYTES=9, _FEW=few):
             blocks = list(file.blocks())
-            found = [file.parse(block) for block in blocks]
-            places = [place for block in blocks for place in block.index]
+            firsts = list(accumulate((block.lines for block in blocks), initial=2))
+            found = list(zip(firsts, map(file.parse, blocks), strict=False))
+            places = [
+                (first + number, offset)
+                for first, block in zip(firsts, blocks, strict=False)
+                for number, offset in block.index
+            ]
             numbers = np.arange(2, len(lines) + 2)[::3]
             again = dict(file.lines(places, numbers))
     assert b"".join(block.text for block in blocks) == text.partition(b"\n")[2]
-    assert sorted(row for lines in found for row in rows_of(lines)) == sorted(rows)
-    assert sorted(w[:2] for lines in found for w in lines.faulty) == wrong
-    assert sum(lines.blank for lines in found) == len(lines) - len(rows) - len(wrong)
+    assert sorted(row for first, lines in found for row in rows_of(lines, first)) == sorted(rows)
+    faulty = [(first + n, line) for first, lines in found for n, line, _ in lines.faulty]
+    assert sorted(faulty) == wrong
+    assert sum(lines.blank for _, lines in found) == len(lines) - len(rows) - len(wrong)
     assert again == {n: raw[n - 2].decode("utf-8", "replace").rstrip("\r") for n in numbers}
 
 
@@ -84,8 +91,8 @@ def by_hand(
     return None
 
 
-def rows_of(lines: csv_file.ParsedBlock) -> list[Row]:
-    """Rows as parsed, with the number of their lines."""
+def rows_of(lines: csv_file.ParsedBlock, first: int) -> list[Row]:
+    """Rows as parsed, with the number of their lines from that of the first."""
     rows = []
     for table, numbers in lines.rows:
         values = table.drop_columns([*TEXTS, *([""] if "" in table.column_names else [])])
@@ -97,7 +104,7 @@ def rows_of(lines: csv_file.ParsedBlock) -> list[Row]:
             strict=True,
         ):
             known = tuple(math.inf if value is None else value for value in row)
-            rows.append((number, time, machine, known))
+            rows.append((first + number, time, machine, known))
     return rows
 
 
@@ -115,7 +122,7 @@ def test_a_wrong_line_is_told_what_is_wrong(line: str, reason: str, tmp_path: Pa
     (tmp_path / "raw").write_text(f"header\nt,m,1,2\n{line}\n")
     file = CsvFile(tmp_path / "raw", ("header",), ONE, TEXTS)
     [block] = file.blocks()
-    assert file.parse(block).faulty == [(3, line, reason)]
+    assert file.parse(block).faulty == [(1, line, reason)]
 
 
 def test_a_gzipped_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:

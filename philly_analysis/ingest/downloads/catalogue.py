@@ -4,7 +4,8 @@ import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads.download import download_all
@@ -14,9 +15,6 @@ from philly_analysis.ingest.downloads.http_file import (
     download,
     is_downloaded,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MAPS = Path(__file__).parents[1] / "table" / "maps"
 
@@ -54,7 +52,7 @@ def published() -> dict[str, Dataset]:
     }
 
 
-def datasets() -> "pd.DataFrame":
+def datasets() -> pd.DataFrame:
     """List the public traces that can be fetched.
 
     Returns
@@ -62,8 +60,6 @@ def datasets() -> "pd.DataFrame":
     pandas.DataFrame
         dataset, what, megabytes (null where the publisher does not state it), source, licence.
     """
-    import pandas as pd
-
     rows = []
     for d in published().values():
         sizes = [f.bytes for f in d.files]

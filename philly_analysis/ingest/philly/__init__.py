@@ -13,7 +13,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.philly.archive import OPTIONAL_FILES, SYNTHETIC, find_files, unpack
 from philly_analysis.ingest.philly.utilisation import STREAMS
-from philly_analysis.ingest.raw_file import gzip_errors
+from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
@@ -164,8 +164,8 @@ def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
     texts: list[bytes] = []
     if file is not None:
         size = file.path.stat().st_size
-        with gzip_errors(file.path), file.open() as lines:
-            if file.gzipped or size <= _PROBES * _PROBE_BYTES:
+        with gzip_errors(file.path), open_bytes(file.path) as lines:
+            if is_gzipped(file.path) or size <= _PROBES * _PROBE_BYTES:
                 texts = lines.readlines(_PROBES * _PROBE_BYTES)[1:]
             else:
                 for i in range(_PROBES):

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -61,9 +60,8 @@ def fill_streamed(
                 break
             except OutOfOrderError:
                 pass
-        shutil.rmtree(target, ignore_errors=True)
-        for part in parts:
-            part.discard_rejects()
+        for written in (target, builder.rejects / table.name):
+            shutil.rmtree(written, ignore_errors=True)
     hours.create_machines()
     read = before.read + sum(part.read for part in parts)
     kept = before.kept + sum(part.rows.kept for part in parts)
@@ -74,8 +72,7 @@ def fill_streamed(
     if not kept:
         create_empty_view(builder.con, table)
         return
-    written = [*earlier, *target.glob("*.parquet")]
-    scan = parquet_scan(written, "union_by_name = true")
+    scan = parquet_scan([*earlier, *target.glob("*.parquet")], "union_by_name = true")
     builder.con.sql(f"from {scan}").create_view(table.name)
     [(count,)] = builder.con.sql(f"select count(*) from {table.name}").fetchall()
     builder.rows[table.name] = int(count)
@@ -111,7 +108,7 @@ class Part:
     on_disk: bool
     read: int = 0
     _index: list[tuple[int, int]] = field(default_factory=list)
-    _rejects: list[Path] = field(default_factory=list)
+    _rejects: int = 0
 
     @cached_property
     def rows(self) -> RowStaging:
@@ -149,11 +146,6 @@ class Part:
         self._reject(rejected)
         self.rows.close()
 
-    def discard_rejects(self) -> None:
-        """Remove the files of rejected lines, before the raw file is read again."""
-        for file in self._rejects:
-            file.unlink()
-
     def reject_repeats(self) -> None:
         """Reject the lines of repeated keys, and remove the staged rows."""
         numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *self.rows.repeats]))
@@ -167,5 +159,5 @@ class Part:
         """Write rejected lines: number, text and reason of each."""
         source = self.stream.file
         rows: list[Rejected] = [(source, number, reason, text) for number, text, reason in lines]
-        name = f"{source}-{len(self._rejects):04}"
-        self._rejects.append(self.builder.write_rejects(self.table, name, rows))
+        self.builder.write_rejects(self.table, f"{source}-{self._rejects:04}", rows)
+        self._rejects += 1

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import Block, CsvFile, Span
+from philly_analysis.ingest.raw_file import is_gzipped
 from philly_analysis.ingest.samples.staging import AT, THREADS
 from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser
 from philly_analysis.parallel import map_ordered, require_visible
@@ -76,20 +77,22 @@ class Validator:
 
         A gzipped file can only be read from its start, so threads validate it.
         """
-        if self.file.gzipped:
-            blocks = self.file.blocks()
-            yield from map_ordered(threads, self.block, blocks, ahead=THREADS + 1)
-            return
-        group, ahead = (_BLOCKS_PER_TASK, _AHEAD) if workers else (1, THREADS + 1)
-        spans = self.file.spans(group)
-        done = map_ordered(workers or threads, self.spans, spans, ahead=ahead)
+        done: Iterator[ValidatedBlock]
+        if is_gzipped(self.file.path):
+            done = map_ordered(threads, self.block, self.file.blocks(), ahead=THREADS + 1)
+        else:
+            group, ahead = (_BLOCKS_PER_TASK, _AHEAD) if workers else (1, THREADS + 1)
+            spans = self.file.spans(group)
+            done = chain.from_iterable(
+                map_ordered(workers or threads, self.spans, spans, ahead=ahead)
+            )
         first = 2
-        for block in chain.from_iterable(done):
+        for block in done:
             yield block.renumbered(first)
             first += block.lines
 
     def spans(self, spans: tuple[Span, ...]) -> list[ValidatedBlock]:
-        """Read and validate blocks of the file, the lines of each numbered from 0.
+        """Read and validate blocks of the file.
 
         Raises
         ------
