@@ -28,7 +28,6 @@ from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lin
 from philly_analysis.simulator import (
     Locality,
     Prerun,
-    Restarts,
     Speed,
     Spread,
     fails,
@@ -139,7 +138,7 @@ def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[floa
         policy=arm.policy,
         speed=arm.speed,
         quotas=quotas_by_use(specs, GPUS),
-        restarts=Restarts(checkpoint_s=setting.checkpoint_s),
+        checkpoint_s=setting.checkpoint_s,
         dedicated=arm.dedicated,
     )
     run_of = partial(arm.prerun.run, cluster=cluster) if arm.prerun else cluster

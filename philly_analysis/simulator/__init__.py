@@ -7,7 +7,6 @@ from philly_analysis.simulator.engine.prerun import Prerun
 from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.ensembles import WhatIf
 from philly_analysis.simulator.jobs.job import runs_of
-from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.jobs.run_failures import (
     fails,
     is_user_error,

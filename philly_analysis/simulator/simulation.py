@@ -21,7 +21,6 @@ from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
 from philly_analysis.simulator.ensembles import accept_ensembles
 from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
 from philly_analysis.simulator.jobs.job import FOREVER
-from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.jobs.run_failures import reason_notes, with_reasons, without_retries
 from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.output.summary import summary_notes
@@ -109,7 +108,7 @@ def simulate(
         with its parameters; that of the policy's publication when None.
     checkpoint_s
         Time between checkpoints, to which preempted jobs fall back (see
-        :class:`~philly_analysis.simulator.jobs.restarts.Restarts`).
+        :class:`~philly_analysis.simulator.engine.event_loop.Simulation`).
     outages
         Failures of machines and GPUs: rates, or a list (see
         :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: no failures. Jobs that
@@ -207,7 +206,6 @@ def simulate(
         guideline_notes.append(prerun.note)
     if not estimates.exact:
         specs = estimates.apply(specs, np.random.default_rng([seed, *b"estimates"]))
-    restarts = Restarts(checkpoint_s=checkpoint_s)
     # estimating quotas reads the whole log, so it is done only if they are used
     need_quotas = policy.quotas or workload.virtual_clusters.height
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
@@ -228,7 +226,7 @@ def simulate(
                 *(jobs, there, policy),
                 speed=speed,
                 quotas=own,
-                restarts=restarts,
+                checkpoint_s=checkpoint_s,
                 outages=drawn,
                 dedicated=dedicated,
             )
@@ -244,7 +242,7 @@ def simulate(
         f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
         f"GPUs. Speed of jobs: {speed.note}",
         *placement_notes,
-        *restarts.notes,
+        *_checkpoint_notes(checkpoint_s),
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
         *guideline_notes,
         *estimates.notes(specs),
@@ -295,6 +293,13 @@ def _refuse_with_replay(name: str, **options: Any) -> None:
                 f"{name} replays attempts as they were recorded, so that {option} has no effect. "
                 "Omit it, or give another policy."
             )
+
+
+def _checkpoint_notes(checkpoint_s: float) -> tuple[str, ...]:
+    if not checkpoint_s:
+        return ()
+    often = f"every {checkpoint_s:g} s of it" if checkpoint_s < FOREVER else "never"
+    return (f"Jobs save their work {often}; preempted, they lose the work since then.",)
 
 
 def _described(policy: Policy) -> str:

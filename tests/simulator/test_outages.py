@@ -15,7 +15,6 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.experiments import recorded_outages
 from philly_analysis.simulator import POLICIES, run, simulate
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
-from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.trace import Trace
@@ -42,9 +41,7 @@ def test_work_is_done_all_the_same_and_never_on_what_is_out_of_use(
     outages = [
         Outage(s, s + lasts_s, f"m{m}", 0 if one else None) for s, lasts_s, m, one in sorted(told)
     ]
-    schedule = run(
-        specs, MACHINES, policy(), quotas=QUOTAS, restarts=Restarts(checkpoint_s=7), outages=outages
-    )
+    schedule = run(specs, MACHINES, policy(), quotas=QUOTAS, checkpoint_s=7, outages=outages)
     assert_work_done(schedule, specs)
     bars = list(held(schedule))
     for machine, gpu, start_s, end_s, _ in bars:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.results.formatting import number, share
-from philly_analysis.simulator import simulate
-from philly_analysis.simulator.jobs.restarts import Restarts
+from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator.policies.priority import Srtf
 from philly_analysis.simulator.speed.models import HostResources, Sharing
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
 from philly_analysis.workload.outcomes import measures
 from philly_analysis.workload.recorded_details import with_gpu_use
-from tests.simulator.drawn import job
+from tests.simulator.drawn import job, machines
 from tests.simulator.test_simulation import MACHINES, workload
 
 SHARES = st.none() | st.floats(0, 1)
@@ -159,7 +159,7 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
 def test_costs_that_make_no_sense_are_refused() -> None:
     for wrong in (-1.0, float("nan")):
         with pytest.raises(SimulationError, match="give 0"):
-            Restarts(checkpoint_s=wrong)
+            run([job("a", 0, 1, 1)], machines(1), Srtf(), checkpoint_s=wrong)
 
 
 @pytest.mark.slow

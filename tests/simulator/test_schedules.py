@@ -14,7 +14,6 @@ from philly_analysis.simulator import (
     POLICIES,
     SPEEDS,
     Outage,
-    Restarts,
     policy_named,
     run,
 )
@@ -63,7 +62,7 @@ def test_a_schedule_is_as_drawn(drawn: dict[str, Any]) -> None:
         speed=speed,
         quotas=drawn.get("quotas"),
         dedicated=drawn.get("dedicated", False),
-        restarts=Restarts(checkpoint_s=drawn.get("checkpoint_s", 0.0)),
+        checkpoint_s=drawn.get("checkpoint_s", 0.0),
         outages=[Outage(*row) for row in drawn.get("outages", ())],
     )
     bars = gantt(schedule)

@@ -125,8 +125,6 @@ class Cluster:
         Per machine, a bit per free GPU.
     by_free
         Per number of free GPUs, a bit per machine.
-    by_size
-        Per number of GPUs, a bit per machine.
     index_of
         Index of each machine by its identifier.
     dedicated_servers
@@ -136,7 +134,7 @@ class Cluster:
     free, capacity
         Free GPUs, and all GPUs in service.
     out_of_service
-        Per machine with failed GPUs, a bit per such GPU.
+        Per machine, a bit per failed GPU.
     free_cpus, free_mem_gb
         Per machine; infinite if the machine's size is unknown.
     host_capacities, changed_hosts
@@ -160,14 +158,14 @@ class Cluster:
         self.by_free = [0] * (self.largest_server + 1)
         for i, machine in enumerate(self.machines):
             self.by_free[machine.gpus] |= 1 << i
-        self.by_size = {size: mask for size, mask in enumerate(self.by_free) if mask}
+        self._by_size = {size: mask for size, mask in enumerate(self.by_free) if mask}
         self.topology = Topology(self.machines)
         self.capacity = self.free = sum(m.gpus for m in self.machines)
         self.hosts_known = all(m.cpus is not None and m.mem_gb is not None for m in self.machines)
         self.free_cpus = [inf if m.cpus is None else m.cpus for m in self.machines]
         self.free_mem_gb = [inf if m.mem_gb is None else m.mem_gb for m in self.machines]
         self.shared = SharedGpus()
-        self.out_of_service: dict[int, int] = {}
+        self.out_of_service = [0] * len(self.machines)
         self.host_capacities: dict[tuple[float, float], Any] = {}
         self.changed_hosts: set[int] = set()
         self._before_trial: dict[int, tuple[int, float, float]] | None = None
@@ -205,29 +203,27 @@ class Cluster:
         """Return the fewest servers on which a gang fits in an empty cluster."""
         return bisect_left(self._largest, gpus) + 1
 
-    def in_service(self, machine: int) -> int:
-        """Return the number of a machine's GPUs that are in service."""
-        return self.machines[machine].gpus - self.out_of_service.get(machine, 0).bit_count()
-
     def usable_servers(self, gpus: int) -> int:
         """Return a bit per machine that may host part of a gang: all, or the empty ones."""
         if gpus == 1 or not self.dedicated:
             return -1
-        empty = 0
-        for size, mask in self.by_size.items():
-            empty |= mask & self.by_free[size]
-        return empty
+        return sum(mask & self.by_free[size] for size, mask in self._by_size.items())
 
     def is_free(self, allocation: Allocation) -> bool:
         """Whether an allocation could be made now."""
+        cpus, mem_gb, shares = allocation.cpus, allocation.mem_gb, allocation.shares
+        if (cpus or mem_gb) and any(
+            self.free_cpus[machine] + _ROUNDING < cpus * gpus.bit_count()
+            or self.free_mem_gb[machine] + _ROUNDING < mem_gb * gpus.bit_count()
+            for machine, gpus in shares
+        ):
+            return False
         if allocation.gpus > 1 and self.dedicated:
             usable = self.usable_servers(allocation.gpus)
-            return all(usable >> machine & 1 for machine, _ in allocation.shares)
-        if allocation.units < GPU_UNITS:
-            left = self.shared.left.get(allocation.shares[0])
-            if left is not None:
-                return left >= allocation.units
-        return not any(gpus & ~self.free_gpus[machine] for machine, gpus in allocation.shares)
+            return all(usable >> machine & 1 for machine, _ in shares)
+        if allocation.units < GPU_UNITS and shares[0] in self.shared.left:
+            return self.shared.left[shares[0]] >= allocation.units
+        return not any(gpus & ~self.free_gpus[machine] for machine, gpus in shares)
 
     def begin_trial(self) -> None:
         """Begin tentative allocations, which :meth:`roll_back` undoes."""
@@ -266,63 +262,54 @@ class Cluster:
             A GPU is allocated or out of service, or a machine lacks the CPUs or the memory.
         """
         self._save(allocation)
+        self._change_host(allocation, -1)
         if allocation.units < GPU_UNITS and not self.shared.add(
             allocation.shares[0], -allocation.units
         ):
-            self._change_host(allocation, -1)
             return  # the GPU was shared already
         guest = allocation.guest
         whole_server = self.dedicated and allocation.gpus > 1 and not guest
         for machine, gpus in allocation.shares:
             free = self.free_gpus[machine]
-            if gpus & (self.out_of_service.get(machine, 0) if guest else ~free) or (
+            if gpus & (self.out_of_service[machine] if guest else ~free) or (
                 whole_server and free.bit_count() < self.machines[machine].gpus
             ):
                 raise SimulationError(
                     f"GPUs {set_bits(gpus)} of {self.machines[machine].machine_id} were allocated, "
                     f"but only {set_bits(free)} are free."
-                    + " Gangs need dedicated servers here."
-                    * whole_server
+                    f"{' Gangs need dedicated servers here.' * whole_server}"
                 )
             if not guest:
                 self._set_free(machine, 0 if whole_server else free & ~gpus)
             if whole_server:
                 self.dedicated_servers |= 1 << machine
-        self._change_host(allocation, -1)
 
     def release(self, allocation: Allocation) -> None:
         """Release an allocation."""
         self._save(allocation)
-        if allocation.units < GPU_UNITS and not self.shared.add(
-            allocation.shares[0], allocation.units
-        ):
-            self._change_host(allocation, 1)
-            return  # other jobs still share the GPU
-        if not allocation.guest:
-            whole_server = self.dedicated and allocation.gpus > 1
-            for machine, gpus in allocation.shares:
-                if whole_server:
-                    all_gpus = (1 << self.machines[machine].gpus) - 1
-                    self._set_free(machine, all_gpus & ~self.out_of_service.get(machine, 0))
-                    self.dedicated_servers &= ~(1 << machine)
-                else:
-                    self._set_free(machine, self.free_gpus[machine] | gpus)
         self._change_host(allocation, 1)
+        if allocation.guest or (
+            allocation.units < GPU_UNITS
+            and not self.shared.add(allocation.shares[0], allocation.units)
+        ):
+            return  # other jobs hold or share the GPUs
+        whole_server = self.dedicated and allocation.gpus > 1
+        for machine, gpus in allocation.shares:
+            if whole_server:
+                all_gpus = (1 << self.machines[machine].gpus) - 1
+                self._set_free(machine, all_gpus & ~self.out_of_service[machine])
+                self.dedicated_servers &= ~(1 << machine)
+            else:
+                self._set_free(machine, self.free_gpus[machine] | gpus)
 
-    def remove_gpus(self, machine: int, gpus: int) -> None:
-        """Take free GPUs out of service."""
-        self._set_free(machine, self.free_gpus[machine] & ~gpus)
-        self.out_of_service[machine] = self.out_of_service.get(machine, 0) | gpus
-        self.capacity -= gpus.bit_count()
-
-    def restore_gpus(self, machine: int, gpus: int) -> None:
-        """Return GPUs to service."""
-        if not self.dedicated_servers >> machine & 1:
+    def change_capacity(self, machine: int, gpus: int, *, failed: bool) -> None:
+        """Take free GPUs out of service, or return GPUs to service."""
+        if failed:
+            self._set_free(machine, self.free_gpus[machine] & ~gpus)
+        elif not self.dedicated_servers >> machine & 1:
             self._set_free(machine, self.free_gpus[machine] | gpus)
-        self.out_of_service[machine] &= ~gpus
-        if not self.out_of_service[machine]:
-            del self.out_of_service[machine]
-        self.capacity += gpus.bit_count()
+        self.out_of_service[machine] ^= gpus
+        self.capacity += -gpus.bit_count() if failed else gpus.bit_count()
 
     def _set_free(self, machine: int, free: int) -> None:
         before, after = self.free_gpus[machine].bit_count(), free.bit_count()

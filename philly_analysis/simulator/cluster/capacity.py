@@ -7,7 +7,7 @@ import numpy as np
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.cluster.placement import allocate, best_fit, emptiest
 
 _REQUESTS = 256
 """Requests (CPUs and memory per GPU) whose capacities are cached."""
@@ -31,38 +31,27 @@ def fit(cluster: Cluster, size: int, cpus: float, mem_gb: float) -> Allocation |
     if (cpus, mem_gb) == FULL_SHARE:
         return None
     capacity = _capacity(cluster, cpus, mem_gb)
-    if size < GPU_UNITS:
-        fraction = allocate(cluster, size, among=capacity.having[1])
-        return fraction and fraction._replace(cpus=cpus, mem_gb=mem_gb)
     gpus = size // GPU_UNITS
-    if gpus <= cluster.largest_server:
-        for free in range(gpus, cluster.largest_server + 1):
-            if found := cluster.by_free[free] & capacity.having[gpus]:
-                machine = (found & -found).bit_length() - 1
-                share = machine, lowest_bits(cluster.free_gpus[machine], gpus)
-                return Allocation((share,), gpus, cpus, mem_gb)
-        return None
-    if not _enough(cluster, gpus, capacity):
-        return None
+    if size < GPU_UNITS:
+        found = allocate(cluster, size, among=capacity.having[1])
+    elif gpus <= cluster.largest_server:
+        found = best_fit(cluster, gpus, capacity.having[gpus])
+    else:
+        found = _spread(cluster, gpus, capacity)
+    return found and found._replace(cpus=cpus, mem_gb=mem_gb)
+
+
+def _spread(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> Allocation | None:
+    """Place a gang on several servers, the emptiest first."""
     shares: list[tuple[int, int]] = []
     left = gpus
-    for free in range(cluster.largest_server, 0, -1):
-        found = cluster.by_free[free] & capacity.having[1]
-        while found and left:
-            machine = (found & -found).bit_length() - 1
-            found &= found - 1
-            count = min(left, free, capacity.gpus[machine])
-            shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
-            left -= count
-    return Allocation(tuple(shares), gpus, cpus, mem_gb)
-
-
-def _enough(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> bool:
-    """Whether all machines together have capacity for a gang."""
-    for free, there in enumerate(cluster.by_free):
-        for count in range(1, free + 1):
-            gpus -= (there & capacity.having[count]).bit_count()
-    return gpus <= 0
+    for free, machine in emptiest(cluster, capacity.having[1]):
+        count = min(left, free, capacity.gpus[machine])
+        shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
+        left -= count
+        if not left:
+            return Allocation(tuple(shares), gpus)
+    return None
 
 
 def may_fit(cluster: Cluster, freed: Iterable[int], size: int, cpus: float, mem_gb: float) -> bool:

@@ -49,18 +49,22 @@ def pack(
     """
     if gpus > cluster.free:
         return None
-    by_free, largest = cluster.by_free, cluster.largest_server
     if cluster.dedicated:
         among &= cluster.usable_servers(gpus)
-    if gpus <= largest:
-        for free in range(gpus, largest + 1):
-            if found := by_free[free] & among:
-                machine = (found & -found).bit_length() - 1
-                return Allocation(((machine, lowest_bits(cluster.free_gpus[machine], gpus)),), gpus)
-    return _spread(cluster, gpus, servers, among)
+    return best_fit(cluster, gpus, among) or _spread(cluster, gpus, servers, among)
 
 
-def _emptiest(cluster: Cluster, among: int) -> Iterator[tuple[int, int]]:
+def best_fit(cluster: Cluster, gpus: int, among: int) -> Allocation | None:
+    """Place a gang on the fullest server, of those in `among`, with enough free GPUs."""
+    by_free = cluster.by_free
+    for free in range(gpus, len(by_free)):
+        if found := by_free[free] & among:
+            machine = (found & -found).bit_length() - 1
+            return Allocation(((machine, lowest_bits(cluster.free_gpus[machine], gpus)),), gpus)
+    return None
+
+
+def emptiest(cluster: Cluster, among: int) -> Iterator[tuple[int, int]]:
     """Yield the free GPUs and the index of the machines, emptiest first, then by index."""
     for free in range(cluster.largest_server, 0, -1):
         found = cluster.by_free[free] & among
@@ -73,21 +77,13 @@ def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation
     """Place a gang on several servers: the emptiest first, the last by best fit."""
     shares: list[tuple[int, int]] = []
     left = gpus
-    for free, machine in _emptiest(cluster, among):
+    for free, machine in emptiest(cluster, among):
         if len(shares) == servers:
             return None
-        if left <= free:
-            for used, _ in shares:
-                among &= ~(1 << used)
-            found = next(
-                found
-                for free in range(left, cluster.largest_server + 1)
-                if (found := cluster.by_free[free] & among)
-            )
-            machine = (found & -found).bit_length() - 1
-            shares.append((machine, lowest_bits(cluster.free_gpus[machine], left)))
-            return Allocation(tuple(shares), gpus)
+        if left <= free and (last := best_fit(cluster, left, among)):
+            return Allocation((*shares, *last.shares), gpus)
         shares.append((machine, cluster.free_gpus[machine]))
+        among &= ~(1 << machine)
         left -= free
     return None
 
@@ -103,13 +99,13 @@ def pack_whole_servers(cluster: Cluster, gpus: int) -> Allocation | None:
         return pack(cluster, gpus, servers=servers)
     shares: list[tuple[int, int]] = []
     left = gpus
-    for free, machine in _emptiest(cluster, cluster.usable_servers(gpus)):
+    for free, machine in emptiest(cluster, cluster.usable_servers(gpus)):
         if len(shares) == servers:
             return None
         if left <= free:
             shares.append((machine, lowest_bits(cluster.free_gpus[machine], left)))
             return Allocation(tuple(shares), gpus)
-        if cluster.by_size.get(free, 0) >> machine & 1:
+        if free == cluster.machines[machine].gpus:
             shares.append((machine, cluster.free_gpus[machine]))
             left -= free
     return None
@@ -120,20 +116,15 @@ def first_fit(cluster: Cluster, gpus: int) -> Allocation | None:
 
     YARN and Tiresias' simulator place gangs like this, where :func:`pack` takes the fullest.
     """
-    size = max(m.gpus for m in cluster.machines)
-    whole, rest = divmod(gpus, size)
-    shares: list[tuple[int, int]] = []
-    for machine, mask in enumerate(cluster.free_gpus):
-        if len(shares) < whole and mask.bit_count() == size:
-            shares.append((machine, mask))
-    if len(shares) < whole:
-        return None
+    whole, rest = divmod(gpus, cluster.largest_server)
+    servers = [(mask.bit_count(), machine, mask) for machine, mask in enumerate(cluster.free_gpus)]
+    chosen = [server for server in servers if server[0] == cluster.largest_server][:whole]
     if rest:
-        used = {machine for machine, _ in shares}
-        for machine, mask in enumerate(cluster.free_gpus):
-            if machine not in used and mask.bit_count() >= rest:
-                return Allocation((*shares, (machine, lowest_bits(mask, rest))), gpus)
+        chosen += [server for server in servers if server[0] >= rest and server not in chosen][:1]
+    if len(chosen) < whole + bool(rest):
         return None
+    shares = [(machine, mask) for _, machine, mask in chosen[:whole]]
+    shares += [(machine, lowest_bits(mask, rest)) for _, machine, mask in chosen[whole:]]
     return Allocation(tuple(shares), gpus)
 
 
@@ -184,7 +175,7 @@ def partial_gang(
     """Return free GPUs for a gang that does not fit: of the emptiest servers, up to a limit."""
     shares: list[tuple[int, int]] = []
     left = gpus
-    for free, machine in _emptiest(cluster, among & cluster.usable_servers(gpus)):
+    for free, machine in emptiest(cluster, among & cluster.usable_servers(gpus)):
         if not left or len(shares) == servers:
             break
         count = min(left, free)

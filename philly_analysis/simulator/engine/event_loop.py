@@ -15,7 +15,6 @@ from philly_analysis.simulator.engine.execution import Execution
 from philly_analysis.simulator.engine.outages import Outage
 from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.jobs.restarts import NO_COST, Restarts
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision
 from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
@@ -27,7 +26,7 @@ class Options(TypedDict, total=False):
 
     speed: Speed
     quotas: Mapping[str, int] | None
-    restarts: Restarts
+    checkpoint_s: float
     outages: Iterable[Outage]
     dedicated: bool
     until_done: Collection[str]
@@ -114,8 +113,10 @@ class Simulation:
         The speed of jobs on their allocations.
     quotas
         GPUs to which each virtual cluster is entitled, for policies that use quotas.
-    restarts
-        The cost of interruptions.
+    checkpoint_s
+        Seconds of a job's recorded run between its checkpoints; 0: it loses no work, infinite: a
+        run interrupted by preemption or failure starts from the beginning. Migrated and resized
+        jobs lose nothing, because they save a checkpoint first.
     outages
         Failures in the order of their start, possibly without end. The jobs hit are stopped, lose
         their work since the last checkpoint, and wait again.
@@ -134,7 +135,8 @@ class Simulation:
     ------
     SimulationError
         There are no jobs or no GPUs, a gang is larger than the cluster, or the policy makes an
-        invalid decision: a GPU allocated twice, an incomplete gang, a job that never starts.
+        invalid decision: a GPU allocated twice, an incomplete gang, a job that never starts; or
+        `checkpoint_s` is negative or not a number.
     """
 
     def __init__(
@@ -145,7 +147,7 @@ class Simulation:
         *,
         speed: Speed = AS_RECORDED,
         quotas: Mapping[str, int] | None = None,
-        restarts: Restarts = NO_COST,
+        checkpoint_s: float = 0.0,
         outages: Iterable[Outage] = (),
         dedicated: bool = False,
         until_done: Collection[str] = (),
@@ -154,10 +156,15 @@ class Simulation:
         allocated = (as_allocated(spec, slices) for spec in specs)
         ordered = sorted(allocated, key=lambda s: (s.submit_s, s.job_id))
         _check(ordered, machines)
+        if not checkpoint_s >= 0:
+            raise SimulationError(
+                f"checkpoint_s is {checkpoint_s:g} s; give 0 (no work is lost) or more, inf for no "
+                "checkpoints."
+            )
         self._specs, self._done = ordered, bytearray(len(ordered))
         self._policy = policy = policy.prepare(ordered)
         self._cluster = Cluster(machines, dedicated=dedicated)
-        self._execution = Execution(self._cluster, policy, speed, quotas or {}, restarts)
+        self._execution = Execution(self._cluster, policy, speed, quotas or {}, checkpoint_s)
         self.view = self._execution.view
         self._outages = ActiveOutages(outages, self._cluster)
         self._arrived = self._events = 0
@@ -187,9 +194,10 @@ class Simulation:
             now_s = min(execution.event_queue.next_s, self._round_at_s, self._wake_at_s)
             if self._arrived < len(specs):
                 now_s = min(now_s, specs[self._arrived].submit_s)
+            outage_s = outages.next_s
             # if only failures are to come, no job will ever start
-            if min(now_s, outages.repair_s) < FOREVER:
-                now_s = min(now_s, outages.next_s)
+            if outage_s < now_s and min(now_s, outages.repair_s) < FOREVER:
+                now_s = outage_s
             if now_s == FOREVER:
                 break
             view.now_s, before = now_s, self._events
@@ -201,13 +209,10 @@ class Simulation:
                     self._done[event.job.index] = True
                     if not self._until_done or event.job.spec.job_id in self._until_done:
                         self._to_do -= 1
-            if outages.next_s <= now_s:
+            if outage_s <= now_s:
                 for change in outages.due(now_s):
                     self._events += 1
-                    if not change.failed:
-                        execution.restore_gpus(change, now_s)
-                        continue
-                    execution.remove_gpus(change, now_s)
+                    execution.change_capacity(change, now_s)
                     if change.permanent:
                         self._check_capacity(now_s)
             while self._arrived < len(specs) and specs[self._arrived].submit_s <= now_s:
@@ -257,14 +262,12 @@ class Simulation:
         Rounds without a change since the last are skipped.
         """
         round_s = self._policy.round_s
-        if not round_s or now_s == self._round_at_s:
-            self._round_at_s = FOREVER
-            return True
-        self._round_at_s = ceil(now_s / round_s) * round_s
-        if self._round_at_s == now_s:
-            self._round_at_s = FOREVER
-            return True
-        return False
+        if round_s and now_s != self._round_at_s:
+            self._round_at_s = ceil(now_s / round_s) * round_s
+            if now_s != self._round_at_s:
+                return False
+        self._round_at_s = FOREVER
+        return True
 
     def _not_done(self) -> list[JobSpec]:
         return [spec for spec, done in zip(self._specs, self._done, strict=True) if not done]

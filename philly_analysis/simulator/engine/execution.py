@@ -10,13 +10,15 @@ from philly_analysis.simulator.engine.event_queue import EventQueue
 from philly_analysis.simulator.engine.schedule import ScheduleRecorder
 from philly_analysis.simulator.engine.wait_causes import WaitClocks
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.jobs.restarts import Restarts
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.models import Speed
 
 _LOSES = ("preempted", "node_failure")
 """End reasons without time for a checkpoint."""
+
+MAX_SETBACKS = 10_000
+"""Consecutive interruptions without progress after which a simulation is aborted."""
 
 
 class Execution:
@@ -40,9 +42,9 @@ class Execution:
         policy: Policy,
         speed: Speed,
         quotas: Mapping[str, int],
-        restarts: Restarts,
+        checkpoint_s: float,
     ) -> None:
-        self._cluster, self._policy, self._restarts = cluster, policy, restarts
+        self._cluster, self._policy, self._checkpoint_s = cluster, policy, checkpoint_s
         self._speed = speed.on(cluster.topology)
         self.view = View(cluster, policy.key, quotas, policy.kind)
         self.event_queue = EventQueue()
@@ -97,8 +99,19 @@ class Execution:
                 self.event_queue.schedule_end(job, job.end_s())
                 self._sort(job, now_s)
 
-    def remove_gpus(self, change: CapacityChange, now_s: float) -> None:
-        """Stop the jobs on failed GPUs, and take the GPUs out of service."""
+    def change_capacity(self, change: CapacityChange, now_s: float) -> None:
+        """Take failed GPUs out of service, after their jobs are stopped; or return GPUs to it."""
+        machine, view = change.machine, self.view
+        hit = self._stop_jobs(change, now_s) if change.failed else []
+        self._cluster.change_capacity(machine, change.gpus, failed=change.failed)
+        self.clocks.change_capacity(change, now_s)
+        view.touched.add(machine)
+        if not change.failed:
+            view.freed.add(machine)
+        self._update_neighbours(hit, now_s)
+
+    def _stop_jobs(self, change: CapacityChange, now_s: float) -> list[Allocation]:
+        """Stop the jobs on failed GPUs; return their allocations."""
         machine, gpus, view = change.machine, change.gpus, self.view
 
         def hit(job: Job) -> bool:
@@ -112,26 +125,29 @@ class Execution:
             left.append(self._stop(job, now_s, "node_failure"))
             job.interrupted = True
             self.enqueue(job, now_s)
-        self._cluster.remove_gpus(machine, gpus)
-        self.clocks.change_capacity(machine, -gpus.bit_count(), now_s)
-        view.touched.add(machine)
-        self._update_neighbours(left, now_s)
-
-    def restore_gpus(self, change: CapacityChange, now_s: float) -> None:
-        """Return GPUs to service."""
-        self._cluster.restore_gpus(change.machine, change.gpus)
-        self.clocks.change_capacity(change.machine, change.gpus.bit_count(), now_s)
-        self.view.freed.add(change.machine)
-        self.view.touched.add(change.machine)
+        return left
 
     def _stop(self, job: Job, now_s: float, reason: str) -> Allocation:
         """End a job's attempt, and release its GPUs."""
-        lost_s = self._restarts.lost_s(job, now_s) if reason in _LOSES else 0.0
+        lost_s = self._lost_s(job, now_s) if self._checkpoint_s and reason in _LOSES else 0.0
         self.recorder.end_attempt(job, now_s, reason, lost_s)
         self.view.running.discard(job)
         allocation = self._release(job, now_s)
         job.stop(now_s, lost_s)
         return allocation
+
+    def _lost_s(self, job: Job, now_s: float) -> float:
+        """Return a job's work since its last checkpoint (s at full speed)."""
+        since_start_s = job.work_s(now_s)
+        done_s = job.runs[job.run].run_s - job.left_s(now_s)
+        lost_s = min(done_s % self._checkpoint_s, since_start_s)
+        job.setbacks = 0 if lost_s < since_start_s else job.setbacks + 1
+        if job.setbacks > MAX_SETBACKS:
+            raise SimulationError(
+                f"{job} was stopped {MAX_SETBACKS:,} times in a row before its first checkpoint. "
+                f"Give a checkpoint_s below {self._checkpoint_s:g} s, or another policy."
+            )
+        return lost_s
 
     def _release(self, job: Job, now_s: float) -> Allocation:
         allocation = job.allocated
@@ -218,7 +234,7 @@ class Execution:
         self.view.queue.remove(job)
         self._starts += 1
         job.nth_start = self._starts
-        job.start(new, now_s, self._policy.stall_s(job, new))
+        job.start(new, now_s, self._policy.restart_s if job.interrupted else 0.0)
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
         """Compute a job's speed from now on, and schedule the end of its run."""

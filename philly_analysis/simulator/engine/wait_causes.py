@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
-from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS, SharedGpus
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.engine.active_outages import CapacityChange
 from philly_analysis.simulator.engine.row_buffer import RowBuffer
 from philly_analysis.simulator.jobs.job import Job
 
@@ -45,15 +46,11 @@ class WaitClocks:
 
     def __init__(self, quotas: Mapping[str, int], cluster: Cluster) -> None:
         self._quotas = quotas
-        self._cluster = cluster
-        self._free = [m.gpus for m in cluster.machines]
-        self._having = [self._free.count(free) for free in range(cluster.largest_server + 1)]
-        self._most = cluster.largest_server
+        # as if incomplete gangs held nothing
+        self._cluster = Cluster(cluster.machines, dedicated=cluster.dedicated)
         self._used: dict[str, int] = {}
         self._clocks: dict[str, dict[int, _Clock]] = {}
         self._ticking: dict[str, dict[int, _Clock]] = {}
-        self._shared = SharedGpus()
-        self._needs: dict[int, tuple[int, int]] = {}
         self._fits: dict[int, bool] = {}
         self._waiting: dict[int, int] = {}
         self._now_s = 0.0
@@ -69,32 +66,16 @@ class WaitClocks:
         self._advance(now_s)
         self._used[vc] = self._used.get(vc, 0) + sign * allocation.size
         self._changed_vcs.add(vc)
-        if allocation.units < GPU_UNITS and not self._shared.add(
-            allocation.shares[0], -sign * allocation.units
-        ):
-            return
-        whole_server = self._cluster.dedicated and allocation.gpus > 1
-        for machine, gpus in allocation.shares:
-            if whole_server:
-                free = self._cluster.in_service(machine) if sign < 0 else 0
-                self._change_free(machine, free - self._free[machine])
-            else:
-                self._change_free(machine, -sign * gpus.bit_count())
+        if sign > 0:
+            self._cluster.allocate(allocation)
+        else:
+            self._cluster.release(allocation)
 
-    def change_capacity(self, machine: int, gpus: int, now_s: float) -> None:
-        """Record that GPUs of a machine return to service, or (below zero) fail."""
+    def change_capacity(self, change: CapacityChange, now_s: float) -> None:
+        """Record that GPUs of a machine fail or return to service."""
         self._advance(now_s)
         self._changed_vcs.update(self._clocks)
-        if not self._cluster.dedicated_servers >> machine & 1:
-            self._change_free(machine, gpus)
-
-    def _change_free(self, machine: int, gpus: int) -> None:
-        before = self._free[machine]
-        self._free[machine] = free = before + gpus
-        self._having[before] -= 1
-        self._having[free] += 1
-        if free > self._most:
-            self._most = free
+        self._cluster.change_capacity(change.machine, change.gpus, failed=change.failed)
 
     def open(self, job: Job, now_s: float) -> None:
         """Record that a job begins to wait."""
@@ -174,38 +155,26 @@ class WaitClocks:
 
     def _most_free(self) -> int:
         """Return the free GPUs of the emptiest server."""
-        having, most = self._having, self._most
-        while most and not having[most]:
+        by_free = self._cluster.by_free
+        most = len(by_free) - 1
+        while most and not by_free[most]:
             most -= 1
-        self._most = most
         return most
 
     def _fits_now(self, size: int, most: int) -> bool:
         """Whether a request fits on the fewest servers; the emptiest has `most` free GPUs."""
-        if size < GPU_UNITS and self._shared.best(size) is not None:
+        cluster = self._cluster
+        if size < GPU_UNITS and cluster.shared.best(size) is not None:
             return True
-        needs = self._needs.get(size)
-        if needs is None:
-            gpus = -(-size // GPU_UNITS)
-            needs = self._needs[size] = gpus, self._cluster.fewest_servers(gpus)
-        gpus, servers = needs
+        gpus = -(-size // GPU_UNITS)
+        servers = cluster.fewest_servers(gpus)
         if most * servers < gpus:
             return False
-        if gpus == 1 or (servers == 1 and not self._cluster.dedicated):
+        if gpus == 1 or (servers == 1 and not cluster.dedicated):
             return True
-        room, having = 0, self._having
-        if self._cluster.dedicated:  # only empty servers count
-            empty = [
-                m.gpus
-                for m, free in zip(self._cluster.machines, self._free, strict=True)
-                if free == m.gpus
-            ]
-            having = [empty.count(free) for free in range(len(having))]
-        for free in range(len(having) - 1, 0, -1):
-            if having[free]:
-                count = min(servers, having[free])
-                room += count * free
-                servers -= count
-                if room >= gpus or not servers:
-                    return room >= gpus
-        return False
+        usable = cluster.usable_servers(gpus)
+        for free in range(most, 0, -1):
+            count = min(servers, (cluster.by_free[free] & usable).bit_count())
+            gpus -= count * free
+            servers -= count
+        return gpus <= 0

@@ -1,6 +1,6 @@
 """Hold the state of a simulated job: remaining work, allocation, waits and attained service."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 
 from philly_analysis.errors import SimulationError
@@ -39,7 +39,6 @@ def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
     )
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Job:
     """A job in the simulation. Only the engine changes it.
 
@@ -73,6 +72,8 @@ class Job:
         Share of a GPU's compute and memory that it uses; 1 if unknown.
     speed
         Seconds of its recorded run completed per second.
+    progress_from_s
+        When it makes progress at its present speed: after its restart.
     interrupted
         Whether the scheduler or an outage ended its last attempt.
     limit_s
@@ -85,44 +86,16 @@ class Job:
         Incremented when a scheduled end becomes invalid.
     """
 
-    spec: JobSpec
-    index: int
-    gpus: int = field(init=False)
-    vc: str = field(init=False)
-    size: int = field(init=False)
-    runs: tuple[AttemptSpec, ...] = field(init=False)
-    run: int = 0
-    run_s: float = field(init=False)
-    believed_run_s: float = field(init=False)
-    allocation: Allocation | None = None
-    running: bool = False
-    queued_s: float = field(init=False)
-    started_s: float = field(init=False)
-    started: int = 0
-    nth_start: int = 0
-    segment_s: float = field(init=False)
-    util_frac: float = field(init=False)
-    gpu_mem_frac: float = field(init=False)
-    speed: float = 1.0
-    interrupted: bool = False
-    limit_s: float = field(init=False)
-    level: int = 0
-    level_s: float = field(init=False)
-    setbacks: int = 0
-    version: int = 0
-    _left_s: float = field(init=False)
-    _error_s: float = field(init=False)
-    _later_s: float = field(init=False)
-    _began_left_s: float = field(init=False)
-    _progress_from_s: float = 0.0
-    _restarted_s: float = 0.0
-    _attained_gpu_s: float = 0.0
-    _served_gpu_s: float = 0.0
-    _forgiven_gpu_s: float = 0.0
+    __slots__ = (
+        "_attained_gpu_s", "_began_left_s", "_error_s", "_forgiven_gpu_s", "_later_s", "_left_s",
+        "_restarted_s", "_served_gpu_s", "allocation", "believed_run_s", "gpu_mem_frac", "gpus",
+        "index", "interrupted", "level", "level_s", "limit_s", "nth_start", "progress_from_s",
+        "queued_s", "run", "run_s", "running", "runs", "segment_s", "setbacks", "size", "spec",
+        "speed", "started", "started_s", "util_frac", "vc", "version",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        spec = self.spec
-        self.gpus, self.vc = spec.gpus, spec.vc
+    def __init__(self, spec: JobSpec, index: int) -> None:
+        self.spec, self.index, self.gpus, self.vc = spec, index, spec.gpus, spec.vc
         self.size = _size(spec.gpus, spec.gpu_frac)
         self.runs = runs_of(spec)
         self.run_s, self.believed_run_s = spec.run_s, sum(map(_believed_s, self.runs))
@@ -130,6 +103,12 @@ class Job:
         self.limit_s = max(spec.time_limit_s or FOREVER, *(r.run_s for r in self.runs), 0.0)
         self.util_frac = 1.0 if spec.util_frac is None else spec.util_frac
         self.gpu_mem_frac = 1.0 if spec.gpu_mem_frac is None else spec.gpu_mem_frac
+        self.allocation: Allocation | None = None
+        self.running = self.interrupted = False
+        self.run = self.started = self.nth_start = self.level = self.setbacks = self.version = 0
+        self.speed = 1.0
+        self.progress_from_s = self._restarted_s = 0.0
+        self._attained_gpu_s = self._served_gpu_s = self._forgiven_gpu_s = 0.0
         self._begin_run()
         self._began_left_s = self._left_s
 
@@ -142,16 +121,11 @@ class Job:
     def __repr__(self) -> str:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
 
-    @property
-    def progress_from_s(self) -> float:
-        """When it makes progress at its present speed: after its restart."""
-        return self._progress_from_s
-
     def left_s(self, now_s: float) -> float:
         """Return the remaining time of its present run at speed 1 (s)."""
-        if not self.running or now_s <= self._progress_from_s:
+        if not self.running or now_s <= self.progress_from_s:
             return self._left_s
-        return max(0.0, self._left_s - (now_s - self._progress_from_s) * self.speed)
+        return max(0.0, self._left_s - (now_s - self.progress_from_s) * self.speed)
 
     def work_s(self, now_s: float) -> float:
         """Return the work done in its present attempt (s at speed 1)."""
@@ -216,13 +190,13 @@ class Job:
         self.allocation, self.running, self.interrupted = allocation, True, False
         self.started_s = self.segment_s = now_s
         self._began_left_s = self._left_s
-        self._progress_from_s = self._restarted_s = now_s + stall_s
+        self.progress_from_s = self._restarted_s = now_s + stall_s
         self.started += 1
 
     def change_speed(self, now_s: float, speed: float) -> None:
         """Change its speed; its end must be scheduled anew."""
         self._left_s = self.left_s(now_s)
-        self._progress_from_s = max(self._progress_from_s, now_s)
+        self.progress_from_s = max(self.progress_from_s, now_s)
         self.speed = speed
         self.version += 1
 
@@ -240,7 +214,7 @@ class Job:
         return self._end_s(self._left_s + self._error_s)
 
     def _end_s(self, left_s: float) -> float:
-        done_s = self._progress_from_s + left_s / self.speed if self.speed else FOREVER
+        done_s = self.progress_from_s + left_s / self.speed if self.speed else FOREVER
         return min(done_s, self.started_s + self.limit_s)
 
     def over_limit(self, now_s: float) -> bool:

@@ -175,7 +175,7 @@ class _GuestCapacity:
             else:
                 for gpu in gpus:
                     util[gpu], mem[gpu] = job.util_frac, job.gpu_mem_frac
-        closed += set_bits(self._cluster.out_of_service.get(machine, 0))
+        closed += set_bits(self._cluster.out_of_service[machine])
         util[closed] = np.inf
         util[util >= util_below_frac] = np.inf
         self._open[machine] = np.isfinite(util).sum()

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, check_at_most, knob
 from philly_analysis.simulator.policies.view import Decision, View
@@ -106,10 +105,6 @@ class Policy:
     def speed(self) -> Speed:
         """Return the speed model of the policy's publication."""
         return AS_RECORDED
-
-    def stall_s(self, job: Job, allocation: Allocation) -> float:
-        """Return the time without progress after a job's start (s)."""
-        return self.restart_s if job.interrupted else 0.0
 
     def event_cost_s(self) -> float:
         """Return the work that each running job loses at an arrival or end (s)."""

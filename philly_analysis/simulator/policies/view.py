@@ -188,17 +188,8 @@ class Plan:
 
     def restore(self, job: Job) -> bool:
         """Restore a job's present allocation, if it is still free under the plan."""
-        old, cluster = job.allocation, self.cluster
-        if old is None or not cluster.is_free(old):
-            return False
-        for machine, gpus in old.shares if old.cpus or old.mem_gb else ():
-            count = gpus.bit_count()
-            if (
-                cluster.free_cpus[machine] + 1e-6 < old.cpus * count
-                or cluster.free_mem_gb[machine] + 1e-6 < old.mem_gb * count
-            ):
-                return False
-        return self.assign(job, old)
+        old = job.allocation
+        return old is not None and self.cluster.is_free(old) and self.assign(job, old)
 
     def offer(self, take: Callable[[Job], bool | None]) -> None:
         """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the priority key.
