@@ -21,6 +21,7 @@ from philly_analysis.simulator.policies.knobs import (
     format_value,
     knob,
     parse,
+    unit,
 )
 from philly_analysis.simulator.policies.maxmin import MaxMin
 from philly_analysis.simulator.policies.philly import Philly
@@ -69,7 +70,7 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
             {
                 "knob": f.name,
                 "default": format_value(f.default),
-                "unit": f.metadata.get("unit", ""),
+                "unit": unit(f.name),
                 "allowed": allowed(f),
                 "meaning": f.metadata.get("meaning", ""),
             }

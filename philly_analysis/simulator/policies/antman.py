@@ -10,7 +10,7 @@ import numpy.typing as npt
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, set_bits
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
+from philly_analysis.simulator.policies.knobs import WAIT, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.models import Sharing, Speed
@@ -41,12 +41,7 @@ class AntMan(Policy):
     SOURCE = "Xiao et al., AntMan, OSDI'20"
     guests = True
 
-    convert_after_s: float = knob(
-        600.0,
-        "wait after which a job may be a guest",
-        unit="s",
-        within=Bounds(0, LONG_S, or_else=(FOREVER,)),
-    )
+    convert_after_s: float = knob(600.0, "wait after which a job may be a guest", within=WAIT)
     util_below_frac: float = knob(
         0.8, "utilisation of the holder below which a GPU accepts a guest", within=Bounds(0, 1)
     )

@@ -12,10 +12,7 @@ from philly_analysis.simulator.policies.multi_resource import (
     DECIMALS,
     Request,
     Resources,
-    capacity,
     refused_requests,
-    request_of,
-    resources_of,
 )
 from philly_analysis.simulator.policies.policy import Policy, owner
 from philly_analysis.simulator.policies.synergy import within_reach
@@ -53,7 +50,7 @@ class Drf(Policy):
 
     def group(self, job: Job, now_s: float) -> _Group:
         """Return owner and request."""
-        return _Group(owner(job, self.of), request_of(job))
+        return _Group(owner(job, self.of), Request.of(job))
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""
@@ -80,7 +77,7 @@ class Drf(Policy):
         }
         if not entries:
             return {}
-        plan, total = view.plan(), capacity(view)
+        plan, total = view.plan(), Resources.of_cluster(view)
         heads = {group: next(own) for group, own in entries.items()}
         owned: dict[str, list[_Group]] = {}
         for group in heads:
@@ -99,7 +96,7 @@ class Drf(Policy):
             found = fit(plan.cluster, *request)
             if found is not None:
                 plan.assign(job, found)
-                holders[job] = resources_of(found)
+                holders[job] = Resources.of(found)
                 used[name] = used[name].plus(holders[job])
                 heads.pop(group)
                 if (behind := next(entries[group], None)) is not None:

@@ -39,7 +39,7 @@ class Gandiva(PeriodicPolicy):
     guests = True
     period = "quantum_s"
 
-    quantum_s: float = knob(600.0, "length of a time slice", unit="s", within=PERIOD)
+    quantum_s: float = knob(600.0, "length of a time slice", within=PERIOD)
     pack: bool = knob(True, "let single GPUs run beside others that leave them room")
 
     def group(self, job: Job, now_s: float) -> int:

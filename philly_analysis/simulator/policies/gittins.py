@@ -39,7 +39,6 @@ class Gittins(Las):
     service_gpu_s: tuple[float, ...] = knob(
         (),
         "distribution of service, as equally likely values; none: that of the workload's jobs",
-        unit="GPU s",
         within=_SERVICE,
         rises=True,
     )

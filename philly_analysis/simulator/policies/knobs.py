@@ -1,16 +1,13 @@
-"""Declare, parse and check the knobs of policies: meaning, unit and bounds."""
+"""Declare, parse and check the knobs of policies: meaning and bounds."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import Field, field, fields
 from itertools import pairwise
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from philly_analysis.errors import SimulationError, UnknownNameError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 LONG_S = 1e9
 """Upper bound of knobs in seconds (30 years): sums of times keep their precision."""
@@ -37,7 +34,6 @@ def knob(
     default: Any,
     meaning: str,
     *,
-    unit: str = "",
     within: Bounds | None = None,
     among: tuple[str, ...] = (),
     rises: bool = False,
@@ -49,9 +45,7 @@ def knob(
     default
         Its default; the type of all values is that of the default.
     meaning
-        A phrase on what it does.
-    unit
-        Unit of its numbers.
+        A phrase on what it does. The unit is the suffix of its name.
     within
         Bounds of its numbers.
     among
@@ -59,13 +53,11 @@ def knob(
     rises
         Whether its numbers must be strictly increasing.
     """
-    metadata = {
-        "meaning": meaning, "unit": unit, "within": within, "among": among, "rises": rises,
-    }  # fmt: skip
+    metadata = {"meaning": meaning, "within": within, "among": among, "rises": rises}
     return field(default=default, metadata=metadata)
 
 
-def check(policy: "DataclassInstance", name: str) -> None:
+def check(policy: Any) -> None:
     """Check the knobs of a policy.
 
     Raises
@@ -79,9 +71,9 @@ def check(policy: "DataclassInstance", name: str) -> None:
         value, meta = getattr(policy, each.name), _declared(each)
         why = ""
         if not _has_type(value, each.default):
-            why = f"must be {_type_name(each.default)}"
+            why = f"must be {_TYPES.get(type(each.default), 'numbers')}"
         elif meta["among"] and value not in meta["among"]:
-            raise UnknownNameError(f"{each.name} of {name}", str(value), meta["among"])
+            raise UnknownNameError(f"{each.name} of {policy.name}", str(value), meta["among"])
         else:
             numbers = value if isinstance(value, tuple) else (value,)
             if meta["within"] and not all(map(meta["within"].contain, numbers)):
@@ -90,20 +82,23 @@ def check(policy: "DataclassInstance", name: str) -> None:
                 why = "must increase from each number to the next"
         if why:
             raise SimulationError(
-                f"knob {each.name} of {name} is {value!r}; it {why}, e.g. {each.default!r}."
+                f"knob {each.name} of {policy.name} is {value!r}; it {why}, e.g. {each.default!r}."
             )
 
 
-def check_at_most(
-    policy: "DataclassInstance", name: str, knob: str, limit: str, divisor: int
-) -> None:
+def check_at_most(policy: Any, knob: str, limit: str, *, half: bool = False) -> None:
     """Check that a knob is at most another one, or half of it."""
     value, most = getattr(policy, knob), getattr(policy, limit)
-    if value > most / divisor:
-        of = {1: "", 2: "half of "}[divisor]
+    if value > (most / 2 if half else most):
         raise SimulationError(
-            f"knob {knob} of {name} is {value!r}; it may be at most {of}{limit}, which is {most!r}."
+            f"knob {knob} of {policy.name} is {value!r}; it may be at most "
+            f"{'half of ' * half}{limit}, which is {most!r}."
         )
+
+
+def unit(knob: str) -> str:
+    """Return the unit of a knob, by its name."""
+    return "GPU s" if knob.endswith("_gpu_s") else "s" if knob.endswith("_s") else ""
 
 
 def allowed(knob: "Field[Any]") -> str:
@@ -118,9 +113,7 @@ def allowed(knob: "Field[Any]") -> str:
     return f"{bounds}, rising" if meta["rises"] else bounds
 
 
-def parse(
-    policy: "type[DataclassInstance]", values: Mapping[str, Any], name: str
-) -> dict[str, Any]:
+def parse(policy: Any, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Convert knobs to their types; text is parsed as JSON unless the knob is a word.
 
     Raises
@@ -172,13 +165,19 @@ def _has_type(value: Any, default: Any) -> bool:
     return type(value) is type(default)
 
 
-def _type_name(default: Any) -> str:
-    kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
-    return kinds.get(type(default), "numbers")
-
+_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 
 STALL = Bounds(0, 86_400)
 """Seconds of a restart."""
 
 PERIOD = Bounds(10, 1e6)
 """Seconds of a period: shorter ones would dominate the simulation's run time."""
+
+ROUND = PERIOD._replace(or_else=(0,))
+"""Seconds of a period, or 0 for none."""
+
+SERVICE = Bounds(1, LONG_S)
+"""GPU-seconds of service at which a job changes its queue."""
+
+WAIT = Bounds(0, LONG_S, or_else=(inf,))
+"""Seconds, or infinite for never."""

@@ -1,5 +1,6 @@
 """Max-min fairness: divide GPUs each round, always to the owner with the fewest."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
@@ -9,7 +10,7 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry, SortedJobs
-from philly_analysis.simulator.policies.knobs import PERIOD, knob
+from philly_analysis.simulator.policies.knobs import ROUND, knob
 from philly_analysis.simulator.policies.policy import PeriodicPolicy, owner
 from philly_analysis.simulator.policies.view import Decision, View
 
@@ -44,10 +45,7 @@ class MaxMin(PeriodicPolicy):
     period = "round_s"
 
     round_s: float = knob(
-        360.0,
-        "divide GPUs only at multiples of so many seconds; 0: at each event",
-        unit="s",
-        within=PERIOD._replace(or_else=(0,)),
+        360.0, "divide GPUs only at multiples of so many seconds; 0: at each event", within=ROUND
     )
     of: str = knob("user", "owners between which GPUs are divided", among=("user", "vc"))
 
@@ -59,7 +57,7 @@ class MaxMin(PeriodicPolicy):
         """Divide all GPUs anew."""
         if not view.queue.groups:
             return {}
-        chosen = self._divide(view, self._served(view))
+        chosen = self._divide(view)
         plan = view.plan()
         stopped = [job for job in view.running if job not in chosen]
         for job in stopped:
@@ -92,41 +90,38 @@ class MaxMin(PeriodicPolicy):
             held[job] = group, so_far
         return served
 
-    def _divide(self, view: View, served: dict[str, float]) -> dict[Job, None]:
-        """Return the jobs to run."""
-        running: dict[_Group, list[Entry]] = {}
+    def _divide(self, view: View) -> dict[Job, None]:
+        """Return the jobs to run: gang by gang, that of the owner with the fewest GPUs."""
+        running: defaultdict[_Group, list[Entry]] = defaultdict(list)
         held = self._held(view)
         for entry in view.running.entries():
-            running.setdefault(held[entry.job][0], []).append(entry)
+            running[held[entry.job][0]].append(entry)
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
-        heads: dict[str, list[_Head]] = {}
+        heads: defaultdict[str, list[_Head]] = defaultdict(list)
         for group, entries in (
             *((group, iter(own)) for group, own in running.items()),
             *((group, jobs.entries()) for group, jobs in waiting.items()),
         ):
-            heads.setdefault(group.owner, []).append((next(entries), entries))
-        return _fill(heads, served, view.cluster.capacity * GPU_UNITS)
-
-
-def _fill(heads: dict[str, list[_Head]], served: dict[str, float], free: int) -> dict[Job, None]:
-    """Allocate GPUs, gang by gang, to the owner with the fewest."""
-    chosen: dict[Job, None] = {}
-    for groups in heads.values():
-        heapify(groups)
-    least = [(0, served.get(owner, 0.0), owner) for owner in heads]
-    heapify(least)
-    while least and free:
-        held, before, owner = heappop(least)
-        groups = heads[owner]
-        while groups and groups[0][0].job.size > free:  # nor will those behind it fit
-            heappop(groups)
-        if groups:
-            (_, _, job), entries = groups[0]
-            if (behind := next(entries, None)) is not None:
-                heapreplace(groups, (behind, entries))
-            else:
+            heads[group.owner].append((next(entries), entries))
+        for groups in heads.values():
+            heapify(groups)
+        served = self._served(view)
+        least = [(0, served.get(owner, 0.0), owner) for owner in heads]
+        heapify(least)
+        chosen: dict[Job, None] = {}
+        free = view.cluster.capacity * GPU_UNITS
+        while least and free:
+            size, before, owner = heappop(least)
+            groups = heads[owner]
+            while groups and groups[0][0].job.size > free:  # nor will those behind it fit
                 heappop(groups)
-            chosen[job] = None
-            free -= job.size
-            heappush(least, (held + job.size, before, owner))
-    return chosen
+            if groups:
+                (_, _, job), entries = groups[0]
+                if (behind := next(entries, None)) is not None:
+                    heapreplace(groups, (behind, entries))
+                else:
+                    heappop(groups)
+                chosen[job] = None
+                free -= job.size
+                heappush(least, (size + job.size, before, owner))
+        return chosen

@@ -1,7 +1,7 @@
 """Share the requests and resource vectors of policies for GPUs, CPUs and memory (DRF, Tetris)."""
 
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.capacity import may_fit
@@ -21,10 +21,10 @@ class Request(NamedTuple):
     cpus: float
     mem_gb: float
 
-
-def request_of(job: Job) -> Request:
-    """Return what a job requests."""
-    return Request(job.size, *host_request(job))
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Return what a job requests."""
+        return cls(job.size, *host_request(job))
 
 
 class Resources(NamedTuple):
@@ -34,6 +34,24 @@ class Resources(NamedTuple):
     cpus: float = 0.0
     mem_gb: float = 0.0
 
+    @classmethod
+    def of(cls, held: Allocation) -> Self:
+        """Return the resources of an allocation."""
+        gpus = held.gpus
+        return cls(held.units / GPU_UNITS * gpus, held.cpus * gpus, held.mem_gb * gpus)
+
+    @classmethod
+    def of_cluster(cls, view: View) -> "Resources":
+        """Return the resources of all servers; infinite if those of a server are unknown."""
+
+        def total() -> Resources:
+            machines = view.cluster.machines
+            cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
+            mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
+            return Resources(sum(m.gpus for m in machines), cpus or inf, mem_gb or inf)
+
+        return view.cached("capacity", total)
+
     def plus(self, more: "Resources", sign: int = 1) -> "Resources":
         """Return the sum, or (sign -1) the difference."""
         return Resources(*(a + sign * b for a, b in zip(self, more, strict=True)))
@@ -41,26 +59,6 @@ class Resources(NamedTuple):
     def shares(self, total: "Resources") -> tuple[float, float, float]:
         """Return the share of each resource in a total."""
         return self.gpus / total.gpus, self.cpus / total.cpus, self.mem_gb / total.mem_gb
-
-
-def resources_of(allocation: Allocation) -> Resources:
-    """Return the resources of an allocation."""
-    gpus = allocation.gpus
-    return Resources(
-        allocation.units / GPU_UNITS * gpus, allocation.cpus * gpus, allocation.mem_gb * gpus
-    )
-
-
-def capacity(view: View) -> Resources:
-    """Return the resources of all servers; infinite if those of a server are unknown."""
-
-    def total() -> Resources:
-        machines = view.cluster.machines
-        cpus = sum(inf if m.cpus is None else m.cpus for m in machines)
-        mem_gb = sum(inf if m.mem_gb is None else m.mem_gb for m in machines)
-        return Resources(sum(m.gpus for m in machines), cpus or inf, mem_gb or inf)
-
-    return view.cached("capacity", total)
 
 
 def refused_requests(view: View) -> dict[Request, Request]:

@@ -22,7 +22,7 @@ from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.policies.defragment import start_by_migration
 from philly_analysis.simulator.policies.gang_requests import GangRequests
-from philly_analysis.simulator.policies.knobs import LONG_S, PERIOD, Bounds, check_at_most, knob
+from philly_analysis.simulator.policies.knobs import PERIOD, WAIT, Bounds, check_at_most, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 
@@ -83,12 +83,8 @@ class Philly(Policy):
     quotas = True
     fractional = True
 
-    hold_s: float = knob(
-        180.0, "for how long an incomplete gang holds GPUs", unit="s", within=PERIOD
-    )
-    backoff_s: float = knob(
-        120.0, "back-off between two requests of a gang", unit="s", within=PERIOD
-    )
+    hold_s: float = knob(180.0, "for how long an incomplete gang holds GPUs", within=PERIOD)
+    backoff_s: float = knob(120.0, "back-off between two requests of a gang", within=PERIOD)
     relax: tuple[float, ...] = knob(
         (1, 2, 4),
         "servers of a rack per step, in multiples of the fewest; then anywhere",
@@ -103,14 +99,13 @@ class Philly(Policy):
     migrate_after_s: float = knob(
         FOREVER,
         "for how long a job runs before it may be moved to make room for a gang; inf: never",
-        unit="s",
-        within=Bounds(0, LONG_S, or_else=(FOREVER,)),
+        within=WAIT,
     )
 
     def __post_init__(self) -> None:
         """Check the bounds of the knobs, and that each request lasts for a round."""
         super().__post_init__()
-        check_at_most(self, self.name, "round_s", "hold_s", 1)
+        check_at_most(self, "round_s", "hold_s")
 
     @cached_property
     def _requests(self) -> GangRequests:

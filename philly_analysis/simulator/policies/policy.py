@@ -2,10 +2,11 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import PERIOD, STALL, check, check_at_most, knob
+from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, check_at_most, knob
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec
@@ -46,18 +47,15 @@ class Policy:
     """Attribute of a group by which the queue also indexes groups."""
 
     round_s: float = knob(
-        0.0,
-        "decide only at multiples of so many seconds; 0: immediately",
-        unit="s",
-        within=PERIOD._replace(or_else=(0,)),
+        0.0, "decide only at multiples of so many seconds; 0: immediately", within=ROUND
     )
     restart_s: float = knob(
-        0.0, "time to restart a preempted, migrated or resized job", unit="s", within=STALL
+        0.0, "time to restart a preempted, migrated or resized job", within=STALL
     )
 
     def __post_init__(self) -> None:
         """Check the bounds of the knobs."""
-        check(self, self.name)
+        check(self)
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy for a workload, in the order of submission.
@@ -122,7 +120,7 @@ class PeriodicPolicy(Policy):
         """Check the bounds of the knobs, and that restarts leave time for work."""
         super().__post_init__()
         if self._period_s:
-            check_at_most(self, self.name, "restart_s", self.period, 2)
+            check_at_most(self, "restart_s", self.period, half=True)
 
     @property
     def _period_s(self) -> float:
@@ -139,6 +137,31 @@ class PeriodicPolicy(Policy):
         """Whether a period ends now, or has ended since the last round."""
         since_s = now_s % self._period_s
         return since_s < max(self.round_s, _EPS_S) or self._period_s - since_s < _EPS_S
+
+
+@dataclass(frozen=True)
+class OrderedPolicy(Policy):
+    """A policy that serves jobs in the order of another one."""
+
+    @cached_property
+    def _order(self) -> Policy:
+        raise NotImplementedError
+
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the level of a job in the order."""
+        return self._order.level(job, now_s)
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order."""
+        return self._order.key(job, now_s)
+
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order for running jobs."""
+        return self._order.running_key(job, now_s)
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when the order changes."""
+        return self._order.review_s(job, now_s)
 
 
 def owner(job: Job, of: str) -> str:

@@ -40,7 +40,7 @@ class Preemptive(Policy):
         if not self.may_change(view):
             return {}
         plan = view.plan()
-        self.serve(plan)
+        plan.offer(lambda job: self.take(plan, job))
         return plan.decision
 
     @property
@@ -85,11 +85,8 @@ class Preemptive(Policy):
                 return True
         return False
 
-    def serve(self, plan: Plan) -> None:
-        """Plan which jobs run."""
-        plan.offer(lambda job: self._take(plan, job))
-
-    def _take(self, plan: Plan, job: Job) -> bool | None:
+    def take(self, plan: Plan, job: Job) -> bool | None:
+        """Plan a job's start, if necessary by preemption: see :meth:`Plan.offer`."""
         if job.running and plan.restore(job):
             return True
         if not plan.cluster.fits(job.size):

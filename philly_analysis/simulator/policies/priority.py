@@ -78,7 +78,6 @@ class Srtf(PreemptiveOrder):
     event_s: float = knob(
         0.0,
         "work that all running jobs lose at each arrival or end, as in Muri's simulator",
-        unit="s",
         within=STALL,
     )
 

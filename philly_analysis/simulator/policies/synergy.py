@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
@@ -12,7 +11,7 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import knob
-from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.policy import OrderedPolicy, Policy
 from philly_analysis.simulator.policies.preemption import Preemptive
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
@@ -25,7 +24,7 @@ _EPS = 1e-6
 
 
 @dataclass(frozen=True)
-class Synergy(Preemptive):
+class Synergy(OrderedPolicy, Preemptive):
     """Sensitivity-aware CPUs and memory: an order of jobs by GPUs, and one of three allocations.
 
     ``proportional`` gives each GPU an equal share of its server. ``greedy`` gives a job its request
@@ -46,21 +45,9 @@ class Synergy(Preemptive):
     allocation: str = knob("tune", "how CPUs and memory are divided", among=_ALLOCATIONS)
     order: str = knob("fifo", "order of jobs", among=tuple(_ORDERS))
 
-    def level(self, job: Job, now_s: float) -> int:
-        """Return the level of a job in the order."""
-        return self._order.level(job, now_s)
-
-    def key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of the order."""
-        return self._order.key(job, now_s)
-
-    def running_key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of the order for running jobs."""
-        return self._order.running_key(job, now_s)
-
-    def review_s(self, job: Job, now_s: float) -> float:
-        """Return when the order changes."""
-        return self._order.review_s(job, now_s)
+    @cached_property
+    def _order(self) -> Policy:
+        return _ORDERS[self.order]()
 
     def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
         """Return gang size and request: jobs alike in these fit, or do not, together."""
@@ -75,7 +62,7 @@ class Synergy(Preemptive):
             )
         plan = view.plan()
         if self.may_change(view):
-            self.serve(plan)
+            plan.offer(lambda job: self.take(plan, job))
         if self.allocation == "tune":
             for machine in sorted(view.freed | plan.touched):
                 self._allocate_spare(plan, machine)
@@ -103,10 +90,6 @@ class Synergy(Preemptive):
             for other in plan.jobs_on(machine):
                 self._give_up_excess(plan, other)
         return plan.assign(job, self._at_most(plan.cluster, found, request))
-
-    @cached_property
-    def _order(self) -> Policy:
-        return _ORDERS[self.order]()
 
     @staticmethod
     def _at_most(cluster: Cluster, old: Allocation, request: tuple[float, float]) -> Allocation:

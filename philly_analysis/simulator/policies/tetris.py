@@ -18,10 +18,7 @@ from philly_analysis.simulator.policies.multi_resource import (
     DECIMALS,
     Request,
     Resources,
-    capacity,
     refused_requests,
-    request_of,
-    resources_of,
 )
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.synergy import within_reach
@@ -60,7 +57,7 @@ class Tetris(Policy):
 
     def group(self, job: Job, now_s: float) -> Request:
         """Return the request: of jobs with the same one only the first is considered."""
-        return request_of(job)
+        return Request.of(job)
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s); if it has no weight, the submission."""
@@ -84,7 +81,7 @@ class Tetris(Policy):
         }
         if not entries:
             return {}
-        plan, total = view.plan(), capacity(view)
+        plan, total = view.plan(), Resources.of_cluster(view)
         heads = {request: next(own).job for request, own in entries.items()}
         while heads:
             servers.refresh()
@@ -118,7 +115,7 @@ class Tetris(Policy):
         now_s = plan.view.now_s
         aligned = {group: servers.alignment_of(new) for group, new in found.items()}
         work = {
-            group: heads[group].remaining_s(now_s) * sum(resources_of(new).shares(total))
+            group: heads[group].remaining_s(now_s) * sum(Resources.of(new).shares(total))
             for group, new in found.items()
         }
         total_work = sum(work.values())

@@ -47,7 +47,7 @@ class Themis(PeriodicPolicy):
     fractional = True
     period = "lease_s"
 
-    lease_s: float = knob(600.0, "length of a lease of GPUs", unit="s", within=PERIOD)
+    lease_s: float = knob(600.0, "length of a lease of GPUs", within=PERIOD)
 
     def decide(self, view: View) -> Decision:
         """Allocate the free GPUs, or all of them when leases end, by rho."""

@@ -7,7 +7,7 @@ from math import inf
 
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import LONG_S, Bounds, knob
+from philly_analysis.simulator.policies.knobs import SERVICE, Bounds, knob
 from philly_analysis.simulator.policies.preemption import PreemptiveOrder
 from philly_analysis.simulator.policies.view import View
 
@@ -44,8 +44,7 @@ class Las(PreemptiveOrder):
     thresholds_gpu_s: tuple[float, ...] = knob(
         (3250.0, 7200.0),
         "service at which a job falls to the next queue",
-        unit="GPU s",
-        within=Bounds(1, LONG_S),
+        within=SERVICE,
         rises=True,
     )
 

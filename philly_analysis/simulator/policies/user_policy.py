@@ -20,7 +20,7 @@ than ``patience_s``::
         fractional = True  # allocates fractions of GPUs; sizes are in GPU units
 
         patience_s: float = knob(
-            3600.0, "wait after which a job goes first", unit="s", within=Bounds(0, 1e6)
+            3600.0, "wait after which a job goes first", within=Bounds(0, 1e6)
         )
 
         def key(self, job, now_s):
