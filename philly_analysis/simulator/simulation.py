@@ -1,6 +1,6 @@
 """Simulate a what-if: a workload under a policy, written as a trace."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import fields
 from functools import partial
@@ -164,17 +164,22 @@ def simulate(
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
     estimates = estimates_of(estimates) if isinstance(estimates, str) else estimates
-    if policy.replays:
-        _refuse_with_replay(
-            policy.name,
-            run_policy=run_policy is not None,
-            dedicated=dedicated,
-            prerun_servers=prerun_servers,
-            retry_by_reason=retry_by_reason,
-            estimates=not estimates.exact,
-            outages=outages,
-        )
-    servers = _servers(workload, machines, gpus)
+    no_replay = {
+        "run_policy": run_policy is not None, "dedicated": dedicated, "outages": outages,
+        "prerun_servers": prerun_servers, "retry_by_reason": retry_by_reason,
+        "estimates": not estimates.exact,
+    }  # fmt: skip
+    for option, given in no_replay.items():
+        if policy.replays and given:
+            raise SimulationError(
+                f"{policy.name} replays attempts as they were recorded, so that {option} has no "
+                "effect. Omit it, or give another policy."
+            )
+    if isinstance(machines, str):
+        machines = fleet(machines)
+    if machines is None:
+        machines = workload.servers() if gpus is None else default_servers(gpus)
+    servers = [m for m in machines if m.gpus]
     capacity = sum(m.gpus for m in servers)
     if load is not None:
         demand = demand_of(workload).within(capacity)
@@ -219,17 +224,12 @@ def simulate(
     origin_at = workload.origin_at
     seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
 
+    start = partial(run, speed=speed, checkpoint_s=checkpoint_s, dedicated=dedicated)
+
     def simulate_pool(pool: Pool, own: Mapping[str, int], own_seed: Any) -> Schedule:
         def cluster(jobs: Sequence[JobSpec], there: Sequence[Machine]) -> Schedule:
             drawn = outages_of(outages or (), there, origin_at, np.random.default_rng(own_seed))
-            return run(
-                *(jobs, there, policy),
-                speed=speed,
-                quotas=own,
-                checkpoint_s=checkpoint_s,
-                outages=drawn,
-                dedicated=dedicated,
-            )
+            return start(jobs, there, policy, quotas=own, outages=drawn)
 
         simulated = partial(prerun.run, cluster=cluster) if prerun else cluster
         return simulated(pool.jobs, pool.machines)
@@ -237,10 +237,11 @@ def simulate(
     schedule = merge_schedules(list(map(simulate_pool, pools, divide_quotas(quotas, pools), seeds)))
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)
+    knobs_set = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
     notes = (
         *workload.notes,
-        f"Simulated under {_described(policy)} on {len(servers):,} machines with {capacity:,} "
-        f"GPUs. Speed of jobs: {speed.note}",
+        f"Simulated under {policy.name} ({knobs_set}) on {len(servers):,} machines with "
+        f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
         *placement_notes,
         *_checkpoint_notes(checkpoint_s),
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),
@@ -274,34 +275,8 @@ def simulate(
     return Path(out)
 
 
-def _servers(
-    workload: Workload, machines: str | Iterable[Machine] | None, gpus: int | None
-) -> list[Machine]:
-    """Return the machines with GPUs: those given, so many GPUs, or the workload's own."""
-    if isinstance(machines, str):
-        machines = fleet(machines)
-    if machines is None:
-        machines = workload.servers() if gpus is None else default_servers(gpus)
-    return [m for m in machines if m.gpus]
-
-
-def _refuse_with_replay(name: str, **options: Any) -> None:
-    """Raise an error if an option is set that has no meaning for a replay of the trace."""
-    for option, value in options.items():
-        if value:
-            raise SimulationError(
-                f"{name} replays attempts as they were recorded, so that {option} has no effect. "
-                "Omit it, or give another policy."
-            )
-
-
 def _checkpoint_notes(checkpoint_s: float) -> tuple[str, ...]:
     if not checkpoint_s:
         return ()
     often = f"every {checkpoint_s:g} s of it" if checkpoint_s < FOREVER else "never"
     return (f"Jobs save their work {often}; preempted, they lose the work since then.",)
-
-
-def _described(policy: Policy) -> str:
-    knobs = (f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
-    return f"{policy.name} ({', '.join(knobs)})"

@@ -1,7 +1,9 @@
 """Track the active outages over time, and which GPUs go out of or return to service."""
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from heapq import heappop, heappush
+from operator import or_
 from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
@@ -78,10 +80,7 @@ class ActiveOutages:
 
     def _failed(self, machine: int) -> int:
         """Return a bit per GPU of a machine with an active outage."""
-        failed = 0
-        for gpus in self._active.get(machine, {}).values():
-            failed |= gpus
-        return failed
+        return reduce(or_, self._active.get(machine, {}).values(), 0)
 
     def _locate(self, outage: Outage) -> tuple[int, int]:
         """Return the index of an outage's machine, and a bit per GPU of it."""

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 import polars as pl
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.results import count
 from philly_analysis.simulator.engine.event_loop import run
-from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
+from philly_analysis.simulator.engine.schedule import ORDER, Schedule, job_rows, merge_schedules
 from philly_analysis.simulator.jobs.job import runs_of
 from philly_analysis.simulator.jobs.run_failures import is_user_error
 from philly_analysis.simulator.policies.priority import Fifo
@@ -109,13 +110,10 @@ class Prerun:
 def _joined(specs: Sequence[JobSpec], pool: Schedule, cluster: Schedule) -> Schedule:
     """Return both schedules as one: attempts in the pool precede those in the cluster."""
     in_pool = pool.attempts.group_by("job_id").agg(in_pool=pl.len().cast(pl.Int32))
-    submitted = pl.DataFrame(
-        [(s.job_id, s.vc, s.gpus, s.submit_s, s.run_s) for s in specs],
-        schema=pool.jobs.drop("end_s").schema,
-        orient="row",
-    )
     ends = pl.concat([pool.jobs.join(cluster.jobs, on="job_id", how="anti"), cluster.jobs])
-    jobs = submitted.join(ends.select("job_id", "end_s"), on="job_id").sort("submit_s", "job_id")
+    jobs = (
+        job_rows(specs).join(ends.select("job_id", "end_s"), on="job_id").sort("submit_s", "job_id")
+    )
 
     def later(rows: pl.DataFrame) -> pl.DataFrame:
         return (
@@ -130,12 +128,6 @@ def _joined(specs: Sequence[JobSpec], pool: Schedule, cluster: Schedule) -> Sche
         lost_s=pl.when(trial).then("work_s").otherwise("lost_s"),
         work_s=pl.when(trial).then(0.0).otherwise("work_s"),
     )
-    then = replace(
-        cluster,
-        attempts=later(cluster.attempts),
-        placements=later(cluster.placements),
-        speeds=later(cluster.speeds),
-        holds=later(cluster.holds),
-        waits=later(cluster.waits),
-    )
+    frames: dict[str, Any] = {name: later(getattr(cluster, name)) for name in ORDER}
+    then = replace(cluster, **frames)
     return merge_schedules([replace(pool, attempts=attempts), then], jobs)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from polars._typing import PolarsDataType
 
 from philly_analysis.simulator.cluster.allocation import Allocation, set_bits
 from philly_analysis.simulator.engine.outages import Outage
@@ -16,7 +17,7 @@ from philly_analysis.workload import JobSpec, Machine
 
 _REASON = {reason: place for place, reason in enumerate(END_REASONS)}
 
-_ORDER = {
+ORDER = {
     "attempts": "attempt",
     "placements": "attempt",
     "speeds": "start_s",
@@ -92,7 +93,7 @@ def merge_schedules(schedules: Sequence[Schedule], jobs: pl.DataFrame | None = N
 
     return Schedule(
         jobs=jobs,
-        **{name: merged(name, then) for name, then in _ORDER.items()},
+        **{name: merged(name, then) for name, then in ORDER.items()},
         outages=pl.concat([s.outages for s in schedules]).sort("start_s", maintain_order=True),
         events=sum(s.events for s in schedules),
     )
@@ -165,16 +166,18 @@ class ScheduleRecorder:
         done
             A byte per job, 1 if it has ended.
         """
-        ids = pl.Series("job_id", [spec.job_id for spec in specs], dtype=pl.String)
+        jobs = job_rows(specs)
+        ids = jobs["job_id"]
         attempts = self._attempts.frame()
         ended_s = np.full(len(specs), -np.inf)
         np.maximum.at(ended_s, attempts["job_id"].to_numpy(), attempts["end_s"].to_numpy())
+        ended_s[~np.frombuffer(done, np.bool_)] = np.nan
         order = np.lexsort((attempts["attempt"], attempts["job_id"]))
         attempts = self._attempts.frame({"job_id": ids, "end_reason": END_REASONS}, order)
         held = self._holds.frame()
         hold_order = np.lexsort((held["start_s"], held["attempt"], held["job_id"]))
         return Schedule(
-            jobs=_jobs(specs, ids, np.where(np.frombuffer(done, np.bool_), ended_s, np.nan)),
+            jobs=jobs.with_columns(end_s=pl.Series(ended_s).fill_nan(None)),
             attempts=attempts,
             placements=_placements(
                 attempts.select("job_id", "attempt"), self._allocations, order, machines
@@ -193,17 +196,16 @@ class ScheduleRecorder:
         )
 
 
-def _jobs(specs: Sequence[JobSpec], ids: pl.Series, end_s: np.ndarray) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            ids,
-            pl.Series("vc", [spec.vc for spec in specs], dtype=pl.String),
-            pl.Series("gpus", [spec.gpus for spec in specs], dtype=pl.Int32),
-            pl.Series("submit_s", [spec.submit_s for spec in specs], dtype=pl.Float64),
-            pl.Series("run_s", [spec.run_s for spec in specs], dtype=pl.Float64),
-            pl.Series("end_s", end_s).fill_nan(None),
-        ]
-    )
+def spec_rows(specs: Sequence[JobSpec], **columns: PolarsDataType) -> pl.DataFrame:
+    """Return fields of jobs as columns, one row per job."""
+    values = {name: [getattr(spec, name) for spec in specs] for name in columns}
+    return pl.DataFrame(values, schema=columns)
+
+
+def job_rows(specs: Sequence[JobSpec]) -> pl.DataFrame:
+    """Return the columns of ``Schedule.jobs`` that do not depend on the schedule."""
+    text, number = pl.String, pl.Float64
+    return spec_rows(specs, job_id=text, vc=text, gpus=pl.Int32, submit_s=number, run_s=number)
 
 
 def _placements(

@@ -17,7 +17,6 @@ from philly_analysis.study import PASS, STATUSES, table_3, table_5
 from philly_analysis.trace import GPU_SAMPLES
 from philly_analysis.workload import JobSpec, Machine
 
-_MINUTES = 1440
 _MINUTE_S = 60.0
 
 Array = npt.NDArray[np.float64]
@@ -172,16 +171,13 @@ def _levels(
     """
     by_id = {spec.job_id: spec for spec in specs}
     spread_counts = schedule.as_recorded
-    levels: dict[tuple[str, int], float] = {}
-    for job_id, attempt, servers in held.select("job_id", "attempt", "servers").iter_rows():
-        if (job_id, attempt) not in levels:
-            spec = by_id[job_id]
-            levels[job_id, attempt] = (
-                model.level(spec, servers if spread_counts else 1, rng)
-                if spec.util_frac is None
-                else 100 * spec.util_frac
-            )
-    return levels
+    attempts = held.select("job_id", "attempt", "servers").unique(maintain_order=True)
+    return {
+        (job_id, attempt): model.level(spec, servers if spread_counts else 1, rng)
+        if (spec := by_id[job_id]).util_frac is None
+        else 100 * spec.util_frac
+        for job_id, attempt, servers in attempts.iter_rows()
+    }
 
 
 def _table(busy: npt.NDArray[np.float32], machines: Sequence[Machine], at: datetime) -> pa.Table:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import polars as pl
 
-from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.engine.schedule import Schedule, spec_rows
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
@@ -38,13 +38,15 @@ def tables(
     policy: Policy,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
-    fields = ("job_id", "status", "job_type", "cpus", "mem_gb", "censored")
-    types = (pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.Boolean)
-    completed = pl.DataFrame(
-        {
-            name: pl.Series([getattr(spec, name) for spec in specs], dtype=dtype)
-            for name, dtype in zip(fields, types, strict=True)
-        }
+    text, number = pl.String, pl.Float64
+    completed = spec_rows(
+        specs,
+        job_id=text,
+        status=text,
+        job_type=text,
+        cpus=number,
+        mem_gb=number,
+        censored=pl.Boolean,
     ).with_columns(
         recorded_end=pl.Series([spec.attempts[-1].end_reason for spec in specs], dtype=pl.String)
     )

@@ -68,34 +68,23 @@ class MaxMin(PeriodicPolicy):
         for job in stopped:  # a fraction of a GPU may fit on none
             if plan.restore(job):
                 chosen[job] = None
-        held = self._held(view)
-        view.state["held"] = {
-            job: held.get(job) or (self.group(job, view.now_s), job.attained_gpu_s(view.now_s))
-            for job in chosen
-        }
+        view.state["held"] = {job: job.attained_gpu_s(view.now_s) for job in chosen}
         return plan.decision
-
-    def _held(self, view: View) -> dict[Job, tuple[_Group, float]]:
-        """Return the group and the counted GPU-seconds of the jobs chosen last."""
-        held: dict[Job, tuple[_Group, float]] = view.state.get("held", {})
-        return held
 
     def _served(self, view: View) -> dict[str, float]:
         """Return the GPU-seconds of each owner so far."""
         served: dict[str, float] = view.state.setdefault("served", {})
-        held, now_s = self._held(view), view.now_s
-        for job, (group, before) in held.items():
-            so_far = job.attained_gpu_s(now_s)
-            served[group.owner] = served.get(group.owner, 0.0) + so_far - before
-            held[job] = group, so_far
+        held: dict[Job, float] = view.state.get("held", {})
+        for job, before in held.items():
+            name = owner(job, self.of)
+            served[name] = served.get(name, 0.0) + job.attained_gpu_s(view.now_s) - before
         return served
 
     def _divide(self, view: View) -> dict[Job, None]:
         """Return the jobs to run: gang by gang, that of the owner with the fewest GPUs."""
         running: defaultdict[_Group, list[Entry]] = defaultdict(list)
-        held = self._held(view)
         for entry in view.running.entries():
-            running[held[entry.job][0]].append(entry)
+            running[self.group(entry.job, view.now_s)].append(entry)
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
         heads: defaultdict[str, list[_Head]] = defaultdict(list)
         for group, entries in (
@@ -106,13 +95,13 @@ class MaxMin(PeriodicPolicy):
         for groups in heads.values():
             heapify(groups)
         served = self._served(view)
-        least = [(0, served.get(owner, 0.0), owner) for owner in heads]
+        least = [(0, served.get(name, 0.0), name) for name in heads]
         heapify(least)
         chosen: dict[Job, None] = {}
         free = view.cluster.capacity * GPU_UNITS
         while least and free:
-            size, before, owner = heappop(least)
-            groups = heads[owner]
+            size, before, name = heappop(least)
+            groups = heads[name]
             while groups and groups[0][0].job.size > free:  # nor will those behind it fit
                 heappop(groups)
             if groups:
@@ -123,5 +112,5 @@ class MaxMin(PeriodicPolicy):
                     heappop(groups)
                 chosen[job] = None
                 free -= job.size
-                heappush(least, (size + job.size, before, owner))
+                heappush(least, (size + job.size, before, name))
         return chosen

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, tee
+from itertools import tee
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +10,6 @@ from philly_analysis.simulator.cluster.allocation import Allocation, FreedCapaci
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate, pack_whole_servers
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.jobs.ordering import Entry
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
@@ -43,47 +42,14 @@ class Preemptive(Policy):
         plan.offer(lambda job: self.take(plan, job))
         return plan.decision
 
-    @property
-    def anywhere(self) -> bool:
-        """Whether enough GPUs suffice for a job: then a job that could not start need not retry.
-
-        If not, a gang may find servers that preempted jobs left for another one in vain.
-        """
-        return False
-
     def may_change(self, view: View) -> bool:
         """Whether the first job of a group fits, now or after preemption."""
         heads = view.queue.heads()
         if not heads:
             return False
-        came = not all(map(_RUNNING, view.changed))
-        if self.anywhere and view.changed and not came and not view.freed:
-            # jobs that fit have started: a change needs a running job behind the first waiting one
-            first = min(heads).key
-            if max([self.key(job, view.now_s) for job in view.changed]) <= first:
-                return False
-        elif min([head.job.size for head in heads]) <= view.cluster.largest_fit:
+        if min([head.job.size for head in heads]) <= view.cluster.largest_fit:
             return True
-        if not view.running:
-            return False
-        greatest = self.greatest(view)
-        before = [head for head in heads if head.key < greatest]
-        return bool(before) and (came or self._may_preempt(view, before))
-
-    def _may_preempt(self, view: View, heads: list[Entry]) -> bool:
-        """Whether preempting the running jobs behind one of these jobs lets it fit."""
-        heads.sort(reverse=True)
-        smallest = [*accumulate((head.job.size for head in reversed(heads)), min)]
-        freed = FreedCapacity(view.cluster)
-        for key, victim in self._worst(view):
-            while heads[len(heads) - len(smallest)].key >= key:
-                smallest.pop()
-                if not smallest:
-                    return False
-            freed.add(victim.allocated)
-            if freed.fits(smallest[-1]):
-                return True
-        return False
+        return bool(view.running) and min(heads).key < self.greatest(view)
 
     def take(self, plan: Plan, job: Job) -> bool | None:
         """Plan a job's start, if necessary by preemption: see :meth:`Plan.offer`."""
@@ -157,10 +123,15 @@ class PreemptiveOrder(Preemptive):
         """Allocate GPUs to the jobs of smallest key that find servers."""
         return self._counted(view) if self.counted else super().decide(view)
 
-    @property
-    def anywhere(self) -> bool:
-        """Whether gangs may be placed on any servers."""
-        return not self.consolidate
+    def may_change(self, view: View) -> bool:
+        """Whether a job may start, now or after preemption."""
+        changed, heads = view.changed, view.queue.heads()
+        came = not all(map(_RUNNING, changed))
+        if not heads or not changed or came or view.freed or self.consolidate:
+            return super().may_change(view)
+        # jobs that fit have started: a change needs a running job behind the first waiting one
+        after = max([self.key(job, view.now_s) for job in changed]) > min(heads).key
+        return after and super().may_change(view)
 
     def place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start on the fullest servers on which it fits."""

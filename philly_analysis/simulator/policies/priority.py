@@ -116,36 +116,18 @@ class Srsf(Srtf):
 
     def worst_first(self, view: View) -> Iterator[tuple[float, Job]]:
         """Yield the running jobs, greatest remaining service first, by merging the sizes."""
-        now_s, lasts = view.now_s, self._lasts(view).values()
-        heap = [(-self.key(last.job, now_s), -last.nth, last.job) for last in lasts]
-        heapify(heap)
+        now_s, size = view.now_s, inf
         behind: dict[int, Iterator[Entry]] = {}
+        heap: list[tuple[float, int, Job]] = []
+        while (last := next(entries := view.running.below((size,)), None)) is not None:
+            behind[size := last.job.size] = entries
+            heap.append((-self.key(last.job, now_s), -last.nth, last.job))
+        heapify(heap)
         while heap:
             key, _, job = heap[0]
             yield -key, job
-            if job.size not in behind:
-                behind[job.size] = view.running.below((job.size, inf))
-                next(behind[job.size])  # itself
             entry = next(behind[job.size], None)
             if entry is not None and entry.job.size == job.size:
                 heapreplace(heap, (-self.key(entry.job, now_s), -entry.nth, entry.job))
             else:
                 heappop(heap)
-
-    def _lasts(self, view: View) -> dict[int, Entry]:
-        """Return the last entry of each size of running jobs."""
-        running, changes = view.running, view.running.changes()
-        if changes is None:
-            view.state["lasts"] = {entry.job.size: entry for entry in running.entries()}
-        last: dict[int, Entry] = view.state["lasts"]
-        for entry, added in changes or ():
-            size = entry.job.size
-            if added and (size not in last or last[size] < entry):
-                last[size] = entry
-            elif not added and last.get(size) is entry:
-                before = next(running.below((size, inf)), None)
-                if before is not None and before.job.size == size:
-                    last[size] = before
-                else:
-                    del last[size]
-        return last
