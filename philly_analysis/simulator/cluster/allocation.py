@@ -166,6 +166,7 @@ class Cluster:
         self.free_mem_gb = [inf if m.mem_gb is None else m.mem_gb for m in self.machines]
         self.shared = SharedGpus()
         self.out_of_service = [0] * len(self.machines)
+        self._hosts_limited = any(most < inf for most in (*self.free_cpus, *self.free_mem_gb))
         self.host_capacities: dict[tuple[float, float], Any] = {}
         self.changed_hosts: set[int] = set()
         self._before_trial: dict[int, tuple[int, float, float]] | None = None
@@ -241,17 +242,15 @@ class Cluster:
                 self.free_cpus[machine], self.free_mem_gb[machine] = cpus, mem_gb
                 self.changed_hosts.add(machine)
 
-    def _save(self, allocation: Allocation) -> None:
+    def _save(self, allocation: Allocation, before: dict[int, tuple[int, float, float]]) -> None:
         """Save the state of an allocation's machines, for :meth:`roll_back`."""
-        before = self._before_trial
-        if before is not None:
-            for machine, _ in allocation.shares:
-                if machine not in before:
-                    before[machine] = (
-                        self.free_gpus[machine],
-                        self.free_cpus[machine],
-                        self.free_mem_gb[machine],
-                    )
+        for machine, _ in allocation.shares:
+            if machine not in before:
+                before[machine] = (
+                    self.free_gpus[machine],
+                    self.free_cpus[machine],
+                    self.free_mem_gb[machine],
+                )
 
     def allocate(self, allocation: Allocation) -> None:
         """Make an allocation.
@@ -261,7 +260,8 @@ class Cluster:
         SimulationError
             A GPU is allocated or out of service, or a machine lacks the CPUs or the memory.
         """
-        self._save(allocation)
+        if self._before_trial is not None:
+            self._save(allocation, self._before_trial)
         self._change_host(allocation, -1)
         if allocation.units < GPU_UNITS and not self.shared.add(
             allocation.shares[0], -allocation.units
@@ -286,7 +286,8 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Release an allocation."""
-        self._save(allocation)
+        if self._before_trial is not None:
+            self._save(allocation, self._before_trial)
         self._change_host(allocation, 1)
         if allocation.guest or (
             allocation.units < GPU_UNITS
@@ -321,7 +322,7 @@ class Cluster:
 
     def _change_host(self, allocation: Allocation, sign: int) -> None:
         """Add an allocation's CPUs and memory to the free ones, or (sign -1) subtract them."""
-        if not allocation.cpus and not allocation.mem_gb:
+        if not self._hosts_limited or (not allocation.cpus and not allocation.mem_gb):
             return
         for machine, gpus in allocation.shares:
             count = gpus.bit_count()

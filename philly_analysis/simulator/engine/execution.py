@@ -48,7 +48,7 @@ class Execution:
         self._speed = speed.on(cluster.topology)
         self.view = View(cluster, policy.key, quotas, policy.kind)
         self.event_queue = EventQueue()
-        self.clocks = WaitClocks(quotas, cluster)
+        self.clocks = WaitClocks(quotas, self.view.used, cluster)
         self.recorder = ScheduleRecorder()
         self._starts = 0
         self._charged_s = -inf

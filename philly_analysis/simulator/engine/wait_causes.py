@@ -1,6 +1,7 @@
 """Attribute waits to fair-share delay, fragmentation delay, or other causes, as they occur."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -42,13 +43,21 @@ class WaitClocks:
     All jobs of one size and virtual cluster wait for the same cause at the same time. One clock
     per such pair is therefore enough, and a wait is the difference of two readings. A clock is
     updated only if the use of its virtual cluster, or the room for its size, changes.
+
+    Parameters
+    ----------
+    quotas, used
+        GPUs to which each virtual cluster is entitled, and GPU units allocated to it: the caller
+        changes these after each :meth:`change_use`.
     """
 
-    def __init__(self, quotas: Mapping[str, int], cluster: Cluster) -> None:
-        self._quotas = quotas
-        # as if incomplete gangs held nothing
-        self._cluster = Cluster(cluster.machines, dedicated=cluster.dedicated)
-        self._used: dict[str, int] = {}
+    def __init__(
+        self, quotas: Mapping[str, int], used: Mapping[str, int], cluster: Cluster
+    ) -> None:
+        self._quotas, self._used = quotas, used
+        # as if incomplete gangs held nothing; CPUs and memory do not matter
+        gpus_only = [replace(m, cpus=None, mem_gb=None) for m in cluster.machines]
+        self._cluster = Cluster(gpus_only, dedicated=cluster.dedicated)
         self._clocks: dict[str, dict[int, _Clock]] = {}
         self._ticking: dict[str, dict[int, _Clock]] = {}
         self._fits: dict[int, bool] = {}
@@ -64,7 +73,6 @@ class WaitClocks:
     def change_use(self, vc: str, allocation: Allocation, sign: int, now_s: float) -> None:
         """Record that a virtual cluster gains an allocation, or (sign -1) loses it."""
         self._advance(now_s)
-        self._used[vc] = self._used.get(vc, 0) + sign * allocation.size
         self._changed_vcs.add(vc)
         if sign > 0:
             self._cluster.allocate(allocation)
