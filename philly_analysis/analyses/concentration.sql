@@ -1,13 +1,13 @@
 -- How concentrated are jobs and GPU time on few users and virtual clusters?
 -- One row per (kind, rank).
 --   kind           user or vc
---   rank           1 for whoever held most GPU time
+--   rank           1 for the most GPU time
 --   name           user or virtual cluster
 --   jobs           jobs submitted
---   gpu_h          GPU hours held
+--   gpu_h          GPU hours allocated
 --   members_pct    share of users (or VCs) up to this rank
 --   jobs_pct       share of jobs that they submitted together
---   gpu_h_pct      share of GPU time that they held together; null where none was held
+--   gpu_h_pct      share of GPU time allocated to them together; null where none was
 with members as (
   select
     unnest(['user', 'vc']) as kind,

@@ -4,10 +4,10 @@
 --   trials          failed attempts whose GPU time is known
 --   gpu_h           GPU hours until they failed
 --   early           first attempts that failed within the minutes of failure_costs_pool
---   pool_saved_gpu_h  GPU hours these would not have held had they first run on 1 GPU of a pool
---   retried         jobs tried again after such a failure that have ended
+--   pool_saved_gpu_h  GPU hours that a first run on 1 GPU of a pool would have saved
+--   retried         jobs retried after such a failure that have ended
 --   passed          of these, jobs that passed in the end
---   retry_never_helped  true when at least 5 jobs were tried again and none passed
+--   retry_never_helped  true when at least 5 jobs were retried and none passed
 --   retry_saved_gpu_h  GPU hours of attempts after the first such failure, where it never helped
 with hopeless as (
   select
@@ -24,7 +24,7 @@ stops as (
   from failed_attempts as f
   inner join hopeless using (reason)
   where hopeless.never_helped
-  -- a job stops once, at its first failure for which trying again never helped
+  -- a job stops once, at its first failure for which a retry never helped
   qualify f.attempt = min(f.attempt) over (partition by f.job_id)
 ),
 

@@ -6,7 +6,7 @@
 --   jobs        jobs they belong to
 --   rtf_p50_s   median run time to failure
 --   early_pct   share of those with a known run time that ended within 5 minutes
---   gpu_h       GPU hours that they held
+--   gpu_h       GPU hours allocated to them
 select
   coalesce(ending, 'all') as ending,
   exit_code,

@@ -1,6 +1,6 @@
 -- How busy are the GPUs that jobs hold, by gang size and by how the job ends?
 -- One row per (gpus, status, percentile).
---   gpus        GPUs held by the attempt; null: all sizes
+--   gpus        GPUs allocated to the attempt; null: all sizes
 --   status      how the job ended; null: however it ended
 --   attempts    attempts with a reading
 --   gpu_h       GPU-hours with a reading

@@ -1,6 +1,6 @@
 -- How busy are a gang's GPUs, by the number of servers that it is spread over?
 -- One row per (gpus, servers, percentile); gangs of two GPUs and more.
---   gpus        GPUs held by the attempt
+--   gpus        GPUs allocated to the attempt
 --   servers     distinct servers that they are on
 --   attempts    attempts with a reading
 --   users       users among them

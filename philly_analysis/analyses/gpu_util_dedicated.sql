@@ -1,7 +1,7 @@
 -- How busy are the GPUs of gangs that have their servers to themselves?
--- One row per (gpus, percentile); gangs of two GPUs and more that held every GPU of each of
+-- One row per (gpus, percentile); gangs of two GPUs and more that had every GPU of each of
 -- their servers, on no more servers than they need.
---   gpus        GPUs held by the attempt
+--   gpus        GPUs allocated to the attempt
 --   servers     distinct servers that they are on
 --   attempts    attempts with a reading
 --   gpu_h       GPU-hours with a reading

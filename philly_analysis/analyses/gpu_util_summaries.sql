@@ -1,6 +1,6 @@
 -- How busy were the GPUs of attempts of which only a summary is known, by gang size and status?
 -- One row per (gpus, status, percentile).
---   gpus        GPUs held by the attempt; null: all sizes
+--   gpus        GPUs allocated to the attempt; null: all sizes
 --   status      how the job ended; null: however it ended
 --   attempts    attempts with a mean
 --   gpu_h       GPU-hours that they ran for; those whose time is not known have none

@@ -1,5 +1,5 @@
 -- How many GPUs are in use, day by day and by virtual cluster?
--- One row per day and virtual cluster that held GPUs on it.
+-- One row per day and virtual cluster with GPUs allocated on it.
 --   day       day, UTC
 --   vc        virtual cluster; (none): not known
 --   mean_gpus  GPUs in use, mean of the day's 24 hours

@@ -1,7 +1,7 @@
 -- How much CPU and memory do servers use, with a job and without?
 -- One row per (resource, servers, percentile).
 --   resource    cpu, or mem: memory in use, page cache included, over memory in total
---   servers     all; with a job: an attempt held GPUs of it in that minute; without a job
+--   servers     all; with a job: an attempt had GPUs of it in that minute; without a job
 --   server_h    server-hours with a reading
 --   mean_pct    their mean
 --   percentile  0 to 100

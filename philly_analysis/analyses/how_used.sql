@@ -1,5 +1,5 @@
--- How busy were the GPUs that each user's attempts held, as samples show?
--- One row per user with a reading of a GPU that nobody else held meanwhile.
+-- How busy were the GPUs of each user's attempts, as samples show?
+-- One row per user with a reading of a GPU that no other attempt had meanwhile.
 --   user      who submitted them; null: not known
 --   attempts  attempts with readings
 --   gpu_h     GPU hours with a reading

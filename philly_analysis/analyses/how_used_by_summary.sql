@@ -1,9 +1,9 @@
--- How busy were the GPUs that each user's attempts held, as a monitor summed it up?
+-- How busy were the GPUs of each user's attempts, as a monitor summarised it?
 -- One row per user and level of the attempts' means.
 --   user      who submitted them; null: not known
 --   level     the least percent of it, a quarter each; -1: exactly 0 %
 --   attempts  attempts with a summary and a known run time
---   gpu_h     GPU hours that they held
+--   gpu_h     GPU hours allocated to them
 --   busy_h    of these, the part that the GPUs were busy
 select
   "user",

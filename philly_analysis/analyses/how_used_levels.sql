@@ -1,4 +1,4 @@
--- For how many GPU hours did held GPUs stand at each level of use, as samples show?
+-- For how many GPU hours did allocated GPUs have each level of utilisation, as samples show?
 -- One row per level.
 --   level  the least percent of it, a quarter each; -1: exactly 0 %
 --   gpu_h  GPU hours

@@ -3,7 +3,7 @@
 --   status    how it ended; (none): not known
 --   jobs      jobs
 --   jobs_pct  share of all jobs
---   gpu_h     GPU hours held by their attempts; up to the end of the log where one still ran
+--   gpu_h     GPU hours allocated to their attempts; up to the end of the log where one still ran
 --   gpu_h_pct  share of all GPU hours; null where there are none
 --   running   of these jobs, those that still ran as the log ended
 select

@@ -1,8 +1,8 @@
 -- For how long was each server in use?
--- One row per server that an attempt with trusted times held.
+-- One row per server of which an attempt with trusted times had GPUs.
 --   machine_id  server
---   attempts    attempts that held it
---   days_held   days on which it was held, by one attempt or more at once
+--   attempts    attempts with GPUs of it
+--   days_held   days on which one attempt or more had GPUs of it
 with reaches as (
   select
     machine_id,

@@ -3,7 +3,7 @@
 --   gang         gang-size bucket of the attempt that waited on
 --   overtakings  starts that overtook such an attempt
 --   harmless     of these, starts at a moment when the GPUs free, those of the start included,
---                gave no room for the gang that waited on the fewest machines that hold it
+--                could not place the waiting gang on the fewest machines that hold it
 select
   gang_bucket(waiter_gpus) as gang,
   sum(overtakings)::bigint as overtakings,

@@ -3,7 +3,7 @@
 --   day       day, UTC
 --   jobs      jobs submitted, of those in gpu_jobs
 --   attempts  attempts started, of these jobs
---   gpu_h     GPU hours held
+--   gpu_h     GPU hours allocated
 with days as (
   select unnest(
     generate_series(began_at::date, ended_at::date, interval 1 day)

@@ -1,4 +1,4 @@
--- How often are jobs tried again, and how often in vain, by gang size?
+-- How often are jobs retried, and how often do they fail all the same, by gang size?
 -- One row per gang size, and one over all of them.
 --   gang              gang-size bucket; all: every job with a known gang
 --   jobs              jobs with at least one attempt

@@ -4,7 +4,7 @@
 --   attempts      attempts that ended, with a time limit
 --   at_limit      of these, attempts that their limit ended
 --   tenfold       of these, attempts that asked for more than ten times what they used
---   used_gpu_h    GPU hours that they held
+--   used_gpu_h    GPU hours allocated to them
 --   unused_gpu_h  GPU hours from their ends to their limits
 --   percentile    0 to 100
 --   used_frac     time used over time asked that so many do not exceed

@@ -5,12 +5,12 @@
 --   vc               virtual cluster or partition; (none): not known
 --   week             Monday of the week, UTC
 --   jobs             jobs submitted in it
---   gpu_h            GPU hours held in it
+--   gpu_h            GPU hours allocated in it
 --   waits            trusted waits that began in it
 --   wait_p50_s       their median, in seconds
 --   wait_p90_s       what 90 % of them do not exceed
---   wait_weighted_s  their mean, each weighed by the GPU hours that its attempt then held; null
---                    where none held any for a known time
+--   wait_weighted_s  their mean, each weighed by the GPU hours of its attempt afterwards; null
+--                    where none are known
 with submitted as (
   select
     coalesce(account, '(none)') as account,

@@ -9,7 +9,7 @@
 --   quota_s         while their GPUs would have put their virtual cluster over its quota
 --   full_s          within quota, while their pool had fewer GPUs free than the gang
 --   scattered_s     while it had enough, on more machines than the gang needs
---   unknown_s       while neither held: what kept them waiting is not in the log
+--   unknown_s       while neither applied: the cause is not in the log
 select
   c.method,
   jobs.user,

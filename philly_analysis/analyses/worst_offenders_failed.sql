@@ -1,9 +1,9 @@
--- Whose failed attempts held how many GPU hours?
+-- How many GPU hours did each job's failed attempts cost?
 -- One row per job with an attempt that failed, by statuses and retries alone.
 --   job_id    job
 --   user      who submitted it; null: not known
 --   attempts  attempts that failed
---   lost_h    GPU hours that they held until then
+--   lost_h    GPU hours allocated to them until then
 select
   job_id,
   "user",

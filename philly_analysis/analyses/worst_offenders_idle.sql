@@ -1,5 +1,5 @@
 -- Whose GPUs stood at 0 % for how long?
--- One row per job with a reading of a GPU that nobody else held meanwhile.
+-- One row per job with a reading of a GPU that no other attempt had meanwhile.
 --   job_id  job
 --   user    who submitted it; null: not known
 --   gpu_h   GPU hours with a reading

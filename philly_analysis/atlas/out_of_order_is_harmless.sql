@@ -3,7 +3,7 @@
 --   day          day of the start that overtook, UTC
 --   gang         gang-size bucket of the attempt that waited on
 --   overtakings  starts that overtook it
---   harmless     of these, starts that left it no less than it had: no room for it
+--   harmless     of these, starts that cost it nothing: it did not fit anyway
 select
   started_at::date as day,
   gang_bucket(waiter_gpus) as gang,

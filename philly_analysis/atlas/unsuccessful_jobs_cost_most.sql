@@ -4,7 +4,7 @@
 --   day     day of its submission, UTC
 --   status  how it ended
 --   jobs    jobs
---   gpu_h   GPU hours held by their attempts
+--   gpu_h   GPU hours allocated to their attempts
 select
   "user",
   submitted_at::date as day,

@@ -5,7 +5,7 @@
 --   attempt     which attempt, from 1
 --   vc          virtual cluster
 --   user        who submitted it
---   gpus        GPUs it held; the job's gang where the attempt does not say
+--   gpus        GPUs allocated to it; the job's gang where the attempt does not say
 --   started_at  when it got its GPUs; null: unknown, only how long it ran
 --   ended_at    when it gave them back; null: unknown, or still running
 --   running     true when it still ran as the log ended

@@ -7,8 +7,8 @@
 --   servers         distinct servers
 --   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
 --   spread          true when it ran on more than the fewest
---   whole           true when it held every GPU of each of its servers
---   co_tenants      true when another attempt held a GPU of one of its servers meanwhile;
+--   whole           true when it had every GPU of each of its servers
+--   co_tenants      true when another attempt had a GPU of one of its servers meanwhile;
 --                   null: its start or end is unknown
 with attempts_placed as (
   select

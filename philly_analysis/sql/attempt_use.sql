@@ -10,9 +10,9 @@
 --   servers         distinct servers
 --   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
 --   spread          true when it ran on more than the fewest
---   whole           true when it held every GPU of each of its servers
---   co_tenants      true when another attempt held a GPU of one of its servers meanwhile
---   shared_gpus     GPUs that another attempt held too: not in what follows
+--   whole           true when it had every GPU of each of its servers
+--   co_tenants      true when another attempt had a GPU of one of its servers meanwhile
+--   shared_gpus     GPUs that another attempt had too: not in what follows
 --   expected_min    GPU-minutes that there should be
 --   minutes         GPU-minutes with a reading
 --   offline_min     GPU-minutes without: the server reported and the GPU did not

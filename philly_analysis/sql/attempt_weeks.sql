@@ -8,7 +8,7 @@
 --   week     Monday of the week, UTC
 --   part     share of its time that fell in the week; where its start is not known, of as long a
 --            time from its submission on
---   gpu_h    GPU hours held in the week; a part of a GPU counts in part
+--   gpu_h    GPU hours allocated in the week; a part of a GPU counts in part
 with spans as (
   select
     runs.job_id,

@@ -1,9 +1,9 @@
--- When was each GPU held by somebody, where the log says which GPUs were?
--- One row per stretch of time during which a GPU was held without a break; stretches that touch
--- stay apart, so that one holder's end and the next one's start can be told from each other.
+-- When was each GPU allocated, where the log has GPU indices?
+-- One row per interval in which a GPU was allocated without a break; adjacent intervals
+-- stay separate, so that one attempt's end and the next one's start are distinguishable.
 --   machine_id  server
 --   gpu         index of the GPU in its server, from 0
---   started_at  start of the stretch
+--   started_at  start of the interval
 --   until_at    its end: end of the log for attempts that still ran
 --   attempts    attempts in it; more than one: they overlapped on this GPU
 with held as (

@@ -8,11 +8,11 @@
 --   reason      why the attempt failed
 --   tier        tiers of the reason, joined by +
 --   fine        finer cause; null: none
---   gpus        GPUs it held; null: unknown
+--   gpus        GPUs allocated to it; null: unknown
 --   demand      the study's demand buckets; null: unknown
 --   run_s       run time to failure; null: unknown or its times not trusted
 --   gpu_h       GPU hours until it failed; null: unknown
---   followed    true when the job was tried again
+--   followed    true when the job was retried
 --   first       true when it was the job's first attempt
 with spans as (
   select

@@ -6,7 +6,7 @@
 --   week      Monday of the week of the sample
 --   since     moment from which the sample stands
 --   minutes   minutes that it stands for
---   pct       utilisation of the GPU that the attempt held, %
+--   pct       utilisation of the attempt's GPU, %
 --
 -- That is what could show the event whatever the distance of the clocks: from twelve hours before
 -- it, and the twenty minutes that a step needs, to as long after.

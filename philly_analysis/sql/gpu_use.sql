@@ -1,10 +1,10 @@
--- How busy was each GPU that an attempt held, and how well do we know?
+-- How busy was each allocated GPU, and how well is that known?
 -- One row per placement of an attempt whose start and end are known.
 --   job_id        job
 --   attempt       which attempt, from 1
 --   machine_id    server
 --   gpu           index of the GPU in its server, from 0
---   attribution   gpu_exact; gpu_shared: another attempt held the GPU meanwhile, so ambiguous
+--   attribution   gpu_exact; gpu_shared: another attempt had the GPU meanwhile, so ambiguous
 --   expected_min  minutes that there should be readings of
 --   minutes       minutes with a reading
 --   offline_min   minutes without: the machine reported and the GPU did not

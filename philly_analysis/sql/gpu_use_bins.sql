@@ -1,7 +1,7 @@
 -- binned by week of gpu_samples
--- How busy was each held GPU while it was held?
+-- How busy was each allocated GPU during its allocation?
 -- One row per (placement, week, bin).
---   placement  which attempt held which GPU: the number in placed_gpus
+--   placement  attempt and GPU: the number in placed_gpus
 --   week       Monday of the week in which the readings began
 --   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k;
 --              null: offline, the machine reported and the GPU did not

@@ -1,5 +1,5 @@
 -- materialized
--- What does the utilisation of held GPUs leave out, and why?
+-- What does the utilisation of allocated GPUs exclude, and why?
 -- One row per reason.
 --   what    what is counted: attempts, GPUs, GPU-minutes or servers
 --   reason  why it is left out, or what is odd about it

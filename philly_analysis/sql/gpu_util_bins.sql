@@ -4,10 +4,10 @@
 --   gpus       GPUs placed
 --   status     how the job ended; unknown where the log does not say
 --   servers    distinct servers
---   dedicated  true when the attempt held every GPU of each of its servers, and no more servers
+--   dedicated  true when the attempt had every GPU of each of its servers, and no more servers
 --              than its GPUs need
 --   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k
---   minutes    GPU-minutes of GPUs that no other attempt held meanwhile
+--   minutes    GPU-minutes of GPUs that no other attempt had meanwhile
 --   sum_pct    sum of their readings, in % times minutes
 select
   a.gpus,

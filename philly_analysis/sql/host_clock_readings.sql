@@ -6,7 +6,7 @@
 --   week      Monday of the week of the sample
 --   since     moment from which the sample stands
 --   minutes   minutes that it stands for
---   pct       CPU use of the first server that the attempt held GPUs of, %
+--   pct       CPU use of the attempt's first server, %
 --
 -- That is what could show the event whatever the distance of the clocks: from twelve hours before
 -- it, and the twenty minutes that a step needs, to as long after.

@@ -1,8 +1,8 @@
 -- binned by week of host_samples
--- How busy were each server's CPU and memory while an attempt held GPUs of it?
+-- How busy were each server's CPU and memory while an attempt had GPUs of it?
 -- One row per (holding, resource, week, bin).
---   holding   which attempt held GPUs of which server: the number in placed_servers, whose
---             attribution tells whether the attempt had the server to itself
+--   holding   attempt and server: the number in placed_servers, whose
+--             attribution shows whether the attempt had the server to itself
 --   resource  cpu, or mem: memory in use, page cache included, over memory in total
 --   week      Monday of the week in which the readings began
 --   bin       use rounded up to whole percent: 0 is idle, k is above k - 1 and up to k; null: no

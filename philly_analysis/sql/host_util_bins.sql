@@ -1,7 +1,7 @@
 -- binned by week of host_samples
 -- How many server-minutes stand at each use of CPU and memory, with a job and without?
 -- One row per (attempts, resource, week, bin).
---   attempts  attempts that held GPUs of the server then: 0, 1, or 2 for two and more
+--   attempts  attempts with GPUs of the server then: 0, 1, or 2 for two and more
 --   resource  cpu, or mem: memory in use, page cache included, over memory in total
 --   week      Monday of the week in which the readings began
 --   bin       use rounded up to whole percent: 0 is idle, k is above k - 1 and up to k; null: no
@@ -9,8 +9,7 @@
 --   minutes   minutes that the samples stand for
 --   sum_pct   sum of the readings, in % times minutes; null: no reading
 --
--- So that each reading is told apart whole, the stretches of server_tenants are filled up with
--- stretches of nobody.
+-- Intervals without attempts fill the gaps of server_tenants, so that every reading counts whole.
 with changes as (
   select
     machine_id,
@@ -19,7 +18,7 @@ with changes as (
     until_at
   from server_tenants
   union all by name
-  -- nobody, from the beginning of time
+  -- no attempt, from the beginning of time
   select distinct
     machine_id,
     timestamp '1970-01-01' as from_at,

@@ -1,11 +1,11 @@
 -- How much of the cluster idles, and how much of that on servers that are in part in use?
 -- One row per week, over the time from the first start, or from when the log is complete, to the
--- last end; none where no GPU was held in it.
+-- last end; none where no GPU was allocated in it.
 --   week            its Monday
 --   capacity_gpu_h  GPU hours that there were of it in that time
 --   held_gpu_h      of these, held by jobs
 --   idle_gpu_h      the others
---   partly_gpu_h    idle on servers of which other GPUs were held: fragments
+--   partly_gpu_h    idle on servers of which other GPUs were allocated: fragments
 with span as (
   select
     greatest(min(u.moment // 2), any_value(epoch_us(snapshot.complete_from))) as from_us

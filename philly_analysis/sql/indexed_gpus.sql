@@ -1,6 +1,6 @@
 -- Which GPUs did each attempt hold, as far as it is known which of their server they are?
 -- One row per attempt and GPU with an index: one that the log gives, or any of a server all of
--- whose GPUs the attempt held.
+-- whose GPUs the attempt had.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   machine_id  server

@@ -14,7 +14,7 @@
 --   last_s            its last attempt
 --   run_s             the one of the three that the trace was opened with (run_policy)
 --   censored          true when it still ran as the log ended: the four times are lower bounds
---   gpu_h             GPU hours held over all attempts with known times; a part of a GPU counts
+--   gpu_h             GPU hours allocated, over attempts with known times; a part of a GPU counts
 --                     in part
 --   flag              why its times are not trusted; null: nothing known
 select

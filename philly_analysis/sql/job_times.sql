@@ -14,7 +14,7 @@
 --   sum_s             sum of its attempts, those without an end left out
 --   last_s            its last attempt
 --   censored          true when it still ran as the log ended: the three times are lower bounds
---   gpu_h             GPU hours held over all attempts with known times; a part of a GPU counts
+--   gpu_h             GPU hours allocated, over attempts with known times; a part of a GPU counts
 --                     in part
 --   flag              why its times are not trusted; null: nothing known
 with in_order as (

@@ -1,5 +1,5 @@
 -- How busy did each job keep its GPUs, over all its attempts, as samples show?
--- One row per job with a reading of a GPU that nobody else held meanwhile.
+-- One row per job with a reading of a GPU that no other attempt had meanwhile.
 --   job_id     job
 --   minutes    GPU-minutes with a reading
 --   util_frac  mean utilisation over them, 0 to 1

@@ -3,14 +3,14 @@
 --   job_id      job
 --   attempt     which attempt, from 1
 --   user        who submitted it
---   gpus        GPUs held
+--   gpus        GPUs allocated
 --   gang        gang-size bucket
 --   limit_s     run time after which it would have been killed
 --   run_s       seconds that it ran
 --   used_frac   run_s over limit_s; above 1 where the scheduler grants more
 --   at_limit    true when its limit ended it; where the log does not say how it ended, when it ran
 --               for as long or longer
---   used_gpu_h  GPU hours that it held
+--   used_gpu_h  GPU hours allocated to it
 --   unused_gpu_h  GPU hours from its end to its limit: others had them, if not by plan
 select
   runs.job_id,

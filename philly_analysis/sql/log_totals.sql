@@ -5,13 +5,13 @@
 --   users                  users
 --   vcs                    virtual clusters
 --   attempts               attempts that the jobs made
---   gpu_h                  GPU hours held
+--   gpu_h                  GPU hours allocated
 --   jobs_without_attempts  jobs that never got an attempt
 --   jobs_running           jobs that still ran as the log ended
 --   jobs_flagged           jobs whose times are not trusted
 --   jobs_of_nobody         jobs whose user or virtual cluster is not known
---   attempts_untimed       attempts on GPUs that ran for nobody knows how long
---   attempts_endless       attempts on GPUs that ended nobody knows when
+--   attempts_untimed       attempts on GPUs whose run time is unknown
+--   attempts_endless       attempts on GPUs whose end is unknown
 select
   count(*) as jobs,
   (

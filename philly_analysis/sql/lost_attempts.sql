@@ -2,9 +2,9 @@
 -- One row per attempt on GPUs that ended so, with trusted times.
 --   job_id    job
 --   attempt   which attempt, from 1
---   gpus      GPUs that it held
+--   gpus      GPUs allocated to it
 --   ended_at  when it ended
---   gpu_h     GPU hours that it had held until then
+--   gpu_h     GPU hours allocated to it until then
 select
   runs.job_id,
   runs.attempt,

@@ -5,9 +5,9 @@
 -- connections and inputs in it, which no server of the gang need have broken.
 --   job_id    job
 --   attempt   which attempt, from 1
---   gpus      GPUs that it held
+--   gpus      GPUs allocated to it
 --   ended_at  when it ended
---   gpu_h     GPU hours that it had held until then
+--   gpu_h     GPU hours allocated to it until then
 with by_output as (
   select
     job_id,

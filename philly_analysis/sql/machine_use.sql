@@ -5,7 +5,7 @@
 --   moment       microseconds since 1970, doubled; plus one once the starts of that microsecond
 --                are counted (releases come before starts)
 --   gpus         GPUs it has
---   free_before  GPUs free before; none where more are held than it has
+--   free_before  GPUs free before; 0 where more are allocated than it has
 --   free_after   GPUs free from then on
 with shares as (
   select

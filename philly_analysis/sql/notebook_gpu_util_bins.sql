@@ -7,7 +7,7 @@
 --   week       Monday of the week in which the readings began, UTC
 --   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k;
 --              null: offline, which the notebook leaves out
---   minutes    GPU-minutes that the readings stand for; a GPU held twice counts twice
+--   minutes    GPU-minutes that the readings stand for; a GPU allocated twice counts twice
 --   sum_pct    sum of the readings, in % times minutes; null: offline
 --
 -- The notebook takes job times (UTC) and sample times (US Pacific) for one clock and matches

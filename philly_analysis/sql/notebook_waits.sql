@@ -1,7 +1,7 @@
 -- materialized
 -- How long did attempts wait, as the archive's notebook counts it?
 -- One row per attempt, except those whose value is zero. Where a start or the moment from which
--- it waited is missing, the value of the attempt before stands again (0, hence no row, for a
+-- it waited is missing, the value of the attempt before is repeated (0, hence no row, for a
 -- first attempt).
 --   job_id   job
 --   attempt  which attempt, from 1

@@ -4,8 +4,8 @@
 --   attempt      which attempt, from 1
 --   started_at   when it started
 --   waiter_gpus  gang size of the attempt that waited on
---   harmless     true when the GPUs then free, those of the start included, gave no room for the
---                gang that waited on the fewest machines that hold it
+--   harmless     true when the GPUs then free, those of the start included, could not place the
+--                waiting gang on the fewest machines that hold it
 with moments as (
   select
     o.job_id,

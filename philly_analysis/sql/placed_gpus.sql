@@ -1,5 +1,5 @@
 -- materialized
--- Which GPU did each attempt hold, from when to when, and did the log give it to nobody else?
+-- Which GPU did each attempt have, from when to when, and did another attempt have it meanwhile?
 -- One row per GPU of an attempt whose start and end are known, where it is known which it is.
 --   placement     number of the row, from 1 in the order of starts and of the next four columns
 --   job_id        job
@@ -9,7 +9,7 @@
 --   from_at       minute in which the attempt started: readings belong to it from here
 --   until_at      end of the minute in which it ended: readings belong to it up to there
 --   expected_min  minutes from from_at to until_at: those that there should be readings of
---   attribution   gpu_exact: its samples can be nobody else's; gpu_shared: another attempt held
+--   attribution   gpu_exact: its samples are this attempt's; gpu_shared: another attempt had
 --                 the same GPU meanwhile, so that they are ambiguous
 with held as (
   select
@@ -26,7 +26,7 @@ with held as (
 ),
 
 met as (
-  -- an attempt that held its GPU for no time meets nobody
+  -- an attempt of no length overlaps with none
   select
     job_id,
     attempt,

@@ -5,14 +5,14 @@
 --   job_id        job
 --   attempt       which attempt, from 1
 --   machine_id    server
---   gpus          GPUs held there; null: not known how many of the attempt's
+--   gpus          GPUs allocated there; null: unknown
 --   from_at       minute in which the attempt started: readings belong to it from here; null:
 --                 unknown
 --   until_at      end of the minute in which it ended: readings belong to it up to there; null:
 --                 unknown
 --   expected_min  minutes from from_at to until_at: those that there should be readings of
---   attribution   node_exclusive: nobody else held a GPU of the server meanwhile, so the server's
---                 samples are this attempt's; node_shared: somebody did, so they are ambiguous;
+--   attribution   node_exclusive: no other attempt had a GPU of the server meanwhile, so its
+--                 samples are this attempt's; node_shared: another had, so they are ambiguous;
 --                 null: start or end unknown
 with held as (
   select
@@ -35,7 +35,7 @@ met as (
   select
     *,
     case
-      -- one that held its GPUs for no time is compared with such ones only, and meets nobody
+      -- an attempt of no length is compared with such ones only, and overlaps with none
       when ended_at >= started_at
         then
           coalesce(max(ended_at) over before_it > started_at, false)

@@ -1,9 +1,9 @@
 -- materialized
--- What is odd about who held which GPU?
+-- Which allocations of GPUs are inconsistent?
 -- One row.
---   spells           stretches of time in which attempts overlap on a GPU
+--   spells           intervals in which attempts overlap on a GPU
 --   overlapping      placements in these
---   unused_machines  machines with GPUs of which no attempt ever held one
+--   unused_machines  machines with GPUs of which none was ever allocated
 select
   count(*) filter (where attempts > 1) as spells,
   coalesce(sum(attempts) filter (where attempts > 1), 0)::bigint as overlapping,

@@ -1,5 +1,5 @@
 -- How many GPUs and servers of each pool were in use, from moment to moment?
--- One row per pool of machine_pools and stretch of time over which nothing changed.
+-- One row per pool of machine_pools and interval over which nothing changed.
 --   pool           pool; each machine is in one only
 --   from_us        its start: microseconds since 1970
 --   until_us       its end; null: the last

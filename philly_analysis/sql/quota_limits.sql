@@ -9,9 +9,9 @@
 --   over           true when its GPUs in use and the gang together exceeded its quota, from
 --                  then on
 --   over_us        microseconds before the moment during which they did
---   over_no_fit_us   of these, while the pool had no room for the gang either
+--   over_no_fit_us   of these, while the pool could not place the gang either
 --   over_total_us  of these, while it had fewer GPUs free than the gang at all
---   no_fit_us        microseconds before the moment, over or not, without room
+--   no_fit_us        microseconds before the moment, over or not, without a placement for the gang
 --   total_us       of these, with fewer GPUs free than the gang at all
 with gangs as (
   select distinct

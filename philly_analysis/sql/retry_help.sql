@@ -1,7 +1,7 @@
--- Does trying again help after a failure for this reason?
+-- Does a retry help after a failure for this reason?
 -- One row per reason.
 --   reason   why an attempt failed
---   retried  jobs that were tried again after such a failure and have ended
+--   retried  jobs that were retried after such a failure and have ended
 --   passed   of these, jobs that passed in the end
 select
   reason,

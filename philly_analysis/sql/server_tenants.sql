@@ -1,9 +1,9 @@
--- How many attempts held GPUs of each server, and when?
--- One row per server and stretch of time over which their number stays the same, none left out.
+-- How many attempts had GPUs of each server, and when?
+-- One row per server and interval over which their number is constant and above zero.
 --   machine_id  server
---   from_at     start of the stretch
+--   from_at     start of the interval
 --   until_at    its end
---   attempts    attempts that held GPUs there, those without a known start and end not counted
+--   attempts    attempts with GPUs there, those without a known start and end not counted
 with changes as (
   select
     machine_id,

@@ -3,7 +3,7 @@
 --   pool        as in pools
 --   gpus        gang size
 --   moment      as in machine_use; the first row stands for all time before
---   no_fit     true when the fewest machines that hold the gang had no room for it, from then on
+--   no_fit     true when the gang did not fit on the fewest machines that can hold it, from then on
 --   no_fit_us  microseconds before the moment during which they had none
 --   too_few     true when all its machines together had fewer GPUs free than the gang, from then on
 --   too_few_us  microseconds before the moment during which they had

@@ -7,7 +7,7 @@
 --              last attempt, when the job ended unsuccessful with it
 --   exit_code  exit code of the attempt; null: not recorded
 --   run_s      run time to failure; null: unknown or its times not trusted
---   gpu_h      GPU hours that it held until then; null: unknown
+--   gpu_h      GPU hours allocated to it until then; null: unknown
 with in_order as (
   select
     attempts.job_id,

@@ -4,7 +4,7 @@
 --   attempt   which attempt, from 1
 --   user      who submitted it
 --   status    how the job ended; unknown where the log does not say
---   gpus      GPUs held by the attempt; the job's gang where it does not say
+--   gpus      GPUs allocated to the attempt; the job's gang where it does not say
 --   mean_pct  mean utilisation of those that the summary speaks of
 --   gpu_h     GPU-hours that the attempt ran for; null: not known
 with means as (

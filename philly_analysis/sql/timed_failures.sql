@@ -2,7 +2,7 @@
 -- One row per failed attempt with known output, gang and run time.
 --   user    who submitted it
 --   reason  why it failed
---   gpus    GPUs it held
+--   gpus    GPUs allocated to it
 --   demand  the study's demand buckets
 --   run_s   seconds from start to failure
 --   gpu_h   GPU hours until it failed

@@ -10,10 +10,10 @@
 --   wait_s           seconds waited
 --   held_s           of these, before the job was eligible
 --   fair_share_s     of these, while its GPUs would have put its virtual cluster over its quota
---   fragmentation_s  of these, within quota, while the fewest machines of its pool had no room
---                    for the gang
+--   fragmentation_s  of these, within quota, while the gang did not fit on the fewest machines of
+--                    its pool that can hold it
 --   full_s           of the last, while the pool had fewer GPUs free than the gang at all
---   unknown_s        of these, while neither held: what kept it waiting is not in the log
+--   unknown_s        of these, while neither applied: the cause is not in the log
 --   cause            none: it did not wait; unknown: for more than half of the wait nothing is
 --                    known; otherwise the longest of held, fair_share and fragmentation
 with methods as (

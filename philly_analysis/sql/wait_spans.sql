@@ -1,4 +1,4 @@
--- What kept each attempt waiting: was it held, throttled, refused, or pending for its turn?
+-- Why did each attempt wait: held, throttled, refused, or pending for its turn?
 -- One row per attempt of the jobs in gpu_jobs that waited, from a known moment on, and is trusted:
 -- until it started; until it was given up; or until the log ended.
 --   job_id       job

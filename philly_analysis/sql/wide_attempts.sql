@@ -10,7 +10,7 @@
 --   servers  distinct servers
 --   fewest   fewest servers that hold so many GPUs
 --   wide     true when it ran on more than the fewest
---   gpu_h    GPU hours that it held; null: not known, or its times are not trusted
+--   gpu_h    GPU hours allocated to it; null: not known, or its times are not trusted
 select
   placed.job_id,
   placed.attempt,

@@ -1,4 +1,4 @@
--- Which jobs make up the workload: what could be run again, for how long, and why not the others?
+-- Which jobs make up the workload: which can be replayed, for how long, and why not the others?
 -- One row per job.
 --   job_id            job
 --   vc                virtual cluster

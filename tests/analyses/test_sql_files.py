@@ -23,7 +23,7 @@ _QUERY = re.compile(
     r"\s*(select\s|with\s+\w+\s+as\s*\(|from\s+\w+\s*(select|where|join|order|group|limit|;|$))",
     re.IGNORECASE,
 )
-_ASKING = {"sql", "execute", "query"}
+_ASKING = {"sql", "execute"}  # DataFrame.query is no SQL
 
 
 def _faults(source: str) -> Iterator[str]:
