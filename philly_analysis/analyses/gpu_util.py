@@ -9,18 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import sample_gaps
-from philly_analysis.analyses.published import is_philly
-from philly_analysis.analyses.utilisation_curves import notebook_gap
-from philly_analysis.results import (
-    Comparison,
-    Fact,
-    Result,
-    count,
-    figures,
-    gang_label,
-    percent,
-    rank_association,
-)
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.published import is_philly, notebook_gap
+from philly_analysis.results import Comparison, Fact, Result, count, figures, gang_label, percent
 from philly_analysis.study import KILLED, PASS, groups
 from philly_analysis.trace import Trace
 
@@ -39,9 +30,9 @@ def compute(trace: Trace) -> Result:
     trace.create(["gpu_util", *(["notebook_gpu_util"] if is_philly(trace) else [])])
     table = trace.answer("gpu_util").df()
     attempts = trace.answer("sampled_attempts").select("gpus", "status", "user", "mean_pct").df()
-    size = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
+    size = trend(attempts, "gpus", "mean_pct")
     ended = attempts[attempts["status"].isin([PASS, KILLED])]
-    killed = rank_association(ended["status"] == KILLED, ended["mean_pct"], ended["user"])
+    killed = trend(ended.assign(killed=ended["status"] == KILLED), "killed", "mean_pct")
     means = table[table["percentile"] == 50]
     facts = _means(means)
     sentences = []
@@ -118,12 +109,13 @@ def _notebook_gaps(trace: Trace) -> list[Comparison]:
             rows = ours[(ours["figure"] == figure) & (ours["gpus"] == int(gpus))]
             rows = rows[rows["status"] == status] if status else rows[rows["status"].isna()]
             if len(rows):
-                shown = f"Figure {figure}, {group} {'GPU' if gpus == '1' else 'GPUs'}"
+                what = f"largest gap to the notebook's Figure {figure}, {group} "
+                what += "GPU" if gpus == "1" else "GPUs"
                 reason = (
                     "the notebook's definition, computed here: it ignores the time zones of the "
                     "two clocks, so its minutes are seven or eight hours after the job's"
                 )
-                found.append(notebook_gap(name, group, rows, shown, reason))
+                found.append(notebook_gap(name, group, rows["util_pct"], what, reason))
     return found
 
 

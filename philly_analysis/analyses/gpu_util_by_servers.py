@@ -7,8 +7,9 @@ servers more often. `locality_effect` adjusts for these.
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.gang_sizes import trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
-from philly_analysis.results import Fact, Result, count, figures, rank_association
+from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy are a gang's GPUs, by the number of its servers?"
@@ -44,8 +45,8 @@ def compute(trace: Trace) -> Result:
             trace.answer("sampled_attempts").select("gpus", "servers", "user", "mean_pct").df()
         )
         attempts = sampled[sampled["gpus"] == size]
-        trend = rank_association(attempts["servers"], attempts["mean_pct"], attempts["user"])
-        facts += trend.facts("servers", f"servers and mean utilisation, {size}-GPU attempts")
+        spread = trend(attempts, "servers", "mean_pct")
+        facts += spread.facts("servers", f"servers and mean utilisation, {size}-GPU attempts")
         each = ", ".join(
             f"{row.mean_pct:.1f} % on {count(int(row.servers), 'server')} (n = {row.attempts:,})"
             for row in rows.reset_index().itertuples()
@@ -55,7 +56,7 @@ def compute(trace: Trace) -> Result:
             f"Gangs of {size} GPUs have a mean utilisation of {each}."
             if each
             else f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
-            trend.sentence(
+            spread.sentence(
                 rises="Utilisation rises with the number of servers",
                 falls="Utilisation falls with the number of servers",
                 unclear="Utilisation has no clear trend with the number of servers",

@@ -5,8 +5,9 @@ Small gangs rarely fill whole servers, and those that do are not typical of smal
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.gang_sizes import trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
-from philly_analysis.results import Fact, Result, count, figures, rank_association
+from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy are the GPUs of gangs on dedicated servers?"
@@ -20,7 +21,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("gpu_util_dedicated").df()
     sampled = trace.answer("sampled_attempts").select("gpus", "dedicated", "user", "mean_pct").df()
     attempts = sampled[(sampled["gpus"] > 1) & sampled["dedicated"].astype(bool)]
-    trend = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
+    size = trend(attempts, "gpus", "mean_pct")
     sizes = table[table["percentile"] == 50].sort_values("gpus")
     facts = (
         *(
@@ -32,7 +33,7 @@ def compute(trace: Trace) -> Result:
                 ("idle", "idle_pct", "share at 0 %"),
             )
         ),
-        *trend.facts("gang", "gang size and mean utilisation of dedicated attempts"),
+        *size.facts("gang", "gang size and mean utilisation of dedicated attempts"),
     )
     each = ", ".join(
         f"{row.util_pct:.1f} % for {row.gpus} GPUs on {count(int(row.servers), 'server')}"
@@ -40,7 +41,7 @@ def compute(trace: Trace) -> Result:
     )
     sentences = (
         f"The median utilisation over GPU-minutes of gangs on dedicated servers is {each}.",
-        trend.sentence(
+        size.sentence(
             rises="Larger gangs on dedicated servers have a higher utilisation",
             falls="Larger gangs on dedicated servers have a lower utilisation, so interference is "
             "not the cause",

@@ -5,8 +5,9 @@ The mean of an attempt hides its idle hours. Monitors omit attempts too short fo
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.gang_sizes import trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
-from philly_analysis.results import Fact, Result, count, figures, rank_association
+from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 
 QUESTION = "How busy were the GPUs of each attempt on average, by gang size?"
@@ -19,7 +20,7 @@ def compute(trace: Trace) -> Result:
     """Compute the mean utilisation of attempts by gang size and status, and test its trend."""
     table = trace.answer("gpu_util_summaries").df()
     attempts = trace.answer("summarised_attempts").select("gpus", "user", "mean_pct").df()
-    trend = rank_association(attempts["gpus"], attempts["mean_pct"], attempts["user"])
+    size = trend(attempts, "gpus", "mean_pct")
     medians = table[(table["percentile"] == 50) & table["status"].isna()]
     sizes = medians.dropna(subset="gpus").sort_values("gpus")
     facts: list[Fact] = []
@@ -37,7 +38,7 @@ def compute(trace: Trace) -> Result:
         )
         sentences = [
             f"The mean utilisation of an attempt has a median of {total.util_pct:.0f} % ({each}).",
-            trend.sentence(
+            size.sentence(
                 rises="Utilisation rises with gang size",
                 falls="Utilisation falls with gang size",
                 unclear="Utilisation has no clear trend with gang size",
@@ -48,7 +49,7 @@ def compute(trace: Trace) -> Result:
             Fact(f"mean_{gpus:.0f}_pct", mean, f"mean over GPU hours, {gpus:.0f} GPUs"),
             Fact(f"median_{gpus:.0f}_pct", median, f"median over attempts, {gpus:.0f} GPUs"),
         ]
-    facts += trend.facts("gang", "gang size and mean utilisation of an attempt")
+    facts += size.facts("gang", "gang size and mean utilisation of an attempt")
     caveat = (
         "Only the mean of each attempt is known: neither its idle time nor the distribution over "
         "minutes."

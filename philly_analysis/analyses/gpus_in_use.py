@@ -7,7 +7,7 @@ it, whether or not a kernel runs.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, figures, share
+from philly_analysis.results import Fact, Result, figures, percent
 from philly_analysis.trace import Trace
 
 QUESTION = "How many GPUs are in use over time, and by which virtual clusters?"
@@ -21,7 +21,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("gpus_in_use").df()
     per_day = table.groupby("day")["mean_gpus"].sum()
     by_vc = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
-    largest = by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None
+    largest_pct = 100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None
     capacity = None
     if "machines" in trace.tables:
         [capacity] = trace.answer("cluster_size").df()["gpus"].to_list()
@@ -29,11 +29,7 @@ def compute(trace: Trace) -> Result:
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
         Fact("busiest_day_gpus", per_day.max(), "mean GPUs in use on the busiest day"),
         Fact("median_day_gpus", per_day.median(), "mean GPUs in use on the median day"),
-        Fact(
-            "largest_vc_pct",
-            100 * by_vc.iloc[0] / by_vc.sum() if len(by_vc) else None,
-            "GPU time of the virtual cluster that used most",
-        ),
+        Fact("largest_vc_pct", largest_pct, "GPU time of the virtual cluster that used most"),
     )
     sentences = []
     if len(per_day):
@@ -43,8 +39,8 @@ def compute(trace: Trace) -> Result:
             f"({busiest:%Y-%m-%d}) {per_day.max():,.0f}"
             f"{f' of {capacity:,}' if capacity else ''}."
         )
-        if len(by_vc) > 1 and largest is not None:
-            sentences.append(f"{by_vc.index[0]} uses {share(largest)} of the GPU time.")
+        if len(by_vc) > 1 and largest_pct is not None:
+            sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")
     caveat = "Values are means of whole days: the first and the last day of the log are partial."
     return Result("gpus_in_use", table, facts, sentences, [caveat] if len(per_day) else [])
 

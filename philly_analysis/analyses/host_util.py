@@ -6,8 +6,7 @@ attempt holds a GPU of it, though other work may run there.
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import is_philly
-from philly_analysis.analyses.utilisation_curves import notebook_gap
+from philly_analysis.analyses.published import is_philly, notebook_gap
 from philly_analysis.results import Fact, Result, figures
 from philly_analysis.trace import Trace
 
@@ -55,17 +54,16 @@ def compute(trace: Trace) -> Result:
         "Memory in use includes the page cache. A server has a job in the minutes of an attempt "
         "with GPUs of it and known times; attempts without an end are ignored."
     )
-    every = {resource: table[table["resource"] == resource] for resource in _RESOURCES}
     gaps = [
         notebook_gap(
             "host_util",
-            _RESOURCES[resource].lower(),
-            rows[rows["servers"] == "all"],
-            f"Figure 7, {_RESOURCES[resource]}",
+            word.lower(),
+            grids[resource, "all"]["util_pct"],
+            f"largest gap to the notebook's Figure 7, {word}",
             "the notebook pools all server-minutes, as the curve of all servers does",
         )
-        for resource, rows in every.items()
-        if is_philly(trace) and len(rows)
+        for resource, word in _RESOURCES.items()
+        if is_philly(trace) and (resource, "all") in grids
     ]
     return Result("host_util", table, facts, sentences, [caveat], gaps)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import is_philly
+from philly_analysis.analyses.published import is_philly, notebook_gap
 from philly_analysis.results import (
     Comparison,
     Fact,
@@ -20,15 +20,7 @@ from philly_analysis.results import (
     share,
     slug,
 )
-from philly_analysis.study import (
-    GANGS,
-    LARGE_GPUS,
-    NOTEBOOK,
-    archive,
-    curve,
-    groups,
-    largest_gap_pct,
-)
+from philly_analysis.study import GANGS, LARGE_GPUS, archive, groups
 from philly_analysis.trace import Trace
 
 QUESTION = "How do the archive notebook's definitions change the numbers?"
@@ -99,19 +91,18 @@ def _curve_gaps(trace: Trace) -> list[Comparison]:
         for (vc, gang), rows in waits.groupby(["vc", "gang"])
         if f"{vc} {gang}" in groups("queueing_delay") and len(rows) >= _FEWEST
     ]
-    return [
-        Comparison(
-            what=f"{what}, {group}: largest gap between the curves (n = {len(values):,})",
-            published=0.0,
-            measured=gap,
-            unit="points",
-            source=NOTEBOOK,
-            reason=f"the curve has {archive()['jobs']:,} jobs, this trace {jobs:,}; reading error "
-            "about 0.3 points",
+    gaps = (
+        notebook_gap(
+            name,
+            group,
+            values,
+            f"{what}, {group}: largest gap between the curves (n = {len(values):,})",
+            f"the curve has {archive()['jobs']:,} jobs, this trace {jobs:,}; reading error about "
+            "0.3 points",
         )
         for what, name, group, values in found
-        if (gap := largest_gap_pct(curve(name, group), values)) == gap
-    ]
+    )
+    return [gap for gap in gaps if gap.measured == gap.measured]
 
 
 def plot(result: Result) -> Figure:

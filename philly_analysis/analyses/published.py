@@ -1,9 +1,11 @@
-"""Compare facts of a trace of the study's cluster with the numbers that the study printed."""
+"""Compare a trace of the study's cluster with the numbers and curves that were published."""
 
 from collections.abc import Iterable
 
+from numpy.typing import ArrayLike
+
 from philly_analysis.results import Comparison, Fact
-from philly_analysis.study import archive, numbers
+from philly_analysis.study import NOTEBOOK, archive, curve, largest_gap_pct, numbers
 from philly_analysis.trace import Trace
 
 
@@ -52,3 +54,11 @@ def compare_published(trace: Trace, name: str, facts: Iterable[Fact]) -> tuple[C
         if analysis == name and fact in measured
         for value in [measured[fact]]
     )
+
+
+def notebook_gap(
+    analysis: str, group: str, values: ArrayLike, what: str, reason: str
+) -> Comparison:
+    """Compare values with a curve of the archive's notebook."""
+    gap = largest_gap_pct(curve(analysis, group), values)
+    return Comparison(what, 0.0, gap, "points", NOTEBOOK, reason)

@@ -9,17 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.results import (
-    Fact,
-    Result,
-    count,
-    duration,
-    figures,
-    gang_label,
-    rank_association,
-    share,
-    slug,
-)
+from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
 from philly_analysis.trace import Trace
 
 QUESTION = "How long is the queueing delay, by virtual cluster and gang size?"
@@ -40,7 +31,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("queueing_delay").df()
     trusted = trace.answer("trusted_waits")
     waits = trusted.select("gpus", "wait_s", "first", "held_s", "user").df()
-    trend = rank_association(waits["gpus"], waits["wait_s"], waits["user"])
+    size = trend(waits, "gpus", "wait_s")
     retry = rank_association(~waits["first"].astype(bool), waits["wait_s"], waits["user"])
     n, zeros = len(waits), int((waits["wait_s"] == 0).sum())
     middle = table[table["vc"].isna() & (table["percentile"] == 50)]
@@ -50,18 +41,15 @@ def compute(trace: Trace) -> Result:
         Fact("zeros", zeros, "of these, attempts without a wait"),
         Fact("median_wait_s", median, "median wait"),
         Fact("p90_wait_s", p90, "90th percentile of waits"),
-        *(
-            Fact(f"median_wait_{slug(g)}_s", s, f"median wait, {gang_label(g)}")
-            for g, s in zip(middle["gang"], middle["wait_s"], strict=True)
-        ),
-        *trend.facts("gang", "gang size and wait"),
+        *gang_facts("median_wait_{}_s", middle.set_index("gang")["wait_s"], "median wait"),
+        *size.facts("gang", "gang size and wait"),
         *retry.facts("retry", "being a retry and wait"),
     )
     sentences = (
         (
             f"The median wait of {count(n, 'attempt')} is {duration(median)} and the 90th "
             f"percentile {duration(p90)}; {share(zeros / n)} did not wait.",
-            trend.sentence(
+            size.sentence(
                 rises="Larger gangs wait longer",
                 falls="Larger gangs wait less",
                 unclear="Waits have no clear trend with gang size",
@@ -97,29 +85,15 @@ def plot(result: Result) -> Figure:
     drawn = sizes[sizes["waits"] >= _FEW]
     if drawn.empty:
         return figures.empty(figures.canvas()[0], f"fewer than {_FEW} waits of any size")
-    largest = (
-        sizes[sizes["vc"].isin(drawn["vc"].dropna())]
-        .groupby("vc")["waits"]
-        .sum()
-        .nlargest(PANELS)
-        .index.to_list()
-    )
+    named = sizes[sizes["vc"].isin(drawn["vc"].dropna())]
+    largest = named.groupby("vc")["waits"].sum().nlargest(PANELS).index.to_list()
     panels: list[str | None] = [None, *largest] if len(largest) > 1 else [None]
     columns = min(len(panels), 3)
     rows = int(np.ceil(len(panels) / columns))
     fig, axes = figures.canvas(columns, rows, height=2.5 * rows + 0.5, sharex=True, sharey=True)
     for i, (ax, vc) in enumerate(zip(axes, panels, strict=False)):
         here = table["vc"].isna() if vc is None else table["vc"] == vc
-        rows_here = table[here & (table["waits"] >= _FEW)]
-        figures.cdf(
-            ax,
-            rows_here.assign(wait_s=rows_here["wait_s"].clip(lower=1)),
-            value="wait_s",
-            by="gang",
-            colors=figures.GANG_COLORS,
-            label=gang_label,
-        )
-        figures.time_axis(ax)
+        duration_curves(ax, table[here & (table["waits"] >= _FEW)], "wait_s")
         n = int(sizes[sizes["vc"].isna() if vc is None else sizes["vc"] == vc]["waits"].sum())
         figures.title(ax, f"{'all' if vc is None else figures.shorten(vc, _NAME)}  n={n:,}")
         ax.set_ylabel("share of waits" if i % columns == 0 else "")

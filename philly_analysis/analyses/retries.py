@@ -5,17 +5,8 @@ Retries are attempts of one job by the scheduler. Jobs that users submit again a
 
 from matplotlib.figure import Figure
 
-from philly_analysis.results import (
-    Fact,
-    Facts,
-    Result,
-    count_note,
-    figures,
-    gang_label,
-    percent,
-    rank_association,
-    slug,
-)
+from philly_analysis.analyses.gang_sizes import gang_facts, trend
+from philly_analysis.results import Facts, Result, count_note, figures, percent
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
 
@@ -27,19 +18,14 @@ def compute(trace: Trace) -> Result:
     """Count retries and unsuccessful jobs per gang bucket, and test their trends."""
     table = trace.answer("retries").df()
     jobs = trace.answer("started_jobs").select("gpus", "attempts", "failed", "user").df()
-    retried = rank_association(jobs["gpus"], jobs["attempts"], jobs["user"])
-    failed = rank_association(jobs["gpus"], jobs["failed"].astype("float64"), jobs["user"])
+    retried = trend(jobs, "gpus", "attempts")
+    failed = trend(jobs.astype({"failed": "float64"}), "gpus", "failed")
+    sizes = table.set_index("gang")
     facts = Facts(
         (
-            *(
-                Fact(f"{name}_{slug(gang)}{unit}", value, f"{what}, {gang_label(gang)}")
-                for name, unit, what in (
-                    ("retries_per_job", "", "retries per job"),
-                    ("retried", "_pct", "jobs with more than one attempt"),
-                    ("unsuccessful", "_pct", "unsuccessful jobs"),
-                )
-                for gang, value in zip(table["gang"], table[name + unit], strict=True)
-            ),
+            *gang_facts("retries_per_job_{}", sizes["retries_per_job"], "retries per job"),
+            *gang_facts("retried_{}_pct", sizes["retried_pct"], "jobs with more than one attempt"),
+            *gang_facts("unsuccessful_{}_pct", sizes["unsuccessful_pct"], "unsuccessful jobs"),
             *retried.facts("retries_gang", "gang size and attempts"),
             *failed.facts("unsuccessful_gang", "gang size and ending unsuccessful"),
         )

@@ -6,6 +6,7 @@ several attempts.
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.gang_sizes import duration_curves
 from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Trace
 
@@ -67,23 +68,12 @@ def plot(result: Result) -> Figure:
     if not table["retried"].iloc[0]:
         return figures.empty(figures.canvas()[0], "no job was retried: the three policies agree")
     fig, axes = figures.canvas(2, height=3.1, sharey=True)
-    for ax, column, n in zip(
-        axes,
-        ("run_s", "retried_run_s"),
-        (int(table["jobs"].iloc[0]), int(table["retried"].iloc[0])),
-        strict=True,
+    for ax, column, who, n in (
+        (axes[0], "run_s", "all jobs", table["jobs"].iloc[0]),
+        (axes[1], "retried_run_s", "retried jobs", table["retried"].iloc[0]),
     ):
-        rows = table.assign(policy=table["policy"].map(_LABELS))
-        figures.cdf(
-            ax,
-            rows.assign(**{column: rows[column].clip(lower=1)}),
-            value=column,
-            by="policy",
-            colors={_LABELS[p]: color for p, color in _COLORS.items()},
-        )
-        figures.time_axis(ax)
+        duration_curves(ax, table, column, by="policy", colors=_COLORS, label=_LABELS.__getitem__)
         ax.set_xlabel("run time")
-        who = "all jobs" if column == "run_s" else "retried jobs"
         figures.title(ax, f"{who}  n={n:,}")
     axes[0].set_ylabel("share of jobs")
     axes[1].set_ylabel("")

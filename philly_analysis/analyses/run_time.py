@@ -7,17 +7,8 @@ policy of the trace defines a job's run time, and the report names it.
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.results import (
-    Fact,
-    Result,
-    count,
-    duration,
-    figures,
-    gang_label,
-    rank_association,
-    share,
-    slug,
-)
+from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.results import Fact, Result, count, duration, figures, gang_label, share
 from philly_analysis.trace import Trace
 
 QUESTION = "How long do jobs run, by gang size?"
@@ -29,27 +20,23 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("run_time").df()
     runs = trace.answer("trusted_runs").select("gpus", "run_s", "user").df()
     [over_week_pct] = trace.answer("run_time_over_week").df()["over_week_pct"]
-    trend = rank_association(runs["gpus"], runs["run_s"], runs["user"])
+    size = trend(runs, "gpus", "run_s")
     sizes = table.drop_duplicates("gang")
     jobs, censored = int(sizes["jobs"].sum()), int(sizes["censored"].sum())
-    middle = table[table["percentile"] == 50]
-    medians = dict(zip(middle["gang"], middle["run_s"], strict=True))
+    medians = table[table["percentile"] == 50].set_index("gang")["run_s"]
     facts = (
         Fact("jobs", jobs, "jobs with a trusted run time"),
         Fact("jobs_running", censored, "of these, jobs running at the end of the log"),
-        *(
-            Fact(f"median_run_{slug(g)}_s", s, f"median run time, {gang_label(g)}")
-            for g, s in medians.items()
-        ),
+        *gang_facts("median_run_{}_s", medians, "median run time"),
         Fact("over_one_week_pct", over_week_pct, "jobs of more than a week"),
-        *trend.facts("gang", "gang size and run time"),
+        *size.facts("gang", "gang size and run time"),
     )
     sentences = []
-    if medians:
-        each = (f"{duration(s)} on {gang_label(g)}" for g, s in medians.items() if s == s)
+    if len(medians):
+        each = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
         sentences = [
             f"The median run time is {', '.join(each)}.",
-            trend.sentence(
+            size.sentence(
                 rises="Larger gangs run longer",
                 falls="Larger gangs run shorter",
                 unclear="Run time has no clear trend with gang size",
@@ -80,16 +67,7 @@ def plot(result: Result) -> Figure:
     fig, [ax] = figures.canvas()
     if table.empty:
         return figures.empty(fig, "no job has a trusted run time")
-    figures.cdf(
-        ax,
-        table.assign(run_s=table["run_s"].clip(lower=1)),
-        value="run_s",
-        by="gang",
-        colors=figures.GANG_COLORS,
-        counts="jobs",
-        label=gang_label,
-    )
-    figures.time_axis(ax)
+    duration_curves(ax, table, "run_s", counts="jobs")
     ax.set_xlabel("run time")
     ax.set_ylabel("share of jobs")
     figures.label_lines(ax)

@@ -6,6 +6,7 @@ Limits are often the default of a queue, not an estimate. Runs that reach their 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.gang_sizes import gang_facts
 from philly_analysis.results import (
     Fact,
     Result,
@@ -15,7 +16,6 @@ from philly_analysis.results import (
     gang_label,
     number,
     share,
-    slug,
 )
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
@@ -39,13 +39,11 @@ def compute(trace: Trace) -> Result:
     lost_h = float(runs.loc[runs["at_limit"], "used_gpu_h"].sum())
     median = float(runs["used_frac"].median())
     middle = table[table["percentile"] == 50].set_index("gang")["used_frac"]
+    sizes = figures.ordered(set(middle.index) - {"all"}, GANGS)
     facts = (
         Fact("attempts", len(runs), "ended attempts with a time limit"),
         Fact("used_p50_pct", 100 * median, "median share of the requested time that was used"),
-        *(
-            Fact(f"used_{slug(g)}_p50_pct", 100 * middle[g], f"the same, {gang_label(g)}")
-            for g in figures.ordered(set(middle.index) - {"all"}, GANGS)
-        ),
+        *gang_facts("used_{}_p50_pct", 100 * middle[sizes], "the same"),
         *ended.facts("at_limit", "attempts ended by their limit"),
         *tenfold.facts("tenfold", "attempts that requested over 10 times their run time"),
         Fact("used_gpu_h", used_h, "GPU hours of these attempts"),

@@ -5,15 +5,8 @@ The curves are conditional on failure: they do not show how likely a run is to f
 
 from matplotlib.figure import Figure
 
-from philly_analysis.results import (
-    Fact,
-    Result,
-    duration,
-    figures,
-    gang_label,
-    rank_association,
-    slug,
-)
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.results import Fact, Result, duration, figures, gang_label, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
 
@@ -29,7 +22,7 @@ def compute(trace: Trace) -> Result:
     """Compute percentiles of the run time to failure, and test its trend with demand."""
     table = trace.answer("time_to_failure").df()
     failed = trace.answer("timed_failures").select("gpus", "run_s", "user").df()
-    trend = rank_association(failed["gpus"], failed["run_s"], failed["user"])
+    size = trend(failed, "gpus", "run_s")
     middle = table[(table["percentile"] == 50) & (table["reason"] == "all")]
     medians = {d: float(s) for d, s in zip(middle["demand"], middle["run_s"], strict=True)}
     facts = (
@@ -37,13 +30,13 @@ def compute(trace: Trace) -> Result:
             Fact(f"median_rtf_{slug(d)}_s", s, f"median run time to failure, {d} GPUs")
             for d, s in medians.items()
         ),
-        *trend.facts("rtf_gpus", "GPUs and run time to failure"),
+        *size.facts("rtf_gpus", "GPUs and run time to failure"),
     )
     sentences = []
     if medians:
         sentences = [
             f"The median run time to failure is {duration(medians['all'])}.",
-            trend.sentence(
+            size.sentence(
                 rises="Attempts on more GPUs fail later",
                 falls="Attempts on more GPUs fail earlier",
                 unclear="Run time to failure has no clear trend with GPUs",

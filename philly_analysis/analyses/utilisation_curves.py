@@ -1,12 +1,11 @@
-"""Draw cumulative utilisation curves, and compare them with the archive notebook's."""
+"""Draw cumulative utilisation curves, one per group."""
 
 from collections.abc import Callable, Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Comparison, figures, gang_label
-from philly_analysis.study import NOTEBOOK, curve, largest_gap_pct
+from philly_analysis.results import figures, gang_label
 
 
 def plot_curves(
@@ -43,17 +42,3 @@ def plot_curves(
         figures.title(ax, title)
     figures.label_lines(ax)
     return fig
-
-
-def notebook_gap(
-    analysis: str, group: str, rows: pd.DataFrame, figure: str, reason: str
-) -> Comparison:
-    """Compare a percentile grid with a curve of the archive's notebook."""
-    return Comparison(
-        what=f"largest gap to the notebook's {figure}",
-        published=0.0,
-        measured=largest_gap_pct(curve(analysis, group), rows["util_pct"]),
-        unit="points",
-        source=NOTEBOOK,
-        reason=reason,
-    )

@@ -1,0 +1,48 @@
+"""Compare gang sizes: facts per gang bucket, trends over users, and curves of durations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from philly_analysis.results import Association, Fact, figures, gang_label, rank_association, slug
+
+
+def gang_facts(template: str, values: "pd.Series[Any]", meaning: str) -> list[Fact]:
+    """Return a fact per gang bucket.
+
+    Parameters
+    ----------
+    template
+        Name with a field for the bucket: ``median_wait_{}_s``.
+    values
+        The values by bucket.
+    meaning
+        Their meaning, before the name of the bucket.
+    """
+    return [
+        Fact(template.format(slug(str(gang))), value, f"{meaning}, {gang_label(str(gang))}")
+        for gang, value in values.items()
+    ]
+
+
+def trend(rows: pd.DataFrame, x: str, y: str) -> Association:
+    """Return the rank correlation of two columns, with the column ``user`` as clusters."""
+    return rank_association(rows[x], rows[y], rows["user"])
+
+
+def duration_curves(
+    ax: Axes,
+    rows: pd.DataFrame,
+    value: str,
+    *,
+    by: str = "gang",
+    colors: Mapping[str, str] = figures.GANG_COLORS,
+    label: Callable[[str], str] = gang_label,
+    counts: str | None = None,
+) -> None:
+    """Draw cumulative curves of a duration, at least one second, on a logarithmic axis."""
+    rows = rows.assign(**{value: rows[value].clip(lower=1)})
+    figures.cdf(ax, rows, value=value, by=by, colors=colors, label=label, counts=counts)
+    figures.time_axis(ax)
