@@ -1,53 +1,11 @@
 """List the findings of the report by chapter, with what each needs of a trace."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from importlib import import_module
+from typing import Protocol, TypeAlias, cast
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses import (
-    arrivals,
-    clock_offset,
-    concentration,
-    delay_causes,
-    failure_costs,
-    failure_reasons,
-    failure_repetition,
-    failure_statuses,
-    gang_failures,
-    gpu_util,
-    gpu_util_by_servers,
-    gpu_util_dedicated,
-    gpu_util_summaries,
-    gpus_in_use,
-    host_clock_offset,
-    host_util,
-    how_used,
-    job_status,
-    locality_effect,
-    locality_relaxation,
-    node_failures,
-    notebook_definitions,
-    occupancy,
-    out_of_order,
-    overview,
-    queueing_delay,
-    queueing_delay_by_group,
-    retries,
-    run_policy,
-    run_time,
-    run_time_by_group,
-    time_asked,
-    time_to_failure,
-    usage,
-    wait_states,
-    waits_by_day,
-    why_failures,
-    why_waits,
-    wide_gangs,
-    workload_account,
-    worst_offenders,
-)
 from philly_analysis.analyses.published import has_philly_layout
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result
@@ -84,35 +42,33 @@ Own: TypeAlias = Callable[[Trace], Result]
 FRONT = "In short"
 """Title of the first chapter."""
 
-_MODULES: dict[str, tuple[Analysis, ...]] = {
-    FRONT: (why_waits, how_used, why_failures, worst_offenders),
-    "The trace": (overview, workload_account, gpus_in_use, clock_offset, host_clock_offset),
-    "Workload": (run_time, run_time_by_group, job_status, retries, arrivals, concentration),
-    "Queueing": (queueing_delay, delay_causes, out_of_order, queueing_delay_by_group, waits_by_day),
+_NAMES = {
+    FRONT: "why_waits how_used why_failures worst_offenders",
+    "The trace": "overview workload_account gpus_in_use clock_offset host_clock_offset",
+    "Workload": "run_time run_time_by_group job_status retries arrivals concentration",
+    "Queueing": "queueing_delay delay_causes out_of_order queueing_delay_by_group waits_by_day",
     "Locality and utilisation": (
-        locality_relaxation,
-        occupancy,
-        gpu_util,
-        gpu_util_by_servers,
-        locality_effect,
-        gpu_util_dedicated,
-        gpu_util_summaries,
-        host_util,
+        "locality_relaxation occupancy gpu_util gpu_util_by_servers locality_effect "
+        "gpu_util_dedicated gpu_util_summaries host_util"
     ),
-    "Failures": (
-        failure_reasons,
-        failure_repetition,
-        time_to_failure,
-        failure_costs,
-        failure_statuses,
-    ),
-    "Operation": (usage, wait_states, time_asked, wide_gangs, node_failures, gang_failures),
-    "Definitions": (run_policy, notebook_definitions),
-    "Workload model": (calibration, other_months, philly_like),
+    "Failures": "failure_reasons failure_repetition time_to_failure failure_costs failure_statuses",
+    "Operation": "usage wait_states time_asked wide_gangs node_failures gang_failures",
+    "Definitions": "run_policy notebook_definitions",
 }
+"""Modules of `philly_analysis.analyses` by chapter."""
+
+
+def _analysis(name: str) -> Analysis:
+    return cast("Analysis", import_module(f"philly_analysis.analyses.{name}"))
+
+
 CHAPTERS: dict[str, dict[str, Analysis]] = {
-    title: {module.__name__.rpartition(".")[2]: module for module in modules}
-    for title, modules in _MODULES.items()
+    **{title: {name: _analysis(name) for name in names.split()} for title, names in _NAMES.items()},
+    "Workload model": {
+        "calibration": calibration,
+        "other_months": other_months,
+        "philly_like": philly_like,
+    },
 }
 """Every analysis by name, in the chapters and the order of the page."""
 

@@ -45,6 +45,12 @@ def time(name: str, meaning: str, check: str = "") -> Column:
     return optional(name, "timestamp", meaning, check)
 
 
+def by_gpu(name: str, meaning: str, wrong: str, *, nullable: bool = True) -> Column:
+    """Declare a column of lists of numbers, by GPU index; `wrong`: condition on a value ``v``."""
+    check = f"len(list_filter({name}, lambda v: {wrong})) = 0"
+    return Column(name, "double[]", f"by GPU index: {meaning}", check, nullable=nullable)
+
+
 def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} in ({', '.join(repr(v) for v in values)})"
 
@@ -58,6 +64,10 @@ _SECONDS = number(
     "length of that interval; null: 60",
     f"seconds > 0 and seconds <= {LONGEST_READING.total_seconds():.0f}",
 )
+
+_OF_ATTEMPT = Reference("attempts", ("job_id", "attempt"))
+_OF_MACHINE = Reference("machines", ("machine_id",))
+_UNTRUSTED = text("flag", "why the row is not trusted; null: no reason known", "nothing")
 
 JOBS = Table(
     name="jobs",
@@ -85,7 +95,7 @@ JOBS = Table(
             "share of each GPU requested; null: all of it",
             "gpu_frac > 0 and gpu_frac <= 1",
         ),
-        text("flag", "why the row is not trusted; null: no reason known", "nothing"),
+        _UNTRUSTED,
     ),
     key=("job_id",),
 )
@@ -123,7 +133,7 @@ ATTEMPTS = Table(
             "work_s >= 0",
         ),
         number("lost_s", "seconds of its work that were done and lost; null: none", "lost_s >= 0"),
-        text("flag", "why the row is not trusted; null: no reason known", "nothing"),
+        _UNTRUSTED,
     ),
     key=("job_id", "attempt"),
     references=(Reference("jobs", ("job_id",)),),
@@ -145,10 +155,7 @@ PLACEMENTS = Table(
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu"),
-    references=(
-        Reference("attempts", ("job_id", "attempt")),
-        Reference("machines", ("machine_id",)),
-    ),
+    references=(_OF_ATTEMPT, _OF_MACHINE),
 )
 
 MACHINES = Table(
@@ -180,34 +187,14 @@ GPU_SAMPLES = Table(
     columns=(
         _AT,
         _MACHINE_ID,
-        Column(
-            "util_pct",
-            "double[]",
-            "utilisation by GPU index, one value per GPU; a null value: offline",
-            "len(list_filter(util_pct, lambda u: u < 0 or u > 100)) = 0",
-        ),
+        by_gpu("util_pct", "utilisation; null: offline", "v < 0 or v > 100", nullable=False),
         _SECONDS,
-        optional(
-            "sm_active_pct",
-            "double[]",
-            "mean share of active multiprocessors, by GPU index",
-            "len(list_filter(sm_active_pct, lambda u: u < 0 or u > 100)) = 0",
-        ),
-        optional(
-            "mem_used_gb",
-            "double[]",
-            "GPU memory in use, by GPU index",
-            "len(list_filter(mem_used_gb, lambda m: m < 0)) = 0",
-        ),
-        optional(
-            "power_w",
-            "double[]",
-            "power drawn, by GPU index",
-            "len(list_filter(power_w, lambda w: w < 0)) = 0",
-        ),
+        by_gpu("sm_active_pct", "mean share of active multiprocessors", "v < 0 or v > 100"),
+        by_gpu("mem_used_gb", "GPU memory in use", "v < 0"),
+        by_gpu("power_w", "power drawn", "v < 0"),
     ),
     key=("sampled_at", "machine_id"),
-    references=(Reference("machines", ("machine_id",)),),
+    references=(_OF_MACHINE,),
     streamed=True,
 )
 
@@ -232,7 +219,7 @@ DEVICES = Table(
         Column("util_metric", "varchar", "metric of its utilisation", text="nothing"),
     ),
     key=("machine_id", "gpu"),
-    references=(Reference("machines", ("machine_id",)),),
+    references=(_OF_MACHINE,),
 )
 
 SUMMARIES = Table(
@@ -255,7 +242,7 @@ SUMMARIES = Table(
         number("seconds", "interval that it summarises; null: unknown", "seconds >= 0"),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "worker"),
-    references=(Reference("attempts", ("job_id", "attempt")),),
+    references=(_OF_ATTEMPT,),
 )
 
 HOST_SAMPLES = Table(
@@ -272,7 +259,7 @@ HOST_SAMPLES = Table(
         _SECONDS,
     ),
     key=("sampled_at", "machine_id"),
-    references=(Reference("machines", ("machine_id",)),),
+    references=(_OF_MACHINE,),
     streamed=True,
 )
 
@@ -295,7 +282,7 @@ FAILURES = Table(
         text("excerpt", "matching lines, secrets masked", "text"),
     ),
     key=("job_id", "attempt"),
-    references=(Reference("attempts", ("job_id", "attempt")),),
+    references=(_OF_ATTEMPT,),
 )
 
 VIRTUAL_CLUSTERS = Table(
@@ -321,7 +308,7 @@ SPEEDS = Table(
         number("mem_gb", "host memory allocated; null: not counted", "mem_gb >= 0"),
     ),
     key=("job_id", "attempt", "started_at"),
-    references=(Reference("attempts", ("job_id", "attempt")),),
+    references=(_OF_ATTEMPT,),
 )
 
 HOLDS = Table(
@@ -341,10 +328,7 @@ HOLDS = Table(
         ),
     ),
     key=("job_id", "attempt", "machine_id", "gpu", "started_at"),
-    references=(
-        Reference("attempts", ("job_id", "attempt")),
-        Reference("machines", ("machine_id",)),
-    ),
+    references=(_OF_ATTEMPT, _OF_MACHINE),
 )
 
 REJECTS = Table(

@@ -173,18 +173,9 @@ _OPTION_USE = """\
 """
 
 _COLUMN = """\
-        optional(
-            "temperature_c",
-            "double[]",
-            "temperature, by GPU index",
-            check="len(list_filter(temperature_c, lambda c: c < 0)) = 0",
-        ),
+        by_gpu("temperature_c", "temperature", "v < 0"),
 """
-_NEXT_COLUMN = """\
-        optional(
-            "power_w",
-            "double[]",
-"""
+_NEXT_COLUMN = '        by_gpu("power_w"'
 
 _SIGNATURE = """\
 [[signature]]
@@ -213,8 +204,7 @@ EXAMPLES: dict[str, tuple[Edit, ...]] = {
     "An analysis": (
         _create("analyses/jobs_by_hour.sql", _ANALYSIS_SQL),
         _create("analyses/jobs_by_hour.py", _ANALYSIS),
-        _before(_FINDINGS, "    locality_effect,\n    loc", "    jobs_by_hour,\n"),
-        _replace(_FINDINGS, "arrivals, concentration)", "arrivals, jobs_by_hour, concentration)"),
+        _replace(_FINDINGS, "retries arrivals", "retries jobs_by_hour arrivals"),
     ),
     "A policy": (
         _create("simulator/policies/smallest.py", _POLICY),
@@ -252,8 +242,8 @@ EXAMPLES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "A chapter of the report": (
-        _replace(_FINDINGS, "jobs_by_hour, concentration)", "jobs_by_hour)"),
-        _before(_FINDINGS, '    "Queueing": (', '    "Fairness": (concentration,),\n'),
+        _replace(_FINDINGS, ' concentration",', '",'),
+        _before(_FINDINGS, '    "Queueing": "', '    "Fairness": "concentration",\n'),
     ),
     "A distribution": (
         _before("distributions/families.py", "FAMILIES: dict[str, Family]", _FAMILY_FIT),
