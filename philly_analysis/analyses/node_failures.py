@@ -46,8 +46,9 @@ def compute(trace: Trace) -> Result:
         table = table.head(0)
     lost = incidents(lost_attempts(trace), trace.answer("held_servers").df())
     began = lost[lost["begins"]]
-    table["failures"] = count_by(table["machine_id"], began.query("servers == 1")["machine_id"])
-    table["in_gangs"] = count_by(table["machine_id"], began.query("servers > 1")["machine_id"])
+    servers, machine = began["servers"], began["machine_id"]
+    table["failures"] = count_by(table["machine_id"], machine[servers == 1])
+    table["in_gangs"] = count_by(table["machine_id"], machine[servers > 1])
     times_days = [
         Rate(int(n), float(d)).mean_time()
         for n, d in zip(table["failures"], table["days_held"], strict=True)
