@@ -60,48 +60,33 @@ def compute(trace: Trace) -> Result:
         "retry": waited[~first],
         **{gang: waited[waited["gang"] == gang] for gang in GANGS},
     }
-    facts = Facts(
-        (
-            Fact("quota_method", method, "source of the quotas (see caveats)"),
-            Fact("waits", int(waited["waits"].sum()), "attempts that waited"),
-            Fact(
-                "no_wait", int(ours.loc[ours["cause"] == "none", "waits"].sum()), "other attempts"
-            ),
-            Fact(
-                "fair_share_pct",
-                _pct(waited, "waits", "fair_share"),
-                "fair-share delay among waits of known cause",
-            ),
-            Fact("unknown_pct", _pct(waited, "waits", "unknown", CAUSES), "waits of unknown cause"),
-            Fact(
-                "fragmentation_time_pct",
-                _pct(waited, "time_s", "fragmentation"),
-                "fragmentation delay in the waiting time of known cause",
-            ),
-            Fact(
-                "unknown_time_pct",
-                _pct(waited, "time_s", "unknown", CAUSES),
-                "waiting time of unknown cause",
-            ),
-            Fact(
-                "full_time_pct",
-                100 * full_s / fragmentation_s if fragmentation_s else None,
-                "fragmentation delay with fewer free GPUs than the gang",
-            ),
-            *(
-                Fact(
-                    f"fair_share_{slug(name)}_pct",
-                    _pct(rows, "waits", "fair_share"),
-                    f"the same, {'quota ' if name in _ESTIMATES else ''}"
-                    f"{gang_label(name) if name in GANGS else name}",
-                )
-                for name, rows in subsets.items()
-            ),
-        )
-    )
-    return Result(
-        "delay_causes", table, facts, _sentences(facts, waited), _caveats(trace, table, method)
-    )
+    not_waited = int(ours.loc[ours["cause"] == "none", "waits"].sum())
+    full_pct = 100 * full_s / fragmentation_s if fragmentation_s else None
+    fair_pct = _pct(waited, "waits", "fair_share")
+    unknown_pct = _pct(waited, "waits", "unknown", CAUSES)
+    time_pct = _pct(waited, "time_s", "fragmentation")
+    unknown_time_pct = _pct(waited, "time_s", "unknown", CAUSES)
+    facts = [
+        Fact("quota_method", method, "source of the quotas (see caveats)"),
+        Fact("waits", int(waited["waits"].sum()), "attempts that waited"),
+        Fact("no_wait", not_waited, "other attempts"),
+        Fact("fair_share_pct", fair_pct, "fair-share delay among waits of known cause"),
+        Fact("unknown_pct", unknown_pct, "waits of unknown cause"),
+        Fact(
+            "fragmentation_time_pct",
+            time_pct,
+            "fragmentation delay in the waiting time of known cause",
+        ),
+        Fact("unknown_time_pct", unknown_time_pct, "waiting time of unknown cause"),
+        Fact("full_time_pct", full_pct, "fragmentation delay with fewer free GPUs than the gang"),
+    ]
+    for name, rows in subsets.items():
+        which = gang_label(name) if name in GANGS else name
+        meaning = f"the same, {'quota ' if name in _ESTIMATES else ''}{which}"
+        value = _pct(rows, "waits", "fair_share")
+        facts.append(Fact(f"fair_share_{slug(name)}_pct", value, meaning))
+    sentences, caveats = _sentences(Facts(facts), waited), _caveats(trace, table, method)
+    return Result("delay_causes", table, facts, sentences, caveats)
 
 
 def preferred(methods: Iterable[str]) -> str:

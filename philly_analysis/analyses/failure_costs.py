@@ -77,14 +77,10 @@ def plot(result: Result) -> Figure:
     labels = [f"{v:,.0f}" for v in hours]
     figures.hbars(lost, reasons, hours, labels, color=figures.ACCENT, space=1.18, fontsize=7)
     lost.set_xlabel("GPU hours until failure")
+    pool = f"{result.fact('pool_min')} min in a pre-run pool"
     for offset, column, label, color in (
         (0.2, "retry_saved_gpu_h", "no retry where none ever succeeded", figures.CYCLE[1]),
-        (
-            -0.2,
-            "pool_saved_gpu_h",
-            f"{result.fact('pool_min')} min in a pre-run pool",
-            figures.CYCLE[2],
-        ),
+        (-0.2, "pool_saved_gpu_h", pool, figures.CYCLE[2]),
     ):
         y = [at + offset for at in range(len(table))]
         drawn = saved.barh(y, table[column], height=0.38, color=color, label=label)

@@ -123,10 +123,9 @@ def plot(result: Result) -> Figure:
     figures.hbars(cost, names, shares, labels, color=colors, space=1.18, fontsize=7)
     cost.set_xlim(0, max(cost.get_xlim()[1], 1))
     cost.set_xlabel("share of their GPU time (%)")
-    tiers = figures.ordered(table["tier"], list(_TIERS))
-    words = [_TIERS.get(tier, (tier, ""))[0] for tier in tiers]
-    for tier, word in zip(tiers, words, strict=True):
-        trials.barh([0], [0], color=_TIERS.get(tier, _TIERS[""])[1], label=word)
+    for tier in figures.ordered(table["tier"], list(_TIERS)):
+        word, color = _TIERS.get(tier, (tier, figures.MUTED))
+        trials.barh([0], [0], color=color, label=word)
     handles, labels = trials.get_legend_handles_labels()
     fig.legend(
         handles,

@@ -52,10 +52,8 @@ def compute(trace: Trace) -> Result:
     passed = sum_where(groups["ending"] == "retried, then passed")
     coded = sum_where(groups["exit_code"].notna())
     signalled = sum_where(groups["exit_code"].isin(SIGNALS))
-    known = total.dropna(subset=["rtf_p50_s", "early_pct"])
-    median, early = (
-        float(known[c].sum()) if len(known) else None for c in ("rtf_p50_s", "early_pct")
-    )
+    known = total[["rtf_p50_s", "early_pct"]].dropna().to_numpy(float).tolist()
+    median, early = known[0] if known else (None, None)
     passed_pct = 100 * passed / retried if retried else None
     signalled_pct = 100 * signalled / coded if coded else None
     facts = (
@@ -70,14 +68,10 @@ def compute(trace: Trace) -> Result:
     )
     sentences = []
     if attempts:
+        end = f" and passed in the end after {share(passed / retried)} of these" if retried else ""
         sentences.append(
             f"{count(attempts, 'attempt')} failed. The job was retried after "
-            f"{share(retried / attempts)} of them"
-            + (
-                f" and passed in the end after {share(passed / retried)} of these."
-                if retried
-                else "."
-            )
+            f"{share(retried / attempts)} of them{end}."
         )
         if early is not None and median is not None:
             sentences.append(

@@ -162,13 +162,9 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
         gang = f"{row['gpus']:,} GPUs"
         if seen.part == "server":
             gang += f" ({count(row['parts'], seen.part)})"
-        least = duration(row["mttf_low_s"])
-        times.append(
-            f"{duration(row['mttf_s'])} on {gang} (95 % interval {least} to "
-            f"{duration(row['mttf_high_s'])})"
-            if seen.rate.events
-            else f"at least {least} on {gang}"
-        )
+        mean, least, most = (duration(row[t]) for t in _TIMES)
+        time = f"{mean} on {gang} (95 % interval {least} to {most})"
+        times.append(time if seen.rate.events else f"at least {least} on {gang}")
     sentences = []
     if times:
         none = (
@@ -181,13 +177,9 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
         )
     if seen.rate.events and expected > 0:
         low, high = (float(scipy.stats.poisson.ppf(q, expected)) for q in (0.025, 0.975))
-        chance = (
-            "more than chance explains: large gangs also fail for other reasons"
-            if lost > high
-            else "fewer than chance explains"
-            if lost < low
-            else "within chance"
-        )
+        chance = "fewer than chance explains" if lost < low else "within chance"
+        if lost > high:
+            chance = "more than chance explains: large gangs also fail for other reasons"
         sentences.append(
             f"{count(lost, 'attempt')} on several {seen.part}s {'was' if lost == 1 else 'were'} "
             f"lost; the rate of one {seen.part} predicts {number(expected)} ({chance})."

@@ -3,8 +3,6 @@
 The comparison measures the effect of the definitions on this trace, not which is better.
 """
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -44,7 +42,17 @@ def compute(trace: Trace) -> Result:
         name = f"median_{quantity.replace(' ', '_')}_{definition}_{slug(gang)}_s"
         meaning = f"median {quantity}, {definition}, {gang_label(gang)}"
         facts.append(Fact(name, row["value_s"], meaning))
-    sentences = [] if table.empty else _sentences(waits)
+    sentences = []
+    if len(table):
+        sentences.append(
+            f"The notebook drops {count(waits.zeros, 'wait')} of zero and repeats "
+            f"{count(waits.stale, 'wait')} of an earlier attempt."
+        )
+    if len(table) and pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
+        sentences.append(
+            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros and "
+            f"without repetitions it is {duration(waits.median_s)}."
+        )
     placed = {"placements", "machines"} <= trace.tables
     if placed:
         large = trace.answer("notebook_locality").select("entries", "servers").df()
@@ -62,19 +70,6 @@ def compute(trace: Trace) -> Result:
     )
     gaps = _curve_gaps(trace) if is_philly(trace) else []
     return Result("notebook_definitions", table, facts, sentences, caveats, gaps)
-
-
-def _sentences(waits: Any) -> list[str]:
-    sentences = [
-        f"The notebook drops {count(waits.zeros, 'wait')} of zero and repeats "
-        f"{count(waits.stale, 'wait')} of an earlier attempt."
-    ]
-    if pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
-        sentences.append(
-            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros and "
-            f"without repetitions it is {duration(waits.median_s)}."
-        )
-    return sentences
 
 
 def _curve_gaps(trace: Trace) -> list[Comparison]:

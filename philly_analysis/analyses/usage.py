@@ -43,9 +43,8 @@ def compute(trace: Trace) -> Result:
     ]
     for name, k in (("largest", kind), ("largest_user", "user")):
         rows = named[k]
-        first, gpu_h = (
-            (str(rows.index[0]), float(rows["gpu_h"].iloc[0])) if len(rows) else (None,) * 2
-        )
+        first = str(rows.index[0]) if len(rows) else None
+        gpu_h = float(rows["gpu_h"].iloc[0]) if len(rows) else None
         facts.append(Fact(name, first, f"{_WORDS[k]} of most GPU hours"))
         facts.append(Fact(f"{name}_gpu_h", gpu_h, "its GPU hours"))
     facts += [
@@ -138,16 +137,13 @@ def _draw_weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
         index="week", columns="name", values="gpu_h", aggfunc="sum", fill_value=0.0
     )
     total = table.groupby("week")["gpu_h"].sum()
-    total.index = pd.DatetimeIndex(total.index)
-    total = total.asfreq("7D", fill_value=0.0)
+    total = total.set_axis(pd.DatetimeIndex(total.index)).asfreq("7D", fill_value=0.0)
     weekly = weekly.reindex(total.index, fill_value=0.0)
     others = f"{len(names) - len(shown):,} others"
     weekly[others] = total - weekly.sum(axis=1)
     stack = [*shown, *([others] if len(shown) < len(names) else [])]
-    colors = [
-        figures.MUTED if name in (others, UNNAMED) else figures.CYCLE[i]
-        for i, name in enumerate(stack)
-    ]
+    muted = (others, UNNAMED)
+    colors = [figures.MUTED if n in muted else figures.CYCLE[i] for i, n in enumerate(stack)]
     figures.stacked_steps(ax, weekly[stack], colors)
     for i, (name, color) in enumerate(zip(stack, colors, strict=True)):
         # a legend in the order of the stack

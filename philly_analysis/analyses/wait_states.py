@@ -30,13 +30,8 @@ _MEANINGS = {
     "refused": "of jobs that exceed a limit on requests",
     "pending": "pending for priority or machines",
 }
-_COLORS = dict(
-    zip(
-        _MEANINGS,
-        (figures.MUTED, figures.CYCLE[1], figures.CYCLE[4], figures.ACCENT),
-        strict=True,
-    )
-)
+_SHADES = (figures.MUTED, figures.CYCLE[1], figures.CYCLE[4], figures.ACCENT)
+_COLORS = dict(zip(_MEANINGS, _SHADES, strict=True))
 _REASONS_SHOWN = 8
 _REASONS_LISTED = 3
 

@@ -95,11 +95,8 @@ def _advice(trace: Trace, early: float) -> str:
     pool = trace.answer("failure_costs_pool").df().iloc[0]
     saved, cost = float(costs["pool_saved_gpu_h"].sum()), float(pool["cost_gpu_h"])
     within = f"{share(early)} fail within 5 minutes. " if early >= _EARLY else ""
-    verdict = (
-        "worth it here."
-        if saved > cost
-        else "not worth it here. Check inputs and settings at submission."
-    )
+    not_worth = "not worth it here. Check inputs and settings at submission."
+    verdict = "worth it here." if saved > cost else not_worth
     return (
         f"{within}A pre-run of every gang on one GPU for {int(pool['pool_min'])} minutes would "
         f"have saved {number(saved)} GPU hours and cost {number(cost)}: {verdict}"

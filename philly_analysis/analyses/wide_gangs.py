@@ -59,10 +59,10 @@ def compute(trace: Trace) -> Result:
         f"{a['servers']:,} servers, minimum {a['fewest']:,}, {number(a['gpu_h'])} GPU hours)"
         for a in most.head(_LISTED).to_dict("records")
     )
+    hours = f", with {share(wide_h / gpu_h)} of their GPU hours" if gpu_h else ""
     sentences = (
         f"{overall} of {count(len(placed), 'placed attempt')} on at least two GPUs ran on more "
-        "servers than needed"
-        + (f", with {share(wide_h / gpu_h)} of their GPU hours." if gpu_h else ".")
+        f"servers than needed{hours}."
         if len(placed)
         else "",
         f"By size: {', '.join(sizes)}." if len(sizes) > 1 else "",
@@ -122,19 +122,13 @@ def plot(result: Result) -> Figure:
     figures.title(left, "wide gangs, by size")
     word, owners = _by_owner(table)
     rows = owners.head(_SHOWN).iloc[::-1]
+    hours = rows["wide_gpu_h"]
     labels = [
         f"{number(wide_h)}  {share(wide_h / gpu_h) if gpu_h else ''}"
-        for wide_h, gpu_h in zip(rows["wide_gpu_h"], rows["gpu_h"], strict=True)
+        for wide_h, gpu_h in zip(hours, rows["gpu_h"], strict=True)
     ]
-    figures.hbars(
-        right,
-        list(rows.index),
-        rows["wide_gpu_h"],
-        labels,
-        color=figures.ACCENT,
-        space=1.4,
-        names_fontsize=8,
-    )
+    names = list(rows.index)
+    figures.hbars(right, names, hours, labels, color=figures.ACCENT, space=1.4, names_fontsize=8)
     figures.amount_axis(right, "GPU hours of wide gangs, and share of all", axis="x")
     figures.title(right, f"wide gangs, by {word}")
     return fig

@@ -22,18 +22,14 @@ KINDS = {
     "failed_user": "GPU hours of failed attempts, by user",
     "failed_job": "GPU hours of failed attempts, by job",
 }
-_NO_ROWS = pd.DataFrame(
-    {
-        c: pd.Series(dtype="float" if c.startswith("lost") else "str")
-        for c in ("kind", "user", "job", "lost_gpu_h", "lost_pct")
-    }
-)
+_TYPES = {"kind": "str", "user": "str", "job": "str", "lost_gpu_h": "float", "lost_pct": "float"}
 _WORDS = {"idle": "were idle", "failed": "were lost to failed attempts"}
 
 
 def compute(trace: Trace) -> Result:
     """Find the users and jobs of most idle GPU hours, and of most lost to failures."""
-    parts, facts, sentences = [_NO_ROWS], [], []
+    no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
+    parts, facts, sentences = [no_rows], [], []
     for kind, words in _WORDS.items():
         relation = f"worst_offenders_{kind}"
         if kind == "idle" and not (trace.has_values("gpu_samples") and trace.has(relation)):
@@ -55,7 +51,7 @@ def compute(trace: Trace) -> Result:
             f"{number(lost_h)} GPU hours {words}, {share(first['lost_pct'] / 100)} of them of "
             f"{first['user']}."
         )
-    table = pd.concat(parts, ignore_index=True)[list(_NO_ROWS)]
+    table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
     caveat = (
         "Idle: a GPU allocated to one attempt, at exactly 0 %. Failed: an attempt with a "
         "successor, or the last one of an unsuccessful job."
