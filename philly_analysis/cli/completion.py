@@ -86,7 +86,7 @@ def policies() -> Choices:
 
 def speeds() -> Choices:
     """List the models of job speed, with what each depends on."""
-    models = dict(_found(_SPEED, "simulator/speed/models.py"))
+    models = dict(_found(_SPEED, "simulator/speed/*.py"))
     return [
         (name, models[model]) for name, model in _found(_SPEED_NAME, "simulator/speed/models.py")
     ]

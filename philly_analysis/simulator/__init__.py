@@ -17,14 +17,12 @@ from philly_analysis.simulator.output.samples import Utilisation
 from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named
 from philly_analysis.simulator.simulation import simulate
 from philly_analysis.simulator.speed.models import (
-    AS_RECORDED,
-    PHILLY_MINUTES,
     SPEEDS,
     HostResources,
     Locality,
     Parallelism,
-    Sharing,
-    Speed,
     Spread,
 )
 from philly_analysis.simulator.speed.profiles import PROFILES, Profile
+from philly_analysis.simulator.speed.sharing import PHILLY_MINUTES, Sharing
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed

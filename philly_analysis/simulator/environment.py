@@ -13,7 +13,7 @@ from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.engine.event_loop import Simulation
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies import LONG_S, Policy, View
-from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec, Machine
 
 try:

@@ -26,8 +26,9 @@ from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, w
 from philly_analysis.simulator.output.summary import summary_notes
 from philly_analysis.simulator.output.tables import tables, timed, with_interval
 from philly_analysis.simulator.policies import Policy, policy_named
-from philly_analysis.simulator.speed.models import Speed, speed_named
+from philly_analysis.simulator.speed.models import speed_named
 from philly_analysis.simulator.speed.recorded import mark_guests, normalise_run_times
+from philly_analysis.simulator.speed.speed import Speed
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Manifest, TraceLike, create_trace, write_manifest, write_tables
 from philly_analysis.workload import (

@@ -43,8 +43,9 @@ from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.synergy import Synergy
-from philly_analysis.simulator.speed.models import HostResources, Parallelism, Sharing
+from philly_analysis.simulator.speed.models import HostResources, Parallelism
 from philly_analysis.simulator.speed.profiles import PROFILES
+from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.workload import AttemptSpec, JobSpec, fleet
 from philly_analysis.workload.load import at_load, load_of
 from tests.simulator.drawn import job

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, set_bits
 from philly_analysis.simulator.cluster.capacity import fit
+from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
@@ -85,3 +87,25 @@ def test_a_line_is_in_step_with_its_order(steps: list[tuple[int, bool, int, bool
             assert [place.job for place in arrays.entries] == list(order)
             assert index.tolist() == [job.index for job in order]
             assert np.array_equal(index**2, squared)
+
+
+@pytest.mark.parametrize(
+    ("beside", "size", "fits"),
+    [
+        (0, GPU_UNITS, True),
+        (9, GPU_UNITS - 9, True),
+        (9, GPU_UNITS - 8, False),
+        (GPU_UNITS, 9, False),
+    ],
+)
+def test_a_request_fits_on_a_freed_gpu_beside_another_one(
+    beside: int, size: int, fits: bool
+) -> None:
+    cluster, [gpu] = Cluster(machines(1)), [(0, 1)]
+    half = Allocation((gpu,), 1, units=GPU_UNITS // 2)
+    cluster.allocate(half)
+    freed = FreedCapacity(cluster)
+    freed.add(half)
+    other = Allocation((gpu,), 1, units=beside) if beside else None
+    assert freed.fits(size, beside=other) == fits
+    assert freed.free == 1

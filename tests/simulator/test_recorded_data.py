@@ -14,7 +14,8 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.results.formatting import number, share
 from philly_analysis.simulator import run, simulate
 from philly_analysis.simulator.policies.priority import Srtf
-from philly_analysis.simulator.speed.models import HostResources, Sharing
+from philly_analysis.simulator.speed.models import HostResources
+from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
 from philly_analysis.workload.outcomes import measures

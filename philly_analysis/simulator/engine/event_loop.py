@@ -17,7 +17,7 @@ from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision
-from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec, Machine
 
 

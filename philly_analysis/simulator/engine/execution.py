@@ -12,7 +12,7 @@ from philly_analysis.simulator.engine.wait_causes import WaitClocks
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, View
-from philly_analysis.simulator.speed.models import Speed
+from philly_analysis.simulator.speed.speed import Speed
 
 _LOSES = ("preempted", "node_failure")
 """End reasons without time for a checkpoint."""

@@ -13,8 +13,9 @@ from philly_analysis.simulator.policies.policy import OrderedPolicy, Policy
 from philly_analysis.simulator.policies.priority import Sjf
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.policies.view import Decision, View
-from philly_analysis.simulator.speed.models import Parallelism, Speed
+from philly_analysis.simulator.speed.models import Parallelism
 from philly_analysis.simulator.speed.scaling import SCALING
+from philly_analysis.simulator.speed.speed import Speed
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import WAIT, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
-from philly_analysis.simulator.speed.models import Sharing, Speed
+from philly_analysis.simulator.speed.sharing import Sharing
+from philly_analysis.simulator.speed.speed import Speed
 
 _ROUNDING = 1e-12
 """Of sums of shares of memory."""

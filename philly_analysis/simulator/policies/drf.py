@@ -17,7 +17,8 @@ from philly_analysis.simulator.policies.multi_resource import (
 from philly_analysis.simulator.policies.policy import Policy, owner
 from philly_analysis.simulator.policies.synergy import within_reach
 from philly_analysis.simulator.policies.view import Decision, View
-from philly_analysis.simulator.speed.models import HostResources, Speed
+from philly_analysis.simulator.speed.models import HostResources
+from philly_analysis.simulator.speed.speed import Speed
 
 
 class _Group(NamedTuple):

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from philly_analysis.simulator.cluster.allocation import FreedCapacity
+from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry

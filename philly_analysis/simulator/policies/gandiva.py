@@ -9,7 +9,8 @@ from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import PERIOD, knob
 from philly_analysis.simulator.policies.policy import PeriodicPolicy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
-from philly_analysis.simulator.speed.models import Sharing, Speed
+from philly_analysis.simulator.speed.sharing import Sharing
+from philly_analysis.simulator.speed.speed import Speed
 
 _ROUNDING = 1e-12
 """Of sums of shares."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, check_at_most, knob
 from philly_analysis.simulator.policies.view import Decision, View
-from philly_analysis.simulator.speed.models import AS_RECORDED, Speed
+from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec
 
 _EPS_S = 1e-6

@@ -6,7 +6,8 @@ from itertools import tee
 from operator import attrgetter
 from typing import Any
 
-from philly_analysis.simulator.cluster.allocation import Allocation, FreedCapacity
+from philly_analysis.simulator.cluster.allocation import Allocation
+from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate, pack_whole_servers
 from philly_analysis.simulator.jobs.job import Job

@@ -16,7 +16,8 @@ from philly_analysis.simulator.policies.preemption import Preemptive
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.policies.view import Decision, Plan, View
-from philly_analysis.simulator.speed.models import HostResources, Speed
+from philly_analysis.simulator.speed.models import HostResources
+from philly_analysis.simulator.speed.speed import Speed
 
 _ORDERS: dict[str, type[Policy]] = {"fifo": Fifo, "srtf": Srtf, "las": Las}
 _ALLOCATIONS = ("proportional", "greedy", "tune")

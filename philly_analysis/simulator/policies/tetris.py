@@ -23,7 +23,8 @@ from philly_analysis.simulator.policies.multi_resource import (
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.synergy import within_reach
 from philly_analysis.simulator.policies.view import Decision, Plan, View
-from philly_analysis.simulator.speed.models import HostResources, Speed
+from philly_analysis.simulator.speed.models import HostResources
+from philly_analysis.simulator.speed.speed import Speed
 
 _REQUESTS = 256
 """Requests whose scores are cached."""

@@ -8,7 +8,7 @@ import numpy as np
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.topology import Topology
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.speed.models import Speed
+from philly_analysis.simulator.speed.speed import Speed
 from philly_analysis.workload import AttemptSpec, JobSpec, Stay, Workload
 
 _ROUNDING_S = 1e-6
