@@ -76,7 +76,10 @@ def build_trace(
             con, store.folder, Path(scratch), masked=store.masked, executor=executor
         )
         with step("opening the raw files"):
-            _configure(con, builder.scratch)
+            con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
+            con.execute("set temp_directory = $folder", {"folder": str(builder.scratch / "spill")})
+            silence(con)
+            con.execute(MACROS)
             opened = source.prepare(con, raw, builder.scratch, store)
         if before and not (opened.files or failures or (telemetry and telemetry.files)):
             note = f"Nothing new: {raw.name} was read before."
@@ -104,7 +107,7 @@ def build_trace(
         source=source.name,
         synthetic=opened.synthetic,
         inputs=(*(before.inputs if before else ()), *inputs),
-        accounts=tuple(sorted(builder.accounts, key=lambda a: list(TABLES).index(a.table))),
+        accounts=tuple(builder.accounts[name] for name in TABLES if name in builder.accounts),
         notes=tuple(dict.fromkeys((*opened.notes, *builder.notes, *skip_note))),
         rows=builder.rows,
         sample=opened.sample,
@@ -129,13 +132,6 @@ def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
     except (duckdb.IOException, duckdb.OutOfMemoryException, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise TraceError(f"{out} cannot be written: {reason}") from None
-
-
-def _configure(con: duckdb.DuckDBPyConnection, scratch: Path) -> None:
-    con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
-    con.execute("set temp_directory = $folder", {"folder": str(scratch / "spill")})
-    silence(con)
-    con.execute(MACROS)
 
 
 def _add_quotas(made: Manifest, store: RawStore, given: Mapping[str, int] | None) -> Manifest:
@@ -176,7 +172,7 @@ def _check_kept(builder: TraceBuilder, raw: Path) -> None:
     InputError
         Rows were read, and all jobs and attempts among them were rejected.
     """
-    accounts = [account for account in builder.accounts if account.table in ALWAYS]
+    accounts = [builder.accounts[name] for name in ALWAYS]
     reasons = sum((Counter(account.rejected) for account in accounts), Counter[str]())
     if reasons and not any(account.kept for account in accounts):
         listed = "; ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(5))

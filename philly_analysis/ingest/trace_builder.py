@@ -48,7 +48,7 @@ class TraceBuilder:
     folder: Path
     scratch: Path
     masked: bool = True
-    accounts: list[Account] = field(default_factory=list)
+    accounts: dict[str, Account] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     executor: Executor | None = None
@@ -77,7 +77,7 @@ class TraceBuilder:
     ) -> None:
         """Record rows read and kept; rejected ones as counted in the files unless given."""
         counts = self.count_rejects(table) if rejected is None else dict(sorted(rejected.items()))
-        self.accounts.append(Account(table.name, read, kept, counts))
+        self.accounts[table.name] = Account(table.name, read, kept, counts)
 
     def write_rejects(self, table: Table, name: str, rows: str | list[Rejected]) -> None:
         """Write a file of rejected rows, given as a SELECT or as a list."""

@@ -16,7 +16,6 @@ from philly_analysis.ingest.samples.sample_file import NO_ROW, SampleFile, Writt
 from philly_analysis.ingest.samples.staging import (
     HOUR_US,
     THREADS,
-    MachineNumbers,
     OutOfOrderError,
     RowStaging,
 )
@@ -42,7 +41,7 @@ class HourlyPartitions:
     con: duckdb.DuckDBPyConnection
     table: Table
     parts: Sequence[RowStaging]
-    machines: MachineNumbers
+    machines: dict[str, int]
     earlier: list[Path]
     target: Path
     _complete_until: float = -math.inf
@@ -77,7 +76,7 @@ class HourlyPartitions:
         ``values`` is the length of the longest list of each.
         """
         present = sorted(self._longest)
-        names = self.machines.array().take(pa.array(present, pa.int64()))
+        names = pa.array(self.machines, pa.string()).take(pa.array(present, pa.int64()))
         longest = pa.array([self._longest[machine] for machine in present], pa.int64())
         create_table(self.con, "written", pa.table({"machine_id": names, "n": longest}))
         length = "".join(f"len({name})" for name in lists(self.table)) or "0"
@@ -132,7 +131,8 @@ class HourlyPartitions:
         for part in self.parts:
             part.finish(hours)
         path = self.target / f"{np.datetime64(hours[0], 'h')}.parquet"
-        file = SampleFile(self.con, self.table, self.machines.array(), self.earlier, path)
+        names = pa.array(self.machines, pa.string())
+        file = SampleFile(self.con, self.table, names, self.earlier, path)
         self._under_way.append((rows, self.pool.submit(self._written, file, hours)))
 
     def _written(self, file: SampleFile, hours: list[int]) -> Written:

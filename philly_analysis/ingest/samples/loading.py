@@ -22,7 +22,6 @@ from philly_analysis.ingest.samples.hourly_partitions import HourlyPartitions
 from philly_analysis.ingest.samples.staging import (
     MACHINE,
     THREADS,
-    MachineNumbers,
     OutOfOrderError,
     RowStaging,
 )
@@ -48,7 +47,7 @@ def fill_streamed(
     before, earlier = store.account(table.name), store.files(table.name)
     target = builder.folder / table.name
     for on_disk in (False, True):
-        machines = MachineNumbers()
+        machines: dict[str, int] = {}
         parts = [
             Part(builder, table, stream, file, machines, on_disk) for stream, file in files.items()
         ]
@@ -60,8 +59,8 @@ def fill_streamed(
                 break
             except OutOfOrderError:
                 pass
-        for written in (target, builder.rejects / table.name):
-            shutil.rmtree(written, ignore_errors=True)
+        for folder in (target, builder.rejects / table.name):
+            shutil.rmtree(folder, ignore_errors=True)
     hours.create_machines()
     read = before.read + sum(part.read for part in parts)
     kept = before.kept + sum(part.rows.kept for part in parts)
@@ -94,6 +93,8 @@ class Part:
 
     Attributes
     ----------
+    machines
+        Numbers of machine names, in order of first occurrence.
     on_disk
         Whether to stage its rows on disk.
     read
@@ -104,7 +105,7 @@ class Part:
     table: Table
     stream: Stream
     file: CsvFile
-    machines: MachineNumbers
+    machines: dict[str, int]
     on_disk: bool
     read: int = 0
     _index: list[tuple[int, int]] = field(default_factory=list)
@@ -136,8 +137,9 @@ class Part:
             rejected += block.rejected
             for rows in block.rows:
                 machine = rows["machine"]
-                numbers = self.machines.number(machine.dictionary.to_pylist())
-                codes = pa.array(numbers[machine.indices.to_numpy()])
+                known = self.machines
+                numbers = [known.setdefault(m, len(known)) for m in machine.dictionary.to_pylist()]
+                codes = pa.array(np.array(numbers, np.int32)[machine.indices.to_numpy()])
                 self.rows.add(rows.set_column(1, MACHINE, codes))
             if len(rejected) > _REJECTED_LINES:
                 self._reject(rejected)

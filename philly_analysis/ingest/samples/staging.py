@@ -23,25 +23,6 @@ KEY = (AT, MACHINE, pa.field("line", pa.int64()))
 _Numbers = npt.NDArray[np.int64]
 
 
-class MachineNumbers:
-    """Numbers of machine names, in order of first occurrence."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def number(self, names: Iterable[str]) -> npt.NDArray[np.int32]:
-        """Return the number of each name; new names get new numbers."""
-        numbers = self._numbers
-        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
-
-    def array(self) -> pa.StringArray:
-        """Return the names in order of number."""
-        return pa.array(self._numbers, pa.string())
-
-
 class OutOfOrderError(Exception):
     """Rows belong to finished hours, or too many hours are open for memory."""
 

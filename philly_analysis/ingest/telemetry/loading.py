@@ -1,6 +1,5 @@
 """Fill samples and devices from telemetry, and add what its labels show to placements."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -20,7 +19,7 @@ from philly_analysis.ingest.sql import (
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
 from philly_analysis.ingest.telemetry.staging import Stage
 from philly_analysis.ingest.trace_builder import TraceBuilder
-from philly_analysis.trace import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, RAW, Table
+from philly_analysis.trace import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, RAW, Account, Table
 
 _RELATIONS = (
     *("machine_names", "series_machines", "facts", "series_devices", "devices"),
@@ -51,7 +50,7 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     TraceError
         Device indices of earlier samples would change with other MIG instances.
     """
-    if any(account.table == GPU_SAMPLES.name for account in builder.accounts):
+    if GPU_SAMPLES.name in builder.accounts:
         raise InputError("the raw logs have GPU samples themselves: omit the telemetry.")
     con = builder.con
     stored_series = sum(pq.read_metadata(f).num_rows for f in store.files(f"{RAW}/series"))
@@ -158,7 +157,8 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
     con.sql(f"from {scan}").create_view(GPU_SAMPLES.name, replace=True)
     [(rows,)] = con.sql(f"select count(*) from {GPU_SAMPLES.name}").fetchall()
     if not rows:
-        reasons = "; ".join(f"{n:,} {why}" for why, n in builder.accounts[-1].rejected.items())
+        rejected = builder.accounts[GPU_SAMPLES.name].rejected
+        reasons = "; ".join(f"{n:,} {why}" for why, n in rejected.items())
         raise InputError(f"the telemetry has no utilisation of a GPU: {reasons or 'it is empty'}.")
     builder.rows[GPU_SAMPLES.name] = rows
 
@@ -186,11 +186,6 @@ def _write_table(builder: TraceBuilder, table: Table) -> None:
     if before is None and not builder.con.sql(f"select 1 from ({select}) limit 1").fetchall():
         return
     rows = builder.write_table(table, select)
-    if before is None:
-        builder.add_account(table, rows, rows, {})
-        return
-    added = rows - before
-    builder.accounts = [
-        replace(a, read=a.read + added, kept=a.kept + added) if a.table == table.name else a
-        for a in builder.accounts
-    ]
+    account = builder.accounts.get(table.name, Account(table.name, 0, 0))
+    added = rows - (before or 0)
+    builder.add_account(table, account.read + added, account.kept + added, account.rejected)

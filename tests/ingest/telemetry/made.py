@@ -48,8 +48,7 @@ class Made:
 
     @property
     def account(self) -> Account:
-        [account] = [a for a in self.builder.accounts if a.table == "gpu_samples"]
-        return account
+        return self.builder.accounts["gpu_samples"]
 
     def note(self, *words: str) -> str:
         [note] = [n for n in self.builder.notes if all(w in n for w in words)]
@@ -82,7 +81,7 @@ def made(
         frame.write_parquet(file)
         con.read_parquet(str(file)).create_view(name)
         builder.rows[name] = len(full)
-        builder.accounts.append(Account(name, len(full), len(full)))
+        builder.accounts[name] = Account(name, len(full), len(full))
     given = find_telemetry(top, clock)
     assert given is not None
     fill_telemetry(builder, RawStore(builder.folder), given)
