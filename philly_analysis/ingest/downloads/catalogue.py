@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
-from philly_analysis.ingest.downloads.download import download_all
+from philly_analysis.ingest.downloads.download import download_all, download_lock
 from philly_analysis.ingest.downloads.http_file import (
     RemoteFile,
     RetryPolicy,
@@ -119,7 +119,8 @@ def fetch(
             [file] = selected.files
             folder.mkdir(parents=True, exist_ok=True)
             if not is_downloaded(file, folder):
-                download(file, folder, retries)
+                with download_lock(folder / f".{file.name}.lock", folder / file.name):
+                    download(file, folder, retries)
             return place / file.name
         texts = {}
         if selected.map:

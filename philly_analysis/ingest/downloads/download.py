@@ -80,11 +80,26 @@ def download_all(
 
 
 @contextmanager
+def download_lock(lock: Path, target: Path) -> Iterator[None]:
+    """Hold a lock while a target is downloaded, and remove it at the end.
+
+    Raises
+    ------
+    OutputError
+        Another process holds it.
+    """
+    with exclusive(lock, OutputError(f"another process fetches {target}. Wait for it.")):
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+@contextmanager
 def _locked(staging: Path, folder: Path) -> Iterator[None]:
     """Lock the staging folder; remove it at the end if it has no data."""
     staging.mkdir(parents=True, exist_ok=True)
-    busy = OutputError(f"another process fetches {folder}. Wait for it.")
-    with exclusive(staging / _LOCK, busy):
+    with download_lock(staging / _LOCK, folder):
         try:
             yield
         finally:

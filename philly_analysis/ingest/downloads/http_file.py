@@ -4,16 +4,14 @@ import hashlib
 import http.client
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from philly_analysis.atomic import exclusive
-from philly_analysis.errors import InputError, OutputError
+from philly_analysis.errors import InputError
 from philly_analysis.progress import transfer
 
 _BLOCK = 1 << 20
@@ -99,13 +97,11 @@ def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> None:
     ------
     InputError
         It cannot be fetched, or is not the published file, which is then removed.
-    OutputError
-        Another process fetches it there.
     OSError
         The disk is full, or the folder is not writable.
     """
     path = folder / f"{file.name}.part"
-    with _locked(path) as part, transfer(f"fetching {file.name}", file.bytes) as show:
+    with path.open("a+b") as part, transfer(f"fetching {file.name}", file.bytes) as show:
         failures = 0
         while True:
             before = _size(part)
@@ -168,18 +164,6 @@ def _is_published(file: RemoteFile, content: BufferedRandom | BufferedReader) ->
     content.seek(0)
     digest = hashlib.file_digest(content, "sha256" if file.sha256 else lambda: blob)
     return digest.hexdigest() == (file.sha256 or file.blob)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[BufferedRandom]:
-    """Open the part of a file, locked against other processes."""
-    lock = path.with_name(f".{path.stem}.lock")
-    with exclusive(lock, OutputError(f"another process fetches {path}. Wait for it.")):
-        try:
-            with path.open("a+b") as part:
-                yield part
-        finally:
-            lock.unlink(missing_ok=True)
 
 
 def _receive(
