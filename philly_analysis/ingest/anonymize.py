@@ -151,7 +151,7 @@ def _anonymized(rows: pa.Table, table: Table, names: Pseudonyms) -> pa.Table:
     replacements: dict[TextKind, Callable[[str], str | None]] = {
         "name": names.name,
         "path": names.path,
-        "phrase": _first_word,
+        "phrase": lambda phrase: re.sub(r"\W.*", "", phrase, flags=re.DOTALL) or None,
         "sentence": names.sentence,
         "text": lambda _: None,
     }
@@ -164,9 +164,3 @@ def _anonymized(rows: pa.Table, table: Table, names: Pseudonyms) -> pa.Table:
             texts = [replacements[kind](value) for value in coded.dictionary.to_pylist()]
             rows = rows.set_column(i, field, pa.array(texts, pa.string()).take(coded.indices))
     return rows
-
-
-def _first_word(phrase: str) -> str | None:
-    """Return the first word of a phrase, as in ``ReqNodeNotAvail, UnavailableNodes:n1``."""
-    found = re.match(r"\w+", phrase)
-    return found[0] if found else None

@@ -19,7 +19,6 @@ from philly_analysis.ingest.timezones import find_zone
 from philly_analysis.parallel import workers
 from philly_analysis.progress import step
 from philly_analysis.trace import (
-    DEVICES,
     MANIFEST,
     RAW,
     VERSION,
@@ -160,8 +159,6 @@ def _check_can_grow(before: Manifest, out: Path) -> None:
         It is such a trace.
     """
     again = "Ingest all its raw files once more, with force=True"
-    if DEVICES.name in before.files and f"{RAW}/series" not in before.files:
-        raise TraceError(f"{out} was made when traces stored no raw telemetry. {again}.")
     if before.schema != VERSION:
         raise TraceError(f"{out} has schema {before.schema}; now is {VERSION}. {again}.")
     if not any(file.startswith(f"{RAW}/") for file in before.files):

@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
@@ -174,12 +174,10 @@ def refuse_lfs_pointers(*paths: Path | None) -> None:
     """
     for path in filter(None, paths):
         for file in path.rglob("*") if path.is_dir() else [path]:
-            try:
-                if not file.is_file() or file.stat().st_size > _POINTER_BYTES:
-                    continue
-                text = file.read_bytes()
-            except OSError:
-                continue  # its reader reports the error
+            text = b""
+            with suppress(OSError):  # its reader reports the error
+                if file.is_file() and file.stat().st_size <= _POINTER_BYTES:
+                    text = file.read_bytes()
             if text.startswith(b"version https://git-lfs"):
                 size = re.search(rb"^size (\d+)$", text, re.MULTILINE)
                 of = f" of {int(size[1]):,} bytes" if size else ""

@@ -1,9 +1,8 @@
 """Fill the failures table from failure output, beside any source's jobs and attempts."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from itertools import chain, islice
 from pathlib import Path
 
@@ -187,7 +186,11 @@ class _Loader:
             "select coalesce(max(started_at), now()::timestamp) from attempts"
         ).fetchall()
         for file in filter(is_kernel_log, list_files(output.path)):
-            events = list(self._events_of(file, around, output.clock))
+            events: list[Event] = []
+            try:  # of a truncated file the events before its end
+                events.extend(read_events(file, around=around, clock=output.clock))
+            except InputError as error:
+                self._reject(file.name, None, "the file cannot be read", str(error))
             ended = self._ended_by(events) if placed else {}
             for number, event in enumerate(events):
                 found = ended.get(number, [])
@@ -210,13 +213,6 @@ class _Loader:
         for key in self.events.keys() - self.rows.keys() - self.earlier.keys():
             self.read += 1
             self.rows[key] = self._row(key, [])
-
-    def _events_of(self, file: Path, around: datetime, clock: tzinfo) -> Iterator[Event]:
-        """Yield the events of a kernel log, of a truncated one those before its end."""
-        try:
-            yield from read_events(file, around=around, clock=clock)
-        except InputError as error:
-            self._reject(file.name, None, "the file cannot be read", str(error))
 
     def _ended_by(self, events: list[Event]) -> dict[int, list[Key]]:
         """Return, by place of the event, the attempts that ended just after it on its machine."""

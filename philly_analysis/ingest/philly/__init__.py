@@ -1,6 +1,5 @@
 """Read the Microsoft Philly archive of 2017: scheduler log, machine list and utilisation."""
 
-import gzip
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -125,7 +124,7 @@ def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Pa
 def _count_records(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Count the jobs, attempts and placements of the job log."""
     counts = con.sql(_select("records"))
-    return dict(zip(counts.columns, map(int, counts.fetchall()[0]), strict=True))
+    return dict(zip(counts.columns, counts.fetchall()[0], strict=True))
 
 
 def _select(name: str) -> str:
@@ -134,12 +133,10 @@ def _select(name: str) -> str:
 
 def _tail(path: Path) -> bytes:
     """Return the last bytes of a file, without trailing whitespace."""
-    if path.suffix != ".gz":
-        with path.open("rb") as plain:
-            plain.seek(max(0, path.stat().st_size - 1024))
-            return plain.read().rstrip()
     tail = b""
-    with gzip_errors(path), gzip.open(path) as file:
+    with gzip_errors(path), open_bytes(path) as file:
+        if not is_gzipped(path):
+            file.seek(max(0, path.stat().st_size - 1024))
         while block := file.read(1 << 20):
             tail = (tail + block)[-1024:]
     return tail.rstrip()

@@ -104,11 +104,10 @@ def convert(extract: Path, out: Path) -> None:
     for minute, name, value in _cells(extract / "gpu_util.csv.gz", starts):
         machine, gpu = name.split("_gpu")
         gpus[minute, machine][int(gpu)] = value
-    width = dict.fromkeys((d["ip"] for job in jobs for d in job["detail"]), 0)
-    for job in jobs:
-        for d in job["detail"]:
-            numbers = (int(gpu.removeprefix("gpu")) for gpu in d["gpus"])
-            width[d["ip"]] = max(width[d["ip"]], *(gpu + 1 for gpu in numbers))
+    width: dict[str, int] = defaultdict(int)
+    for server in (d for job in jobs for d in job["detail"]):
+        gpus_held = (int(gpu.removeprefix("gpu")) + 1 for gpu in server["gpus"])
+        width[server["ip"]] = max(width[server["ip"]], *gpus_held)
     _write(
         out / "cluster_gpu_util",
         "time,machineId," + ",".join(f"gpu{g}_util" for g in range(8)),

@@ -149,23 +149,18 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
     at = 0
     while at < len(lines):
         first, text = lines[at]
-        taken, ambiguity = 0, None
-        for more in range(MOST_LINES):
-            if more:
-                if at + more >= len(lines) or lines[at + more][0] != first + more:
-                    break
-                text += "\n" + lines[at + more][1]
-            outcome = layout.parse(text)
-            if isinstance(outcome, dict):
-                yield Record(first, text, outcome)
-                taken = more + 1
+        outcome, taken = layout.parse(text), 1
+        for number, line in lines[at + 1 : at + MOST_LINES]:
+            if outcome is not None or number != first + taken:
                 break
-            if outcome is not None:
-                ambiguity, taken = outcome, more + 1
-                break
-        if ambiguity is not None:
-            yield Record(first, text, {}, ambiguity)
-        elif not taken:
+            text += "\n" + line
+            outcome, taken = layout.parse(text), taken + 1
+        if isinstance(outcome, dict):
+            yield Record(first, text, outcome)
+        elif outcome is not None:
+            yield Record(first, text, {}, outcome)
+        else:
+            taken = 1
             pieces = layout.split(lines[at][1])
             if len(pieces) == len(layout.names):
                 # the number of fields is right: the fault is that of one field
@@ -174,4 +169,4 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
             elif not layout.is_continuation(pieces):
                 fault = "the number of fields is not that of the header"
                 yield Record(first, lines[at][1], {}, fault)
-        at += taken or 1
+        at += taken
