@@ -1,7 +1,6 @@
 """Small traces for the tests of analyses: from rows of minutes, or random with every flaw."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +96,3 @@ def random_tables(
 def write_tables(out: Path, tables: dict[str, pl.DataFrame]) -> Path:
     """Write tables as a synthetic trace."""
     return write_trace(out, tables, Manifest(name="t", source="test", synthetic=True))
-
-
-def seconds(earlier: datetime, later: datetime) -> float:
-    """Seconds from one moment to another."""
-    return (later - earlier).total_seconds()

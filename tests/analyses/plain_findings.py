@@ -58,16 +58,9 @@ def concentration(t: Rows) -> Out:
         every, gpu_h, jobs = sorted(sums), 0.0, 0
         for rank, (held, made, name) in enumerate(every, 1):
             gpu_h, jobs = gpu_h - held, jobs - made
-            yield (
-                kind,
-                rank,
-                name,
-                -made,
-                -held,
-                100 * rank / len(every),
-                -100 * jobs / sum(s[1] for s in every),
-                -100 * gpu_h / sum(s[0] for s in every),
-            )
+            yield (kind, rank, name, -made, -held, 100 * rank / len(every),
+                   -100 * jobs / sum(s[1] for s in every),
+                   -100 * gpu_h / sum(s[0] for s in every))  # fmt: skip
 
 
 def delay_causes(t: Rows) -> Out:
@@ -123,21 +116,12 @@ def failure_reasons(t: Rows) -> Out:
         times = column(rows, "run_s")
         tier = "" if reason == "all" else max(f.tier for f in rows)
         demand = Counter(f.demand for f in rows)
-        yield (
-            reason,
-            tier,
-            len(rows),
-            len({f.job_id for f in rows}),
-            len(set(column(rows, "user"))),
-            len(times),
-            *(quantile(times, q) for q in (0.5, 0.9, 0.95)),
-            ratio(100 * sum(times), total_of(every, "run_s")) if times else None,
-            demand["1"],
-            demand["2-4"],
-            demand[">4"],
-            total(column(rows, "gpu_h")),
-            ratio(100 * total_of(rows, "gpu_h"), total_of(every, "gpu_h")),
-        )
+        yield (reason, tier, len(rows), len({f.job_id for f in rows}),
+               len(set(column(rows, "user"))), len(times),
+               *(quantile(times, q) for q in (0.5, 0.9, 0.95)),
+               ratio(100 * sum(times), total_of(every, "run_s")) if times else None, demand["1"],
+               demand["2-4"], demand[">4"], total(column(rows, "gpu_h")),
+               ratio(100 * total_of(rows, "gpu_h"), total_of(every, "gpu_h")))  # fmt: skip
 
 
 def failure_reasons_no_output(t: Rows) -> Out:
@@ -161,14 +145,9 @@ def failure_statuses(t: Rows) -> Out:
     ]
     for key, rows in groups:
         times = column(rows, "run_s")
-        yield (
-            *key,
-            len(rows),
-            len({f.job_id for f in rows}),
-            quantile(times, 0.5),
-            ratio(100 * sum(s <= 300 for s in times), len(times)),
-            total(column(rows, "gpu_h")),
-        )
+        yield (*key, len(rows), len({f.job_id for f in rows}), quantile(times, 0.5),
+               ratio(100 * sum(s <= 300 for s in times), len(times)),
+               total(column(rows, "gpu_h")))  # fmt: skip
 
 
 def time_to_failure(t: Rows) -> Out:
@@ -225,12 +204,8 @@ def how_used_by_summary(t: Rows) -> Out:
     known = [s for s in t.summarised_attempts if s.gpu_h]
     key_of = lambda s: (s.user, -1 if s.mean_pct == 0 else level(s.mean_pct))  # noqa: E731
     for key, rows in by(known, key_of).items():
-        yield (
-            *key,
-            len(rows),
-            total_of(rows, "gpu_h"),
-            sum(s.gpu_h * s.mean_pct for s in rows) / 100,
-        )
+        yield (*key, len(rows), total_of(rows, "gpu_h"),
+               sum(s.gpu_h * s.mean_pct for s in rows) / 100)  # fmt: skip
 
 
 def gpu_util_summaries(t: Rows) -> Out:
@@ -391,15 +366,9 @@ def queueing_delay(t: Rows) -> Out:
 def retries(t: Rows) -> Out:
     for gang, rows in with_all(t.started_jobs, "gang"):
         made, ends = column(rows, "attempts"), column(rows, "failed")
-        yield (
-            gang,
-            len(rows),
-            sum(made),
-            sum(made) / len(made) - 1,
-            100 * sum(n > 1 for n in made) / len(made),
-            len(ends),
-            ratio(100 * sum(ends), len(ends)),
-        )
+        yield (gang, len(rows), sum(made), sum(made) / len(made) - 1,
+               100 * sum(n > 1 for n in made) / len(made), len(ends),
+               ratio(100 * sum(ends), len(ends)))  # fmt: skip
 
 
 def run_policy(t: Rows) -> Out:
@@ -478,15 +447,9 @@ def wait_states(t: Rows) -> Out:
                 found[state, bucket(w.gpus), w.reason or "(none)"].append((wait_s, w))
     for key, rows in found.items():
         times = [s for s, _ in rows]
-        yield (
-            *key,
-            len(rows),
-            sum(w.outcome == "started" for _, w in rows),
-            sum(times) / 3600,
-            sum(s * w.gpus for s, w in rows) / 3600,
-            quantile(times, 0.5),
-            quantile(times, 0.9),
-        )
+        yield (*key, len(rows), sum(w.outcome == "started" for _, w in rows), sum(times) / 3600,
+               sum(s * w.gpus for s, w in rows) / 3600, quantile(times, 0.5),
+               quantile(times, 0.9))  # fmt: skip
 
 
 def waits_by_day(t: Rows) -> Out:
@@ -495,15 +458,8 @@ def waits_by_day(t: Rows) -> Out:
         found[w.since_at.date()].append(w)
     for day, rows in found.items():
         times = column(rows, "wait_s")
-        yield (
-            day,
-            len(rows),
-            times.count(0),
-            quantile(times, 0.5),
-            quantile(times, 0.9),
-            max(times),
-            sum(w.wait_s * w.gpus for w in rows) / 3600,
-        )
+        yield (day, len(rows), times.count(0), quantile(times, 0.5), quantile(times, 0.9),
+               max(times), sum(w.wait_s * w.gpus for w in rows) / 3600)  # fmt: skip
 
 
 def why_failures(t: Rows) -> Out:
@@ -611,21 +567,12 @@ def jobs_are_short(t: Rows) -> Out:
 def known_columns(t: Rows) -> Out:
     jobs, moments = t.jobs, column(t.jobs, "submitted_at")
     users = column(jobs, "user")
-    yield (
-        len(jobs),
-        sum(bool(j.gpus) for j in jobs),
-        min(moments),
-        max(moments),
-        len(users),
-        len(set(users)),
-        *(len(column(jobs, c)) for c in ("vc", "status", "gpus")),
-        len(set(column(jobs, "cluster"))),
-        len(t.attempts),
-        len(column(t.attempts, "started_at")),
-        sum(first(a.run_s, seconds(a.started_at, a.ended_at)) is not None for a in t.attempts),
-        sum(a.attempt > 1 for a in t.attempts),
-        len(t.given_quotas),
-    )
+    yield (len(jobs), sum(bool(j.gpus) for j in jobs), min(moments), max(moments), len(users),
+           len(set(users)), *(len(column(jobs, c)) for c in ("vc", "status", "gpus")),
+           len(set(column(jobs, "cluster"))), len(t.attempts),
+           len(column(t.attempts, "started_at")),
+           sum(first(a.run_s, seconds(a.started_at, a.ended_at)) is not None for a in t.attempts),
+           sum(a.attempt > 1 for a in t.attempts), len(t.given_quotas))  # fmt: skip
 
 
 def large_gangs_are_spread(t: Rows) -> Out:

@@ -111,23 +111,13 @@ def job_times(t: Rows) -> Out:
                 span = sum_s
         gpu_s = total(r.run_s * r.gpus for r in ran if r.run_s is not None and r.gpus is not None)
         flags = [a.flag for a in mine if a.flag]
-        yield (
-            j.job_id,
-            j.vc,
-            j.user,
-            j.gpus,
-            j.status,
-            j.submitted_at,
-            min(starts, default=None),
-            max(ends, default=None) if not (censored or unknown) else None,
-            len(mine),
-            span,
-            sum_s,
-            ran[-1].run_s if ran else None,
-            censored,
-            None if gpu_s is None else gpu_s * j.gpu_frac / 3600,
-            first(j.flag, min(flags, default=None), "end_unknown" if unknown else None),
-        )
+        end = max(ends, default=None) if not (censored or unknown) else None
+        yield (j.job_id, j.vc, j.user, j.gpus, j.status, j.submitted_at,
+               min(starts, default=None), end, len(mine), span, sum_s,
+               ran[-1].run_s if ran else None, censored,
+               None if gpu_s is None else gpu_s * j.gpu_frac / 3600,
+               first(j.flag, min(flags, default=None), "end_unknown" if unknown else None),
+               )  # fmt: skip
 
 
 def job_runs(t: Rows) -> Out:
@@ -163,36 +153,16 @@ def workload_jobs(t: Rows) -> Out:
         }
         out = out or next((why for why, holds in lacks.items() if holds), None)
         known = None not in (r.run_s, j.gpus)
-        yield (
-            j.job_id,
-            j.vc,
-            j.user,
-            j.gpus,
-            j.status,
-            j.submitted_at,
-            r.first_started_at,
-            r.run_s,
-            r.sum_s,
-            r.censored,
-            frac,
-            r.run_s * j.gpus * frac / 3600 if known else None,
-            out,
-        )
+        yield (j.job_id, j.vc, j.user, j.gpus, j.status, j.submitted_at, r.first_started_at,
+               r.run_s, r.sum_s, r.censored, frac,
+               r.run_s * j.gpus * frac / 3600 if known else None, out)  # fmt: skip
 
 
 def trusted_runs(t: Rows) -> Out:
     for j in t.workload_jobs:
         if j.left_out is None:
-            yield (
-                j.job_id,
-                j.vc,
-                j.user,
-                j.gpus,
-                bucket(j.gpus),
-                j.submitted_at,
-                j.run_s,
-                j.censored,
-            )
+            yield (j.job_id, j.vc, j.user, j.gpus, bucket(j.gpus), j.submitted_at, j.run_s,
+                   j.censored)  # fmt: skip
 
 
 def workload_attempts(t: Rows) -> Out:
@@ -259,21 +229,9 @@ def failed_attempts(t: Rows) -> Out:
         run_s = r.run_s if r and r.flag is None else None
         gpu_h = run_s * r.gpus / 3600 if r and None not in (run_s, r.gpus) else None
         numbers = [a.attempt for a in made[f.job_id]]
-        yield (
-            *key,
-            j.user,
-            j.vc,
-            j.status,
-            f.reason,
-            f.tier or "",
-            f.fine,
-            gpus,
-            bucket(gpus, 1, 4),
-            run_s,
-            gpu_h,
-            f.attempt < max(numbers),
-            f.attempt == min(numbers),
-        )
+        yield (*key, j.user, j.vc, j.status, f.reason, f.tier or "", f.fine, gpus,
+               bucket(gpus, 1, 4), run_s, gpu_h, f.attempt < max(numbers),
+               f.attempt == min(numbers))  # fmt: skip
 
 
 def timed_failures(t: Rows) -> Out:
@@ -783,43 +741,37 @@ def gpu_use_gaps(t: Rows) -> Out:
     indexed = {(g.job_id, g.attempt, g.machine_id) for g in t.indexed_gpus}
     used, seen = ({r.machine_id for r in rows} for rows in (t.placements, t.gpu_samples))
     lost = sum(u.expected_min - u.minutes - u.offline_min for u in t.attempt_use)
-    counts = {
-        ("attempt", "its start or end is not known"): sum(
-            made[k].started_at is None or made[k].ended_at is None for k in placed
-        ),
-        ("attempt", "it is not known which GPUs of a shared server it held"): len(
-            {
-                (p.job_id, p.attempt)
-                for p in t.placements
-                if (p.job_id, p.attempt, p.machine_id) not in indexed
-            }
-        ),
-        ("attempt", "no GPU of it was sampled while it ran"): sum(
-            u.minutes == 0 and u.shared_gpus == 0 for u in t.attempt_use
-        ),
-        ("placement", "another attempt held the same GPU meanwhile: ambiguous"): sum(
-            p.attribution == "gpu_shared" for p in t.placed_gpus
-        ),
-        ("GPU-minute", "offline: the server reported and the GPU did not"): round(
-            sum(u.offline_min for u in t.attempt_use)
-        ),
-        ("GPU-minute", "never sampled"): round(lost),
-        ("server", "sampled, and no attempt ever held its GPUs"): len(seen - used),
-        ("server", "held by attempts, and never sampled"): len(used - seen),
-    }
-    return ((*key, n) for key, n in counts.items() if n)
+    untimed = sum(made[k].started_at is None or made[k].ended_at is None for k in placed)
+    unindexed = {
+        (p.job_id, p.attempt) for p in t.placements
+        if (p.job_id, p.attempt, p.machine_id) not in indexed
+    }  # fmt: skip
+    unsampled = sum(u.minutes == 0 and u.shared_gpus == 0 for u in t.attempt_use)
+    ambiguous = sum(p.attribution == "gpu_shared" for p in t.placed_gpus)
+    offline = round(sum(u.offline_min for u in t.attempt_use))
+    for what, reason, n in (
+        ("attempt", "its start or end is not known", untimed),
+        ("attempt", "it is not known which GPUs of a shared server it held", len(unindexed)),
+        ("attempt", "no GPU of it was sampled while it ran", unsampled),
+        ("placement", "another attempt held the same GPU meanwhile: ambiguous", ambiguous),
+        ("GPU-minute", "offline: the server reported and the GPU did not", offline),
+        ("GPU-minute", "never sampled", round(lost)),
+        ("server", "sampled, and no attempt ever held its GPUs", len(seen - used)),
+        ("server", "held by attempts, and never sampled", len(used - seen)),
+    ):
+        if n:
+            yield what, reason, n
 
 
 def idle_gpus(t: Rows) -> Out:
     """Hold each machine's free GPUs between its changes, from the complete log to the last."""
     caps = {m.machine_id: m.gpus for m in t.machines if m.gpus}
     changes = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
-    epoch = datetime(1970, 1, 1)
     free = dict(caps)
     found: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    at = max(t.snapshot[0].complete_from, epoch + timedelta(microseconds=changes[0][0] // 2))
+    at = max(t.snapshot[0].complete_from, EPOCH + timedelta(microseconds=changes[0][0] // 2))
     for moment, machine, after in changes:
-        until = epoch + timedelta(microseconds=moment // 2)
+        until = EPOCH + timedelta(microseconds=moment // 2)
         while at < until:
             end = min(until, monday(at) + 7 * DAY)
             hours, week = (end - at) / HOUR, found[monday(at).date()]
@@ -962,11 +914,16 @@ def starts_and_ends(since: datetime, until: datetime, gpus: float) -> list[tuple
     return [(2 * us(since) + 1, gpus), (2 * us(until), -gpus)]
 
 
+def lasts(run: Row) -> bool:
+    """Whether a run, if there is one, has known times and a length above zero."""
+    return bool(run and run.started_at and run.until_at and run.until_at > run.started_at)
+
+
 def busy_gpus(t: Rows) -> Out:
     runs, held = keyed(t.attempt_runs), defaultdict(list)
     for p in t.placements:
         r = runs.get((p.job_id, p.attempt))
-        if p.gpu is not None and r and r.started_at and r.until_at and r.until_at > r.started_at:
+        if p.gpu is not None and lasts(r):
             held[p.machine_id, p.gpu].append((r.started_at, r.until_at))
     for key, spans in held.items():
         joined: list[list[Any]] = []
@@ -987,7 +944,7 @@ def machine_use(t: Rows) -> Out:
     for p in t.placements:
         key = p.job_id, p.attempt
         r = runs.get(key)
-        if p.gpu is None and r and r.started_at and r.until_at and r.until_at > r.started_at:
+        if p.gpu is None and lasts(r):
             gpus = p.gpus if p.gpus or r.gpus is None else r.gpus / servers[key]
             if gpus is not None:
                 changes[p.machine_id] += starts_and_ends(r.started_at, r.until_at, gpus)
@@ -1013,14 +970,7 @@ def free_capacity(t: Rows) -> Out:
 def vc_use(t: Rows) -> Out:
     changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for r in t.attempt_runs:
-        if (
-            r.vc
-            and r.gpus
-            and not r.guest
-            and r.started_at
-            and r.until_at
-            and r.until_at > r.started_at
-        ):
+        if r.vc and r.gpus and not r.guest and lasts(r):
             changes[r.vc] += starts_and_ends(r.started_at, r.until_at, r.gpus)
     for vc, some in changes.items():
         yield from ((vc, *step) for step in steps(some))

@@ -78,12 +78,6 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
     return tables
 
 
-def mem_pct(row: Mapping[str, Any]) -> float | None:
-    """Memory in use of a row of `host_samples`, 0 to 100 %."""
-    used: float | None = row["mem_used_gb"]
-    return None if used is None else 100 * used / float(row["mem_gb"])
-
-
 def resampled(tables: Tables, seconds: float) -> Tables:
     """The same samples, one a minute, as a monitor of another rate would have written them.
 
