@@ -56,6 +56,15 @@ def cube(
                 yield tuple(values.get(c, without) for c in columns), group
 
 
+def tally(rows: Iterable[tuple[Any, ...]], numbers: int = 1) -> Iterator[tuple[Any, ...]]:
+    """Sum the last columns of rows by the others."""
+    found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0] * numbers)
+    for row in rows:
+        sums = found[row[:-numbers]]
+        sums[:] = (a + b for a, b in zip(sums, row[-numbers:], strict=True))
+    return ((*key, *sums) for key, sums in found.items())
+
+
 def column(rows: Iterable[Row], name: str) -> list[Any]:
     """Return the values of a column that are known."""
     return [v for row in rows if (v := getattr(row, name)) is not None]

@@ -20,6 +20,7 @@ from tests.analyses.plain import (
     quantile,
     ratio,
     seconds,
+    tally,
     total,
 )
 from tests.analyses.plain_relations import DAY, Out, first, keyed, us
@@ -190,20 +191,16 @@ def how_used(t: Rows) -> Out:
 
 def level(pct: float) -> float:
     """Lower end of the quarter of 0 to 100 that a utilisation is in; -1 for none."""
-    return 25 * (ceil(pct / 25) - 1)
+    return 25 * (ceil(pct / 25) - 1) if pct else -1
 
 
 def how_used_levels(t: Rows) -> Out:
-    found: dict[float, float] = defaultdict(float)
-    for b in t.gpu_util_bins:
-        found[-1 if b.bin == 0 else level(b.bin)] += b.minutes / 60
-    yield from found.items()
+    return tally((level(b.bin), b.minutes / 60) for b in t.gpu_util_bins)
 
 
 def how_used_by_summary(t: Rows) -> Out:
     known = [s for s in t.summarised_attempts if s.gpu_h]
-    key_of = lambda s: (s.user, -1 if s.mean_pct == 0 else level(s.mean_pct))  # noqa: E731
-    for key, rows in by(known, key_of).items():
+    for key, rows in by(known, lambda s: (s.user, level(s.mean_pct))).items():
         yield (*key, len(rows), total_of(rows, "gpu_h"),
                sum(s.gpu_h * s.mean_pct for s in rows) / 100)  # fmt: skip
 
@@ -337,11 +334,8 @@ def out_of_order(t: Rows) -> Out:
 
 
 def out_of_order_overtaken(t: Rows) -> Out:
-    found: dict[Any, list[float]] = defaultdict(lambda: [0, 0])
-    for o in t.overtaken_gangs:
-        found[bucket(o.waiter_gpus)][0] += o.overtakings
-        found[bucket(o.waiter_gpus)][1] += total_of([o], "harmless")
-    return ((gang, *sums) for gang, sums in found.items())
+    rows = ((bucket(o.waiter_gpus), o.overtakings, o.harmless or 0) for o in t.overtaken_gangs)
+    return tally(rows, 2)
 
 
 def overview(t: Rows) -> Out:
@@ -430,13 +424,12 @@ def usage(t: Rows) -> Out:
 
 def usage_idle(t: Rows) -> Out:
     used = keyed(t.sampled_attempts)
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    rows = []
     for a in t.attempt_weeks:
         if u := used.get((a.job_id, a.attempt)):
-            sums = found[a.account, a.user, a.vc, a.week]
-            sums[0] += u.minutes * a.part / 60
-            sums[1] += u.idle_min * a.part / 60
-    return ((*key, *sums) for key, sums in found.items())
+            hours = u.minutes * a.part / 60, u.idle_min * a.part / 60
+            rows.append((a.account, a.user, a.vc, a.week, *hours))
+    return tally(rows, 2)
 
 
 def wait_states(t: Rows) -> Out:
@@ -499,13 +492,12 @@ def wide_gangs(t: Rows) -> Out:
 
 
 def workload_account(t: Rows) -> Out:
-    found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    rows = []
     for j in t.workload_jobs:
         part = "left out" if j.left_out else "still running" if j.censored else "ended"
-        sums = found[part, j.left_out or ""]
-        sums[0] += 1
-        sums[1] += (j.service_s or 0) * (j.gpus or 0) * j.gpu_frac / 3600
-    return ((*key, *sums) for key, sums in found.items())
+        gpu_h = (j.service_s or 0) * (j.gpus or 0) * j.gpu_frac / 3600
+        rows.append((part, j.left_out or "", 1, gpu_h))
+    return tally(rows, 2)
 
 
 def worst_offenders_failed(t: Rows) -> Out:

@@ -19,6 +19,7 @@ from tests.analyses.plain import (
     quantile,
     ratio,
     seconds,
+    tally,
     total,
 )
 
@@ -218,6 +219,13 @@ def log_totals(t: Rows) -> Out:
            sum(r.run_s is None for r in some), sum(r.until_at is None for r in some))  # fmt: skip
 
 
+def trusted_run(r: Row) -> tuple[float | None, float | None]:
+    """Seconds and GPU hours of a run, if there is one; None: unknown or not trusted."""
+    if r is None or r.flag is not None or r.run_s is None:
+        return None, None
+    return r.run_s, None if r.gpus is None else r.run_s * r.gpus / 3600
+
+
 def failed_attempts(t: Rows) -> Out:
     jobs, made = {j.job_id: j for j in t.gpu_jobs}, attempts_of(t)
     rows, runs = keyed(t.attempts), keyed(t.attempt_runs)
@@ -225,9 +233,8 @@ def failed_attempts(t: Rows) -> Out:
         if not (j := jobs.get(f.job_id)):
             continue
         key = f.job_id, f.attempt
-        gpus, r = first(rows[key].gpus, j.gpus), runs.get(key)
-        run_s = r.run_s if r and r.flag is None else None
-        gpu_h = run_s * r.gpus / 3600 if r and None not in (run_s, r.gpus) else None
+        gpus = first(rows[key].gpus, j.gpus)
+        run_s, gpu_h = trusted_run(runs.get(key))
         numbers = [a.attempt for a in made[f.job_id]]
         yield (*key, j.user, j.vc, j.status, f.reason, f.tier or "", f.fine, gpus,
                bucket(gpus, 1, 4), run_s, gpu_h, f.attempt < max(numbers),
@@ -260,11 +267,9 @@ def status_failures(t: Rows) -> Out:
         if last and j.status != "Failed":
             continue
         end = f"then {after[j.status]}" if j.status else "end unknown"
-        r = runs.get((a.job_id, a.attempt))
-        run_s = r.run_s if r and r.flag is None else None
         yield (a.job_id, a.attempt, j.user,
-               "last attempt, unsuccessful" if last else f"retried, {end}", a.exit_code, run_s,
-               run_s * r.gpus / 3600 if r and None not in (run_s, r.gpus) else None)  # fmt: skip
+               "last attempt, unsuccessful" if last else f"retried, {end}", a.exit_code,
+               *trusted_run(runs.get((a.job_id, a.attempt))))  # fmt: skip
 
 
 def limited_runs(t: Rows) -> Out:
@@ -351,17 +356,14 @@ def attempt_weeks(t: Rows) -> Out:
 
 
 def vc_days(t: Rows) -> Out:
-    found: dict[tuple[Any, ...], float] = defaultdict(float)
+    days = []
     for r in t.attempt_runs:
-        if None in (r.started_at, r.until_at) or not r.gpus:
-            continue
-        at = r.started_at
-        while at < r.until_at:
-            midnight = datetime(at.year, at.month, at.day) + DAY
-            until = min(midnight, r.until_at)
-            found[at.date(), r.vc] += r.gpus * ((until - at) / HOUR)
+        at = r.started_at if r.gpus and lasts(r) else None
+        while at and at < r.until_at:
+            until = min(datetime(at.year, at.month, at.day) + DAY, r.until_at)
+            days.append((at.date(), r.vc, r.gpus * ((until - at) / HOUR)))
             at = until
-    return ((*key, gpu_h) for key, gpu_h in found.items())
+    return tally(days)
 
 
 def arrival_hours(t: Rows) -> Out:
@@ -439,8 +441,7 @@ def wide_attempts(t: Rows) -> Out:
     jobs, runs = {j.job_id: j for j in t.gpu_jobs}, keyed(t.attempt_runs)
     for s in t.attempt_servers:
         if (s.gpus or 0) > 1 and (j := jobs.get(s.job_id)):
-            r = runs.get((s.job_id, s.attempt))
-            run_s = r.run_s if r and r.flag is None else None
+            run_s, _ = trusted_run(runs.get((s.job_id, s.attempt)))
             yield (s.job_id, s.attempt, j.vc or "(none)", j.account or "(none)", j.user, s.gpus,
                    bucket(s.gpus), s.servers, s.fewest_servers, s.spread,
                    None if run_s is None else run_s * s.gpus * j.gpu_frac / 3600)  # fmt: skip
@@ -523,17 +524,21 @@ def server_tenants(t: Rows) -> Out:
 def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
     """Minutes and sums of the readings inside intervals (…, machine, place, from, until)."""
     seen = by(samples, "machine_id")
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    found = []
     for *key, machine, place, since, until in intervals:
         for s in seen.get((machine,), []):
             end = s.sampled_at + timedelta(seconds=first(s.seconds, 60))
             inside = (min(until, end) - max(since, s.sampled_at)) / MINUTE
             if inside > 0 and place < len(values := readings(s)):
                 pct = values[place]
-                sums = found[*key, monday(s.sampled_at), None if pct is None else ceil(pct)]
-                sums[0] += inside
-                sums[1] += inside * (pct or 0)
-    return ((*key, n, None if key[-1] is None else pct) for key, (n, pct) in found.items())
+                bin_ = None if pct is None else ceil(pct)
+                found.append((*key, monday(s.sampled_at), bin_, inside, inside * (pct or 0)))
+    return unread_without_sum(tally(found, 2))
+
+
+def unread_without_sum(rows: Iterable[tuple[Any, ...]]) -> Out:
+    """Rows (…, bin, minutes, sum); the sum is None where the bin is None."""
+    return ((*key, bin_, n, None if bin_ is None else pct) for *key, bin_, n, pct in rows)
 
 
 def readings(s: Row) -> list[float | None]:
@@ -725,14 +730,12 @@ def job_use(t: Rows) -> Out:
 def gpu_util_bins(t: Rows) -> Out:
     placed = {p.placement: p for p in t.placed_gpus if p.attribution == "gpu_exact"}
     sampled = keyed(t.sampled_attempts)
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    rows = []
     for b in t.gpu_use_bins:
         if b.bin is not None and (p := placed.get(b.placement)):
             a = sampled[p.job_id, p.attempt]
-            sums = found[a.gpus, a.status, a.servers, a.dedicated, b.bin]
-            sums[0] += b.minutes
-            sums[1] += b.sum_pct
-    return ((*key, *sums) for key, sums in found.items())
+            rows.append((a.gpus, a.status, a.servers, a.dedicated, b.bin, b.minutes, b.sum_pct))
+    return tally(rows, 2)
 
 
 def gpu_use_gaps(t: Rows) -> Out:
@@ -868,7 +871,7 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                 (s.sampled_at - (7 if s.sampled_at < back else 8) * HOUR, s)
             )
     jobs, held = {j.job_id: j for j in t.jobs}, by(t.placements, "job_id attempt")
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    found = []
     for job, mine in attempts_of(t).items():
         gpus = len(held.get((job, mine[0].attempt), []))
         for a in mine if gpus in (1, 4, 8, 16) else []:
@@ -887,9 +890,8 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                         pct = s.util_pct[p.gpu]
                         bin_ = None if pct is None else ceil(pct)
                         key = (gpus, jobs[job].status, dedicated, monday(s.sampled_at), bin_)
-                        found[key][0] += inside / MINUTE
-                        found[key][1] += inside / MINUTE * (pct or 0)
-    return ((*k, n, None if k[-1] is None else s) for k, (n, s) in found.items())
+                        found.append((*key, inside / MINUTE, inside / MINUTE * (pct or 0)))
+    return unread_without_sum(tally(found, 2))
 
 
 def us(moment: datetime) -> int:
@@ -922,7 +924,7 @@ def lasts(run: Row) -> bool:
 def busy_gpus(t: Rows) -> Out:
     runs, held = keyed(t.attempt_runs), defaultdict(list)
     for p in t.placements:
-        r = runs.get((p.job_id, p.attempt))
+        r: Row = runs.get((p.job_id, p.attempt))
         if p.gpu is not None and lasts(r):
             held[p.machine_id, p.gpu].append((r.started_at, r.until_at))
     for key, spans in held.items():
@@ -943,7 +945,7 @@ def machine_use(t: Rows) -> Out:
         changes[b.machine_id] += starts_and_ends(b.started_at, b.until_at, 1)
     for p in t.placements:
         key = p.job_id, p.attempt
-        r = runs.get(key)
+        r: Row = runs.get(key)
         if p.gpu is None and lasts(r):
             gpus = p.gpus if p.gpus or r.gpus is None else r.gpus / servers[key]
             if gpus is not None:

@@ -37,7 +37,7 @@ def shares(
 
 def top_tenth(rows: list[Row]) -> float:
     ranked, k = sorted((r.gpu_h for r in rows), reverse=True), len(rows) / 10
-    return 100 * (sum(ranked[: int(k)]) + (k - int(k)) * ranked[int(k)]) / sum(ranked)
+    return float(100 * (sum(ranked[: int(k)]) + (k - int(k)) * ranked[int(k)]) / sum(ranked))
 
 
 def busiest_third(rows: list[Row]) -> float:
