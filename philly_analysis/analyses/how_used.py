@@ -110,7 +110,7 @@ def _advice(users: pd.DataFrame, idle_h: float) -> str:
     causes = "whether their jobs wait for data, for interactive input, or for nothing."
     if len(users) * _TOP_FRACTION < 1:
         return f"Ask the users named below {causes}"
-    top = max(1, round(_TOP_FRACTION * len(users)))
+    top = round(_TOP_FRACTION * len(users))
     theirs = float(users["idle_h"].nlargest(top).sum()) / idle_h
     return (
         f"A tenth of the users, {top:,} of {len(users):,}, have {share(theirs)} of the idle GPU "

@@ -334,8 +334,8 @@ def out_of_order(t: Rows) -> Out:
 
 
 def out_of_order_overtaken(t: Rows) -> Out:
-    rows = ((bucket(o.waiter_gpus), o.overtakings, o.harmless or 0) for o in t.overtaken_gangs)
-    return tally(rows, 2)
+    for gang, rows in by(t.overtaken_gangs, lambda o: (bucket(o.waiter_gpus),)).items():
+        yield *gang, total_of(rows, "overtakings"), total_of(rows, "harmless")
 
 
 def overview(t: Rows) -> Out:
