@@ -85,7 +85,11 @@ class Readings:
             A file is no Parquet file.
         """
         columns, lists = LISTS[table]
-        rows = pa.concat_tables([_read(file, columns, begins, ends) for file in files])
+        wanted = (*_KEY, *columns)
+        # columns that a file lacks become null
+        parts = [pa.table({name: pa.nulls(0) for name in wanted})]
+        parts += [_read(file, wanted, begins, ends) for file in files]
+        rows = pa.concat_tables(parts, promote_options="default")
         machine = _machine_numbers(rows["machine_id"], machines)
         from_us = timestamps_us(rows["sampled_at"])
         # small integers, which are sorted by radix; other servers come last
@@ -158,14 +162,12 @@ _KEY = ("sampled_at", "machine_id", "seconds")
 
 
 def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: datetime) -> pa.Table:
-    """Read the rows of a file between two moments; columns that it lacks are null."""
+    """Read the columns that a file has of its rows between two moments."""
     try:
         with pq.ParquetFile(path, read_dictionary=["machine_id"]) as file:
-            wanted = [name for name in (*_KEY, *columns) if name in file.schema_arrow.names]
+            present = [name for name in columns if name in file.schema_arrow.names]
             groups = _row_groups(file.metadata, begins, ends)
-            rows = _with_all_columns(
-                file.read_row_groups(groups, wanted, use_threads=False), columns
-            )
+            rows = file.read_row_groups(groups, present, use_threads=False)
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
     at = timestamps_us(rows["sampled_at"])
@@ -175,28 +177,13 @@ def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: date
 
 def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:
     """Return the row groups that may have rows between two moments, by the file's statistics."""
-    groups = []
+    paths = [file.schema.column(j).path for j in range(file.num_columns)]
+    at, groups = paths.index("sampled_at"), []
     for i in range(file.num_row_groups):
-        group = file.row_group(i)
-        for column in (group.column(j) for j in range(group.num_columns)):
-            if column.path_in_schema == "sampled_at":
-                known = (
-                    column.statistics
-                    if column.statistics and column.statistics.has_min_max
-                    else None
-                )
-                if known is None or (known.max >= begins and known.min < ends):
-                    groups.append(i)
-                break
+        known = file.row_group(i).column(at).statistics
+        if not (known and known.has_min_max) or (known.max >= begins and known.min < ends):
+            groups.append(i)
     return groups
-
-
-def _with_all_columns(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with all columns; those that the file lacks are null."""
-    for name in (*_KEY, *columns):
-        if name not in rows.column_names:
-            rows = rows.append_column(name, pa.nulls(len(rows), pa.float64()))
-    return rows.select([*_KEY, *columns])
 
 
 def _machine_numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:

@@ -46,8 +46,8 @@ def time(name: str, meaning: str, check: str = "") -> Column:
 
 
 def by_gpu(name: str, meaning: str, wrong: str, *, nullable: bool = True) -> Column:
-    """Declare a column of lists of numbers, by GPU index; `wrong`: condition on a value ``v``."""
-    check = f"len(list_filter({name}, lambda v: {wrong})) = 0"
+    """Declare a column of lists of numbers, by GPU index; `wrong`: condition on a value ``u``."""
+    check = f"len(list_filter({name}, lambda u: {wrong})) = 0"
     return Column(name, "double[]", f"by GPU index: {meaning}", check, nullable=nullable)
 
 
@@ -187,11 +187,11 @@ GPU_SAMPLES = Table(
     columns=(
         _AT,
         _MACHINE_ID,
-        by_gpu("util_pct", "utilisation; null: offline", "v < 0 or v > 100", nullable=False),
+        by_gpu("util_pct", "utilisation; null: offline", "u < 0 or u > 100", nullable=False),
         _SECONDS,
-        by_gpu("sm_active_pct", "mean share of active multiprocessors", "v < 0 or v > 100"),
-        by_gpu("mem_used_gb", "GPU memory in use", "v < 0"),
-        by_gpu("power_w", "power drawn", "v < 0"),
+        by_gpu("sm_active_pct", "mean share of active multiprocessors", "u < 0 or u > 100"),
+        by_gpu("mem_used_gb", "GPU memory in use", "u < 0"),
+        by_gpu("power_w", "power drawn", "u < 0"),
     ),
     key=("sampled_at", "machine_id"),
     references=(_OF_MACHINE,),

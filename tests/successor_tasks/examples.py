@@ -173,7 +173,7 @@ _OPTION_USE = """\
 """
 
 _COLUMN = """\
-        by_gpu("temperature_c", "temperature", "v < 0"),
+        by_gpu("temperature_c", "temperature", "u < 0"),
 """
 _NEXT_COLUMN = '        by_gpu("power_w"'
 

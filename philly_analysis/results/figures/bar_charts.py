@@ -90,11 +90,10 @@ def stacked_shares(
     parts: Mapping[str, Sequence[float]],
     *,
     colors: Mapping[str, str],
-    least: float = 9,
 ) -> None:
     """Draw a horizontal bar per group, from the top, divided by the shares of its parts.
 
-    Parts of at least `least` percent have a label, in black or white for contrast.
+    Parts of at least 9 % have a label, in black or white for contrast.
     """
     y = np.arange(len(groups))[::-1]
     sums = np.sum([np.asarray(values, float) for values in parts.values()], axis=0)
@@ -102,7 +101,7 @@ def stacked_shares(
     for name, values in parts.items():
         width = 100 * np.asarray(values, float) / np.where(sums > 0, sums, 1)
         drawn = ax.barh(y, width, 0.7, left=left, color=colors[name], label=name)
-        texts = [f"{w:.0f} %" if w >= least else "" for w in width]
+        texts = [f"{w:.0f} %" if w >= 9 else "" for w in width]
         color = contrasting(colors[name])
         ax.bar_label(drawn, texts, label_type="center", fontsize=8, color=color)
         left += width

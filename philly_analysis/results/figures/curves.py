@@ -18,7 +18,6 @@ def cdf(
     value: str,
     by: str,
     colors: Mapping[str, str],
-    percentile: str = "percentile",
     counts: Mapping[str, int] | str | None = None,
     label: Callable[[str], str] = str,
 ) -> None:
@@ -38,10 +37,10 @@ def cdf(
     if isinstance(counts, str):
         counts = dict(zip(table[by], table[counts], strict=True))
     for i, group in enumerate(ordered(table[by], list(colors))):
-        rows = table[table[by] == group].sort_values(percentile)
+        rows = table[table[by] == group].sort_values("percentile")
         color = colors.get(group, CYCLE[i % len(CYCLE)])
         n = f"  n={counts[group]:,}" if counts and group in counts else ""
-        ax.plot(rows[value], rows[percentile], color=color, label=f"{label(group)}{n}")
+        ax.plot(rows[value], rows["percentile"], color=color, label=f"{label(group)}{n}")
     percent_axis(ax, "share of observations")
 
 

@@ -64,25 +64,18 @@ def _covers_marks(shown: Legend, ax: Axes, renderer: RendererBase) -> bool:
 
 def outlines(ax: Axes, exclude: Container[Artist] = ()) -> Iterator[Points]:
     """Yield the outlines of all marks but some, in pixels."""
-    marks: list[Artist] = [*ax.lines, *ax.patches, *ax.collections]
+    marks: list[Line2D | Patch | Collection] = [*ax.lines, *ax.patches, *ax.collections]
     for mark in marks:
         if not mark.get_visible() or mark in exclude:
             continue
         if isinstance(mark, Collection):
-            yield from _of_collection(mark)
-        elif isinstance(mark, Line2D | Patch):
-            path = mark.get_path()
-            for part in _parts(path):
-                yield np.asarray(mark.get_transform().transform(part))
-
-
-def _of_collection(mark: Collection) -> Iterator[Points]:
-    offsets = np.asarray(mark.get_offsets(), float)
-    if len(offsets) > 1 or np.any(offsets):
-        yield from (point[None] for point in mark.get_offset_transform().transform(offsets))
-        return
-    for path in mark.get_paths():
-        for part in _parts(path):
+            offsets, paths = np.asarray(mark.get_offsets(), float), mark.get_paths()
+            if len(offsets) > 1 or np.any(offsets):
+                yield from (at[None] for at in mark.get_offset_transform().transform(offsets))
+                continue
+        else:
+            paths = [mark.get_path()]
+        for part in (part for path in paths for part in _parts(path)):
             yield np.asarray(mark.get_transform().transform(part))
 
 
