@@ -27,8 +27,8 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import Demand, demand_of
 from philly_analysis.workload.load import at_load, load_of, rescale_arrivals
-from tests.exports import consumers
-from tests.exports.files import read_swf
+from tests.exports.conftest import Exporter
+from tests.exports.files import lines, read_swf
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
 from tests.support.small_traces import paper_trace
 
@@ -50,22 +50,22 @@ def test_profiles_name_their_source() -> None:
         assert read_profiles(file.stem).job_types
 
 
-def test_offered_load_is_gpu_seconds_over_gpus_and_span(tmp_path: Path) -> None:
-    done = export(TINY, "swf", tmp_path / "out", gpus=100)
+def test_offered_load_is_gpu_seconds_over_gpus_and_span(exported: Exporter) -> None:
+    done = exported("swf", gpus=100)
     assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))
     assert done.arrivals_stretched == 1
-    sidecar = json.loads((tmp_path / "out.json").read_text())
+    sidecar = json.loads(exported.out.with_name("out.json").read_text())
     assert sidecar["offered_load"] == done.offered_load and sidecar["cluster_gpus"] == 100
 
 
 @pytest.mark.parametrize("name", ["swf", "philly"])
-def test_sidecars_hold_the_digests_of_all_files(name: str, tmp_path: Path) -> None:
-    sidecar = export(TINY, name, tmp_path / "out").digests
-    assert json.loads((tmp_path / "out.json").read_text())["digests"] == {
+def test_sidecars_hold_the_digests_of_all_files(name: str, exported: Exporter) -> None:
+    sidecar = exported(name).digests
+    assert json.loads(exported.out.with_name("out.json").read_text())["digests"] == {
         file: list(digest) for file, digest in sidecar.items()
     }
-    out = tmp_path / "out"
-    files = {out} if out.is_file() else {path for path in out.rglob("*") if path.is_file()}
+    out = exported.out
+    files = {path for path in (out, *out.rglob("*")) if path.is_file()}
     assert {out / file for file in sidecar} == files
     for file, (size, digest) in sidecar.items():
         data = (out / file).read_bytes()
@@ -96,45 +96,41 @@ def test_a_kill_between_sidecar_and_file_is_detected(
 
 
 @pytest.mark.parametrize("name", ["swf", "philly"])
-def test_a_load_changes_submissions_only(name: str, tmp_path: Path) -> None:
+def test_a_load_changes_submissions_only(name: str, exported: Exporter) -> None:
     now = GPU_S / (100 * SPAN_S)
-    done = export(TINY, name, tmp_path / "out", gpus=100, load=now / 3)
+    done = exported(name, gpus=100, load=now / 3)
     assert done.offered_load == pytest.approx(now / 3, rel=1e-6)
     assert done.arrivals_stretched == pytest.approx(3)
     if name == "swf":
-        _, _, records = read_swf(tmp_path / "out")
-        assert [r[1] for r in records] == [0, 30, 60, 60, 3000]
-        assert [r[2] for r in records] == [5, 0, 10, 10, 100]
-        assert [r[3] for r in records] == [600, 400, 4000, 36000, 7200]
+        assert [r[1:4] for r in read_swf(exported.out)[2]] == [
+            [0, 5, 600], [30, 0, 400], [60, 10, 4000], [60, 10, 36000], [3000, 100, 7200],
+        ]  # fmt: skip
     else:
-        log = json.loads((tmp_path / "out" / "cluster_job_log").read_text())
+        log = json.loads((exported.out / "cluster_job_log").read_text())
         assert log[4]["submitted_time"] == f"{at(3000):%F %T}"
+        assert log[1]["attempts"][1]["start_time"] == f"{at(220):%F %T}"
         assert log[1]["attempts"][1]["end_time"] == f"{at(520):%F %T}"
 
 
-def test_rescaled_arrivals_keep_the_run_times_of_running_jobs(tmp_path: Path) -> None:
+def test_rescaled_arrivals_keep_the_run_times_of_running_jobs(exported: Exporter) -> None:
     # d has no end: as the log ends (e, at 8,300 s) it has run 8,270 s
     open_end = TINY.attempts.with_columns(
         ended_at=pl.when(pl.col("job_id") != "d").then("ended_at")
     )
     gpu_s = GPU_S + 8 * (8_270 - 36_000)
     workload = replace(TINY, attempts=open_end)
-    done = export(workload, "swf", tmp_path / "out", gpus=100, load=gpu_s / (100 * SPAN_S) / 3)
+    done = exported("swf", workload=workload, gpus=100, load=gpu_s / (100 * SPAN_S) / 3)
     assert done.arrivals_stretched == pytest.approx(3)
     assert done.offered_load == pytest.approx(gpu_s / (100 * SPAN_S) / 3)
-    assert [r[3] for r in read_swf(tmp_path / "out")[2]] == [600, 400, 4000, 8270, 7200]
+    run_s = [600, 400, 4000, 8270, 7200]
+    assert [r[3] for r in read_swf(exported.out)[2]] == run_s
     for factor in (0.2, 3):
-        runs = [s.run_s for s in rescale_arrivals(workload, factor).specs()]
-        assert runs == [600, 400, 4000, 8270, 7200]
+        assert [s.run_s for s in rescale_arrivals(workload, factor).specs()] == run_s
 
 
-def test_load_counts_accepted_jobs_only(tmp_path: Path) -> None:
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    done = export(
-        TINY, "gavel", tmp_path / "out", gpus=100, load=0.5, throughputs=speeds, partial=True
-    )
-    lines = (tmp_path / "out").read_text().split("\n")[:-1]
-    last_s = float(lines[-1].split("\t")[9])
+def test_load_counts_accepted_jobs_only(exported: Exporter) -> None:
+    done = exported("gavel", gpus=100, load=0.5, partial=True)
+    last_s = float(lines(exported.out)[-1].split("\t")[9])
     assert done.offered_load == pytest.approx(0.5, rel=1e-4)
     assert (600 + 800 + 16_000 + 288_000) / (100 * last_s) == pytest.approx(0.5, rel=1e-4)
 
@@ -150,14 +146,12 @@ def test_the_target_cluster_is_named_or_recorded_or_assumed(tmp_path: Path) -> N
     assert any("target cluster" in s for s in assumed.assumed)
 
 
-def test_a_trace_a_path_and_a_workload_export_alike(tmp_path: Path) -> None:
-    trace = paper_trace(tmp_path / "trace")
-    with Trace(trace) as opened:
-        export(opened, "swf", tmp_path / "a")
-    export(trace, "swf", tmp_path / "b")
-    export(str(trace), "swf", tmp_path / "c")
-    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
-    assert (tmp_path / "a").read_text() == (tmp_path / "c").read_text()
+def test_a_trace_and_its_path_export_alike(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "trace")
+    with Trace(path) as opened:
+        for i, trace in enumerate((opened, path, str(path))):
+            export(trace, "swf", tmp_path / f"{i}")
+    assert len({(tmp_path / f"{i}").read_bytes() for i in range(3)}) == 1
 
 
 @pytest.mark.parametrize("policy", list(RunPolicy))
@@ -231,29 +225,32 @@ def test_invalid_requests_are_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["wrong.json"]
 
 
-def test_a_load_needs_a_span(tmp_path: Path) -> None:
-    at_once = TINY.jobs.with_columns(submitted_at=pl.lit(at(0)))
+def test_a_load_needs_a_span(exported: Exporter) -> None:
+    at_once = replace(TINY, jobs=TINY.jobs.with_columns(submitted_at=pl.lit(at(0))))
     with pytest.raises(WorkloadError, match="no jobs have two different submission times"):
-        export(replace(TINY, jobs=at_once), "swf", tmp_path / "out", load=0.5)
-    done = export(replace(TINY, jobs=at_once), "swf", tmp_path / "out")
+        exported("swf", workload=at_once, load=0.5)
+    done = exported("swf", workload=at_once)
     assert done.offered_load is None
     assert "offered load not defined" in str(done)
 
 
-def test_exports_are_replaced_atomically(tmp_path: Path) -> None:
-    export(TINY, "helios", tmp_path / "out")
-    before = (tmp_path / "out" / "cluster_log.csv").read_bytes()
+def test_exports_are_replaced_atomically(exported: Exporter) -> None:
+    exported("helios")
+    before = (exported.out / "cluster_log.csv").read_bytes()
     with pytest.raises(ExportError, match="out exists"):
-        export(TINY, "helios", tmp_path / "out")
+        exported("helios")
     later = TINY.jobs.with_columns(pl.col("submitted_at") + timedelta(days=1))
-    export(replace(TINY, jobs=later), "helios", tmp_path / "out", force=True)
-    assert (tmp_path / "out" / "cluster_log.csv").read_bytes() != before
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "out.json"]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("")
+    exported("helios", workload=replace(TINY, jobs=later), force=True)
+    assert (exported.out / "cluster_log.csv").read_bytes() != before
+    assert sorted(p.name for p in exported.out.parent.iterdir()) == ["out", "out.json"]
+
+
+def test_other_folders_are_not_replaced(exported: Exporter) -> None:
+    exported.out.mkdir()
+    (exported.out / "thesis.tex").write_text("")
     with pytest.raises(ExportError, match="not an export"):
-        export(TINY, "helios", tmp_path / "mine", force=True)
-    assert (tmp_path / "mine" / "thesis.tex").exists()
+        exported("helios", force=True)
+    assert (exported.out / "thesis.tex").exists()
 
 
 def test_an_unwritable_path_raises(tmp_path: Path) -> None:
@@ -262,28 +259,28 @@ def test_an_unwritable_path_raises(tmp_path: Path) -> None:
         export(TINY, "swf", tmp_path / "file" / "out")
 
 
-def test_the_summary_lists_what_was_assumed(tmp_path: Path) -> None:
-    text = str(export(TINY, "synergy", tmp_path / "out", gpus=16, seed=7, partial=True))
+def test_the_summary_lists_what_was_assumed(exported: Exporter) -> None:
+    text = str(exported("synergy", gpus=16, seed=7, partial=True))
     assert "4 jobs of tiny" in text and "seed 7" in text and "sum of its attempts" in text
     assert "account: 1 job left out (24 GPU hours): gang size not among 1, 2, 4, 8, 16." in text
     assert "source: seconds per iteration" in text
     assert "accepts 4 of 5 jobs, 85 of 109 GPU hours" in text
 
 
-def test_an_export_with_too_few_accepted_jobs_is_refused(tmp_path: Path) -> None:
+def test_an_export_with_too_few_accepted_jobs_is_refused(exported: Exporter) -> None:
     with pytest.raises(ExportError) as refused:
-        export(TINY, "synergy", tmp_path / "out")
-    said = str(refused.value)
-    assert "would accept 4 of 5 jobs (80.0 %) and 85 of 109 GPU hours (77.9 %) of tiny" in said
-    assert "excluded, 1 job (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in said
-    assert "gangs='split'" in said and "partial=True" in said
+        exported("synergy")
+    message = str(refused.value)
+    assert "would accept 4 of 5 jobs (80.0 %) and 85 of 109 GPU hours (77.9 %) of tiny" in message
+    assert "excluded, 1 job (24 GPU hours): gang size not among 1, 2, 4, 8, 16" in message
+    assert "gangs='split'" in message and "partial=True" in message
     with pytest.raises(ExportError, match="gang larger than the cluster of 8 GPUs"):
-        export(TINY, "swf", tmp_path / "out", gpus=8)
-    assert list(tmp_path.iterdir()) == []
+        exported("swf", gpus=8)
+    assert list(exported.out.parent.iterdir()) == []
 
 
 def test_refusals_count_gpu_time_in_the_file_for_programs_with_own_run_times(
-    tmp_path: Path,
+    exported: Exporter,
 ) -> None:
     # 99 of 100 jobs are of one GPU and run as long as the last, of 24, which it does not take
     jobs = pl.DataFrame(
@@ -296,26 +293,25 @@ def test_refusals_count_gpu_time_in_the_file_for_programs_with_own_run_times(
     attempts = jobs.select("job_id", "gpus", attempt=pl.lit(1, pl.Int32), started_at=pl.lit(at(1)))
     attempts = attempts.with_columns(ended_at=pl.lit(at(3601)))
     workload = Workload(name="wide", jobs=jobs, attempts=attempts)
-    said = r"99 of 100 jobs \(99.0 %\) and 99 of 123 GPU hours \(80.5 %\)"
-    with pytest.raises(ExportError, match=said):
-        export(workload, "pollux", tmp_path / "out", gpus=32)
-    export(workload, "pollux", tmp_path / "out", gpus=32, gangs="split")
+    few = r"99 of 100 jobs \(99.0 %\) and 99 of 123 GPU hours \(80.5 %\)"
+    with pytest.raises(ExportError, match=few):
+        exported("pollux", workload=workload, gpus=32)
+    exported("pollux", workload=workload, gpus=32, gangs="split")
 
 
-def test_other_gangs_are_split_or_rounded(tmp_path: Path) -> None:
-    split = export(TINY, "synergy", tmp_path / "split", gangs="split")
-    rows = [line.split(",") for line in (tmp_path / "split").read_text().splitlines()]
-    assert [int(r[4]) for r in rows] == [1, 2, 4, 8, 8, 4]  # 12 = 8 + 4, at once
-    assert [float(r[2]) for r in rows[-2:]] == [1000, 1000]
-    assert (split.jobs, split.jobs_read, split.left_out) == (6, 5, {})
-    assert any("of gangs split" in s for s in split.assumed)
-    rounded = export(TINY, "synergy", tmp_path / "rounded", gangs="round")
-    rows = [line.split(",") for line in (tmp_path / "rounded").read_text().splitlines()]
-    assert [int(r[4]) for r in rows] == [1, 2, 4, 8, 16]
-    assert (rounded.jobs, rounded.jobs_read) == (5, 5)
-    for done in (split, rounded):
-        assert done.gpu_h_asked == pytest.approx(GPU_S / 3600)
-        assert done.gpu_h_read == pytest.approx(GPU_S / 3600, rel=1e-3)
+@pytest.mark.parametrize(
+    ("gangs", "sizes"),
+    [("split", [1, 2, 4, 8, 8, 4]), ("round", [1, 2, 4, 8, 16])],  # 12 = 8 + 4, at once
+)
+def test_other_gangs_are_split_or_rounded(gangs: str, sizes: list[int], exported: Exporter) -> None:
+    done = exported("synergy", gangs=gangs)
+    rows = [line.split(",") for line in lines(exported.out)]
+    assert [int(r[4]) for r in rows] == sizes
+    assert [float(r[2]) for r in rows[4:]] == [1000] * (len(sizes) - 4)
+    assert (done.jobs, done.jobs_read, done.left_out) == (len(sizes), 5, {})
+    assert any("of gangs split" in s for s in done.assumed) == (gangs == "split")
+    assert done.gpu_h_asked == pytest.approx(GPU_S / 3600)
+    assert done.gpu_h_read == pytest.approx(GPU_S / 3600, rel=1e-3)
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=20), st.sampled_from(["split", "round"]))
@@ -357,9 +353,9 @@ def test_notes_on_what_is_not_carried_are_no_instructions() -> None:
 
 
 @pytest.mark.parametrize("kind", ["exact", "noisy", "rounded", "history"])
-def test_estimates_by_kind(kind: str, tmp_path: Path) -> None:
-    done = export(TINY, "swf", tmp_path / "out", estimates=kind, seed=1)
-    run_s, asked_s = ([r[i] for r in read_swf(tmp_path / "out")[2]] for i in (3, 8))
+def test_estimates_by_kind(kind: str, exported: Exporter) -> None:
+    done = exported("swf", estimates=kind, seed=1)
+    run_s, asked_s = ([r[i] for r in read_swf(exported.out)[2]] for i in (3, 8))
     assert asked_s[1] == 900  # its time limit, as recorded
     run_s.pop(1), asked_s.pop(1)
     if kind == "exact":
@@ -376,20 +372,20 @@ def test_estimates_by_kind(kind: str, tmp_path: Path) -> None:
         assert asked_s != run_s and all(s > 0 for s in asked_s)
     assert any(s.startswith("estimated run times: ") for s in done.assumed)
     with pytest.raises(ExportError, match="no field for estimated run times"):
-        export(TINY, "batsim", tmp_path / "no", estimates=kind)
+        exported("batsim", estimates=kind, force=True)
 
 
-def test_batsim_runs_take_a_millisecond_at_least(tmp_path: Path) -> None:
+def test_batsim_runs_take_a_millisecond_at_least(exported: Exporter) -> None:
     instant = TINY.attempts.with_columns(
         ended_at=pl.when(pl.col("job_id") == "a").then("started_at").otherwise("ended_at")
     )
-    done = export(replace(TINY, attempts=instant), "batsim", tmp_path / "out", dialect="v5")
-    delays = json.loads((tmp_path / "out").read_text())["profiles"].values()
+    done = exported("batsim", "v5", replace(TINY, attempts=instant))
+    delays = json.loads(exported.out.read_text())["profiles"].values()
     assert min(p["delay"] for p in delays) == 0.001
     assert any("1 run of no time" in s for s in done.assumed)
 
 
-def test_an_excluded_early_job_moves_no_clock(tmp_path: Path) -> None:
+def test_an_excluded_early_job_moves_no_clock(exported: Exporter) -> None:
     early = pl.DataFrame(
         {"job_id": ["z"], "submitted_at": [at(-5_000_000)], "gpus": [8], "flag": ["left_truncated"]}
     )
@@ -401,7 +397,7 @@ def test_an_excluded_early_job_moves_no_clock(tmp_path: Path) -> None:
         jobs=pl.concat([TINY.jobs, early], how="diagonal_relaxed"),
         attempts=pl.concat([TINY.attempts, run], how="diagonal_relaxed"),
     )
-    done = export(with_one, "swf", tmp_path / "out", gpus=100)
+    done = exported("swf", workload=with_one, gpus=100)
     assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))
     assert done.left_out == {"left truncated": 1}
     assert with_one.origin_at == TINY.origin_at
@@ -459,30 +455,25 @@ def test_load_of_a_window() -> None:
     ],
 )
 def test_changed_files_have_violations(
-    dialect: str, file: str, old: str, new: str, violation: str, tmp_path: Path
+    dialect: str, file: str, old: str, new: str, violation: str, exported: Exporter
 ) -> None:
     name, _, spelling = dialect.partition("/")
-    speeds = consumers.all_of(tmp_path / "consumers").get((name, spelling))
-    options: dict[str, Any] = {"dialect": spelling, "throughputs": speeds}
-    path = tmp_path / "out"
-    export(TINY, name, path, gpus=16, partial=True, **options)
-    assert validate(path, name, **options) == []
-    changed = path / file if file else path
+    exported(name, spelling, gpus=16, partial=True)
+    assert exported.violations(name, spelling) == ""
+    changed = exported.out / file
     text = changed.read_text()
     assert old in text
     changed.write_text(text.replace(old, new, 1))
-    assert violation in "; ".join(validate(path, name, **options))
+    assert violation in exported.violations(name, spelling)
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [(r"[^\t]+", "ResNet-50 (batch size 7)"), (r"A3C|[A-Z][^\t]+", "no such model")]
 )
-def test_job_types_without_a_speed_are_violations(old: str, new: str, tmp_path: Path) -> None:
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    out = tmp_path / "out"
-    export(TINY, "gavel", out, throughputs=speeds, partial=True)
-    out.write_text(re.sub(old, new, out.read_text(), count=1))
-    assert "without a speed" in "; ".join(validate(out, "gavel", throughputs=speeds))
+def test_job_types_without_a_speed_are_violations(old: str, new: str, exported: Exporter) -> None:
+    exported("gavel", partial=True)
+    exported.out.write_text(re.sub(old, new, exported.out.read_text(), count=1))
+    assert "without a speed" in exported.violations("gavel")
 
 
 def test_validating_a_missing_file_raises(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 
 from philly_analysis import export
 from philly_analysis.errors import ExportError
 from philly_analysis.workload import Machine, Workload
 from tests.exports import consumers
+from tests.exports.conftest import Exporter
 from tests.exports.files import lines, records
 from tests.exports.tiny import TINY, at
 from tests.support.small_traces import at as minute
@@ -34,17 +36,19 @@ def moved(job_id: str, column: str, when: datetime) -> Workload:
     return replace(TINY, **changed)
 
 
-def test_gavel(tmp_path: Path) -> None:
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    done = export(TINY, "gavel", tmp_path / "out.trace", throughputs=speeds, partial=True)
-    rows = [line.split("\t") for line in lines(tmp_path / "out.trace")]
+SMALL_RUNS = [600, 400, 4000, 36000]
+
+
+def test_gavel(exported: Exporter) -> None:
+    done = exported("gavel", partial=True)
+    rows = [line.split("\t") for line in lines(exported.out)]
     assert {len(r) for r in rows} == {10}  # no header
     # e has 12 GPUs, which Gavel does not know: 86,400 of 391,800 GPU-seconds
     assert done.left_out == {"gang size not among 1, 2, 4, 8": 1}
     assert "The workload is 4 of 5 jobs, 85 of 109 GPU hours." in done.account
     assert [r[6] for r in rows] == ["1", "2", "4", "8"]
     assert [float(r[9]) for r in rows] == [0, 10, 20, 20]
-    for row, run_s in zip(rows, [600, 400, 4000, 36000], strict=True):
+    for row, run_s in zip(rows, SMALL_RUNS, strict=True):
         assert int(row[5]) == round(run_s * consumers.steps_per_s(row[0], int(row[6])))
         assert row[4] == ("0" if row[0] == "A3C" else "1")
         assert ("%s" in row[1]) == (row[4] == "1")
@@ -52,63 +56,99 @@ def test_gavel(tmp_path: Path) -> None:
         assert row[7:9] == ["1", "-1.000000"]
 
 
-def test_shockwave(tmp_path: Path) -> None:
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    out = tmp_path / "out"
-    export(TINY, "gavel", out, dialect="shockwave", throughputs=speeds, partial=True)
-    rows = [line.split("\t") for line in lines(out)]
+def test_shockwave(exported: Exporter) -> None:
+    exported("gavel", "shockwave", partial=True)
+    rows = [line.split("\t") for line in lines(exported.out)]
     assert {len(r) for r in rows} == {12}
-    assert [r[7] for r in rows] == ["static"] * 4
-    assert [r[10] for r in rows] == ["600", "400", "4000", "36000"]
+    assert [(r[7], int(r[10])) for r in rows] == [("static", run_s) for run_s in SMALL_RUNS]
     assert [float(r[11]) for r in rows] == [0, 10, 20, 20]
 
 
-def test_job_types_of_the_workload_are_kept(tmp_path: Path) -> None:
-    named = TINY.jobs.with_columns(
-        job_type=pl.Series(["A3C", "LM (batch size 5)", "no such type", None, None])
-    )
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    workload = replace(TINY, jobs=named)
-    for seed in range(5):
-        out = tmp_path / f"{seed}"
-        export(workload, "gavel", out, throughputs=speeds, seed=seed, partial=True)
-        types = [line.split("\t")[0] for line in lines(out)]
-        assert types[:2] == ["A3C", "LM (batch size 5)"]
-        assert "no such type" not in types
+@pytest.mark.parametrize("seed", range(5))
+def test_job_types_of_the_workload_are_kept(seed: int, exported: Exporter) -> None:
+    types = pl.Series(["A3C", "LM (batch size 5)", "no such type", None, None])
+    named = replace(TINY, jobs=TINY.jobs.with_columns(job_type=types))
+    exported("gavel", workload=named, seed=seed, partial=True)
+    written = [line.split("\t")[0] for line in lines(exported.out)]
+    assert written[:2] == ["A3C", "LM (batch size 5)"]
+    assert "no such type" not in written
 
 
-def test_tiresias(tmp_path: Path) -> None:
-    export(TINY, "tiresias", tmp_path / "out", gpus=32)
-    rows = records(tmp_path / "out" / "jobs.csv")
-    assert ",".join(rows[0]) == "job_id,num_gpu,submit_time,iterations,model_name,duration,interval"
-    assert [r["job_id"] for r in rows] == ["a", "b", "c", "d", "e"]
-    assert [r["num_gpu"] for r in rows] == ["1", "2", "4", "8", "12"]
-    assert [r["submit_time"] for r in rows] == ["0", "10", "20", "20", "1000"]
-    assert [r["duration"] for r in rows] == ["600", "400", "4000", "36000", "7200"]
-    assert [r["interval"] for r in rows] == ["0", "10", "10", "0", "980"]
-    assert {r["model_name"] for r in rows} <= {
+COLUMNS = {
+    "tiresias": """\
+job_id,num_gpu,submit_time,duration,interval
+a,1,0,600,0
+b,2,10,400,10
+c,4,20,4000,10
+d,8,20,36000,0
+e,12,1000,7200,980
+""",
+    # 12 GPUs are not a power of two
+    "muri": """\
+num_gpu,submit_time,duration
+1,0,600000
+2,10000,400000
+4,20000,4000000
+8,20000,36000000
+""",
+    # one iteration takes a GPU two seconds; the other model lacks speeds at 16 GPUs and more,
+    # which elastic policies divide by
+    "elasticflow": """\
+job_id,model_name,iteration
+0,vgg16,300
+1,vgg16,400
+2,vgg16,8000
+3,vgg16,144000
+""",
+    # one node has all GPUs, and of two instances each would count as a job; at e's submission
+    # bob's b (400 s) had finished, and before nobody had finished anything: the mean of all five
+    "pai": """\
+job_id,num_inst,num_gpu,num_cpu,wait_time,user_dur,user_gpu_dur
+0,1,1,3,5,9640,9640
+1,1,2,6,0,9640,19280
+2,1,4,12,10,9640,38560
+3,1,8,24,10,9640,77120
+4,1,12,36,100,400,4800
+""",
+}
+HEADERS = {
+    "tiresias": "job_id,num_gpu,submit_time,iterations,model_name,duration,interval",
+    "muri": "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
+    "iteration_time,resource_time_0,resource_time_1,resource_time_2,priority",
+    "elasticflow": "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration,"
+    "best_effort",
+    "pai": "job_id,user,num_inst,num_gpu,num_cpu,gpu_type,submit_time,duration,wait_time,user_dur,"
+    "user_gpu_dur,group_dur,group_gpu_dur",
+}
+
+
+@pytest.mark.parametrize("dialect", COLUMNS)
+def test_columns_of_tiresias_and_its_dialects(dialect: str, exported: Exporter) -> None:
+    exported("tiresias", dialect, gpus=32, partial=True)
+    written = pl.read_csv(exported.out / ("jobs.csv" if dialect == "tiresias" else ""))
+    assert ",".join(written.columns) == HEADERS[dialect]
+    expected = pl.read_csv(COLUMNS[dialect].encode())
+    assert_frame_equal(written.select(expected.columns), expected, check_dtypes=False)
+
+
+def test_tiresias(exported: Exporter) -> None:
+    exported("tiresias", gpus=32)
+    assert {r["model_name"] for r in records(exported.out / "jobs.csv")} <= {
         "vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
         "inception3",
     }  # fmt: skip
-    assert lines(tmp_path / "out" / "cluster.csv") == [
+    assert lines(exported.out / "cluster.csv") == [
         "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node",
         "1,4,8,128,1000000000000",
     ]
-    sample = [int(r["duration"]) for r in records(tmp_path / "out" / "yarn-gput1000.csv")]
+    sample = [int(r["duration"]) for r in records(exported.out / "yarn-gput1000.csv")]
     # five jobs, so a fifth of the quantiles each
     assert sample == [s for s in (600, 800, 16_000, 86_400, 288_000) for _ in range(200)]
 
 
-def test_muri(tmp_path: Path) -> None:
-    done = export(TINY, "tiresias", tmp_path / "out.csv", dialect="muri", partial=True)
-    rows = records(tmp_path / "out.csv")
-    assert ",".join(rows[0]) == (
-        "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
-        "iteration_time,resource_time_0,resource_time_1,resource_time_2,priority"
-    )
-    assert sum(done.left_out.values()) == 1  # 12 GPUs are not a power of two
-    assert [r["submit_time"] for r in rows] == ["0", "10000", "20000", "20000"]
-    assert [r["duration"] for r in rows] == ["600000", "400000", "4000000", "36000000"]
+def test_muri(exported: Exporter) -> None:
+    exported("tiresias", "muri", partial=True)
+    rows = records(exported.out)
     for row in rows:  # each takes 1.5 % longer than profiled
         each_ms = 1.015 * int(row["iteration_time"])
         assert int(row["iterations"]) == round(int(row["duration"]) / each_ms)
@@ -124,75 +164,43 @@ def test_muri(tmp_path: Path) -> None:
         "a2c": ("64", 517, 514, 14, 0),
     }
     first = rows[0]
-    assert first["num_gpu"] == "1"
     assert published[first["model_name"]] == (
         first["batch_size"],
         *(float(first[k]) for k in list(first)[8:12]),
     )
 
 
-def test_elasticflow(tmp_path: Path) -> None:
-    speeds = consumers.throughput_folder(tmp_path / "throughputs")
-    out = tmp_path / "out.csv"
-    export(TINY, "tiresias", out, dialect="elasticflow", throughputs=speeds, partial=True)
-    rows = records(out)
-    assert ",".join(rows[0]) == (
-        "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration,best_effort"
-    )
-    assert [r["job_id"] for r in rows] == ["0", "1", "2", "3"]
-    # the other model lacks speeds at 16 GPUs and more, which elastic policies divide by
-    assert {r["model_name"] for r in rows} == {"vgg16"}
-    assert {r["batch_size"] for r in rows} <= {"64", "128"}
-    # run time x half a step per second and GPU
-    assert [r["iteration"] for r in rows] == ["300", "400", "8000", "144000"]
-    for row in rows:
+def test_elasticflow_draws_batches_and_deadlines(exported: Exporter) -> None:
+    exported("tiresias", "elasticflow", partial=True)
+    for row in records(exported.out):
+        assert row["batch_size"] in {"64", "128"}
         slack = int(row["ddl"]) - int(row["submit_time"])
         assert 0.5 * int(row["duration"]) - 1 <= slack <= 1.5 * int(row["duration"])
 
 
-def test_pai(tmp_path: Path) -> None:
-    export(TINY, "tiresias", tmp_path / "out.csv", dialect="pai")
-    rows = records(tmp_path / "out.csv")
-    assert ",".join(rows[0]) == (
-        "job_id,user,num_inst,num_gpu,num_cpu,gpu_type,submit_time,duration,wait_time,user_dur,"
-        "user_gpu_dur,group_dur,group_gpu_dur"
-    )
-    # one node has all GPUs, and of two instances each would count as a job
-    assert [r["num_inst"] for r in rows] == ["1"] * 5
-    assert [r["num_gpu"] for r in rows] == ["1", "2", "4", "8", "12"]
-    assert [r["job_id"] for r in rows] == ["0", "1", "2", "3", "4"]
-    assert [float(r["num_cpu"]) for r in rows] == [3, 6, 12, 24, 36]
-    assert [float(r["wait_time"]) for r in rows] == [5, 0, 10, 10, 100]
-    # at e's submission (1000 s) bob's b (10 + 400 s) had finished, so e is taken for 400 s
-    assert float(rows[4]["user_dur"]) == 400 and float(rows[4]["user_gpu_dur"]) == 4800
-    # nobody had finished anything before: the mean of all five
-    assert float(rows[0]["user_dur"]) == (600 + 400 + 4000 + 36000 + 7200) / 5
-
-
 @pytest.mark.parametrize("name", ["pollux", "sia"])
-def test_pollux_and_sia(name: str, tmp_path: Path) -> None:
-    export(TINY, name, tmp_path / "out")
-    rows = records(tmp_path / "out")
+def test_pollux_and_sia(name: str, exported: Exporter) -> None:
+    exported(name)
+    rows = records(exported.out)
     head = ["name", "time", "application", "num_replicas", "batch_size"]
     assert list(rows[0]) == head + ["category"] * (name == "sia")
     assert [r["time"] for r in rows] == ["0", "10", "20", "20", "1000"]
     assert [r["num_replicas"] for r in rows] == ["1", "2", "4", "8", "12"]
     # GPU hours: 0.17, 0.22, 4.4, 80, 24
     classes = [{"cifar10", "ncf"}, {"cifar10", "ncf"}, {"deepspeech2", "bert"}, {"yolov3"}]
-    for row, allowed in zip(rows, [*classes, {"yolov3"}], strict=True):
-        assert row["application"] in allowed
     limits = {
         "cifar10": (128, 4096), "ncf": (256, 32768), "deepspeech2": (20, 640),
         "bert": (12, 384), "yolov3": (8, 512), "imagenet": (200, 12800),
     }  # fmt: skip
-    for row in rows:
+    for row, allowed in zip(rows, [*classes, {"yolov3"}], strict=True):
+        assert row["application"] in allowed
         low, high = limits[row["application"]]
         assert int(row["batch_size"]) == min(low * int(row["num_replicas"]), high)
 
 
-def test_pollux_generator(tmp_path: Path) -> None:
-    done = export(TINY, "pollux", tmp_path / "philly.csv", dialect="generator")
-    assert lines(tmp_path / "philly.csv") == [
+def test_pollux_generator(exported: Exporter) -> None:
+    done = exported("pollux", "generator")
+    assert lines(exported.out) == [
         "timestamp,duration,num_gpus,gpu_time,cluster",
         "2017-10-03 07:00:00,600,1,600,v2",
         "2017-10-03 07:00:10,400,2,800,v1",
@@ -201,37 +209,42 @@ def test_pollux_generator(tmp_path: Path) -> None:
         "2017-10-03 07:16:40,7200,12,86400,v1",
     ]
     assert (done.jobs_read, done.gpu_h_read) == (5, None)
-    # 8 GPUs for 30 hours: the only job of at least 100 GPU hours, and not within a day
-    longer = moved("d", "ended_at", at(30 + 30 * 3600))
-    with pytest.raises(ExportError, match="1 jobs of 100 to 1000 GPU hours, but none of them"):
-        export(longer, "pollux", tmp_path / "out", dialect="generator")
     # the generator ignores a job of less than a minute
     short = moved("a", "ended_at", at(5 + 59))
     short = replace(short, attempts=short.attempts.filter(pl.col("job_id") != "d"))
-    with pytest.raises(ExportError, match=r"would accept 3 of 4 jobs .* of tiny"):
-        export(short, "pollux", tmp_path / "out", dialect="generator")
+    for workload, message in (
+        # 8 GPUs for 30 hours: the only job of at least 100 GPU hours, and not within a day
+        (
+            moved("d", "ended_at", at(30 + 30 * 3600)),
+            "1 jobs of 100 to 1000 GPU hours, but none of them",
+        ),
+        (short, r"would accept 3 of 4 jobs .* of tiny"),
+    ):
+        with pytest.raises(ExportError, match=message):
+            exported("pollux", "generator", workload, force=True)
 
 
-def test_shockwave_accepts_jobs_up_to_an_idle_round(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("comes_s", "dialect", "read"),
+    [
+        (35_000, "gavel", 5),
+        (35_000, "shockwave", 5),
+        (86_400, "gavel", 5),
+        (86_400, "shockwave", 4),
+    ],
+)
+def test_shockwave_accepts_jobs_up_to_an_idle_round(
+    comes_s: int, dialect: str, read: int, exported: Exporter
+) -> None:
     # d, which runs longest, is gone after 36,000 s; e comes then, or a day later
-    speeds = consumers.throughput_json(tmp_path / "t.json")
-    for comes_s, read in ((35_000, 5), (86_400, 4)):
-        workload = moved("e", "submitted_at", at(comes_s))
-        for dialect in ("gavel", "shockwave"):
-            out = tmp_path / f"{comes_s}-{dialect}"
-            options: dict[str, Any] = {
-                "dialect": dialect,
-                "gangs": "round",
-                "gpus": 40,
-                "partial": True,
-            }
-            done = export(workload, "gavel", out, throughputs=speeds, **options)
-            assert done.jobs_read == (read if dialect == "shockwave" else 5)
+    workload = moved("e", "submitted_at", at(comes_s))
+    options = {"gangs": "round", "gpus": 40, "partial": True}
+    assert exported("gavel", dialect, workload, **options).jobs_read == read
 
 
-def test_synergy(tmp_path: Path) -> None:
-    export(TINY, "synergy", tmp_path / "out.csv", partial=True)
-    rows = [line.split(",") for line in lines(tmp_path / "out.csv")]
+def test_synergy(exported: Exporter) -> None:
+    exported("synergy", partial=True)
+    rows = [line.split(",") for line in lines(exported.out)]
     assert [r[0] for r in rows] == ["4000", "4001", "4002", "4003"]  # no header
     assert [float(r[2]) for r in rows] == [0, 10, 20, 20]
     assert [r[4] for r in rows] == ["1", "2", "4", "8"]
@@ -240,11 +253,11 @@ def test_synergy(tmp_path: Path) -> None:
         "alexnet": 0.60, "res18": 0.64, "res50": 0.78, "mobilenet": 0.71, "shufflenet": 0.615,
         "m5": 0.60, "deepspeech": 0.757, "gnmt": 0.12, "transformer": 0.67, "lstm": 0.011,
     }  # fmt: skip
-    for row, run_s in zip(rows, [600, 400, 4000, 36000], strict=True):
+    for row, run_s in zip(rows, SMALL_RUNS, strict=True):
         assert int(row[3]) == round(run_s / iteration_s[row[1]])
 
 
-def test_synergy_draws_models_by_the_split_of_tasks(tmp_path: Path) -> None:
+def test_synergy_draws_models_by_the_split_of_tasks(exported: Exporter) -> None:
     count = 3000
     jobs = pl.DataFrame({"job_id": [f"{i:04}" for i in range(count)]}).with_columns(
         gpus=pl.lit(1, pl.Int32), submitted_at=pl.lit(at(0))
@@ -252,10 +265,11 @@ def test_synergy_draws_models_by_the_split_of_tasks(tmp_path: Path) -> None:
     runs = jobs.select(
         "job_id", attempt=pl.lit(1), started_at=pl.lit(at(0)), ended_at=pl.lit(at(9))
     )
-    export(type(TINY)(name="many", jobs=jobs, attempts=runs), "synergy", tmp_path / "out")
-    ids = [int(line.split(",")[0]) for line in lines(tmp_path / "out")]
-    assert ids == list(range(3000, 6000))  # it measures 4000 to 4999: those in the middle
-    models = [line.split(",")[1] for line in lines(tmp_path / "out")]
+    exported("synergy", workload=Workload(name="many", jobs=jobs, attempts=runs))
+    rows = [line.split(",") for line in lines(exported.out)]
+    # it measures 4000 to 4999: those in the middle
+    assert [int(row[0]) for row in rows] == list(range(3000, 6000))
+    models = [row[1] for row in rows]
     for task, share in (
         (("alexnet", "res18", "res50", "mobilenet", "shufflenet"), 0.2),
         (("gnmt", "transformer", "lstm"), 0.7),
@@ -265,9 +279,13 @@ def test_synergy_draws_models_by_the_split_of_tasks(tmp_path: Path) -> None:
         assert abs(got - share) < 4 * (share * (1 - share) / count) ** 0.5
 
 
-def test_helios(tmp_path: Path) -> None:
-    done = export(TINY, "helios", tmp_path / "out", gpus=40)
-    assert lines(tmp_path / "out" / "cluster_log.csv") == [
+def nodes_of(out: Path) -> object:
+    return pickle.loads((out / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
+
+
+def test_helios(exported: Exporter) -> None:
+    done = exported("helios", gpus=40)
+    assert lines(exported.out / "cluster_log.csv") == [
         "jobname,user,vc,gpu_num,state,submit_time,duration",
         "a,ann,philly,1,Pass,2017-10-03 07:00:00,600",
         "b,bob,philly,2,Failed,2017-10-03 07:00:10,400",
@@ -275,19 +293,18 @@ def test_helios(tmp_path: Path) -> None:
         "d,cid,philly,8,Pass,2017-10-03 07:00:20,36000",
         "e,bob,philly,12,Pass,2017-10-03 07:16:40,7200",
     ]
-    nodes = pickle.loads((tmp_path / "out" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
-    assert nodes == {"philly": 5}
-    estimates = lines(tmp_path / "out" / "lgb.csv")
+    assert nodes_of(exported.out) == {"philly": 5}
+    estimates = lines(exported.out / "lgb.csv")
     assert estimates[0] == "jobname,priority" and estimates[5] == "e,400"
     assert "virtual clusters" in done.not_carried
 
 
 @pytest.mark.parametrize(("gpus", "nodes"), [(40, {"v1": 3, "v2": 2}), (24, {"v1": 2, "v2": 1})])
 def test_helios_native_nodes_by_virtual_cluster(
-    gpus: int, nodes: dict[str, int], tmp_path: Path
+    gpus: int, nodes: dict[str, int], exported: Exporter
 ) -> None:
-    export(TINY, "helios", tmp_path / "out", dialect="native", gpus=gpus)
-    rows = records(tmp_path / "out" / "cluster_log.csv")
+    exported("helios", "native", gpus=gpus)
+    rows = records(exported.out / "cluster_log.csv")
     assert ",".join(rows[0]) == "job_id,jobname,cpu_num,user,vc,gpu_num,state,submit_time,duration"
     # the reader counts from its first line, whose run time is the mean of all jobs
     first, *others = rows
@@ -300,13 +317,12 @@ def test_helios_native_nodes_by_virtual_cluster(
     ]  # fmt: skip
     assert [(r["vc"], r["cpu_num"]) for r in others[:2]] == [("v2", "3"), ("v1", "6")]
     # v1 has used 16 GPUs and v2 9; 12 and 8 are their largest gangs
-    found = pickle.loads((tmp_path / "out" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
-    assert found == nodes and 8 * sum(found.values()) == gpus
+    assert nodes_of(exported.out) == nodes and 8 * sum(nodes.values()) == gpus
 
 
-def test_too_few_nodes_for_virtual_clusters_raise(tmp_path: Path) -> None:
+def test_too_few_nodes_for_virtual_clusters_raise(exported: Exporter) -> None:
     with pytest.raises(ExportError, match=r"2 virtual clusters need 3 nodes .* the cluster has 2"):
-        export(TINY, "helios", tmp_path / "out", dialect="native", gpus=16)
+        exported("helios", "native", gpus=16)
 
 
 @pytest.mark.parametrize(
@@ -318,45 +334,41 @@ def test_too_few_nodes_for_virtual_clusters_raise(tmp_path: Path) -> None:
         ("lucid", "venus", 26),
     ],
 )
-def test_windows_start_at_the_first_job(name: str, dialect: str, days: int, tmp_path: Path) -> None:
-    table = consumers.single_data(tmp_path / "single_data.csv") if name == "lucid" else None
+def test_windows_start_at_the_first_job(
+    name: str, dialect: str, days: int, exported: Exporter
+) -> None:
     late = moved("e", "submitted_at", at(days * 86_400))
-    options: dict[str, Any] = {"dialect": dialect, "throughputs": table, "gpus": 40}
-    done = export(late, name, tmp_path / "out", **options, partial=True)
+    with pytest.raises(ExportError, match=r"would accept 4 of 5 jobs .* of tiny.*a higher --load"):
+        exported(name, dialect, late, gpus=40)
+    done = exported(name, dialect, late, gpus=40, partial=True)
     assert (done.jobs, done.jobs_read) == (5, 4)
     assert done.gpu_h_read == pytest.approx((600 + 800 + 16_000 + 288_000) / 3600)
-    with pytest.raises(ExportError, match=r"would accept 4 of 5 jobs .* of tiny.*a higher --load"):
-        export(late, name, tmp_path / "no", **options)
 
 
-def test_jobs_before_the_window_are_moved_into_it(tmp_path: Path) -> None:
+def test_jobs_before_the_window_are_moved_into_it(exported: Exporter) -> None:
     earlier = TINY.jobs.with_columns(pl.col("submitted_at") - pl.duration(days=30))
     runs = TINY.attempts.with_columns(pl.col("started_at", "ended_at") - pl.duration(days=30))
-    done = export(replace(TINY, jobs=earlier, attempts=runs), "helios", tmp_path / "out")
-    rows = records(tmp_path / "out" / "cluster_log.csv")
+    done = exported("helios", workload=replace(TINY, jobs=earlier, attempts=runs))
+    rows = records(exported.out / "cluster_log.csv")
     assert [r["submit_time"] for r in rows][:2] == ["2017-10-01 00:00:00", "2017-10-01 00:00:10"]
     assert any("moved" in sentence for sentence in done.assumed)
 
 
-def test_lucid(tmp_path: Path) -> None:
-    table = consumers.single_data(tmp_path / "single_data.csv")
-    export(TINY, "lucid", tmp_path / "out", throughputs=table, gpus=40)
-    rows = records(tmp_path / "out" / "cluster_full_log.csv")
-    assert ",".join(rows[0]) == (
-        "job_id,user,vc,gpu_num,state,submit_time,duration,dataset,model,batchsize,amp,speed,"
-        "gpu_util,gmem_util,gmem"
-    )
+def test_lucid(exported: Exporter) -> None:
+    exported("lucid", gpus=40)
+    rows = records(exported.out / "cluster_full_log.csv")
+    keys = ["dataset", "model", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem"]
+    jobs = ["job_id", "user", "vc", "gpu_num", "state", "submit_time", "duration"]
+    assert list(rows[0]) == jobs + keys
     assert {r["vc"] for r in rows} == {"philly"}
-    profiles = {
-        ("BERT", "SQuAD", "32", "0", "84.872", "99.689", "62.484", "20162.0"),
-        ("NeuMF", "MovieLens", "64", "1", "12173.612", "9.836", "2.009", "2050.0"),
+    assert {tuple(r[k] for k in keys) for r in rows} <= {
+        ("SQuAD", "BERT", "32", "0", "84.872", "99.689", "62.484", "20162.0"),
+        ("MovieLens", "NeuMF", "64", "1", "12173.612", "9.836", "2.009", "2050.0"),
     }
-    keys = ("model", "dataset", "batchsize", "amp", "speed", "gpu_util", "gmem_util", "gmem")
-    assert {tuple(r[k] for k in keys) for r in rows} <= profiles
-    assert lines(tmp_path / "out" / "vc_config.csv") == [",num", "philly,5"]
+    assert lines(exported.out / "vc_config.csv") == [",num", "philly,5"]
     for name in ("lgb.csv", "ebm.csv"):
-        assert lines(tmp_path / "out" / name)[0] == "job_id,priority"
-    forecast = records(tmp_path / "out" / "throughput_pred.csv")
+        assert lines(exported.out / name)[0] == "job_id,priority"
+    forecast = records(exported.out / "throughput_pred.csv")
     # from the first job on, by ten minutes, for a week: four jobs of 15 GPUs, then one of 12
     assert [r["time"] for r in forecast][:2] == ["2017-10-03 07:00:00", "2017-10-03 07:10:00"]
     assert len(forecast) == 7 * 144
@@ -364,14 +376,14 @@ def test_lucid(tmp_path: Path) -> None:
     assert seen[:3] == [("4", "15", 4), ("1", "12", 1), ("0", "0", 0)]
 
 
-def test_openb(tmp_path: Path) -> None:
+def test_openb(exported: Exporter) -> None:
     machines = [
         Machine("m1", gpus=8, cpus=96.0, mem_gb=512.0, gpu_model="V100M32"),
         Machine("m2", gpus=4),
     ]
-    export(TINY, "openb", tmp_path / "out", machines=machines)
+    exported("openb", machines=machines)
     # 12 CPUs and 64 GB a GPU: a share of the largest server
-    assert lines(tmp_path / "out" / "pods.csv") == [
+    assert lines(exported.out / "pods.csv") == [
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
         "creation_time,deletion_time,scheduled_time",
         "pod-0,12000,65536,1,1000,,LS,Succeeded,0,605,5",
@@ -381,12 +393,12 @@ def test_openb(tmp_path: Path) -> None:
         "pod-4-0,96000,524288,8,1000,,LS,Succeeded,1000,8300,1100",
         "pod-4-1,48000,262144,4,1000,,LS,Succeeded,1000,8300,1100",
     ]
-    assert lines(tmp_path / "out" / "nodes.csv") == [
+    assert lines(exported.out / "nodes.csv") == [
         "sn,cpu_milli,memory_mib,gpu,model",
         "node-0000,96000,524288,8,V100M32",
         "node-0001,48000,262144,4,P100",
     ]
-    yaml = (tmp_path / "out" / "nodes.yaml").read_text()
+    yaml = (exported.out / "nodes.yaml").read_text()
     first, second = yaml.split("\n---\n")
     assert "alibabacloud.com/gpu-card-model: V100M32" in first
     assert first.count("alibabacloud.com/gpu-milli: '8000'") == 2
@@ -394,9 +406,9 @@ def test_openb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("dialect", "spelling"), [("v4", "delay"), ("v5", "DelayProfile")])
-def test_batsim(dialect: str, spelling: str, tmp_path: Path) -> None:
-    export(TINY, "batsim", tmp_path / "out.json", dialect=dialect, gpus=64)
-    workload = json.loads((tmp_path / "out.json").read_text())
+def test_batsim(dialect: str, spelling: str, exported: Exporter) -> None:
+    exported("batsim", dialect, gpus=64)
+    workload = json.loads(exported.out.read_text())
     assert workload["nb_res"] == 64
     assert [(j["id"], j["subtime"], j["res"]) for j in workload["jobs"]] == [
         ("a", 0, 1), ("b", 10, 2), ("c", 20, 4), ("d", 20, 8), ("e", 1000, 12),
@@ -411,9 +423,9 @@ def schema(table: pa.Table) -> str:
     return ", ".join(f"{f.name} {f.type}{'?' * f.nullable}" for f in table.schema)
 
 
-def test_opendc(tmp_path: Path) -> None:
-    export(TINY, "opendc", tmp_path / "out")
-    tasks = pq.read_table(tmp_path / "out" / "tasks.parquet")
+def test_opendc(exported: Exporter) -> None:
+    exported("opendc")
+    tasks = pq.read_table(exported.out / "tasks.parquet")
     assert schema(tasks) == (
         "id int32, name string?, submission_time timestamp[ms, tz=UTC], duration int64, "
         "cpu_count int32, cpu_capacity double, mem_capacity int64, gpu_count int32?, "
@@ -425,7 +437,7 @@ def test_opendc(tmp_path: Path) -> None:
     assert rows[1]["submission_time"].replace(tzinfo=None) == datetime(2017, 10, 3, 7, 0, 10)
     assert [r["cpu_count"] for r in rows] == [3, 6, 12, 24, 36]
     assert rows[0]["mem_capacity"] == 62.5 * 2**20  # kB
-    fragments = pq.read_table(tmp_path / "out" / "fragments.parquet")
+    fragments = pq.read_table(exported.out / "fragments.parquet")
     assert schema(fragments) == "id int32, duration int64, cpu_usage double, gpu_usage double?"
     # no samples: one fragment a job, busy throughout
     assert [f["gpu_usage"] for f in fragments.to_pylist()] == [r["gpu_capacity"] for r in rows]

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
@@ -19,7 +18,7 @@ from philly_analysis.exports.writer import FORMATS
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
 from philly_analysis.workload import Workload
-from tests.exports import consumers
+from tests.exports.conftest import Exporter
 from tests.exports.tiny import TINY
 from tests.support import strategies
 
@@ -28,11 +27,6 @@ DIALECTS = [(f.name, d.name) for f in FORMATS.values() for d in f.dialects]
 HOSTILE = [
     "\t", "a\nb", "a\r\nb", "a,b", '"', "''", "a b", "%", "%2C", "", "é", "=1+1", "\\", "\x00",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def speeds(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    return consumers.all_of(tmp_path_factory.mktemp("consumers"))
 
 
 @pytest.mark.slow
@@ -61,11 +55,8 @@ def test_any_valid_trace_is_exported_or_refused(
 
 
 @pytest.mark.parametrize(("name", "dialect"), DIALECTS)
-def test_any_name_is_valid_in_every_format(
-    name: str, dialect: str, speeds: dict[tuple[str, str], Path], tmp_path: Path
-) -> None:
+def test_any_name_is_valid_in_every_format(name: str, dialect: str, exported: Exporter) -> None:
     odd = pl.Series(HOSTILE)
-    count = len(HOSTILE)
     at = TINY.jobs["submitted_at"][0]
     hostile = Workload(
         name='a\tb,c\n"d"',
@@ -78,10 +69,8 @@ def test_any_name_is_valid_in_every_format(
             ended_at=pl.lit(at) + pl.duration(minutes=5),
         ),
     )
-    path = speeds.get((name, dialect))
-    done = export(hostile, name, tmp_path / "out", dialect=dialect, throughputs=path, gpus=112)
-    assert done.jobs == count
-    assert validate(tmp_path / "out", name, dialect=dialect, throughputs=path) == []
+    assert exported(name, dialect, hostile, gpus=112).jobs == len(HOSTILE)
+    assert exported.violations(name, dialect) == ""
 
 
 @given(st.lists(st.text(), min_size=1))
@@ -99,20 +88,15 @@ def test_plain_names_can_be_decoded(names: list[str]) -> None:
         for i, case in enumerate(DIALECTS)
     ],
 )
-def test_the_same_seed_gives_the_same_bytes(
-    name: str, dialect: str, speeds: dict[tuple[str, str], Path], tmp_path: Path
-) -> None:
-    path = speeds.get((name, dialect))
+def test_the_same_seed_gives_the_same_bytes(name: str, dialect: str, exported: Exporter) -> None:
     shuffled = replace(TINY, jobs=TINY.jobs.reverse(), attempts=TINY.attempts.reverse())
-    for copy, workload in (("one", TINY), ("two", shuffled)):
-        options: dict[str, Any] = {"dialect": dialect, "throughputs": path, "seed": 3, "gpus": 24}
-        export(workload, name, tmp_path / copy, **options, partial=True)
-    one, two = (
-        {p.relative_to(f): p.read_bytes() for p in [f, *f.rglob("*")] if p.is_file()}
-        for f in (tmp_path / "one", tmp_path / "two")
-    )
-    assert one == two
-    sidecar = json.loads((tmp_path / "one.json").read_text())
+    found = []
+    for workload in (TINY, shuffled):
+        exported(name, dialect, workload, seed=3, gpus=24, partial=True, force=True)
+        files = [p for p in (exported.out, *exported.out.rglob("*")) if p.is_file()]
+        found.append({p.relative_to(exported.out): p.read_bytes() for p in files})
+    assert found[0] == found[1]
+    sidecar = json.loads(exported.out.with_name("out.json").read_text())
     assert sidecar["seed"] == 3 and sidecar["format"] == name and sidecar["dialect"] == dialect
     assert sidecar["run_policy"] == "sum" and sidecar["cluster_gpus"] == 24
     assert sidecar["offered_load"] > 0

@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 
 from philly_analysis import export
-from philly_analysis.exports import validate
 from philly_analysis.workload import Workload
+from tests.exports.conftest import Exporter
 from tests.exports.files import read_swf
 from tests.exports.tiny import TINY
 
 
-def test_header_and_fields(tmp_path: Path) -> None:
-    export(TINY, "swf", tmp_path / "out.swf", gpus=16)
-    header, queues, records = read_swf(tmp_path / "out.swf")
+def test_header_and_fields(exported: Exporter) -> None:
+    exported("swf", gpus=16)
+    header, queues, records = read_swf(exported.out)
     assert header["Version"] == "2.2" and header["TimeZoneString"] == "UTC"
     assert header["MaxJobs"] == header["MaxRecords"] == "5"
     assert header["MaxNodes"] == "2" and header["MaxProcs"] == "16"
@@ -35,10 +35,9 @@ def test_header_and_fields(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("policy", "run_s"), [("sum", 400), ("span", 490), ("last", 300)])
-def test_run_times_follow_the_run_policy(policy: str, run_s: int, tmp_path: Path) -> None:
-    done = export(TINY, "swf", tmp_path / "out.swf", run_policy=policy)
-    _, _, records = read_swf(tmp_path / "out.swf")
-    assert records[1][3] == run_s
+def test_run_times_follow_the_run_policy(policy: str, run_s: int, exported: Exporter) -> None:
+    done = exported("swf", run_policy=policy)
+    assert read_swf(exported.out)[2][1][3] == run_s
     assert done.run_policy == policy
 
 
@@ -74,10 +73,9 @@ def test_a_round_trip_keeps_the_records(tmp_path: Path) -> None:
     assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
 
 
-def test_a_start_before_submission_has_no_wait(tmp_path: Path) -> None:
+def test_a_start_before_submission_has_no_wait(exported: Exporter) -> None:
     early = TINY.attempts.with_columns(pl.col("started_at") - pl.duration(seconds=7))
-    done = export(Workload("early", TINY.jobs, early), "swf", tmp_path / "out.swf")
-    _, _, records = read_swf(tmp_path / "out.swf")
-    assert [r[2] for r in records] == [-1, -1, 3, 3, 93]
+    done = exported("swf", workload=Workload("early", TINY.jobs, early))
+    assert [r[2] for r in read_swf(exported.out)[2]] == [-1, -1, 3, 3, 93]
     assert any(s.startswith("waits of 2 jobs") for s in done.not_carried)
-    assert validate(tmp_path / "out.swf", "swf") == []
+    assert exported.violations("swf") == ""
