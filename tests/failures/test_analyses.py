@@ -39,23 +39,16 @@ DRAWN_JOBS = [
     ("c", "v", "bob", 8, 0, "Failed"),
     ("d", "v", "ann", 2, 0, "Killed"),
 ]
-DRAWN_ATTEMPTS = [
-    ("a", 1, 0, 2),
-    ("a", 2, 10, 70),
-    ("a", 3, 80, 180),
-    ("b", 1, 0, 10),
-    ("b", 2, 20, 30),
-    ("b", 3, 40, 50),
-    ("c", 1, 0, 100),
-    ("d", 1, 0, 30),
-]
-DRAWN_FAILURES = [
-    ("a", 1, "Import error"),
-    ("a", 2, "CUDA failure"),
-    ("b", 1, "Import error"),
-    ("b", 2, "Import error"),
-    ("b", 3, "Import error"),
-    ("c", 1, "No signature"),
+# job, attempt, start, end, reason of its failure
+DRAWN = [
+    ("a", 1, 0, 2, "Import error"),
+    ("a", 2, 10, 70, "CUDA failure"),
+    ("a", 3, 80, 180, None),
+    ("b", 1, 0, 10, "Import error"),
+    ("b", 2, 20, 30, "Import error"),
+    ("b", 3, 40, 50, "Import error"),
+    ("c", 1, 0, 100, "No signature"),
+    ("d", 1, 0, 30, None),
 ]
 
 
@@ -70,8 +63,9 @@ def failures_of(rows: list[tuple[str, int, str]]) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
     out = tmp_path_factory.mktemp("drawn") / "t"
-    rows = failures_of(DRAWN_FAILURES)
-    with Trace(trace_of(out, DRAWN_JOBS, DRAWN_ATTEMPTS, failures=rows)) as trace:
+    attempts = [row[:4] for row in DRAWN]
+    failures = failures_of([(job, n, reason) for job, n, _, _, reason in DRAWN if reason])
+    with Trace(trace_of(out, DRAWN_JOBS, attempts, failures=failures)) as trace:
         yield trace
 
 
@@ -82,12 +76,8 @@ def _row(result: Result, reason: str) -> dict[Hashable, Any]:
 
 def test_table_7_of_a_drawn_cluster(drawn: Trace) -> None:
     result = failure_reasons.compute(drawn)
-    assert result.table["reason"].tolist() == [
-        "Import error",
-        "CUDA failure",
-        "No signature",
-        "all",
-    ]
+    reasons = ["Import error", "CUDA failure", "No signature", "all"]
+    assert result.table["reason"].tolist() == reasons
     row = _row(result, "Import error")
     # 2 min on 4 GPUs and three times 10 min on 1: 32 of 192 minutes, 38 of 1078 GPU minutes
     assert (row["trials"], row["jobs"], row["users"], row["tier"]) == (4, 2, 2, "IF+U")

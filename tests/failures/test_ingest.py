@@ -14,7 +14,7 @@ from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.trace import Trace
 
 Rows = list[tuple[Any, ...]]
-Taken = Callable[..., tuple[Rows, Rows, Account]]
+Ingested = Callable[..., tuple[Rows, Rows, Account]]
 
 OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 JOBS = [
@@ -32,23 +32,21 @@ def raw(tmp_path: Path) -> Path:
     """Write a small raw archive."""
     folder = tmp_path / "raw"
     folder.mkdir()
+    day = "2017-10-10"
     log = [
         {
             "jobid": job,
             "status": status,
             "vc": "v",
             "user": "u",
-            "submitted_time": "2017-10-10 09:00:00",
+            "submitted_time": f"{day} 09:00:00",
             "attempts": [
-                {
-                    "start_time": f"2017-10-10 {start}",
-                    "end_time": f"2017-10-10 {end}",
-                    "detail": [{"ip": machine, "gpus": ["gpu0"]}],
-                }
+                {"start_time": f"{day} {start}", "end_time": f"{day} {end}", "detail": detail}
                 for start, end in attempts
             ],
         }
         for job, status, attempts, machine in JOBS
+        for detail in [[{"ip": machine, "gpus": ["gpu0"]}]]
     ]
     (folder / "cluster_job_log").write_text(json.dumps(log))
     (folder / "cluster_machine_list").write_text(
@@ -58,12 +56,18 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def taken(raw: Path, tmp_path: Path) -> Taken:
-    """Ingest with the records of a folder, and give the failures, rejects and account."""
+def folder(tmp_path: Path) -> Path:
+    """Return an empty folder of failed output."""
+    (tmp_path / "output").mkdir()
+    return tmp_path / "output"
+
+
+@pytest.fixture
+def ingested(raw: Path, folder: Path, tmp_path: Path) -> Ingested:
+    """Ingest with the failed output, and return the failures, rejects and account."""
 
     def run(**options: Any) -> tuple[Rows, Rows, Account]:
-        output = tmp_path / "output"
-        manifest = ingest("philly", raw, tmp_path / "trace", failures=output, **options)
+        manifest = ingest("philly", raw, tmp_path / "trace", failures=folder, **options)
         with Trace(tmp_path / "trace") as trace:
             rows = trace.sql("select * from failures order by all").fetchall()
             rejects = trace.sql(
@@ -73,18 +77,16 @@ def taken(raw: Path, tmp_path: Path) -> Taken:
         [account] = [a for a in manifest.accounts if a.table == "failures"]
         return rows, rejects, account
 
-    (tmp_path / "output").mkdir()
     return run
 
 
-def test_streams_of_an_attempt_make_one_record_and_lines_keep_their_numbers(
-    taken: Taken, tmp_path: Path
+def test_streams_of_an_attempt_make_one_record_with_line_numbers(
+    ingested: Ingested, folder: Path
 ) -> None:
-    folder = tmp_path / "output"
     (folder / "application_1.1.out").write_text("step 1\nstep 2\n")
     (folder / "application_1.1.err.gz").write_bytes(gzip.compress(("x\n" + OOM).encode()))
     (folder / "application_1_attempt-2.log").write_bytes("KeyError: 'ü'\n".encode("utf-16"))
-    rows, rejects, account = taken()
+    rows, rejects, account = ingested()
     assert rejects == []
     assert [row[:7] for row in rows] == [
         ("application_1", 1, "GPU out of memory", "AE", None, "torch_cuda_oom", 2),
@@ -93,15 +95,14 @@ def test_streams_of_an_attempt_make_one_record_and_lines_keep_their_numbers(
     assert (account.read, account.kept) == (2, 2)
 
 
-def test_slurm_files_and_json_lines(taken: Taken, tmp_path: Path) -> None:
-    folder = tmp_path / "output"
+def test_slurm_files_and_json_lines(ingested: Ingested, folder: Path) -> None:
     (folder / "slurm-7_3.out").write_text(OOM)
     records = [
         {"job_id": "application_1", "attempt": 1, "text": "Segmentation fault (core dumped)"},
         {"job_id": "application_1", "text": "SyntaxError: invalid syntax"},
     ]
     (folder / "all.jsonl").write_text("\n".join(map(json.dumps, records)))
-    rows, rejects, _ = taken()
+    rows, rejects, _ = ingested()
     assert rejects == []
     assert [(row[0], row[1], row[2]) for row in rows] == [
         ("7_3", 1, "GPU out of memory"),
@@ -110,8 +111,7 @@ def test_slurm_files_and_json_lines(taken: Taken, tmp_path: Path) -> None:
     ]
 
 
-def test_each_bad_record_is_rejected_with_its_reason(taken: Taken, tmp_path: Path) -> None:
-    folder = tmp_path / "output"
+def test_each_bad_record_is_rejected_with_its_reason(ingested: Ingested, folder: Path) -> None:
     (folder / "application_1.1.out").write_text(OOM)
     (folder / "application_1.2.out").write_text("")
     (folder / "application_2.2.out").write_text("Training completed\n")
@@ -125,7 +125,7 @@ def test_each_bad_record_is_rejected_with_its_reason(taken: Taken, tmp_path: Pat
         b'{"job_id": "7_3", "attempt": 1, "text": " "}\n\xff\xfe\n'
     )
     (folder / "b.jsonl.gz").write_bytes(gzip.compress(b'{"job_id": "7_3", "text"' * 999)[:-9])
-    rows, rejects, account = taken()
+    rows, rejects, account = ingested()
     assert [(row[0], row[1], row[2]) for row in rows] == [
         ("application_1", 1, "Traceback from crash")
     ]
@@ -147,8 +147,7 @@ def test_each_bad_record_is_rejected_with_its_reason(taken: Taken, tmp_path: Pat
     assert account.read == account.kept + sum(account.rejected.values()) == 14
 
 
-def test_kernel_events_are_attributed_by_machine_and_time(taken: Taken, tmp_path: Path) -> None:
-    folder = tmp_path / "output"
+def test_kernel_events_are_attributed_by_machine_and_time(ingested: Ingested, folder: Path) -> None:
     (folder / "7_3.1.out").write_text("RuntimeError: CUDA error: unspecified launch failure\n")
     (folder / "kern.log").write_text(
         "Oct 10 13:19:30 m2 kernel: [8.1] NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE\n"
@@ -160,7 +159,7 @@ def test_kernel_events_are_attributed_by_machine_and_time(taken: Taken, tmp_path
         "[12.1] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
         "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
-    rows, rejects, account = taken(clock="UTC")
+    rows, rejects, account = ingested(clock="UTC")
     assert [(row[0], row[1], row[2], row[4]) for row in rows] == [
         ("7_3", 1, "GPU ECC error", "xid_error"),
     ]
@@ -173,50 +172,45 @@ def test_kernel_events_are_attributed_by_machine_and_time(taken: Taken, tmp_path
     assert (account.read, account.kept) == (5, 1)
 
 
-def test_kernel_event_alone_makes_a_record_and_its_clock_has_a_zone(
-    taken: Taken, tmp_path: Path
+def test_a_kernel_event_alone_makes_a_record_in_its_time_zone(
+    ingested: Ingested, folder: Path
 ) -> None:
-    (tmp_path / "output" / "m1.dmesg").write_text(
+    (folder / "m1.dmesg").write_text(
         "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
-    rows, rejects, _ = taken(clock="America/Los_Angeles")
+    rows, rejects, _ = ingested(clock="America/Los_Angeles")
     assert rejects == []
     assert [row[:7] for row in rows] == [
         ("application_1", 2, "CUDA failure", "AE", "gpu_fell_off_bus", "fell_off_bus", 1)
     ]
 
 
-def test_what_is_stored_is_masked_unless_told_otherwise(taken: Taken, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", [False, True])
+def test_stored_output_is_masked_unless_the_user_keeps_secrets(
+    keep: bool, ingested: Ingested, folder: Path
+) -> None:
     text = "FileNotFoundError: [Errno 2] No such file: '/home/jdoe/x' token=abcdef123456\n"
-    (tmp_path / "output" / "application_1.1.out").write_text(text)
-    (tmp_path / "output" / "r.jsonl").write_text('{"text": 1, "password": "hunter2hunter2"}')
-    rows, rejects, _ = taken()
-    assert "jdoe" not in rows[0][7]
-    assert "abcdef123456" not in rows[0][7]
-    assert "hunter2" not in rejects[0][2]
+    (folder / "application_1.1.out").write_text(text)
+    (folder / "r.jsonl").write_text('{"text": 1, "password": "hunter2hunter2"}')
+    [row], [reject], _ = ingested(keep_secrets=keep)
+    found = ["/home/jdoe/x" in row[7], "abcdef123456" in row[7], "hunter2" in reject[2]]
+    assert found == [keep] * 3
 
 
-def test_masking_can_be_turned_off(taken: Taken, tmp_path: Path) -> None:
-    (tmp_path / "output" / "application_1.1.out").write_text("OSError: '/home/jdoe/x'\n")
-    rows, _, _ = taken(keep_secrets=True)
-    assert "/home/jdoe/x" in rows[0][7]
-
-
-def test_file_names_may_have_any_pattern(taken: Taken, tmp_path: Path) -> None:
-    folder = tmp_path / "output" / "application_1" / "try2"
-    folder.mkdir(parents=True)
-    (folder / "stderr").write_text(OOM)
-    rows, _, _ = taken(output_name=(r"(?P<job_id>[^/]+)/try(?P<attempt>\d+)/(?P<stream>\w+)",))
+def test_file_names_may_have_any_pattern(ingested: Ingested, folder: Path) -> None:
+    (folder / "application_1" / "try2").mkdir(parents=True)
+    (folder / "application_1" / "try2" / "stderr").write_text(OOM)
+    rows, _, _ = ingested(output_name=(r"(?P<job_id>[^/]+)/try(?P<attempt>\d+)/(?P<stream>\w+)",))
     assert [row[:3] for row in rows] == [("application_1", 2, "GPU out of memory")]
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?P<job>\d+)"])
-def test_pattern_that_cannot_be_used_is_told(taken: Taken, pattern: str) -> None:
+def test_an_invalid_pattern_is_refused(ingested: Ingested, pattern: str) -> None:
     with pytest.raises(InputError, match="file pattern"):
-        taken(output_name=(pattern,))
+        ingested(output_name=(pattern,))
 
 
-def test_nothing_there_is_told(raw: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no failure output at"):
         ingest("philly", raw, tmp_path / "t", failures=tmp_path / "none")
     assert not (tmp_path / "t").exists()

@@ -12,8 +12,12 @@ from philly_analysis.failures import classify, classify_output, read_output
 CAUSE = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
 
-def test_whole_file_is_read_when_it_fits(tmp_path: Path) -> None:
-    file = tmp_path / "a.log"
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "job.log"
+
+
+def test_whole_file_is_read_when_it_fits(file: Path) -> None:
     file.write_text("step 1\n" + CAUSE)
     output = read_output(file)
     assert (output.text, output.skipped_lines) == (file.read_bytes(), 0)
@@ -21,11 +25,10 @@ def test_whole_file_is_read_when_it_fits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", [lambda b: b, gzip.compress], ids=["plain", "gzip"])
 def test_long_file_keeps_head_tail_and_line_numbers(
-    tmp_path: Path, pack: Callable[[bytes], bytes]
+    file: Path, pack: Callable[[bytes], bytes]
 ) -> None:
     lines = [f"step {i} loss 0.1\n" for i in range(300_000)]
     lines[250_000] = CAUSE
-    file = tmp_path / "long.log"
     file.write_bytes(pack("".join(lines).encode()))
     output = read_output(file, head=50_000, tail=1_500_000)
     assert len(output.text) < 50_000 + 1_500_000 + (1 << 20)
@@ -34,15 +37,13 @@ def test_long_file_keeps_head_tail_and_line_numbers(
     assert (failure.reason, failure.line_number) == ("GPU out of memory", 250_001)
 
 
-def test_line_number_in_the_head_of_a_long_file(tmp_path: Path) -> None:
-    file = tmp_path / "long.log"
+def test_line_number_in_the_head_of_a_long_file(file: Path) -> None:
     file.write_text("start\n" + CAUSE + "step loss 0.1\n" * 300_000)
     failure = classify_output(read_output(file, head=50_000, tail=100_000))
     assert (failure.reason, failure.line_number) == ("GPU out of memory", 2)
 
 
-def test_truncated_gzip_gives_what_could_be_read(tmp_path: Path) -> None:
-    file = tmp_path / "cut.gz"
+def test_truncated_gzip_gives_what_could_be_read(file: Path) -> None:
     file.write_bytes(gzip.compress((CAUSE * 20_000).encode())[:-30])
     output = read_output(file)
     assert output.damaged
@@ -59,6 +60,6 @@ def test_classify_files_gives_one_row_per_file(tmp_path: Path) -> None:
     assert (result.fact("files"), result.fact("matched")) == (2, 1)
 
 
-def test_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.log cannot be read"):
         classify([tmp_path / "none.log"])
