@@ -149,7 +149,8 @@ def test_the_target_cluster_is_named_or_recorded_or_assumed(tmp_path: Path) -> N
 def test_a_trace_and_its_path_export_alike(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "trace")
     with Trace(path) as opened:
-        for i, trace in enumerate((opened, path, str(path))):
+        given: list[Trace | Path | str] = [opened, path, str(path)]
+        for i, trace in enumerate(given):
             export(trace, "swf", tmp_path / f"{i}")
     assert len({(tmp_path / f"{i}").read_bytes() for i in range(3)}) == 1
 
