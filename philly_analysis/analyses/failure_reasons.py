@@ -8,16 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.failures import NO_SIGNATURE
-from philly_analysis.results import (
-    Fact,
-    Result,
-    count,
-    count_note,
-    duration,
-    figures,
-    percent,
-    share,
-)
+from philly_analysis.results import Fact, Result, count, count_note, duration, figures, share
 from philly_analysis.trace import Trace
 
 QUESTION = "Why do attempts fail, after how long, and at what cost?"
@@ -70,7 +61,7 @@ def compute(trace: Trace) -> Result:
             costly = timed.sort_values(["rtf_share_pct", "reason"]).iloc[-1]
             sentences.append(
                 f"{costly['reason']} has the largest share of the run time to failure: "
-                f"{percent(float(costly['rtf_share_pct']))} with "
+                f"{share(float(costly['rtf_share_pct']) / 100)} with "
                 f"{share(int(costly['trials']) / trials)} of the failed attempts. Its median is "
                 f"{duration(float(costly['rtf_p50_s']))}."
             )

@@ -24,8 +24,7 @@ def compute(trace: Trace) -> Result:
     top = reasons.sort_values(["trials", "reason"], ascending=[False, True]).head(TOP)
     trials, jobs, users = (int(top[c].sum()) for c in ("trials", "jobs", "users"))
     total = int(reasons["trials"].sum())
-    per_job = trials / jobs if jobs else None
-    per_user = trials / users if users else None
+    per_job, per_user = (trials / n if n else None for n in (jobs, users))
     facts = (
         Fact("top", len(top), "most frequent reasons, over which the factors are computed"),
         Fact("top_trials_pct", 100 * trials / total if total else None, "trials of these reasons"),
@@ -57,9 +56,8 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(fig, "no failed attempt has known output")
     names = list(table["reason"])
-    for ax, kind, color in zip(
-        axes, ("job", "user"), (figures.ACCENT, figures.CYCLE[1]), strict=True
-    ):
+    kinds = (("job", figures.ACCENT), ("user", figures.CYCLE[1]))
+    for ax, (kind, color) in zip(axes, kinds, strict=True):
         values = table[f"trials_per_{kind}"].astype(float).fillna(0)
         labels = [f"{v:.1f}" if v else "?" for v in values]
         figures.hbars(ax, names, values, labels, color=color, space=1.15, fontsize=7)

@@ -167,10 +167,8 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
         times.append(time if seen.rate.events else f"at least {least} on {gang}")
     sentences = []
     if times:
-        none = (
-            f"No failure was seen in {number(seen.rate.exposure)} {seen.part}-days. With 95 % "
-            "confidence the"
-        )
+        observed = f"{number(seen.rate.exposure)} {seen.part}-days"
+        none = f"No failure was seen in {observed}. With 95 % confidence the"
         sentences.append(
             f"{'The' if seen.rate.events else none} projected mean time to failure of a gang is "
             f"{', and '.join(times)}."
@@ -210,11 +208,9 @@ def plot(result: Result) -> Figure:
     )
     ran = known[known["seen_mttf_s"].notna()]
     if len(ran):
-        above = ran["seen_high_s"] - ran["seen_mttf_s"]
-        below = ran["seen_mttf_s"] - ran["seen_low_s"]
-        ax.errorbar(
-            ran["gpus"], ran["seen_mttf_s"], [below, above], fmt="o", color=figures.CYCLE[1]
-        )
+        mean = ran["seen_mttf_s"]
+        ends = [mean - ran["seen_low_s"], ran["seen_high_s"] - mean]
+        ax.errorbar(ran["gpus"], mean, ends, fmt="o", color=figures.CYCLE[1])
         for row in ran.itertuples():
             ax.annotate(
                 f"{row.lost:,}/{row.attempts:,}",

@@ -5,7 +5,6 @@ relation does not show what longer waits would have gained.
 """
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
 
 from philly_analysis.results import (
     Fact,
@@ -91,7 +90,6 @@ def plot(result: Result) -> Figure:
         ax.set_yticks(rows.index, names)
         ax.margins(y=0.1)
         figures.time_axis(ax)
-        ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
         ax.set_xlabel("wait (dot: median; line: 10-90 %)")
         figures.title(ax, gang_label(gang))
     axes[0].set_ylabel("servers")

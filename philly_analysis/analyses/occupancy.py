@@ -26,18 +26,14 @@ def compute(trace: Trace) -> Result:
     gpu_h = table["hours"] * table["gpus"]
     hours = float(gpu_h.sum() / sizes.sum()) if len(sizes) else 0.0
     near = table[table["used_pct"].between(*_TWO_THIRDS)]
-    above_h = float(gpu_h[table["used_pct"] >= 67].sum())
+    full_h = float(gpu_h[table["used_pct"] >= 67].sum() / sizes.sum()) if len(sizes) else 0.0
     mean_pct = _mean(table, "used_pct") if hours else None
     empty_pct, partly_pct = _mean(near, "empty_pct"), _mean(near, "partly_pct")
     facts = (
         Fact("hours", hours, "hours from the first start to the last end"),
         *([Fact("pools", len(sizes), "pools of servers")] if len(sizes) > 1 else []),
         Fact("mean_used_pct", mean_pct, "GPUs in use, mean over time, rounded down"),
-        Fact(
-            "hours_above_two_thirds",
-            above_h / float(sizes.sum()) if len(sizes) else 0.0,
-            "hours with at least two thirds of the GPUs in use",
-        ),
+        Fact("hours_above_two_thirds", full_h, "hours with at least two thirds of the GPUs in use"),
         Fact("empty_at_two_thirds_pct", empty_pct, "empty servers at 64-69 % of GPUs in use"),
         Fact("partly_at_two_thirds_pct", partly_pct, "partly used servers meanwhile"),
     )

@@ -18,13 +18,11 @@ def compute(trace: Trace) -> Result:
     """Count out-of-order starts, and those whose GPUs were no use to the overtaken attempt."""
     table = trace.answer("out_of_order").df()
     starts, overtook = int(table["starts"].sum()), int(table["overtook"].sum())
+    overtook_pct = 100 * overtook / starts if starts else None
+    meaning = "starts while an earlier arrival of the virtual cluster was waiting"
     facts = [
         Fact("starts", starts, "starts after a trusted wait"),
-        Fact(
-            "out_of_order_pct",
-            100 * overtook / starts if starts else None,
-            "starts while an earlier arrival of the virtual cluster was waiting",
-        ),
+        Fact("out_of_order_pct", overtook_pct, meaning),
     ]
     sentences = []
     if starts:

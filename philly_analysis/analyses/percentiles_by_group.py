@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
 
 from philly_analysis.results import Fact, Result, duration, figures
 from philly_analysis.trace import Trace
@@ -90,5 +89,4 @@ def _draw_quantiles(ax: Axes, table: pd.DataFrame, counts: "pd.Series[int]") -> 
     labels = [f"{figures.literal(n)}  n={k:,}" for n, k in zip(table["name"], counts, strict=True)]
     ax.set_yticks(y, labels, fontsize=7.5)
     figures.time_axis(ax)
-    ax.xaxis.set_major_locator(FixedLocator([1, 60, 3_600, 86_400, 2_592_000]))
     ax.grid(visible=False, axis="y")

@@ -66,14 +66,11 @@ def plot(result: Result) -> Figure:
         return figures.empty(figures.canvas()[0], "no job has an attempt")
     labels = [f"{g}\nn={n:,}" for g, n in zip(order, table["jobs"], strict=True)]
     colors = [figures.GANG_COLORS.get(g, figures.MUTED) for g in order]
-    shown = [
-        (column, label, decimals)
-        for column, label, decimals in (
-            ("retries_per_job", "retries per job", 2),
-            ("unsuccessful_pct", "unsuccessful jobs (%)", 1),
-        )
-        if table[column].astype(float).fillna(0).any()
-    ]
+    panels = (
+        ("retries_per_job", "retries per job", 2),
+        ("unsuccessful_pct", "unsuccessful jobs (%)", 1),
+    )
+    shown = [panel for panel in panels if table[panel[0]].astype(float).fillna(0).any()]
     if not shown:
         return figures.empty(figures.canvas()[0], "no job was retried or is unsuccessful")
     fig, axes = figures.canvas(len(shown), height=2.8)
