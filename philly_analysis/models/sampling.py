@@ -53,8 +53,6 @@ class DrawnJobs:
     @classmethod
     def concatenated(cls, parts: Sequence[Self]) -> Self:
         """Return the jobs of all parts."""
-        if len(parts) == 1:
-            return parts[0]
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 

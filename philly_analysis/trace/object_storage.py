@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from philly_analysis.atomic import atomic_write, exclusive, scratch_folder
@@ -60,13 +61,10 @@ def fetch_raw(raw: str | Path) -> Iterator[Path]:
     if not is_address(raw):
         yield Path(raw)
         return
-    folder = scratch_folder()
-    try:
-        RemoteFolder(raw).download(folder)
-        [copy] = folder.iterdir()
+    with TemporaryDirectory(dir=scratch_folder(), ignore_cleanup_errors=True) as folder:
+        RemoteFolder(raw).download(Path(folder))
+        [copy] = Path(folder).iterdir()
         yield copy
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

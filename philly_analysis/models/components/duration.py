@@ -96,18 +96,15 @@ class Duration:
             No jobs, all censored, or all durations zero.
         """
         run_s, ended = jobs["run_s"].to_numpy(float), int((~jobs["censored"]).sum())
-        for wrong, message in (
-            (jobs.empty, "there are no jobs with a known gang and run time"),
-            ((run_s < 0).any(), f"{(run_s < 0).sum()} run times are negative"),
-            (
-                not run_s.any(),
-                f"all {run_s.size} run times are zero: start or end times are missing",
+        n, negative = len(jobs), int((run_s < 0).sum())
+        for message, wrong in {
+            "there are no jobs with a known gang and run time": not n,
+            f"{negative} run times are negative": negative,
+            f"all {n} run times are zero: start or end times are missing": not run_s.any(),
+            f"{ended} of {n} jobs have a known end; at least {MIN_JOBS} are needed": (
+                ended < MIN_JOBS
             ),
-            (
-                ended < MIN_JOBS,
-                f"{ended} of {run_s.size} jobs have a known end; at least {MIN_JOBS} are needed",
-            ),
-        ):
+        }.items():
             if wrong:
                 raise ModelError(f"durations: {message}")
         resolution_s = 1.0 if (run_s == np.rint(run_s)).all() else 0.01

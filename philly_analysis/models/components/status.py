@@ -97,7 +97,7 @@ class Status:
         last = known.loc[known["attempts"] > 1, "last_share"].mean()
         return cls(cells, attempts, float(last) if np.isfinite(last) else 0.5)
 
-    def shares(self, gpus: int | None = None, vc: str | None = None) -> dict[str, float]:
+    def shares(self, gpus: int | None = None) -> dict[str, float]:
         """Return the probability of each status; of all jobs if no gang size is given.
 
         Raises
@@ -107,7 +107,6 @@ class Status:
         """
         gang = None if gpus is None else GANGS[int(gang_class(gpus))]
         cells = [c for c in self.cells if gang in (None, c.gang)]
-        cells = [c for c in cells if vc in (None, c.vc)] or cells
         if not cells:
             raise ModelError(f"no job of {gang} GPUs with a known status was observed")
         weight = np.array([c.n for c in cells], float)

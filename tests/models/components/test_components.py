@@ -47,7 +47,7 @@ def test_statuses_and_retries() -> None:
     model = Status.fit(JOBS)
     assert model
     assert model.shares(8)["Failed"] == pytest.approx(0.6, abs=0.05)
-    assert model.shares(1, "a")["Failed"] == pytest.approx(0.2, abs=0.04)
+    assert model.shares(1)["Failed"] == pytest.approx(0.2, abs=0.04)
     rng = np.random.default_rng(1)
     gpus, vc = JOBS["gpus"].to_numpy(), JOBS["vc"].to_numpy(str)
     status = model.sample(rng.random(len(JOBS)), gpus, vc, rng)
