@@ -3,16 +3,18 @@
 --   job_id        job
 --   util_frac     mean utilisation of its GPUs, 0 to 1; null: unknown
 --   gpu_mem_frac  most of a GPU's memory in use, 0 to 1; null: unknown
-select
-  job_id,
-  sum(util_pct * coalesce(gpus, 1))
-  / nullif(sum(coalesce(gpus, 1)) filter (where util_pct is not null), 0) / 100 as util_frac,
-  max(case when mem_frac > 1 then 1 else mem_frac end) as gpu_mem_frac
-from (
+with summarised as (
   select
     *,
     gpu_mem_used_gb / nullif(gpu_mem_gb, 0) as mem_frac
   from summaries
 )
+
+select
+  job_id,
+  sum(util_pct * coalesce(gpus, 1))
+  / nullif(sum(coalesce(gpus, 1)) filter (where util_pct is not null), 0) / 100 as util_frac,
+  max(case when mem_frac > 1 then 1 else mem_frac end) as gpu_mem_frac
+from summarised
 where util_pct is not null or mem_frac is not null
 group by job_id
