@@ -18,14 +18,7 @@ from philly_analysis.results import figures
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.samples import (
-    MINUTE,
-    Tables,
-    by_attempt,
-    gpu_frame,
-    minutes_of,
-    resampled,
-)
+from tests.analyses.samples import MINUTE, Tables, by_attempt, gpu_frame, minutes_of, resampled
 from tests.support import archives
 from tests.support.facts import number
 

@@ -19,11 +19,7 @@ from philly_analysis.trace import materialized
 from philly_analysis.trace.relations import MACROS, relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
-from tests.analyses.samples import (
-    Tables,
-    gpu_frame,
-    sampled_cluster,
-)
+from tests.analyses.samples import Tables, gpu_frame, sampled_cluster
 from tests.support.small_traces import at
 
 

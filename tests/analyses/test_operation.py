@@ -12,13 +12,7 @@ import polars as pl
 import pytest
 
 from philly_analysis import analyze, ingest
-from philly_analysis.analyses import (
-    gang_failures,
-    node_failures,
-    time_asked,
-    usage,
-    wait_states,
-)
+from philly_analysis.analyses import gang_failures, node_failures, time_asked, usage, wait_states
 from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, relevant
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace

@@ -12,12 +12,7 @@ from philly_analysis.errors import TraceError
 from philly_analysis.exports.formats import opendc
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import write_tables
-from tests.analyses.samples import (
-    MINUTE,
-    Tables,
-    resampled,
-    sampled_cluster,
-)
+from tests.analyses.samples import MINUTE, Tables, resampled, sampled_cluster
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
 ANSWERS = (

@@ -13,17 +13,11 @@ import polars as pl
 import pytest
 
 from philly_analysis import ingest
-from philly_analysis.analyses import (
-    gpu_util_by_servers,
-    locality_effect,
-)
+from philly_analysis.analyses import gpu_util_by_servers, locality_effect
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of
-from tests.analyses.samples import (
-    floor,
-    gpu_frame,
-)
+from tests.analyses.samples import floor, gpu_frame
 from tests.support import archives
 from tests.support.facts import number
 from tests.support.small_traces import at

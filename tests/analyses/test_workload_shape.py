@@ -6,11 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis.analyses import (
-    arrivals,
-    concentration,
-    run_policy,
-)
+from philly_analysis.analyses import arrivals, concentration, run_policy
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
