@@ -24,21 +24,28 @@ _WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "Q
 
 def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Add a pool whose attempts touch one another, have no times, last a week, or are sampled."""
-    # job: minutes that its attempts start and end at (None: unknown), the GPUs that they hold
-    cases: dict[str, tuple[Any, list[tuple[str, int]]]] = {
-        "packed": ([(0, 60)], [("q0", 0), ("q0", 1)]),
-        "spread": ([(60, 120)], [("q0", 0), ("q1", 0)]),
-        "week": ([(120, 120 + 7 * 1440)], [("q0", 0)]),
-        "untimed": ([(None, None)] * 2, []),
-        "no GPUs": ([(0, None), (50, 60)], []),
-    } | {f"hopeless {i}": ([(0, 30), (40, 50)], []) for i in range(5)}
     begin = START + timedelta(hours=12)
-    for job, (attempts, held) in cases.items():
-        hopeless = job.startswith("hopeless")
-        own = {"user": None, "status": "Killed"} if hopeless else {"user": "u0", "status": "Pass"}
+    killed = {"user": None, "status": "Killed"}
+    # job: minutes that its attempts start and end at (None: unknown), its GPUs, other columns
+    cases: dict[str, tuple[Any, list[tuple[str, int]], dict[str, Any]]] = {
+        "packed": ([(0, 60)], [("q0", 0), ("q0", 1)], {}),
+        "spread": ([(60, 120)], [("q0", 0), ("q1", 0)], {}),
+        "week": ([(120, 120 + 7 * 1440)], [("q0", 0)], {}),
+        "untimed": ([(None, None)] * 2, [], {}),
+        "no GPUs": ([(0, None), (50, 60)], [], {}),
+        # half of its wait is before it is eligible, half is unknown
+        "half": ([(20, 30)], [], {"vc": "v2", "eligible_at": begin + timedelta(minutes=10)}),
+        # fits as "packed" ends, when "spread" overtakes it
+        "wide": ([(200, 210)], [], {"gpus": 4, "submitted_at": begin - timedelta(minutes=10)}),
+        # no machine is known to serve these; the second overtakes the first
+        "first": ([(30, 40)], [], {"pool": "r"}),
+        "second": ([(20, 30)], [], {"pool": "r", "submitted_at": begin + timedelta(minutes=10)}),
+    } | {f"hopeless {i}": ([(0, 30), (40, 50)], [], killed) for i in range(5)}
+    for job, (attempts, held, others) in cases.items():
+        hopeless = others == killed
         rows["jobs"].append(
-            {"job_id": job, "vc": "v0", "gpus": max(len(held), 1), "submitted_at": begin,
-             "time_limit_s": 3600.0, "pool": "q", **own}
+            {"job_id": job, "vc": "v0", "user": "u0", "gpus": max(len(held), 1), "status": "Pass",
+             "submitted_at": begin, "time_limit_s": 3600.0, "pool": "q", **others}
         )  # fmt: skip
         for n, times in enumerate(attempts, 1):
             since, until = (None if m is None else begin + timedelta(minutes=m) for m in times)
